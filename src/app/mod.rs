@@ -187,10 +187,10 @@ impl App {
                 let textures = &mut self.window.textures;
                 textures.add_tile(ctx, source, sample, key, &tile);
             }
-            Delivery::Crop { source, run, sample, index, result } => {
+            Delivery::Crop { source, run, sample, shows, result } => {
                 let textures = &mut self.window.textures;
                 let result = result.as_ref().map_err(String::clone);
-                textures.add_crop(ctx, (source, run), (sample, index), result);
+                textures.add_crop(ctx, (source, run), (sample, shows), result);
             }
             Delivery::ImportPreview { image } => self.window.textures.set_import_preview(ctx, &image),
             Delivery::CopyImage(image) => {

@@ -108,7 +108,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if query.needs_comparison() {
         eprintln!("note: --filter: “changed” matches nothing: an export compares no runs");
     }
-    for warning in query.warnings(run.card.task, &run.labels) {
+    for warning in query.warnings(run.card.task, &run.labels, &[]) {
         eprintln!("note: --filter: {}", warning.message);
     }
     let control = interruptible(ProgressUnit::Images)?;

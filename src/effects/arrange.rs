@@ -8,7 +8,7 @@ use super::latest::{LatestSender, latest};
 use super::overlaps::Overlaps;
 use super::{Shared, guarded};
 use crate::domain::RunId;
-use crate::review::{ArrangeRequest, Arrangement, Arranger, statistics};
+use crate::review::{ArrangeRequest, Arrangement, Arranger, Statistics, outcome_counts, statistics};
 use crate::state::{ArrangeId, Pace, ReviewEvent, SourceId};
 
 /// The shortest time between two arrangements while predictions stream in.
@@ -88,7 +88,16 @@ fn prediction(shared: &Shared, arranger: &mut Arranger, request: &Request, cance
     let suppressed = request.what.suppressed.as_ref();
     match guarded(|| Ok(statistics(predictions, view, suppressed, marks, cancelled))) {
         Ok(None) => true,
-        Ok(statistics) => shared.report(ReviewEvent::Counted { id, statistics }),
+        Ok(Some(counted)) => {
+            let outcomes = guarded(|| Ok(outcome_counts(&request.what, cancelled))).unwrap_or_else(|reason| {
+                shared.report_problem(reason);
+                None
+            });
+            if request.what.outcomes.is_some() && outcomes.is_none() && cancelled() {
+                return true;
+            }
+            shared.report(ReviewEvent::Counted { id, statistics: Some(Statistics { outcomes, ..counted }) })
+        }
         Err(reason) => shared.report(ReviewEvent::ArrangeFailed { id, reason }),
     }
 }

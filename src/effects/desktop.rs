@@ -71,12 +71,28 @@ pub(super) fn pick_mapping(shared: &Arc<Shared>) {
     pick_file(shared, "Load a mapping", ("Output mappings", &["toml"]), FilePick::Mapping);
 }
 
+pub(super) fn pick_truth(shared: &Arc<Shared>) {
+    pick_file(shared, "Open ground truth", ANNOTATIONS, FilePick::Truth);
+}
+
+pub(super) fn pick_truth_folder(shared: &Arc<Shared>) {
+    pick(shared, async |dialog| {
+        let folder = dialog.set_title("Open ground truth folder").pick_folder().await?;
+        Some(FilePick::Truth(folder.path().to_owned()))
+    });
+}
+
 pub(super) fn pick_project(shared: &Arc<Shared>) {
     pick_file(shared, "Open project", ("Spotcheck projects", &[PROJECT_EXTENSION]), FilePick::Project);
 }
 
 /// A kind of file: its name and the endings of its files.
 type FileKind = (&'static str, &'static [&'static str]);
+
+const ANNOTATIONS: FileKind = (
+    "Annotations",
+    &["json", "jsonl", "csv", "tsv", "yaml", "yml", "xml", "txt", "tfrecord", "tfrecords", "record", "gz"],
+);
 
 const ONNX: FileKind = ("ONNX models", &["onnx"]);
 

@@ -10,7 +10,7 @@ use super::latest::{LatestSender, latest};
 use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{BoundingBox, Prediction, PredictionContent, RgbImage, RunId, SampleId};
-use crate::review::{FilmRequest, filmstrip};
+use crate::review::{FilmBox, FilmRequest, filmstrip};
 use crate::state::{CropRequest, FilmstripId, ReviewEvent, SourceId};
 
 /// Longer side of a crop in pixels.
@@ -41,7 +41,7 @@ struct CropQueue {
     source: SourceId,
     run: RunId,
     crops: VecDeque<CropRequest>,
-    under_way: HashSet<(SampleId, u32)>,
+    under_way: HashSet<(SampleId, FilmBox)>,
     is_open: bool,
 }
 
@@ -131,7 +131,7 @@ impl Queue {
         let mut requested = self.requested.lock();
         if (requested.source, requested.run) == (job.source, job.run) {
             for crop in &job.crops {
-                requested.under_way.remove(&(crop.sample, crop.index));
+                requested.under_way.remove(&(crop.sample, crop.shows));
             }
         }
     }
@@ -141,12 +141,12 @@ impl CropQueue {
     /// The most urgent box, with all other requested boxes of its image.
     fn next_job(&mut self) -> Option<Job> {
         let under_way = &self.under_way;
-        self.crops.retain(|crop| !under_way.contains(&(crop.sample, crop.index)));
+        self.crops.retain(|crop| !under_way.contains(&(crop.sample, crop.shows)));
         let sample = self.crops.front()?.sample;
         let (crops, rest): (Vec<CropRequest>, Vec<CropRequest>) =
             self.crops.drain(..).partition(|crop| crop.sample == sample);
         self.crops = rest.into();
-        self.under_way.extend(crops.iter().map(|crop| (crop.sample, crop.index)));
+        self.under_way.extend(crops.iter().map(|crop| (crop.sample, crop.shows)));
         Some(Job { source: self.source, run: self.run, crops })
     }
 }
@@ -177,7 +177,7 @@ fn cut_out(shared: &Shared, job: &Job) -> bool {
             source: job.source,
             run: job.run,
             sample: crop.sample,
-            index: crop.index,
+            shows: crop.shows,
             result,
         })
     })
@@ -194,7 +194,7 @@ fn images(shared: &Shared, job: &Job) -> Result<Vec<RgbImage>, String> {
     };
     let source = shared.source(job.source).ok_or("The folder has been closed")?;
     let bytes = source.read(&first.uri).map_err(|error| error.to_string())?;
-    let bounds: Vec<BoundingBox> = job.crops.iter().map(|crop| part_of(&prediction, crop.index as usize)).collect();
+    let bounds: Vec<BoundingBox> = job.crops.iter().map(|crop| part_of(&prediction, crop)).collect();
     decode::crops(&bytes, &bounds, CROP_SIDE, &shared.limits()).map_err(|error| error.to_string())
 }
 
@@ -205,16 +205,19 @@ fn read_prediction(shared: &Shared, job: &Job, crop: &CropRequest) -> Result<Pre
 }
 
 /// The box with a little around it; for a classifier the whole image.
-fn part_of(prediction: &Prediction, index: usize) -> BoundingBox {
+fn part_of(prediction: &Prediction, crop: &CropRequest) -> BoundingBox {
     let (width, height) = (prediction.width, prediction.height);
     let whole = BoundingBox::new(0.0, 0.0, width as f32, height as f32);
     let PredictionContent::Detections(detections) = &prediction.content else {
         return whole;
     };
-    let Some(detection) = detections.get(index) else {
+    let bounds = match crop.shows {
+        FilmBox::Predicted(index) => detections.get(index as usize).map(|detection| detection.bounds),
+        FilmBox::Missed(_) => crop.bounds.map(BoundingBox::from),
+    };
+    let Some(bounds) = bounds else {
         return whole;
     };
-    let bounds = detection.bounds;
     let context = bounds.width().max(bounds.height()) * CONTEXT;
     BoundingBox::new(bounds.x1 - context, bounds.y1 - context, bounds.x2 + context, bounds.y2 + context)
         .clipped(width, height)

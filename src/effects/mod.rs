@@ -11,6 +11,7 @@ mod desktop;
 mod diagnostics;
 mod display;
 mod engine;
+mod evaluate;
 mod explain;
 mod export;
 mod filmstrip;
@@ -40,6 +41,7 @@ use crate::decode::{DecodeLimits, ThumbnailCache};
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::library::Library;
+use crate::review::FilmBox;
 use crate::source::Source;
 use crate::state::{BrowseEvent, Effect, Event, FilePick, SourceId, TaskId, TaskSignal, Ticket};
 use crate::store::Project;
@@ -99,7 +101,7 @@ pub enum Delivery {
         source: SourceId,
         run: RunId,
         sample: SampleId,
-        index: u32,
+        shows: FilmBox,
         result: Result<RgbImage, String>,
     },
     /// The preview of a model's input for the shown image.
@@ -224,6 +226,7 @@ impl Effects {
             Effect::Project(effect) => project::carry_out(self, effect),
             Effect::Browse(effect) => browse::carry_out(self, effect),
             Effect::Review(effect) => review::carry_out(self, effect),
+            Effect::Evaluation(effect) => evaluate::carry_out(self, effect),
         }
     }
 }

@@ -1,14 +1,12 @@
 //! Measures the two sides of an evaluation.
 
-use std::sync::Arc;
-
 use super::EvaluateError;
 use crate::domain::{BoxRole, ModelTask, SampleId};
 use crate::evaluation::{
     ClassificationEvaluation, ClassificationIntervals, DetectionDraws, DetectionEvaluation, Evaluated, ImageSides,
     Metrics, Outcome, Sides, TrueObject, intervals,
 };
-use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes, Predictions};
+use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
 use crate::tasks::TaskControl;
 
 /// What the 95 % intervals are measured on.
@@ -45,7 +43,7 @@ impl Draws {
     /// # Errors
     /// Cancelled.
     pub fn add_intervals(
-        &self,
+        self,
         evaluated: &mut Evaluated,
         draws: usize,
         control: &TaskControl,
@@ -58,7 +56,7 @@ impl Draws {
             }
             (Self::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {
                 let has_top5 = metrics.top5.is_some();
-                *intervals = classification_intervals(hits, has_top5, draws, is_cancelled);
+                *intervals = classification_intervals(&hits, has_top5, draws, is_cancelled);
             }
             _ => {}
         }
@@ -168,21 +166,4 @@ fn add_class(outcomes: &mut Outcomes, sample: SampleId, class: u32, is_right: bo
     }
     let shown_by = if is_right { 0 } else { NO_OBJECT };
     outcomes.add(sample, &boxes, &[ObjectOutcome { class, bounds: [0.0; 4], shown_by, counts: true }]);
-}
-
-/// No outcomes yet, for the classes of an evaluation. `model_classes`: the place of each class id of the model among
-/// them.
-pub fn outcomes(
-    predictions: Predictions,
-    classes: &[crate::evaluation::EvaluatedClass],
-    model_classes: impl Iterator<Item = (u32, u32)>,
-) -> Outcomes {
-    let mut classes: Vec<OutcomeClass> =
-        classes.iter().map(|class| OutcomeClass { name: class.name.clone(), of_model: None }).collect();
-    for (id, place) in model_classes {
-        if let Some(class) = classes.get_mut(place as usize) {
-            class.of_model.get_or_insert(id);
-        }
-    }
-    Outcomes::new(predictions, Arc::from(classes))
 }

@@ -6,7 +6,7 @@ mod measure;
 mod sides;
 mod truth;
 
-pub use measure::{Draws, measure, outcomes};
+pub use measure::{Draws, measure};
 pub use sides::{RunSide, of_annotations, of_run};
 pub use truth::{TruthFrom, open_truth};
 

@@ -155,6 +155,29 @@ fn spelling(name: &str) -> String {
 }
 
 impl ClassCorrections {
+    /// The corrections about one of these classes.
+    #[must_use]
+    pub fn about(&self, classes: &[TruthLabel]) -> Self {
+        let targets = Targets::of(classes);
+        Self { rows: self.rows.iter().filter(|row| targets.named(&row.from).is_some()).cloned().collect() }
+    }
+
+    /// Replaces what was said of the class before.
+    pub fn set(&mut self, from: String, to: String) {
+        self.rows.retain(|row| row.from != from);
+        let line = self.rows.len() as u64 + 1;
+        self.rows.push(Correction { line, from, to });
+    }
+
+    /// The class and the one that it is, as a person named them.
+    pub fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.rows.iter().map(|row| (row.from.as_str(), row.to.as_str()))
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
     /// Reads CSV with a `from` and a `to` in each line; a first line `from,to` is a header.
     ///
     /// # Errors

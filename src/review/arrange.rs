@@ -5,8 +5,10 @@ use std::sync::Arc;
 use super::candidate::Candidate;
 use super::facts::Gate;
 use super::filter::Filter;
+use super::outcomes::{OutcomeClass, Outcomes, ShownOutcomes};
 use super::{
-    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Suppressed, VerdictKind,
+    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Summary, Suppressed,
+    VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
@@ -32,6 +34,8 @@ pub struct ArrangeRequest {
     pub disagreement: Option<Arc<[f32]>>,
     /// The changes between the two compared runs; empty without a comparison.
     pub changes: Arc<ClassChanges>,
+    /// How the boxes compare with the ground truth, if there is any.
+    pub outcomes: Option<Arc<Outcomes>>,
     pub query: Query,
     pub sort: Sort,
 }
@@ -65,6 +69,14 @@ pub struct FilterCounts {
     pub unjudged: usize,
     /// Images by their verdict ([`super::Mark::judged`]), in the order of `VerdictKind::VARIANTS`.
     pub verdicts: [usize; 4],
+    /// Images that are compared with ground truth.
+    pub evaluated: usize,
+    /// Images with a wrong box on screen.
+    pub with_wrong: usize,
+    /// Images with an object that no right box on screen shows.
+    pub with_missed: usize,
+    /// Images with a right box on screen.
+    pub with_correct: usize,
     /// False while better boxes are to hide others and some samples are not computed yet: all of their boxes are
     /// counted.
     pub is_exact: bool,
@@ -84,12 +96,8 @@ pub fn arrange(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option
 impl Arranger {
     /// As [`arrange`].
     pub fn arrange(&mut self, request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<Arrangement> {
-        let suppressed = request.suppressed.as_ref();
-        let gate = request.predictions.as_ref().map(|predictions| {
-            let marks = Some(&request.marks);
-            Gate::new(predictions.task(), &request.view, suppressed, marks)
-        });
-        let filter = Filter::new(&request.query, &request.labels, &request.changes);
+        let gate = request.gate();
+        let filter = request.filter();
         let mut counts = FilterCounts { is_exact: true, ..FilterCounts::default() };
         let mut ranked = Vec::with_capacity(if filter.is_open() { request.samples.len() } else { 0 });
         for (index, sample) in request.samples.iter().enumerate() {
@@ -119,12 +127,51 @@ impl Arranger {
 }
 
 impl ArrangeRequest {
-    fn candidate<'a>(&'a self, id: SampleId, sample: &'a Sample, gate: Option<&'a Gate<'a>>) -> Candidate<'a> {
+    pub(super) fn gate(&self) -> Option<Gate<'_>> {
+        let predictions = self.predictions.as_ref()?;
+        Some(Gate::new(predictions.task(), &self.view, self.suppressed.as_ref(), Some(&self.marks)))
+    }
+
+    pub(super) fn filter(&self) -> Filter {
+        Filter::new(&self.query, &self.labels, self.truth_classes(), &self.changes)
+    }
+
+    /// The classes of the ground truth.
+    pub(super) fn truth_classes(&self) -> &[OutcomeClass] {
+        self.outcomes.as_ref().map_or(&[], |outcomes| &outcomes.classes)
+    }
+
+    /// How an image with this prediction compares with the ground truth; `None` if that is not known.
+    pub(super) fn shown_outcomes<'a>(
+        &'a self,
+        id: SampleId,
+        summary: Summary<'a>,
+        gate: &'a Gate<'a>,
+    ) -> Option<ShownOutcomes<'a>> {
+        let outcomes = self.outcomes.as_deref()?;
+        Some(ShownOutcomes {
+            task: gate.task(),
+            summary,
+            visible: gate.visible(id),
+            classes: &outcomes.classes,
+            outcomes: outcomes.of(id, summary)?,
+        })
+    }
+
+    pub(super) fn candidate<'a>(
+        &'a self,
+        id: SampleId,
+        sample: &'a Sample,
+        gate: Option<&'a Gate<'a>>,
+    ) -> Candidate<'a> {
         let predictions = self.predictions.as_ref();
         let summary = predictions.and_then(|predictions| predictions.summary(id));
         let mark = self.marks.of(id);
         let failed = predictions.is_some_and(|predictions| predictions.failure(id).is_some());
+        let outcomes = summary.zip(gate).and_then(|(summary, gate)| self.shown_outcomes(id, summary, gate));
         Candidate {
+            outcomes,
+            outcome_facts: outcomes.map(ShownOutcomes::facts),
             id,
             sample,
             gate,
@@ -177,6 +224,12 @@ impl FilterCounts {
         match candidate.verdict {
             Some(kind) => self.verdicts[kind as usize] += 1,
             None => self.unjudged += 1,
+        }
+        if let Some(facts) = candidate.outcome_facts {
+            self.evaluated += 1;
+            self.with_wrong += usize::from(facts.wrong > 0);
+            self.with_missed += usize::from(facts.missed > 0);
+            self.with_correct += usize::from(facts.correct > 0);
         }
         if let (Some((_, facts)), Some(gate)) = (candidate.prediction, candidate.gate) {
             let is_detection = gate.task() == ModelTask::Detection;

@@ -1,6 +1,7 @@
 //! One image with everything that a query, a sort and the counts use.
 
 use super::facts::{Facts, Gate};
+use super::outcomes::{OutcomeFacts, ShownOutcomes};
 use super::{Mark, Summary, VerdictKind};
 use crate::domain::{ModelTask, Sample, SampleId};
 
@@ -16,6 +17,9 @@ pub(super) struct Candidate<'a> {
     pub(super) has_problem: bool,
     pub(super) is_damaged: bool,
     pub(super) is_outdated: bool,
+    /// How the boxes compare with the ground truth; `None` if that is not known.
+    pub(super) outcomes: Option<ShownOutcomes<'a>>,
+    pub(super) outcome_facts: Option<OutcomeFacts>,
     /// How far the two compared runs differ on it, `0.0..=1.0`.
     pub(super) disagreement: Option<f32>,
 }

@@ -35,6 +35,10 @@ impl VisibleBoxes<'_> {
         self.gate.passes(class, score) && !self.is_suppressed(at) || self.is_confirmed(at)
     }
 
+    pub(super) fn shows_class(&self, class: u32) -> bool {
+        self.gate.shows_class(class)
+    }
+
     /// Whether it is of a class that is shown, or a person confirmed it: what is counted whatever the threshold.
     pub(super) fn has_class(&self, at: usize, class: u32) -> bool {
         self.gate.shows_class(class) || self.is_confirmed(at)

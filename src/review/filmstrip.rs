@@ -1,17 +1,28 @@
 //! All boxes of one class over all samples, by score: the quickest way to see which ones are wrong.
 
-use super::facts::Gate;
-use super::{Marks, Predictions, SAMPLES_PER_CHECK, Suppressed};
-use crate::domain::{ModelTask, SampleId, ViewSettings};
+use super::outcomes::{OutcomeKind, ShownBox};
+use super::{ArrangeRequest, SAMPLES_PER_CHECK};
+use crate::domain::{ModelTask, SampleId};
 
-/// One box of a detector, or one image of a classifier by its top class.
+/// One box of a detector, one image of a classifier by its top class, or one object that was missed.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FilmFrame {
     pub sample: SampleId,
+    pub shows: FilmBox,
+    /// `0.0..=1.0`; `None` for a missed object.
+    pub score: Option<f32>,
+    /// How the box compares with the ground truth.
+    pub outcome: Option<OutcomeKind>,
+    /// Of a missed object: left, top, right and bottom in pixels of the upright image.
+    pub bounds: Option<[f32; 4]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum FilmBox {
     /// Index into the detections of the sample's prediction; zero for a classifier.
-    pub index: u32,
-    /// `0.0..=1.0`
-    pub score: f32,
+    Predicted(u32),
+    /// Index into the objects of the sample's ground truth.
+    Missed(u32),
 }
 
 /// Which end of the scores comes first.
@@ -25,43 +36,79 @@ pub enum FilmOrder {
 /// The boxes to show, and their order.
 #[derive(Debug, Clone)]
 pub struct FilmRequest {
-    pub predictions: Predictions,
-    pub class: u32,
-    /// The settings that decide which boxes of a detector are visible.
-    pub view: ViewSettings,
-    /// Boxes that are left out because better ones overlap them.
-    pub suppressed: Option<Suppressed>,
-    pub marks: Marks,
+    /// The images are those that its query finds; a query about the ground truth chooses among their boxes, too.
+    pub images: ArrangeRequest,
+    /// Class of the model; `None` for all, which a query about the ground truth chooses from.
+    pub class: Option<u32>,
     pub order: FilmOrder,
 }
 
-/// The frames, equal scores in the order of the listing. `None` if `cancelled`, which is called now and then, returned
-/// true.
+/// The frames, equal scores in the order of the listing, missed objects last. `None` if `cancelled`, which is called
+/// now and then, returned true.
 pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<Vec<FilmFrame>> {
-    let predictions = &request.predictions;
-    let (suppressed, marks) = (request.suppressed.as_ref(), Some(&request.marks));
-    let gate = Gate::new(predictions.task(), &request.view, suppressed, marks);
+    let images = &request.images;
+    let (Some(predictions), Some(gate)) = (&images.predictions, images.gate()) else {
+        return Some(Vec::new());
+    };
+    let filter = images.filter();
+    let about_truth = filter.about_truth();
+    let is_class = |class: Option<u32>| request.class.is_none_or(|wanted| class == Some(wanted));
     let mut frames = Vec::new();
-    for (number, (sample, summary)) in predictions.iter().enumerate() {
+    for (number, (id, summary)) in predictions.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
             return None;
         }
-        let meant = match predictions.task() {
-            ModelTask::Classification => 1,
-            ModelTask::Detection => summary.classes.len(),
+        let Some(sample) = images.samples.get(id.index()) else {
+            continue;
         };
-        let visible = gate.visible(sample);
-        let boxes = summary.classes.iter().zip(summary.scores).take(meant);
-        for (index, (&found, &score)) in boxes.enumerate() {
-            let is_shown = predictions.task() == ModelTask::Classification || visible.contains(index, found, score);
-            if found == request.class && is_shown {
-                frames.push(FilmFrame { sample, index: index as u32, score });
+        let candidate = images.candidate(id, sample, Some(&gate));
+        if !filter.passes(&candidate) {
+            continue;
+        }
+        let outcome = |index: usize| candidate.outcomes.and_then(|shown| shown.outcomes.boxes.get(index)?.kind);
+        let frame = |shows, score, outcome, bounds| FilmFrame { sample: id, shows, score, outcome, bounds };
+        if about_truth.is_empty() {
+            let meant = match predictions.task() {
+                ModelTask::Classification => 1,
+                ModelTask::Detection => summary.classes.len(),
+            };
+            let visible = gate.visible(id);
+            let boxes = summary.classes.iter().zip(summary.scores).take(meant);
+            for (index, (&found, &score)) in boxes.enumerate() {
+                let is_shown = predictions.task() == ModelTask::Classification || visible.contains(index, found, score);
+                if request.class == Some(found) && is_shown {
+                    frames.push(frame(FilmBox::Predicted(index as u32), Some(score), outcome(index), None));
+                }
+            }
+            continue;
+        }
+        let Some(shown) = candidate.outcomes else {
+            continue;
+        };
+        let mut boxes: Vec<ShownBox> = about_truth.iter().flat_map(|term| term.boxes_of(shown)).collect();
+        boxes.sort_by_key(|found| found.index);
+        boxes.dedup_by_key(|found| found.index);
+        for found in boxes.into_iter().filter(|found| is_class(Some(found.class))) {
+            frames.push(frame(FilmBox::Predicted(found.index as u32), Some(found.score), Some(found.kind), None));
+        }
+        let mut objects: Vec<_> = about_truth.iter().flat_map(|term| term.objects_of(shown)).collect();
+        objects.sort_by_key(|missed| missed.index);
+        objects.dedup_by_key(|missed| missed.index);
+        for missed in objects {
+            let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
+            if is_class(class) {
+                frames.push(frame(FilmBox::Missed(missed.index as u32), None, None, Some(missed.object.bounds)));
             }
         }
     }
+    let score = |frame: &FilmFrame| frame.score.unwrap_or(f32::NEG_INFINITY);
     match request.order {
-        FilmOrder::HighestFirst => frames.sort_by(|left, right| right.score.total_cmp(&left.score)),
-        FilmOrder::LowestFirst => frames.sort_by(|left, right| left.score.total_cmp(&right.score)),
+        FilmOrder::HighestFirst => frames.sort_by(|left, right| score(right).total_cmp(&score(left))),
+        FilmOrder::LowestFirst => frames.sort_by(|left, right| {
+            let key = |frame: &FilmFrame| (frame.score.is_none(), frame.score.unwrap_or_default());
+            let (left, right) = (key(left), key(right));
+            left.0.cmp(&right.0).then(left.1.total_cmp(&right.1))
+        }),
     }
     Some(frames)
 }
@@ -69,8 +116,9 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::BoundingBox;
+    use crate::domain::{BoundingBox, Sample, SampleUri, ViewSettings};
     use crate::review::{Mark, VerdictKind};
+    use crate::review::{Predictions, Suppressed};
 
     fn predictions(task: ModelTask) -> Predictions {
         let mut predictions = Predictions::new(task);
@@ -84,19 +132,31 @@ mod tests {
     }
 
     fn request(task: ModelTask) -> FilmRequest {
+        let samples = (0..3).map(|index| Sample {
+            uri: SampleUri::new(format!("/{index}.jpg")),
+            name: format!("{index}.jpg"),
+            size_bytes: 1,
+            modified_ns: None,
+            etag: None,
+        });
         FilmRequest {
-            predictions: predictions(task),
-            class: 1,
-            view: view(0.0),
-            suppressed: None,
-            marks: Marks::default(),
+            images: ArrangeRequest {
+                samples: samples.collect(),
+                predictions: Some(predictions(task)),
+                view: view(0.0),
+                ..ArrangeRequest::default()
+            },
+            class: Some(1),
             order: FilmOrder::HighestFirst,
         }
     }
 
     fn found(request: &FilmRequest) -> Vec<(u32, u32)> {
         let frames = filmstrip(request, &|| false).unwrap();
-        let places = frames.iter().map(|frame| (frame.sample.0, frame.index));
+        let places = frames.iter().map(|frame| match frame.shows {
+            FilmBox::Predicted(index) => (frame.sample.0, index),
+            FilmBox::Missed(index) => (frame.sample.0, 100 + index),
+        });
         places.collect()
     }
 
@@ -104,7 +164,7 @@ mod tests {
     fn the_boxes_of_a_class_come_by_score_from_either_end() {
         let mut request = request(ModelTask::Detection);
         assert_eq!(found(&request), [(0, 0), (2, 1), (0, 2)]);
-        request.view = view(0.5);
+        request.images.view = view(0.5);
         request.order = FilmOrder::LowestFirst;
         assert_eq!(found(&request), [(2, 1), (0, 0)]);
     }
@@ -112,9 +172,9 @@ mod tests {
     #[test]
     fn a_box_that_a_person_confirmed_is_there_whatever_the_threshold() {
         let mut request = request(ModelTask::Detection);
-        request.view = view(0.5);
+        request.images.view = view(0.5);
         let mark = Mark { boxes: [(2, VerdictKind::Accept)].into(), ..Mark::default() };
-        request.marks.set(SampleId(0), mark);
+        request.images.marks.set(SampleId(0), mark);
         assert_eq!(found(&request), [(0, 0), (2, 1), (0, 2)]);
     }
 
@@ -123,18 +183,17 @@ mod tests {
         let mut suppressed = Suppressed::new(0.5);
         let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
         suppressed.record(SampleId(0), &[square; 3], &[1, 2, 1], &[0.9, 0.8, 0.3]);
-        let request = FilmRequest {
-            suppressed: Some(suppressed),
-            view: ViewSettings { nms_iou: Some(0.5), ..view(0.0) },
-            ..request(ModelTask::Detection)
-        };
+        let mut request = request(ModelTask::Detection);
+        request.images.suppressed = Some(suppressed);
+        request.images.view = ViewSettings { nms_iou: Some(0.5), ..view(0.0) };
         // Of the other image nothing is known.
         assert_eq!(found(&request), [(0, 0), (2, 1)]);
     }
 
     #[test]
     fn of_a_classifier_only_the_top_class_counts_whatever_its_score() {
-        let request = FilmRequest { view: view(0.95), ..request(ModelTask::Classification) };
+        let mut request = request(ModelTask::Classification);
+        request.images.view = view(0.95);
         assert_eq!(found(&request), [(0, 0)]);
     }
 

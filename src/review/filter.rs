@@ -1,19 +1,26 @@
 //! A query that is ready for one run: its classes are ids.
 
 use super::candidate::Candidate;
-use super::query::{ClassChanges, Node, Query};
+use super::outcomes::OutcomeClass;
+use super::query::{BoxTerm, ClassChanges, Node, Query};
 use crate::domain::LabelSet;
 
 #[derive(Debug)]
 pub(super) struct Filter(Option<Node>);
 
 impl Filter {
-    pub(super) fn new(query: &Query, labels: &LabelSet, changes: &ClassChanges) -> Self {
+    pub(super) fn new(query: &Query, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) -> Self {
         let mut root = query.root.clone();
         if let Some(root) = &mut root {
-            root.each_term_mut(&mut |term| term.prepare(labels, changes));
+            root.each_term_mut(&mut |term| term.prepare(labels, truth, changes));
         }
         Self(root)
+    }
+
+    /// The conditions on boxes beside ground truth that hold for the whole query; each box has to meet one of them.
+    pub(super) fn about_truth(&self) -> Vec<&BoxTerm> {
+        let boxes = self.0.iter().flat_map(Node::box_terms);
+        boxes.filter(|term| term.needs_truth()).collect()
     }
 
     /// True if every image passes.

@@ -12,6 +12,7 @@ mod filmstrip;
 mod filter;
 mod judged;
 mod marks;
+mod outcome_counts;
 mod outcomes;
 mod predictions;
 mod query;
@@ -24,14 +25,15 @@ mod uncertain;
 
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
 pub use box_count::count_boxes;
-pub use filmstrip::{FilmFrame, FilmOrder, FilmRequest, filmstrip};
+pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
+pub use outcome_counts::{ClassOutcomes, OutcomeCounts, outcome_counts};
 pub use outcomes::{BoxOutcome, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
-    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term, with_term,
-    without_changes, without_term,
+    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term, truth_term,
+    with_term, without_changes, without_term,
 };
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};

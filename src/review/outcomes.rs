@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use strum::{IntoStaticStr, VariantArray};
 
+use super::by_class::ByClass;
 use super::facts::VisibleBoxes;
 use super::{Predictions, Summary};
 use crate::domain::{ModelTask, SampleId};
@@ -98,6 +99,8 @@ pub struct Outcomes {
     predictions: Predictions,
     /// In the order of the evaluation.
     pub classes: Arc<[OutcomeClass]>,
+    /// The place among `classes` of each class of the model.
+    places: ByClass<Option<u32>>,
     /// By sample.
     rows: Vec<Row>,
     boxes: Vec<BoxOutcome>,
@@ -114,8 +117,34 @@ struct Row {
 }
 
 impl Outcomes {
-    pub fn new(predictions: Predictions, classes: Arc<[OutcomeClass]>) -> Self {
-        Self { predictions, classes, rows: Vec::new(), boxes: Vec::new(), objects: Vec::new() }
+    /// `names`: the classes of the ground truth. `model_classes`: each class id of the model that is one of them, with
+    /// its place among them.
+    pub fn new(
+        predictions: Predictions,
+        names: impl IntoIterator<Item = String>,
+        model_classes: impl IntoIterator<Item = (u32, u32)>,
+    ) -> Self {
+        let mut classes: Vec<OutcomeClass> =
+            names.into_iter().map(|name| OutcomeClass { name, of_model: None }).collect();
+        let mut places = ByClass::new(None);
+        for (id, place) in model_classes {
+            *places.get_mut(id) = Some(place);
+            if let Some(class) = classes.get_mut(place as usize) {
+                class.of_model.get_or_insert(id);
+            }
+        }
+        let (rows, boxes, objects) = (Vec::new(), Vec::new(), Vec::new());
+        Self { predictions, classes: classes.into(), places, rows, boxes, objects }
+    }
+
+    /// The place among the classes of the ground truth of a class of the model.
+    pub fn place_of(&self, class: u32) -> Option<u32> {
+        *self.places.get(class)
+    }
+
+    /// The classes of the model that are this class of the ground truth.
+    pub fn model_classes(&self, place: u32) -> impl Iterator<Item = u32> {
+        self.places.iter().filter(move |(_, found)| **found == Some(place)).map(|(id, _)| id)
     }
 
     /// `boxes`: as many as the stored prediction of the image has boxes or classes.
@@ -185,26 +214,56 @@ impl<'a> ShownOutcomes<'a> {
         })
     }
 
-    /// The objects that count, are of a class that is shown, and that no right box on screen shows: index, object, and
-    /// whether a box of another class shows it.
+    /// The objects that count, are of a class that is shown, and that no right box on screen shows.
     pub(super) fn missed(self) -> impl Iterator<Item = MissedObject> + use<'a> {
         let objects = self.outcomes.objects.iter().enumerate();
         objects.filter_map(move |(index, object)| {
             let is_found = object.shown_by != NO_OBJECT && self.shows(object.shown_by as usize);
-            let is_hidden = self.task == ModelTask::Detection
-                && self
-                    .classes
-                    .get(object.class as usize)
-                    .and_then(|class| class.of_model)
-                    .is_some_and(|class| !self.visible.has_class(usize::MAX, class));
-            if is_found || is_hidden || !object.counts {
+            if is_found || !object.counts || self.hides(object.class) {
                 return None;
             }
-            let is_confused =
-                self.boxes().any(|found| found.kind == OutcomeKind::Class && found.outcome.object as usize == index);
-            Some(MissedObject { index, object: *object, is_confused })
+            Some(MissedObject { index, object: *object, is_confused: self.is_confused(index) })
         })
     }
+
+    /// Whether the filters hide a class of the ground truth.
+    fn hides(&self, class: u32) -> bool {
+        let class = self.classes.get(class as usize).and_then(|class| class.of_model);
+        self.task == ModelTask::Detection && class.is_some_and(|class| !self.visible.shows_class(class))
+    }
+
+    /// Whether a box of another class on screen shows an object.
+    fn is_confused(&self, object: usize) -> bool {
+        let boxes = self.outcomes.boxes.iter().enumerate();
+        let mut of_object =
+            boxes.filter(|(_, found)| found.kind == Some(OutcomeKind::Class) && found.object as usize == object);
+        of_object.any(|(index, _)| self.shows(index))
+    }
+
+    pub(super) fn facts(self) -> OutcomeFacts {
+        let mut facts = OutcomeFacts { correct: 0, wrong: 0, missed: self.missed().count() as u32, worst: None };
+        for found in self.boxes() {
+            if found.kind == OutcomeKind::Correct {
+                facts.correct += 1;
+            } else if found.kind.is_wrong() {
+                facts.wrong += 1;
+                facts.worst = Some(facts.worst.map_or(found.score, |worst| worst.max(found.score)));
+            }
+        }
+        facts
+    }
+}
+
+/// What the outcomes of an image come to.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct OutcomeFacts {
+    /// Right and wrong boxes on screen.
+    pub(super) correct: u32,
+    pub(super) wrong: u32,
+    /// Objects without a right box.
+    pub(super) missed: u32,
+    /// The highest score of a wrong box.
+    pub(super) worst: Option<f32>,
 }
 
 #[derive(Debug, Clone, Copy)]

@@ -8,7 +8,7 @@
 //! term; a space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the
 //! boxes of that class.
 
-mod class_term;
+mod box_term;
 mod complete;
 mod key;
 mod parse;
@@ -19,12 +19,14 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use complete::{
-    Completion, change_key, change_term, class_term, complete, has_term, with_term, without_changes, without_term,
+    Completion, change_key, change_term, class_term, complete, has_term, truth_term, with_term, without_changes,
+    without_term,
 };
 
-use self::class_term::ClassTerm;
+pub(in crate::review) use self::box_term::BoxTerm;
 use self::key::{KEYS, Term, Value};
 use super::candidate::Candidate;
+use super::outcomes::OutcomeClass;
 use crate::domain::{LabelSet, ModelTask, SampleId};
 
 /// The images of each change of class between two runs, lowest id first, by [`change_key`].
@@ -92,14 +94,16 @@ impl Query {
 
     /// The parts of the query that find nothing with this model: a class that it does not know, boxes of a classifier.
     /// The text itself is valid, so the query can be used. At most five.
-    pub fn warnings(&self, task: ModelTask, labels: &LabelSet) -> Vec<QueryError> {
+    ///
+    /// `truth`: the classes of the ground truth.
+    pub fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Vec<QueryError> {
         let mut warnings = Vec::new();
         if let Some(root) = &self.root {
             root.each_term(&mut |term| {
-                if let Value::Class(class) = &term.value
+                if let Value::Boxes(boxes) = &term.value
                     && warnings.len() < MAX_WARNINGS
                 {
-                    warnings.extend(class.warning(task, labels));
+                    warnings.extend(boxes.warnings(task, labels, truth));
                 }
             });
         }
@@ -111,6 +115,15 @@ impl Query {
         let mut needs = false;
         if let Some(root) = &self.root {
             root.each_term(&mut |term| needs |= matches!(term.value, Value::Change(..)));
+        }
+        needs
+    }
+
+    /// Whether the query is about outcomes, and so finds nothing without ground truth.
+    pub fn needs_truth(&self) -> bool {
+        let mut needs = false;
+        if let Some(root) = &self.root {
+            root.each_term(&mut |term| needs |= matches!(&term.value, Value::Boxes(boxes) if boxes.needs_truth()));
         }
         needs
     }
@@ -145,6 +158,15 @@ impl Node {
             }
             Self::Not(node) => node.each_term_mut(visit),
             Self::Term(term) => visit(term),
+        }
+    }
+
+    /// The conditions on boxes that hold for the whole query, or for a part of it beside others.
+    pub(super) fn box_terms(&self) -> Vec<&BoxTerm> {
+        match self {
+            Self::All(nodes) | Self::Any(nodes) => nodes.iter().flat_map(Self::box_terms).collect(),
+            Self::Term(Term { value: Value::Boxes(boxes), .. }) => vec![boxes],
+            Self::Term(_) | Self::Not(_) => Vec::new(),
         }
     }
 
@@ -247,10 +269,10 @@ fn distance(left: &str, right: &str) -> usize {
 #[cfg(test)]
 impl Query {
     /// The class of a query that is about one class alone.
-    fn class(&self) -> Option<&ClassTerm> {
+    fn class(&self) -> Option<&self::box_term::ClassName> {
         match &self.root {
             Some(Node::Term(term)) => match &term.value {
-                Value::Class(class) => Some(class),
+                Value::Boxes(boxes) => boxes.class.as_ref(),
                 _ => None,
             },
             _ => None,
@@ -264,7 +286,7 @@ mod tests {
 
     fn warnings(text: &str, task: ModelTask) -> Vec<String> {
         let labels = LabelSet::parse("cat\nTraffic light\ncrane\ncrane").unwrap();
-        let warnings = Query::parse(text).unwrap().warnings(task, &labels);
+        let warnings = Query::parse(text).unwrap().warnings(task, &labels, &[]);
         warnings.into_iter().map(|warning| warning.message).collect()
     }
 

@@ -36,6 +36,15 @@ pub enum SortBy {
     Verdict,
     /// How far two runs differ, while they are compared.
     Disagreement,
+    /// Wrong boxes and missed objects, beside ground truth.
+    #[strum(serialize = "Errors")]
+    Errors,
+    /// The highest score of a wrong box.
+    #[strum(serialize = "Most confident error")]
+    ConfidentError,
+    /// Objects without a right box.
+    #[strum(serialize = "Missed objects")]
+    Missed,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
@@ -61,6 +70,9 @@ impl SortBy {
             Self::Boxes => "By the number of boxes shown",
             Self::Verdict => "By the worst verdict on the image or a box of it; unjudged images come last",
             Self::Disagreement => "By the disagreement of the two compared runs",
+            Self::Errors => "By the number of wrong boxes shown and of missed objects; needs ground truth",
+            Self::ConfidentError => "By the highest score of a wrong box; needs ground truth",
+            Self::Missed => "By the number of objects that no right box shows; needs ground truth",
         }
     }
 
@@ -68,9 +80,7 @@ impl SortBy {
     pub fn default_direction(self) -> Direction {
         match self {
             Self::Listing | Self::Name | Self::Verdict => Direction::Ascending,
-            Self::Date | Self::Size | Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement => {
-                Direction::Descending
-            }
+            _ => Direction::Descending,
         }
     }
 
@@ -86,6 +96,8 @@ impl SortBy {
             Self::Boxes => ("Fewest first", "Most first"),
             Self::Verdict => ("Accepted first", "Rejected first"),
             Self::Disagreement => ("Least first", "Most first"),
+            Self::Errors | Self::Missed => ("Fewest first", "Most first"),
+            Self::ConfidentError => ("Lowest first", "Highest first"),
         };
         match direction {
             Direction::Ascending => ascending,
@@ -95,7 +107,12 @@ impl SortBy {
 
     /// Whether it needs the predictions of a run.
     pub fn needs_predictions(self) -> bool {
-        matches!(self, Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement)
+        matches!(self, Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement) || self.needs_truth()
+    }
+
+    /// Whether it needs ground truth.
+    pub fn needs_truth(self) -> bool {
+        matches!(self, Self::Errors | Self::ConfidentError | Self::Missed)
     }
 
     /// The rank in ascending order; `None` if the sample has none.
@@ -111,6 +128,9 @@ impl SortBy {
             Self::Boxes => Some(u64::from(facts?.boxes)),
             Self::Verdict => Some(candidate.verdict? as u64),
             Self::Disagreement => from_float(candidate.disagreement?),
+            Self::Errors => candidate.outcome_facts.map(|facts| u64::from(facts.wrong) + u64::from(facts.missed)),
+            Self::ConfidentError => from_float(candidate.outcome_facts?.worst?),
+            Self::Missed => candidate.outcome_facts.map(|facts| facts.missed.into()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::by_class::ByClass;
 use super::facts::Gate;
-use super::{Marks, Predictions, SAMPLES_PER_CHECK, Suppressed};
+use super::{Marks, OutcomeCounts, Predictions, SAMPLES_PER_CHECK, Suppressed};
 use crate::domain::{ModelTask, ViewSettings};
 
 /// What the filters show beside their sliders.
@@ -22,6 +22,8 @@ pub struct Statistics {
     /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
     /// are all counted.
     pub is_exact: bool,
+    /// How the boxes compare with ground truth, once [`super::outcome_counts`] counted that.
+    pub outcomes: Option<OutcomeCounts>,
 }
 
 /// The scores of all boxes of the classes that are shown, and of confirmed boxes, whatever the threshold; for a
@@ -165,6 +167,7 @@ impl Counting {
             images_above: self.images_above,
             boxes_above: self.boxes_above,
             is_exact: self.is_exact,
+            outcomes: None,
         }
     }
 }

@@ -33,6 +33,24 @@ pub enum Action {
     )]
     OpenProject,
     #[strum(
+        message = "Open ground truth…",
+        detailed_message = "Compares predictions with annotations in a file: COCO, CSV, JSON Lines, TFRecord, data.yaml"
+    )]
+    OpenTruth,
+    #[strum(
+        message = "Open ground truth folder…",
+        detailed_message = "Compares predictions with annotations in a folder: YOLO, Pascal VOC, folders by class"
+    )]
+    OpenTruthFolder,
+    #[strum(message = "Close ground truth", detailed_message = "Shows the predictions alone again")]
+    CloseTruth,
+    #[strum(
+        message = "Evaluation",
+        detailed_message = "Shows how good the run is against the ground truth, in the place of the image",
+        props(keys = "Ctrl+Shift+6")
+    )]
+    Evaluation,
+    #[strum(
         message = "Reload",
         detailed_message = "Lists the images again: new ones come last, changed ones are read again, verdicts are kept",
         props(keys = "F5")
@@ -460,6 +478,8 @@ impl Action {
             Self::CompareWithLocal => {
                 need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
             }
+            Self::OpenTruth | Self::OpenTruthFolder => need(state.source.is_some(), "Open the images first"),
+            Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
             Self::Reload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed")),
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
@@ -541,6 +561,7 @@ impl Action {
             Self::LargeImage => Some(state.large_image),
             Self::ThumbnailsOnly => Some(settings.thumbnails_only),
             Self::Filmstrip => Some(state.filmstrip.is_some()),
+            Self::Evaluation => Some(state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown)),
             Self::ToggleImages => Some(settings.show_images_panel),
             Self::ToggleInspector => Some(settings.show_inspector),
             Self::ToggleTasks => Some(settings.show_tasks_panel),

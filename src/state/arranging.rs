@@ -9,7 +9,8 @@ use std::sync::Arc;
 use super::{Order, SourceId, State};
 use crate::domain::{RunId, ViewSettings};
 use crate::review::{
-    ArrangeRequest, Arrangement, Completion, FilterCounts, Query, QueryError, Sort, Statistics, Suppressed, complete,
+    ArrangeRequest, Arrangement, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, Statistics,
+    Suppressed, complete,
 };
 
 /// The number of an arrangement request.
@@ -68,6 +69,8 @@ struct Data {
     marks: u64,
     /// The number of the comparison; zero for none.
     compared: u64,
+    /// The number of the evaluation.
+    evaluated: u64,
 }
 
 /// The urgency of a new order.
@@ -77,6 +80,13 @@ pub enum Pace {
     AtOnce,
     /// Not too often: predictions are streaming in.
     Calm,
+}
+
+impl Basis {
+    /// Whether the user requested the same.
+    pub(super) fn is_same_question(&self, other: &Self) -> bool {
+        self.request == other.request
+    }
 }
 
 impl Arranging {
@@ -97,6 +107,11 @@ impl Arranging {
     /// Whether a query leaves images out.
     pub fn is_filtered(&self) -> bool {
         !self.query.is_empty()
+    }
+
+    /// Whether the query compares boxes with the ground truth.
+    pub fn is_about_truth(&self) -> bool {
+        self.query.needs_truth()
     }
 
     /// Whether the order on screen is not yet the requested one.
@@ -234,13 +249,13 @@ impl State {
         let empty = crate::domain::LabelSet::default();
         let labels = self.viewed_labels().unwrap_or(&empty);
         let tags: Vec<String> = self.judgements.known_tags().map(str::to_owned).collect();
-        complete(text, cursor, labels, &tags)
+        complete(text, cursor, labels, self.truth_classes(), &tags)
     }
 
     /// The parts of the query that cannot match with the current model, and why.
     pub fn query_warnings(&self) -> Vec<QueryError> {
         let query = &self.arranging.query;
-        let warnings = |run: &super::Run| query.warnings(run.task(), run.labels());
+        let warnings = |run: &super::Run| query.warnings(run.task(), run.labels(), self.truth_classes());
         let mut warnings = self.run().map(warnings).unwrap_or_default();
         let compared = self.comparing.as_ref();
         if query.needs_comparison() && compared.is_none_or(|it| it.agreement().is_none()) {
@@ -249,7 +264,19 @@ impl State {
                 message: "“changed” needs a comparison; compare two runs under Runs".to_owned(),
             });
         }
+        if query.needs_truth() && self.evaluated().is_none() {
+            warnings.push(QueryError {
+                at: 0..self.arranging.text.len(),
+                message: "This search needs ground truth; open it with “Open ground truth…” in the menu Evaluate"
+                    .to_owned(),
+            });
+        }
         warnings
+    }
+
+    /// The classes of the ground truth that the run on screen was compared with.
+    pub fn truth_classes(&self) -> &[OutcomeClass] {
+        self.evaluated().map_or(&[], |run| &run.outcomes.classes)
     }
 
     /// `None` while nothing is open.
@@ -268,6 +295,7 @@ impl State {
                 predictions: run.map_or(0, |run| run.predictions.revision()),
                 marks: self.judgements.marks().revision(),
                 compared: self.comparison_number,
+                evaluated: self.evaluation_number,
             },
         })
     }
@@ -286,6 +314,7 @@ impl State {
             marks: self.judgements.marks().clone(),
             disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
             changes: self.comparing.as_ref().map(super::Comparing::changes).unwrap_or_default(),
+            outcomes: self.evaluated().map(|run| Arc::clone(&run.outcomes)),
             query: self.arranging.query.clone(),
             sort: self.arranging.sort,
             ..ArrangeRequest::default()

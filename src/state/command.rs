@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use super::queue::areas;
 use super::{Action, Overlay, TaskId, TaskSignal};
 use crate::state::{
-    BrowseCommand, EndpointsCommand, ExportCommand, InferenceCommand, JobsCommand, ModelsCommand, OutputsCommand,
-    ProjectCommand, ReviewCommand, S3Command, UploadCommand,
+    BrowseCommand, EndpointsCommand, EvaluationCommand, ExportCommand, InferenceCommand, JobsCommand, ModelsCommand,
+    OutputsCommand, ProjectCommand, ReviewCommand, S3Command, UploadCommand,
 };
 
 /// Pushed by panels and by the start of the program.
@@ -38,6 +38,7 @@ pub enum Command {
     Project(ProjectCommand),
     Browse(BrowseCommand),
     Review(ReviewCommand),
+    Evaluation(EvaluationCommand),
 }
 
 areas!(
@@ -53,6 +54,7 @@ areas!(
         Project(ProjectCommand),
         Browse(BrowseCommand),
         Review(ReviewCommand),
+        Evaluation(EvaluationCommand),
 );
 
 /// A way through the grid.

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use super::queue::areas;
 use crate::domain::{FileStamp, Prediction, RunId, S3Place, Sample, SampleId, SampleUri};
+use crate::review::FilmBox;
 use crate::state::{
-    BrowseEffect, EndpointsEffect, ExportEffect, InferenceEffect, JobsEffect, ModelsEffect, OutputsEffect,
-    ProjectEffect, ReviewEffect, S3Effect, UploadEffect,
+    BrowseEffect, EndpointsEffect, EvaluationEffect, ExportEffect, InferenceEffect, JobsEffect, ModelsEffect,
+    OutputsEffect, ProjectEffect, ReviewEffect, S3Effect, UploadEffect,
 };
 use crate::tasks::TaskControl;
 
@@ -38,6 +39,7 @@ pub enum Effect {
     Project(ProjectEffect),
     Browse(BrowseEffect),
     Review(ReviewEffect),
+    Evaluation(EvaluationEffect),
 }
 
 areas!(
@@ -53,6 +55,7 @@ areas!(
         Project(ProjectEffect),
         Browse(BrowseEffect),
         Review(ReviewEffect),
+        Evaluation(EvaluationEffect),
 );
 
 /// A prediction to be read from the project.
@@ -98,8 +101,9 @@ pub enum TaskSignal {
 #[derive(Debug, Clone)]
 pub struct CropRequest {
     pub sample: SampleId,
-    /// Into the detections of the prediction.
-    pub index: u32,
+    pub shows: FilmBox,
+    /// Of a missed object: left, top, right and bottom in pixels of the upright image.
+    pub bounds: Option<[f32; 4]>,
     pub uri: SampleUri,
     /// The prediction, if it is in memory; otherwise it is read from the project.
     pub prediction: Option<Arc<Prediction>>,

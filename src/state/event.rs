@@ -6,8 +6,8 @@ use super::queue::areas;
 use super::{Failure, TaskId, TaskOutcome};
 use crate::domain::{FileStamp, Prediction, Problem, SampleId, SampleUri, TruthBox};
 use crate::state::{
-    BrowseEvent, EndpointsEvent, ExportEvent, InferenceEvent, JobsEvent, ModelsEvent, OutputsEvent, ProjectEvent,
-    ReviewEvent, S3Event, UploadEvent,
+    BrowseEvent, EndpointsEvent, EvaluationEvent, ExportEvent, InferenceEvent, JobsEvent, ModelsEvent, OutputsEvent,
+    ProjectEvent, ReviewEvent, S3Event, UploadEvent,
 };
 
 /// An event from `effects`. Each one carries the id of its request.
@@ -35,6 +35,7 @@ pub enum Event {
     Project(ProjectEvent),
     Browse(BrowseEvent),
     Review(ReviewEvent),
+    Evaluation(EvaluationEvent),
 }
 
 areas!(
@@ -50,6 +51,7 @@ areas!(
         Project(ProjectEvent),
         Browse(BrowseEvent),
         Review(ReviewEvent),
+        Evaluation(EvaluationEvent),
 );
 
 impl Event {
@@ -95,6 +97,8 @@ pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
     Model(PathBuf),
+    /// A file or folder of ground truth.
+    Truth(PathBuf),
     /// The names of a model's classes.
     Labels(PathBuf),
     /// The weights of the model of this id.

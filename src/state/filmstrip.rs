@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::State;
-use crate::domain::{RunId, ViewSettings};
+use super::arranging::Basis;
 use crate::review::{FilmFrame, FilmOrder};
 
 /// The number of a request for a strip.
@@ -13,7 +13,8 @@ pub struct FilmstripId(pub u64);
 /// The open strip: its request, and the present frames.
 #[derive(Debug, Default)]
 pub struct Filmstrip {
-    /// `None` until the user or the predictions say which.
+    /// `None` until the user or the predictions say which, or for all classes that a query about the ground truth
+    /// finds.
     pub class: Option<u32>,
     pub order: FilmOrder,
     frames: Arc<[FilmFrame]>,
@@ -26,11 +27,8 @@ pub struct Filmstrip {
 /// All that the frames depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FilmBasis {
-    pub(super) run: RunId,
-    pub(super) predictions: u64,
-    pub(super) marks: u64,
-    pub(super) class: u32,
-    pub(super) view: ViewSettings,
+    pub(super) images: Basis,
+    pub(super) class: Option<u32>,
     /// Above which overlap boxes are hidden, and which state of what is known of that.
     pub(super) hidden: Option<(f32, u64)>,
     pub(super) order: FilmOrder,
@@ -78,7 +76,7 @@ impl Filmstrip {
 
 impl FilmBasis {
     fn is_same_question(&self, other: &Self) -> bool {
-        (self.run, self.class, self.order) == (other.run, other.class, other.order)
+        self.images.is_same_question(&other.images) && (self.class, self.order) == (other.class, other.order)
     }
 }
 

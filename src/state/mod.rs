@@ -11,6 +11,7 @@ mod browse;
 mod command;
 mod comparing;
 mod effect;
+mod evaluating;
 mod event;
 mod explanation;
 mod export;
@@ -44,6 +45,10 @@ pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
+pub use evaluating::{
+    EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
+    OpenedTruth, RunEvaluation, ShownObject, TruthImages, TruthPlace,
+};
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow};
 pub use explanation::{ExplainRequest, Explanation, Question};
 use export::CountBasis;
@@ -121,6 +126,10 @@ pub struct State {
     pub comparing: Option<Comparing>,
     /// A number that changes with everything that a comparison depends on.
     comparison_number: u64,
+    /// The ground truth that the runs are compared with.
+    pub evaluating: Option<Evaluating>,
+    /// A number that changes with every evaluation.
+    evaluation_number: u64,
     /// The window is a screen for an audience.
     pub presenting: Option<Presenting>,
     /// The verdict for all selected images, while [`Overlay::MassVerdict`] asks; `None` takes their verdicts back.

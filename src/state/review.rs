@@ -2,7 +2,9 @@
 
 use crate::domain::{Saliency, SampleSet};
 use crate::evaluation::Agreement;
-use crate::review::{ArrangeRequest, Arrangement, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed};
+use crate::review::{
+    ArrangeRequest, Arrangement, FilmBox, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed,
+};
 use crate::state::{
     Arc, ArrangeId, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, FilmstripId, Pace,
     RunId, SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
@@ -17,7 +19,7 @@ pub enum ReviewCommand {
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
     /// Shows one sample with one of its boxes selected.
-    ShowBox(SampleId, usize),
+    ShowBox(SampleId, FilmBox),
     /// Opens the strip with all boxes of a class, or shows this class in it.
     OpenFilmstrip(u32),
     SetFilmOrder(FilmOrder),

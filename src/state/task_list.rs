@@ -56,6 +56,10 @@ pub enum TaskKind {
     Browse,
     /// Holding two runs against each other.
     Compare,
+    /// Reading ground truth.
+    ReadTruth,
+    /// Holding a run against ground truth.
+    Evaluate,
     /// Finding out which parts of an image carry a prediction.
     Explain,
     /// Writing predictions and verdicts for other programs.

@@ -10,7 +10,7 @@ use super::textures::Textures;
 use super::theme;
 use super::widgets::{elided_in_middle, fitting, grouped, strong};
 use crate::domain::ModelTask;
-use crate::review::{FilmFrame, FilmOrder};
+use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
 
 const GAP: f32 = 6.0;
@@ -166,8 +166,8 @@ fn frame_ui(
     let Some(entry) = state.samples.get(frame.sample) else {
         return true;
     };
-    let score = format!("{:.1} %", frame.score * 100.0);
-    let id = ui.scope_id().with((frame.sample, frame.index));
+    let score = caption(frame);
+    let id = ui.scope_id().with((frame.sample, frame.shows));
     let response = ui.interact(rect, id, Sense::click());
     response.widget_info(|| {
         let label = format!("{score}, {}", entry.name);
@@ -176,7 +176,11 @@ fn frame_ui(
     let visuals = ui.visuals();
     let corner = CornerRadius::same(6);
     let is_shown = state.shown_sample() == Some(frame.sample);
-    let is_selected = is_shown && (state.shown.selected_box == Some(frame.index as usize) || !state.has_boxes());
+    let is_selected = is_shown
+        && match frame.shows {
+            FilmBox::Predicted(index) => state.shown.selected_box == Some(index as usize) || !state.has_boxes(),
+            FilmBox::Missed(_) => state.shown.selected_box.is_none(),
+        };
     if is_selected || response.hovered() {
         let width = if is_selected { 2.0 } else { 1.0 };
         let stroke = Stroke::new(width, theme::accent(visuals));
@@ -196,10 +200,22 @@ fn frame_ui(
         ui.painter().galley(at, galley, color);
     }
     if response.clicked() {
-        commands.push(ReviewCommand::ShowBox(frame.sample, frame.index as usize));
+        commands.push(ReviewCommand::ShowBox(frame.sample, frame.shows));
     }
     response.on_hover_text(entry.uri.as_str());
     is_settled
+}
+
+/// The score, and how the box compares with the ground truth.
+fn caption(frame: &FilmFrame) -> String {
+    let score = frame.score.map(|score| format!("{:.1} %", score * 100.0));
+    let outcome = match (frame.shows, frame.outcome) {
+        (FilmBox::Missed(_), _) => Some("○ missed".to_owned()),
+        (FilmBox::Predicted(_), Some(OutcomeKind::Correct)) => Some("✔ right".to_owned()),
+        (FilmBox::Predicted(_), Some(kind)) if kind.is_wrong() => Some(format!("✖ {}", kind.text())),
+        _ => None,
+    };
+    score.into_iter().chain(outcome).collect::<Vec<_>>().join(" ")
 }
 
 fn paint_crop(ui: &Ui, textures: &mut Textures, frame: &FilmFrame, place: Rect) -> bool {

@@ -126,7 +126,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     wait_for(&mut window, " %, coffee.png");
     let scores = |window: &Harness<'static, App>| -> Vec<f32> {
         let strip = window.state().state().filmstrip.as_ref().unwrap();
-        strip.frames().iter().map(|frame| frame.score).collect()
+        strip.frames().iter().filter_map(|frame| frame.score).collect()
     };
     let highest_first = scores(&window);
     assert!(highest_first.len() > 1 && highest_first.is_sorted_by(|a, b| a >= b));

@@ -5,10 +5,11 @@ use std::ops::Range;
 use strum::VariantArray;
 
 use super::key::KEYS;
-use super::parse::{starts_with_or, unquoted};
+use super::parse::{ERRORS, starts_with_or, unquoted};
 use super::{Node, Query};
 use crate::domain::LabelSet;
 use crate::review::VerdictKind;
+use crate::review::outcomes::OutcomeClass;
 
 const MAX_NAMES: usize = 8;
 
@@ -25,7 +26,13 @@ pub struct Completion {
 
 /// How the word that ends at `cursor` (in bytes) can go on: keys, the names of classes, verdicts, the tags in use. At
 /// most eight, the most likely first; none between words.
-pub fn complete(text: &str, cursor: usize, labels: &LabelSet, tags: &[String]) -> Vec<Completion> {
+pub fn complete(
+    text: &str,
+    cursor: usize,
+    labels: &LabelSet,
+    truth: &[OutcomeClass],
+    tags: &[String],
+) -> Vec<Completion> {
     let Some(before) = text.get(..cursor) else {
         return Vec::new();
     };
@@ -44,6 +51,8 @@ pub fn complete(text: &str, cursor: usize, labels: &LabelSet, tags: &[String]) -
             };
             let completions = match key {
                 "class" => ranked(&value, labels.iter().map(|(_, name)| name), whole),
+                "truth" => ranked(&value, truth.iter().map(|class| class.name.as_str()), whole),
+                "error" => ranked(&value, ERRORS.iter().map(|(word, _)| *word), whole),
                 "tag" => ranked(&value, tags.iter().map(String::as_str), whole),
                 "verdict" => ranked(&value, VerdictKind::VARIANTS.iter().map(VerdictKind::into_str), whole),
                 _ => return Vec::new(),
@@ -103,6 +112,11 @@ fn quoted(value: &str) -> String {
 /// The term for a class by its name.
 pub fn class_term(name: &str) -> String {
     format!("class:{}", quoted(&name.to_lowercase()))
+}
+
+/// The term for a class of the ground truth by its name.
+pub fn truth_term(name: &str) -> String {
+    format!("truth:{}", quoted(&name.to_lowercase()))
 }
 
 const CHANGED: &str = "changed:";
@@ -260,7 +274,7 @@ mod tests {
 
     fn completed(text: &str) -> Vec<String> {
         let tags = ["Night".to_owned(), "by the sea".to_owned()];
-        let completions = complete(text, text.len(), &labels(), &tags);
+        let completions = complete(text, text.len(), &labels(), &[], &tags);
         let apply = |completion: Completion| {
             let mut whole = text.to_owned();
             whole.replace_range(completion.replaces, &completion.text);
@@ -335,7 +349,7 @@ mod tests {
             let begun: String = name.chars().take(end).collect();
             let text = random_text(&mut random, 5) + key + &begun;
             let tags = [name];
-            for completion in complete(&text, text.len(), &labels, &tags) {
+            for completion in complete(&text, text.len(), &labels, &[], &tags) {
                 let before = &text[..completion.replaces.start];
                 let closed = |word: &str| {
                     let open = format!("{before}{word}");

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use super::{ClassChanges, ClassTerm, Span};
+use super::box_term::{BoxTerm, OutcomeWord};
+use super::{ClassChanges, Span};
 use crate::domain::{LabelSet, SampleId};
 use crate::review::VerdictKind;
 use crate::review::candidate::Candidate;
+use crate::review::outcomes::OutcomeClass;
 
 #[derive(Debug)]
 pub(super) struct Key {
@@ -34,8 +36,23 @@ pub(super) enum Takes {
     /// From 0 to 1, also in percent.
     Score,
     Class,
+    /// A class of the ground truth.
+    TruthClass,
+    /// Nothing: the word is one about the ground truth.
+    Outcome(OutcomeWord),
+    /// A kind of error.
+    Error,
+    /// From 0 to 1, of boxes.
+    Iou,
     /// A change of class between two runs.
     Change,
+}
+
+impl Takes {
+    /// Whether it is a number from 0 to 1.
+    pub(super) fn is_share(self) -> bool {
+        matches!(self, Self::Score | Self::Iou)
+    }
 }
 
 /// A condition on an image.
@@ -53,14 +70,14 @@ pub(super) enum Value {
     Text(String),
     Number(Span),
     Verdict(VerdictKind),
-    Class(ClassTerm),
+    Boxes(BoxTerm),
     /// The change as in [`super::change_key`]; once prepared, also the images that have it, lowest id first.
     Change(String, Arc<[SampleId]>),
 }
 
 /// In the order of the help. The first key is that of a word without a key.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 13] = [
+pub(super) static KEYS: [Key; 19] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, in upper or lower case"),
         ("\"two words\"", "Both words, with the space, in the name"),
@@ -71,7 +88,7 @@ pub(super) static KEYS: [Key; 13] = [
         ("class:*light*", "Any class with “light” in its name"),
         ("class:cat score>0.8", "The best cat scores above 0.8, whatever the threshold"),
         ("class:cat boxes>=3", "At least three cats are shown"),
-    ], test: |image, value| matches!(value, Value::Class(class) if class.passes(image)) },
+    ], test: on_boxes },
     Key { words: &["score"], example: "score>0.8", meaning: "best score", takes: Takes::Score, help: &[
         ("score:0.4..0.6", "The best score is between the two"),
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.best)) },
@@ -105,6 +122,25 @@ pub(super) static KEYS: [Key; 13] = [
     Key { words: &["outdated"], example: "outdated", meaning: "the file changed after it was predicted", help: &[
         ("outdated", "The file changed after it was predicted"),
     ], takes: Takes::Nothing, test: |image, _| image.is_outdated },
+    Key { words: &["fp"], example: "fp", meaning: "false positive: a wrong box", help: &[
+        ("fp", "A wrong box is shown (false positive); needs ground truth"),
+        ("fp class:cat score>0.8", "A box that is wrong, of class cat and above 0.8"),
+    ], takes: Takes::Outcome(OutcomeWord::Wrong), test: on_boxes },
+    Key { words: &["tp"], example: "tp", meaning: "true positive: a right box", help: &[
+        ("tp", "A right box is shown (true positive)"),
+    ], takes: Takes::Outcome(OutcomeWord::Right), test: on_boxes },
+    Key { words: &["fn"], example: "fn", meaning: "false negative: an object without a right box", help: &[
+        ("fn truth:cat", "No right box shows a cat of the ground truth (false negative)"),
+    ], takes: Takes::Outcome(OutcomeWord::NotFound), test: on_boxes },
+    Key { words: &["error"], example: "error:class", meaning: "with this kind of error", takes: Takes::Error, help: &[
+        ("error:class", "A kind of error: class, location, both, duplicate, background; missed: no box of any class"),
+    ], test: on_boxes },
+    Key { words: &["truth"], example: "truth:cat", meaning: "with this class in the ground truth", help: &[
+        ("truth:cat class:dog", "A box of class dog over a cat of the ground truth"),
+    ], takes: Takes::TruthClass, test: on_boxes },
+    Key { words: &["iou"], example: "iou<0.7", meaning: "overlap with the ground truth", takes: Takes::Iou, help: &[
+        ("tp iou<0.7", "A right box overlaps its object by less than 0.7"),
+    ], test: on_boxes },
     Key { words: &["changed"], example: "changed:cat>dog", meaning: "", takes: Takes::Change, help: &[
         ("changed:cat>dog", "While two runs are compared: cat in the first, dog in the second"),
     ], test: |image, value| matches!(value, Value::Change(_, ids) if ids.binary_search(&image.id).is_ok()) },
@@ -126,7 +162,7 @@ impl Key {
     }
 
     pub(super) fn takes_number(&self) -> bool {
-        matches!(self.takes, Takes::Score | Takes::OptionalCount)
+        matches!(self.takes, Takes::Score | Takes::Iou | Takes::OptionalCount)
     }
 
     /// What the key means if no value follows it; `None` if it needs one.
@@ -134,7 +170,14 @@ impl Key {
         let value = match self.takes {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
-            Takes::Text | Takes::Score | Takes::Class | Takes::Change => return None,
+            Takes::Outcome(word) => Value::Boxes(BoxTerm::of_outcome(word)),
+            Takes::Text
+            | Takes::Score
+            | Takes::Iou
+            | Takes::Class
+            | Takes::TruthClass
+            | Takes::Error
+            | Takes::Change => return None,
         };
         Some(Term { key: self, value })
     }
@@ -154,9 +197,9 @@ impl Term {
     }
 
     /// Looks up the classes and the change that the value names.
-    pub(in crate::review) fn prepare(&mut self, labels: &LabelSet, changes: &ClassChanges) {
+    pub(in crate::review) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) {
         match &mut self.value {
-            Value::Class(class) => class.prepare(labels),
+            Value::Boxes(boxes) => boxes.prepare(labels, truth),
             Value::Change(change, ids) => *ids = changes.get(change).cloned().unwrap_or_default(),
             _ => {}
         }
@@ -182,6 +225,10 @@ impl Value {
     fn is_number(&self, number: Option<f32>) -> bool {
         matches!((self, number), (Self::Number(span), Some(number)) if span.contains(number))
     }
+}
+
+fn on_boxes(image: &Candidate<'_>, value: &Value) -> bool {
+    matches!(value, Value::Boxes(boxes) if boxes.passes(image))
 }
 
 /// Whether a text contains a part that is in lower case, whatever the case of the text.

@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use super::class_term::ClassTerm;
+use super::box_term::{BoxTerm, ClassName, OutcomeWord};
 use super::key::{KEYS, Key, Takes, Term, Value};
 use super::{Node, Query, QueryError, Span, nearest, shortened};
 use crate::review::VerdictKind;
+use crate::review::outcomes::OutcomeKind;
 
 /// How deep `(` and `!` may nest: every function that walks through a query recurses as deep.
 const MAX_DEPTH: usize = 64;
@@ -78,7 +79,7 @@ impl Parser<'_> {
             nodes.push(self.one()?);
             self.skip_spaces();
         }
-        Ok(one_or(join_class_terms(nodes), Node::All))
+        Ok(one_or(join_box_terms(nodes), Node::All))
     }
 
     fn one(&mut self) -> Result<Node, QueryError> {
@@ -165,10 +166,15 @@ impl Parser<'_> {
         let lower = value.text.to_lowercase();
         let value = match key.takes {
             Takes::Text | Takes::OptionalText => Value::Text(lower),
-            Takes::Class => Value::Class(ClassTerm::new(lower, word.at.start..value.at.end)),
+            Takes::Class => Value::Boxes(BoxTerm::of_class(ClassName::new(lower, word.at.start..value.at.end))),
+            Takes::TruthClass => {
+                let truth = Some(ClassName::new(lower, word.at.start..value.at.end));
+                Value::Boxes(BoxTerm { truth, ..BoxTerm::default() })
+            }
+            Takes::Error => Value::Boxes(BoxTerm::of_outcome(error_word(&value, &lower)?)),
             Takes::Change => Value::Change(lower, [].into()),
             Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
-            Takes::Nothing | Takes::Score | Takes::OptionalCount => {
+            Takes::Nothing | Takes::Outcome(_) | Takes::Score | Takes::Iou | Takes::OptionalCount => {
                 let message = format!("“{0}” takes no value; write {0}, or !{0} for those without", word.text);
                 return fail(word.at.start..value.at.end, message);
             }
@@ -181,7 +187,11 @@ impl Parser<'_> {
             return self.lacks_value(key, word);
         }
         let value = self.word(|_| false)?;
-        let value = Value::Number(span(key, &value, operator)?);
+        let span = span(key, &value, operator)?;
+        let value = match key.takes {
+            Takes::Iou => Value::Boxes(BoxTerm { iou: Some(span), ..BoxTerm::default() }),
+            _ => Value::Number(span),
+        };
         Ok(Term { key, value })
     }
 
@@ -317,28 +327,50 @@ pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
     (inside, None)
 }
 
-/// `score` and `boxes` beside a class are about that class.
-fn join_class_terms(mut nodes: Vec<Node>) -> Vec<Node> {
-    let class = |node: &Node| matches!(node, Node::Term(term) if matches!(term.value, Value::Class(_)));
-    if !nodes.iter().any(class) {
+/// What is said of boxes side by side is about the same boxes: of each class, and of each outcome.
+fn join_box_terms(mut nodes: Vec<Node>) -> Vec<Node> {
+    let is_about_boxes = |node: &Node| matches!(node, Node::Term(term) if matches!(term.value, Value::Boxes(_)));
+    let Some(place) = nodes.iter().position(is_about_boxes) else {
         return nodes;
-    }
-    let mut join = |word: &str| {
-        let joined = nodes.extract_if(.., |node| matches!(node, Node::Term(term) if term.key.word() == word));
-        let spans = joined.filter_map(|node| match node {
-            Node::Term(Term { value: Value::Number(span), .. }) => Some(span),
-            _ => None,
-        });
-        spans.reduce(Span::and)
     };
-    let (score, boxes) = (join("score"), join("boxes"));
-    for node in &mut nodes {
-        if let Node::Term(term) = node
-            && let Value::Class(class) = &mut term.value
-        {
-            (class.score, class.boxes) = (score, boxes);
+    let mut common = BoxTerm::default();
+    let (mut classes, mut outcomes) = (Vec::new(), Vec::new());
+    let is_joined = |node: &mut Node| {
+        let about = is_about_boxes(node);
+        about || matches!(node, Node::Term(term) if ["score", "boxes"].contains(&term.key.word()))
+    };
+    let mut key = None;
+    let before = nodes[..place].iter_mut().filter_map(|node| (!is_joined(node)).then_some(())).count();
+    let both = |one: Option<Span>, other: Span| Some(one.map_or(other, |one| one.and(other)));
+    for node in nodes.extract_if(.., is_joined) {
+        let Node::Term(term) = node else {
+            continue;
+        };
+        match term.value {
+            Value::Number(span) if term.key.word() == "score" => common.score = both(common.score, span),
+            Value::Number(span) => common.boxes = both(common.boxes, span),
+            Value::Boxes(boxes) => {
+                key.get_or_insert(term.key);
+                if let Some(iou) = boxes.iou {
+                    common.iou = both(common.iou, iou);
+                }
+                classes.extend(boxes.class.map(Some));
+                common.truth = boxes.truth.or(common.truth);
+                outcomes.extend(boxes.outcome.map(Some));
+            }
+            _ => {}
         }
     }
+    classes.extend(classes.is_empty().then_some(None));
+    outcomes.extend(outcomes.is_empty().then_some(None));
+    let terms = classes.iter().flat_map(|class| {
+        let (common, key) = (&common, key);
+        outcomes.iter().filter_map(move |outcome| {
+            let boxes = BoxTerm { class: class.clone(), outcome: *outcome, ..common.clone() };
+            Some(Node::Term(Term { key: key?, value: Value::Boxes(boxes) }))
+        })
+    });
+    nodes.splice(before..before, terms);
     nodes
 }
 
@@ -350,6 +382,25 @@ fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
             many(nodes)
         }
     }
+}
+
+/// The kinds of errors as they are typed.
+pub(super) const ERRORS: [(&str, OutcomeWord); 6] = [
+    ("class", OutcomeWord::Error(OutcomeKind::Class)),
+    ("location", OutcomeWord::Error(OutcomeKind::Location)),
+    ("both", OutcomeWord::Error(OutcomeKind::Both)),
+    ("duplicate", OutcomeWord::Error(OutcomeKind::Duplicate)),
+    ("background", OutcomeWord::Error(OutcomeKind::Background)),
+    ("missed", OutcomeWord::Missed),
+];
+
+fn error_word(value: &Word, lower: &str) -> Result<OutcomeWord, QueryError> {
+    let found = ERRORS.iter().find(|(word, _)| lower == *word);
+    found.map(|(_, kind)| *kind).ok_or_else(|| {
+        let known: Vec<&str> = ERRORS.iter().map(|(word, _)| *word).collect();
+        let message = format!("“{}” is not a kind of error; write {}", shortened(&value.text), known.join(", "));
+        QueryError { at: value.at.clone(), message }
+    })
 }
 
 fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
@@ -407,7 +458,7 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
     if text.is_empty() {
         return Ok(None);
     }
-    let percent = text.strip_suffix('%').filter(|_| key.takes == Takes::Score);
+    let percent = text.strip_suffix('%').filter(|_| key.takes.is_share());
     // People who write 0,8 mean it.
     let digits = percent.unwrap_or(text).replace(',', ".");
     let is_number = digits.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.');
@@ -416,7 +467,7 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
         return fail(value.at.clone(), not_a_number(key, value));
     };
     let number = if percent.is_some() { number / 100.0 } else { number };
-    if key.takes == Takes::Score && number > 1.0 {
+    if key.takes.is_share() && number > 1.0 {
         let text = shortened(text);
         let message = format!("Scores go from 0 to 1; for {text} percent write {text}%");
         return fail(value.at.clone(), message.replace("%%", "%"));
@@ -455,8 +506,8 @@ mod tests {
     }
 
     fn class(pattern: &str, score: Option<Span>, boxes: Option<Span>) -> Node {
-        let class = ClassTerm::new(pattern.to_owned(), 0..0);
-        term("class", Value::Class(ClassTerm { score, boxes, ..class }))
+        let class = Some(ClassName::new(pattern.to_owned(), 0..0));
+        term("class", Value::Boxes(BoxTerm { class, score, boxes, ..BoxTerm::default() }))
     }
 
     /// Another test compares the ranges in the text.
@@ -467,8 +518,10 @@ mod tests {
             Node::Any(nodes) => Node::Any(all(nodes)),
             Node::Not(node) => Node::Not(Box::new(without_places(*node))),
             Node::Term(mut term) => {
-                if let Value::Class(class) = &mut term.value {
-                    class.at = 0..0;
+                if let Value::Boxes(boxes) = &mut term.value {
+                    for name in boxes.class.iter_mut().chain(&mut boxes.truth) {
+                        name.at = 0..0;
+                    }
                 }
                 Node::Term(term)
             }

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, FilePick, ImportSubject,
-    Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome,
-    ThumbnailRequest,
+    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, EvaluationCommand, FilePick,
+    ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
+    TaskOutcome, ThumbnailRequest, TruthPlace,
 };
 use crate::tasks::ProgressUnit;
 
@@ -19,11 +19,17 @@ pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mu
             open_place(state, *place, effects);
         }
         BrowseCommand::Drop(paths) => open_dropped(state, paths, effects),
-        BrowseCommand::Show(sample) => show(state, sample, effects),
+        BrowseCommand::Show(sample) => {
+            super::evaluate::show_panel(state, false);
+            show(state, sample, effects);
+        }
         BrowseCommand::ToggleSelected(sample) => toggle_selected(state, sample, effects),
         BrowseCommand::ExtendSelection(sample) => extend_selection(state, sample, effects),
         BrowseCommand::ClearSelection => state.selection.clear_to_shown(),
-        BrowseCommand::Walk(step) => walk(state, step, effects),
+        BrowseCommand::Walk(step) => {
+            super::evaluate::show_panel(state, false);
+            walk(state, step, effects);
+        }
         BrowseCommand::LoadThumbnails { side, requested } => {
             request_thumbnails(state, side, &requested, effects);
         }
@@ -134,6 +140,10 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, ImportSubject::File(path), effects),
+        FilePick::Truth(path) => {
+            let at = TruthPlace::Path(path);
+            super::evaluate::on_command(state, EvaluationCommand::OpenTruth(at), effects);
+        }
         FilePick::Labels(path) => super::import::labels_picked(state, path, effects),
         FilePick::Weights(id, path) => {
             models::fetch_model(state, id, Some(path), effects);
@@ -167,6 +177,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     state.judgements.clear();
     state.project.reopen();
     state.problems.clear();
+    super::evaluate::source_changed(state, effects);
     state.remote.reading.forget_examples();
     state.shown = Shown::default();
     state.canvas = CanvasView::Fit;

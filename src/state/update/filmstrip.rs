@@ -2,7 +2,7 @@
 
 use super::{browse, shown};
 use crate::domain::{ModelTask, SampleId};
-use crate::review::{FilmFrame, FilmOrder, FilmRequest, Suppressed};
+use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
 use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, Queue, ReviewEffect, State};
 
@@ -32,26 +32,16 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(basis) = basis(state) else {
         return;
     };
-    let suppressed = hidden_overlaps(state).cloned();
-    let (Some(strip), Some(run)) = (&mut state.filmstrip, state.runs.current()) else {
-        return;
-    };
-    if !strip.needs(&basis) {
+    if state.filmstrip.as_ref().is_none_or(|strip| !strip.needs(&basis)) {
         return;
     }
+    let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
     let id = FilmstripId(state.ids.next());
-    effects.push(ReviewEffect::GatherFilmstrip {
-        id,
-        what: Box::new(FilmRequest {
-            predictions: run.predictions.clone(),
-            class: basis.class,
-            view: basis.view.clone(),
-            suppressed,
-            marks: state.judgements.marks().clone(),
-            order: basis.order,
-        }),
-    });
-    strip.begin(id, basis);
+    let what = Box::new(FilmRequest { images, class: basis.class, order: basis.order });
+    effects.push(ReviewEffect::GatherFilmstrip { id, what });
+    if let Some(strip) = &mut state.filmstrip {
+        strip.begin(id, basis);
+    }
 }
 
 /// The boxes that the view hides because better ones overlap them; `None` if it hides none, or that is not known.
@@ -64,7 +54,9 @@ fn hidden_overlaps(state: &State) -> Option<&Suppressed> {
 fn basis(state: &State) -> Option<FilmBasis> {
     let strip = state.filmstrip.as_ref()?;
     let run = state.runs.current()?;
-    let class = strip.class?;
+    if strip.class.is_none() && !state.arranging.is_about_truth() {
+        return None;
+    }
     let hidden = hidden_overlaps(state);
     let hides_overlaps = run.task() == ModelTask::Detection && state.view().nms_iou.is_some();
     // The boxes come with the order: until then the present frames stay, instead of all boxes for a moment.
@@ -72,11 +64,8 @@ fn basis(state: &State) -> Option<FilmBasis> {
         return None;
     }
     Some(FilmBasis {
-        run: run.id(),
-        predictions: run.predictions.revision(),
-        marks: state.judgements.marks().revision(),
-        class,
-        view: state.view().into_owned(),
+        images: state.basis()?,
+        class: strip.class,
         hidden: hidden.map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
     })
@@ -96,7 +85,8 @@ pub(super) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mu
         let entry = state.samples.get(frame.sample)?;
         Some(CropRequest {
             sample: frame.sample,
-            index: frame.index,
+            shows: frame.shows,
+            bounds: frame.bounds,
             uri: entry.uri.clone(),
             prediction: state.runs.prediction(run.id(), frame.sample).cloned(),
         })
@@ -109,10 +99,12 @@ pub(super) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mu
 }
 
 /// Shows an image with one of its boxes selected, as soon as its prediction is there.
-pub(super) fn show_box(state: &mut State, sample: SampleId, index: usize, effects: &mut Queue<Effect>) {
+pub(super) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox, effects: &mut Queue<Effect>) {
     if state.selection.shown() != Some(sample) {
         browse::show(state, sample, effects);
     }
-    state.shown.wanted_box = Some(index);
-    shown::take(state);
+    if let FilmBox::Predicted(index) = shows {
+        state.shown.wanted_box = Some(index as usize);
+        shown::take(state);
+    }
 }

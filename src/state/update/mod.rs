@@ -4,6 +4,7 @@ mod arrange;
 mod browse;
 mod compare;
 mod engine;
+mod evaluate;
 mod explain;
 mod export;
 mod filmstrip;
@@ -30,7 +31,10 @@ use std::path::PathBuf;
 
 use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, State};
 use crate::domain::{Problem, Verdict};
-use crate::state::{BrowseEffect, EndpointsEffect, ImportSubject, ModelsEffect, ProjectEffect, Queue};
+use crate::state::{
+    BrowseEffect, EndpointsEffect, EvaluationCommand, EvaluationEffect, ImportSubject, ModelsEffect, ProjectEffect,
+    Queue,
+};
 
 /// Applies one message and gives what is to be done outside, in order.
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
@@ -43,6 +47,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     state.judgements.follow_run(run);
     view::follow(state);
     compare::follow(state, &mut effects);
+    evaluate::follow(state, &mut effects);
     arrange::follow(state, &mut effects);
     filmstrip::follow(state, &mut effects);
     export::follow(state, &mut effects);
@@ -89,6 +94,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
         Command::Project(command) => project::on_command(state, command, effects),
         Command::Browse(command) => browse::on_command(state, command, effects),
         Command::Review(command) => review::on_command(state, command, effects),
+        Command::Evaluation(command) => evaluate::on_command(state, command, effects),
     }
 }
 
@@ -104,6 +110,13 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::OpenS3 => s3::toggle_picker(state, effects),
         Action::OpenSamples => browse::open_samples(state, effects),
         Action::OpenProject => effects.push(ProjectEffect::Pick),
+        Action::OpenTruth => effects.push(EvaluationEffect::PickTruth),
+        Action::OpenTruthFolder => effects.push(EvaluationEffect::PickTruthFolder),
+        Action::Evaluation => {
+            let is_shown = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
+            evaluate::show_panel(state, !is_shown);
+        }
+        Action::CloseTruth => evaluate::on_command(state, EvaluationCommand::CloseTruth, effects),
         Action::Reload => watch::reload(state, effects),
         Action::Export => export::open(state),
         Action::Upload => upload::open(state, effects),
@@ -194,6 +207,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
         Event::Project(event) => project::on_event(state, event, effects),
         Event::Browse(event) => browse::on_event(state, event, effects),
         Event::Review(event) => review::on_event(state, event, effects),
+        Event::Evaluation(event) => evaluate::on_event(state, event, effects),
     }
 }
 

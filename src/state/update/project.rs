@@ -57,6 +57,7 @@ fn opened(state: &mut State, source: SourceId, content: ProjectContent, effects:
     for (name, json) in &content.views {
         super::view::restore(state, name, json);
         super::arrange::restore(state, name, json);
+        super::evaluate::restore(state, name, json);
     }
     for note in content.notes {
         super::report_problem(state, Problem::general(note));
@@ -269,6 +270,7 @@ fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     run_tasks::cancel_run(state, run_id, effects);
     state.runs.remove(run_id);
     state.judgements.forget_run(run_id);
+    super::evaluate::forget_run(state, run_id);
     if is_in_project {
         project_requests::save(state, vec![Change::DeleteRun(run_id)], effects);
     }

@@ -12,7 +12,10 @@ pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
             state.canvas_request = None;
         }
         ReviewCommand::SelectBox(selected) => state.shown.selected_box = selected,
-        ReviewCommand::ShowBox(sample, index) => filmstrip::show_box(state, sample, index, effects),
+        ReviewCommand::ShowBox(sample, shows) => {
+            super::evaluate::show_panel(state, false);
+            filmstrip::show_box(state, sample, shows, effects);
+        }
         ReviewCommand::OpenFilmstrip(class) => filmstrip::open(state, class),
         ReviewCommand::SetFilmOrder(order) => filmstrip::set_order(state, order),
         ReviewCommand::LoadCrops(requested) => filmstrip::request_crops(state, &requested, effects),

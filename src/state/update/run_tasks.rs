@@ -59,6 +59,8 @@ pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>)
                 | TaskKind::LoadRun { .. }
                 | TaskKind::Explain
                 | TaskKind::Compare
+                | TaskKind::ReadTruth
+                | TaskKind::Evaluate
                 | TaskKind::ReadOutputs
         )
     });

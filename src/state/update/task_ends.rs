@@ -39,6 +39,8 @@ pub(super) fn ended(
         | TaskKind::Explain
         | TaskKind::TryPresets
         | TaskKind::Compare
+        | TaskKind::ReadTruth
+        | TaskKind::Evaluate
         | TaskKind::Export
         | TaskKind::PlanUpload
         | TaskKind::Upload

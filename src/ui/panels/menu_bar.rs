@@ -13,6 +13,7 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Q
             menu_ui(ui, state, "File", FILE, commands);
             menu_ui(ui, state, "Predict", PREDICT, commands);
             menu_ui(ui, state, "Remote", REMOTE, commands);
+            menu_ui(ui, state, "Evaluate", EVALUATE, commands);
             menu_ui(ui, state, "Judge", JUDGE, commands);
             menu_ui(ui, state, "Go", GO, commands);
             view_menu_ui(ui, state, commands);
@@ -69,6 +70,9 @@ const FILE: &Menu = &[
     None,
     Some(Action::Quit),
 ];
+
+const EVALUATE: &Menu =
+    &[Some(Action::OpenTruth), Some(Action::OpenTruthFolder), Some(Action::CloseTruth), None, Some(Action::Evaluation)];
 
 const PREDICT: &Menu = &[
     Some(Action::PredictShown),

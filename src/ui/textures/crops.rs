@@ -6,7 +6,7 @@ use eframe::egui::{self, TextureHandle};
 
 use super::{color_image, upload};
 use crate::domain::{RgbImage, RunId, SampleId};
-use crate::review::FilmFrame;
+use crate::review::{FilmBox, FilmFrame};
 use crate::state::SourceId;
 
 /// At most about 60 MiB.
@@ -15,9 +15,9 @@ const MAX_CROPS: usize = 400;
 #[derive(Default)]
 pub(crate) struct Crops {
     of: Option<(SourceId, RunId)>,
-    entries: HashMap<(SampleId, u32), Entry>,
+    entries: HashMap<(SampleId, FilmBox), Entry>,
     frame: u64,
-    asked: Vec<(SampleId, u32)>,
+    asked: Vec<(SampleId, FilmBox)>,
 }
 
 struct Entry {
@@ -39,7 +39,7 @@ impl Crops {
         &mut self,
         ctx: &egui::Context,
         of: (SourceId, RunId),
-        key: (SampleId, u32),
+        key: (SampleId, FilmBox),
         result: Result<&RgbImage, String>,
     ) {
         if self.of != Some(of) {
@@ -55,7 +55,7 @@ impl Crops {
 
     /// The box's pixels, or why there are none; `None` while they are to come.
     pub(crate) fn get(&mut self, frame: &FilmFrame) -> Option<Result<&TextureHandle, &str>> {
-        let entry = self.entries.get_mut(&(frame.sample, frame.index))?;
+        let entry = self.entries.get_mut(&(frame.sample, frame.shows))?;
         entry.seen = self.frame;
         Some(entry.texture.as_ref().map_err(String::as_str))
     }
@@ -67,7 +67,7 @@ impl Crops {
 
     /// Returns what to request, if it differs from the last request.
     pub(crate) fn changed_request(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
-        let key = |frame: &FilmFrame| (frame.sample, frame.index);
+        let key = |frame: &FilmFrame| (frame.sample, frame.shows);
         if missing.iter().all(|frame| self.asked.contains(&key(frame))) {
             return None;
         }

@@ -13,6 +13,7 @@ pub use thumbnails::NewThumbnail;
 pub(super) use thumbnails::{Thumbnail, Thumbnails};
 
 use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
+use crate::review::FilmBox;
 use crate::state::{SourceId, TaskId};
 
 /// All textures of the window.
@@ -58,7 +59,7 @@ impl Textures {
         &mut self,
         ctx: &egui::Context,
         of: (SourceId, RunId),
-        key: (SampleId, u32),
+        key: (SampleId, FilmBox),
         result: Result<&RgbImage, String>,
     ) {
         self.crops.add(ctx, of, key, result);

@@ -44,12 +44,12 @@ fn written(name: &str, bytes: &[u8]) -> PathBuf {
 pub(crate) fn query(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let labels: LabelSet = [(1, "cat".to_owned()), (2, "a \"b\\".to_owned())].into_iter().collect();
-    for completion in complete(&text, text.len(), &labels, &["night".to_owned()]) {
+    for completion in complete(&text, text.len(), &labels, &[], &["night".to_owned()]) {
         assert!(text.get(completion.replaces).is_some());
     }
     match Query::parse(&text) {
         Ok(query) => {
-            for warning in query.warnings(ModelTask::Detection, &labels) {
+            for warning in query.warnings(ModelTask::Detection, &labels, &[]) {
                 assert!(text.get(warning.at).is_some());
             }
             assert_eq!(query.clone(), query);

@@ -1,0 +1,124 @@
+//! Reads ground truth, and evaluates runs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::{Effects, Shared, desktop};
+use crate::domain::{AnnotatedImage, FileStamp, Sample, SampleId, SampleUri, SharedList};
+use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, of_run, open_truth};
+use crate::evaluation::{DRAWS, GroundTruth};
+use crate::matching::{ImageKey, ImageMatches};
+use crate::review::Outcomes;
+use crate::source::Files;
+use crate::state::{
+    EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket,
+    TruthImages, TruthPlace,
+};
+
+/// Images that a message names.
+const MAX_NAMED: usize = 5;
+
+pub(super) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
+    let shared = &effects.shared;
+    match effect {
+        EvaluationEffect::PickTruth => desktop::pick_truth(shared),
+        EvaluationEffect::PickTruthFolder => desktop::pick_truth_folder(shared),
+        EvaluationEffect::OpenTruth { at, samples, ticket } => open(shared, at, samples, ticket),
+        EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
+    }
+}
+
+fn open(shared: &Arc<Shared>, at: TruthPlace, samples: SharedList<Sample>, ticket: Ticket) {
+    shared.run_task(
+        "open ground truth",
+        ticket,
+        move |shared, ticket| {
+            let from = TruthFrom::Files(match &at {
+                TruthPlace::Path(path) => Files::local(path),
+                TruthPlace::S3(place) => Files::in_s3(&shared.aws, place),
+            });
+            let truth = open_truth(&from, &ticket.control).map_err(failure)?;
+            let images = match_images(&truth, &samples);
+            Ok(OpenedTruth { truth: Arc::new(truth), images })
+        },
+        |task, result| EvaluationEvent::TruthOpened { task, result },
+    );
+}
+
+fn match_images(truth: &GroundTruth, samples: &SharedList<Sample>) -> TruthImages {
+    let names: Vec<&str> = samples.iter().map(|sample| sample.name.as_str()).collect();
+    let keys: Vec<ImageKey<'_>> = names.iter().map(|name| ImageKey::named(name)).collect();
+    let matches = ImageMatches::between(&truth.keys(), &keys);
+    let mut by_sample = vec![NO_IMAGE; names.len()];
+    let mut missing = (0, Vec::new());
+    for index in 0..truth.images.len() {
+        match matches.index(index) {
+            Some(sample) => by_sample[sample as usize] = index as u32,
+            None => {
+                missing.0 += 1;
+                if missing.1.len() < MAX_NAMED {
+                    missing.1.push(name_of(&truth.images[index]));
+                }
+            }
+        }
+    }
+    TruthImages { by_sample: by_sample.into(), matched: truth.images.len() - missing.0, missing }
+}
+
+fn name_of(image: &AnnotatedImage) -> String {
+    match &image.id {
+        Some(id) if image.name.is_empty() => format!("image {id}"),
+        _ => image.name.clone(),
+    }
+}
+
+fn evaluate(shared: &Arc<Shared>, request: EvaluateRequest, ticket: Ticket) {
+    let run = request.run.id;
+    shared.run_task(
+        "evaluate a run",
+        ticket,
+        move |shared, ticket| evaluated(shared, &request, ticket).map(Box::new),
+        move |task, result| EvaluationEvent::Evaluated { task, run, result },
+    );
+}
+
+fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Result<EvaluatedRun, Failure> {
+    let begun = Instant::now();
+    let control = &ticket.control;
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    // The evaluation reads the project: predictions that are not saved yet would be missing.
+    project.flush().map_err(|error| error.to_string())?;
+    let stamped = |(at, sample): (usize, &Sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()));
+    let listed: HashMap<SampleUri, (SampleId, FileStamp)> = request.samples.iter().enumerate().map(stamped).collect();
+    let listing = |uri: &SampleUri| listed.get(uri).cloned();
+    let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: Some(&listing) };
+    let sides = of_run(&request.truth, &side, &request.corrections, control).map_err(failure)?;
+    drop(listed);
+    let names = sides.classes.iter().map(|class| class.name.clone());
+    let mut outcomes = Outcomes::new(request.predictions.clone(), names, sides.model_classes.iter().copied());
+    let notes = sides.notes.clone();
+    let (mut evaluated, draws) = measure(sides, Some(&mut outcomes), control).map_err(failure)?;
+    let mut run = EvaluatedRun {
+        evaluated: Arc::new(evaluated.clone()),
+        outcomes: Arc::new(outcomes),
+        notes,
+        secs: begun.elapsed().as_secs_f32(),
+    };
+    let (task, of) = (ticket.id, request.run.id);
+    shared.report(EvaluationEvent::Measured { task, run: of, evaluated: Box::new(run.clone()) });
+    draws.add_intervals(&mut evaluated, DRAWS, control).map_err(failure)?;
+    run.evaluated = Arc::new(evaluated);
+    Ok(run)
+}
+
+fn failure(error: EvaluateError) -> Failure {
+    let advice = match &error {
+        EvaluateError::Cancelled(_) => return Failure::Cancelled,
+        EvaluateError::NoClassInCommon { .. } => ". Correct the classes in the table of the evaluation",
+        EvaluateError::NoTruth { .. } => ". Open predictions with “Open predictions…”",
+        EvaluateError::OtherTask { .. } => ". Choose another run under Runs",
+        _ => "",
+    };
+    Failure::new(format!("{error}{advice}"))
+}

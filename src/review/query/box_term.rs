@@ -1,0 +1,241 @@
+//! Conditions on the boxes of an image: their class, and how they compare with the ground truth.
+
+use std::ops::Range;
+
+use super::{QueryError, Span, matches, nearest, shortened};
+use crate::domain::{LabelSet, ModelTask, SampleId};
+use crate::review::Summary;
+use crate::review::by_class::ByClass;
+use crate::review::candidate::Candidate;
+use crate::review::facts::Gate;
+use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox, ShownOutcomes};
+
+/// All of them hold for one box, or for one missed object.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::review) struct BoxTerm {
+    /// Of the model; of a missed object it is the same class.
+    pub(super) class: Option<ClassName>,
+    /// Of the object in the ground truth.
+    pub(super) truth: Option<ClassName>,
+    pub(super) outcome: Option<OutcomeWord>,
+    /// With the object.
+    pub(super) iou: Option<Span>,
+    /// Asks for the best score of the class instead of for a box that is shown; beside a comparison with the ground
+    /// truth it is the score of the box.
+    pub(super) score: Option<Span>,
+    /// How many such boxes are shown.
+    pub(super) boxes: Option<Span>,
+}
+
+/// A word about the ground truth.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::review) enum OutcomeWord {
+    /// True positive.
+    Right,
+    /// False positive.
+    Wrong,
+    /// False negative: no right box shows the object.
+    NotFound,
+    /// No box of any class shows the object.
+    Missed,
+    /// A false positive of this kind.
+    Error(OutcomeKind),
+}
+
+/// A class as it was typed.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ClassName {
+    /// The name, with `*` for any characters; in lower case.
+    pub(super) pattern: String,
+    pub(super) at: Range<usize>,
+    /// The classes that the pattern names; none before they are looked up.
+    pub(super) is_meant: ByClass<bool>,
+}
+
+impl ClassName {
+    pub(super) fn new(pattern: String, at: Range<usize>) -> Self {
+        Self { pattern, at, is_meant: ByClass::new(false) }
+    }
+
+    fn means(&self, class: u32) -> bool {
+        *self.is_meant.get(class)
+    }
+
+    fn prepare(&mut self, ids: impl IntoIterator<Item = u32>) {
+        for id in ids {
+            *self.is_meant.get_mut(id) = true;
+        }
+    }
+
+    /// The ids of the classes that are meant.
+    pub(super) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
+        let named = labels.iter();
+        let mut ids: Vec<u32> =
+            named.filter(|(_, name)| matches(&self.pattern, &name.to_lowercase())).map(|(id, _)| id).collect();
+        if ids.is_empty() {
+            ids.extend(self.id_by_number(labels));
+        }
+        ids
+    }
+
+    /// A class that has no name is written as it is shown, `class 17`, or by its number alone.
+    fn id_by_number(&self, labels: &LabelSet) -> Option<u32> {
+        let number = self.pattern.strip_prefix("class ").unwrap_or(&self.pattern);
+        let id = number.parse().ok()?;
+        labels.get(id).is_none().then_some(id)
+    }
+
+    fn warning(&self, whose: &str, key: &str, names: &[&str]) -> QueryError {
+        let advice = match nearest(&self.pattern, names.iter().copied()) {
+            Some(name) => format!("did you mean “{name}”?"),
+            None => format!("* stands for any letters: {key}:*part*"),
+        };
+        let message = format!("{whose} has no class “{}”; {advice}", shortened(&self.pattern));
+        QueryError { at: self.at.clone(), message }
+    }
+}
+
+impl BoxTerm {
+    pub(super) fn of_class(class: ClassName) -> Self {
+        Self { class: Some(class), ..Self::default() }
+    }
+
+    pub(super) fn of_outcome(outcome: OutcomeWord) -> Self {
+        Self { outcome: Some(outcome), ..Self::default() }
+    }
+
+    /// Whether it finds nothing without ground truth.
+    pub(in crate::review) fn needs_truth(&self) -> bool {
+        self.truth.is_some() || self.outcome.is_some() || self.iou.is_some()
+    }
+
+    pub(super) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass]) {
+        if let Some(class) = &mut self.class {
+            class.prepare(class.ids(labels));
+        }
+        if let Some(class) = &mut self.truth {
+            let pattern = class.pattern.clone();
+            let named = (0_u32..).zip(truth).filter(|(_, one)| matches(&pattern, &one.name.to_lowercase()));
+            class.prepare(named.map(|(place, _)| place));
+        }
+    }
+
+    pub(super) fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<QueryError> {
+        if let Some(class) = &self.class {
+            if self.boxes.is_some() && task == ModelTask::Classification {
+                let message = "This model gives classes, not boxes; leave “boxes” out".to_owned();
+                return Some(QueryError { at: class.at.clone(), message });
+            }
+            if class.ids(labels).is_empty() {
+                let names: Vec<&str> = labels.iter().map(|(_, name)| name).collect();
+                return Some(class.warning("This model", "class", &names));
+            }
+        }
+        let class = self.truth.as_ref().filter(|_| !truth.is_empty())?;
+        let is_known = truth.iter().any(|one| matches(&class.pattern, &one.name.to_lowercase()));
+        let names: Vec<&str> = truth.iter().map(|class| class.name.as_str()).collect();
+        (!is_known).then(|| class.warning("The ground truth", "truth", &names))
+    }
+
+    pub(super) fn passes(&self, image: &Candidate<'_>) -> bool {
+        if self.needs_truth() {
+            return image.outcomes.is_some_and(|shown| self.passes_outcomes(shown));
+        }
+        let (Some((summary, _)), Some(gate), Some(class)) = (image.prediction, image.gate, &self.class) else {
+            return false;
+        };
+        match gate.task() {
+            ModelTask::Classification => self.passes_classes(class, summary, gate),
+            ModelTask::Detection => self.passes_boxes(class, image.id, summary, gate),
+        }
+    }
+
+    /// Whether it asks for a class of the ground truth and nothing else.
+    fn is_truth_alone(&self) -> bool {
+        let Self { class, truth, outcome, iou, score, boxes } = self;
+        truth.is_some() && (class, outcome, iou, score, boxes) == (&None, &None, &None, &None, &None)
+    }
+
+    fn passes_outcomes(&self, shown: ShownOutcomes<'_>) -> bool {
+        if let Some(class) = self.truth.as_ref().filter(|_| self.is_truth_alone()) {
+            return shown.outcomes.objects.iter().any(|object| class.means(object.class));
+        }
+        let count = self.boxes_of(shown).count() + self.objects_of(shown).count();
+        match self.boxes {
+            Some(span) => span.contains(count as f32),
+            None => count > 0,
+        }
+    }
+
+    /// The boxes on screen that are meant.
+    pub(in crate::review) fn boxes_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = ShownBox> + 'a {
+        let are_meant = !matches!(self.outcome, Some(OutcomeWord::NotFound | OutcomeWord::Missed));
+        let boxes = are_meant.then(|| shown.boxes()).into_iter().flatten();
+        boxes.filter(move |found| self.means_box(shown, found))
+    }
+
+    fn means_box(&self, shown: ShownOutcomes<'_>, found: &ShownBox) -> bool {
+        let object = shown.outcomes.objects.get(found.outcome.object as usize);
+        let has_outcome = match self.outcome {
+            None => true,
+            Some(OutcomeWord::Right) => found.kind == OutcomeKind::Correct,
+            Some(OutcomeWord::Wrong) => found.kind.is_wrong(),
+            Some(OutcomeWord::Error(kind)) => found.kind == kind,
+            Some(OutcomeWord::NotFound | OutcomeWord::Missed) => false,
+        };
+        has_outcome
+            && self.class.as_ref().is_none_or(|class| class.means(found.class))
+            && self.truth.as_ref().is_none_or(|class| object.is_some_and(|object| class.means(object.class)))
+            && self.iou.is_none_or(|span| span.contains(found.outcome.iou))
+            && self.score.is_none_or(|span| span.contains(found.score))
+    }
+
+    /// The objects that no box on screen shows and that are meant.
+    pub(in crate::review) fn objects_of<'a>(
+        &'a self,
+        shown: ShownOutcomes<'a>,
+    ) -> impl Iterator<Item = MissedObject> + 'a {
+        let without_others = self.outcome == Some(OutcomeWord::Missed);
+        // What is not there has no score and no place.
+        let are_meant = (without_others || self.outcome == Some(OutcomeWord::NotFound) || self.is_truth_alone())
+            && self.score.is_none()
+            && self.iou.is_none();
+        let objects = are_meant.then(|| shown.missed()).into_iter().flatten();
+        objects.filter(move |missed| {
+            let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
+            !(without_others && missed.is_confused)
+                && self.class.as_ref().is_none_or(|name| class.is_some_and(|class| name.means(class)))
+                && self.truth.as_ref().is_none_or(|name| name.means(missed.object.class))
+        })
+    }
+
+    /// The class must come first. A classifier has no boxes to count.
+    fn passes_classes(&self, name: &ClassName, summary: Summary<'_>, gate: &Gate<'_>) -> bool {
+        let (Some(class), Some(&score)) = (summary.classes.first(), summary.scores.first()) else {
+            return false;
+        };
+        let scores_well = match self.score {
+            Some(span) => span.contains(score),
+            None => gate.top_class(summary).is_some(),
+        };
+        self.boxes.is_none() && name.means(*class) && scores_well
+    }
+
+    fn passes_boxes(&self, name: &ClassName, id: SampleId, summary: Summary<'_>, gate: &Gate<'_>) -> bool {
+        let visible = gate.visible(id);
+        let mut best = f32::NAN;
+        let mut shown = 0_u32;
+        for (at, (&class, &score)) in summary.classes.iter().zip(summary.scores).enumerate() {
+            if name.means(class) && visible.has_class(at, class) {
+                best = best.max(score);
+                shown += u32::from(visible.contains(at, class, score));
+            }
+        }
+        match (self.score, self.boxes) {
+            (None, None) => shown > 0,
+            (score, boxes) => {
+                score.is_none_or(|span| span.contains(best)) && boxes.is_none_or(|span| span.contains(shown as f32))
+            }
+        }
+    }
+}

@@ -1,0 +1,275 @@
+//! Ground truth, and how the runs compare with it.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Failure, Loadable, Run, SourceId, State, TaskId, Ticket};
+use crate::domain::{RunId, RunInfo, S3Place, Sample, SampleId, SharedList, ViewSettings};
+use crate::evaluation::{Evaluated, GroundTruth, MatchedClasses};
+use crate::matching::ClassCorrections;
+use crate::review::{ImageOutcomes, OutcomeCounts, Outcomes, Predictions};
+
+/// Commands about ground truth and evaluations.
+#[derive(Debug, Clone, PartialEq)]
+pub enum EvaluationCommand {
+    /// Takes these annotations as right, in place of others.
+    OpenTruth(TruthPlace),
+    CloseTruth,
+    /// Evaluates the run on screen again, with the predictions as they are now.
+    EvaluateAgain,
+    /// Which class of the ground truth a class of the model is, both by name or number; an empty one: none.
+    CorrectClass {
+        from: String,
+        to: String,
+    },
+    /// Takes all corrections of classes back.
+    ClearCorrections,
+    /// Shows or hides the panel with the numbers.
+    ShowPanel(bool),
+    /// Shows exactly these boxes: searches for their images, and opens the filmstrip with all classes.
+    ShowBoxes(String),
+}
+
+/// Effects about ground truth and evaluations.
+#[derive(Debug, Clone)]
+pub enum EvaluationEffect {
+    PickTruth,
+    PickTruthFolder,
+    /// Read ground truth and match it with the images.
+    OpenTruth {
+        at: TruthPlace,
+        samples: SharedList<Sample>,
+        ticket: Ticket,
+    },
+    /// Measure a run.
+    Evaluate {
+        request: EvaluateRequest,
+        ticket: Ticket,
+    },
+}
+
+/// Events about ground truth and evaluations.
+#[derive(Debug)]
+pub enum EvaluationEvent {
+    TruthOpened {
+        task: TaskId,
+        result: Result<OpenedTruth, Failure>,
+    },
+    /// The numbers of a run, first without intervals, then with them.
+    Measured {
+        task: TaskId,
+        run: RunId,
+        evaluated: Box<EvaluatedRun>,
+    },
+    Evaluated {
+        task: TaskId,
+        run: RunId,
+        result: Result<Box<EvaluatedRun>, Failure>,
+    },
+}
+
+/// The address of annotations.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TruthPlace {
+    /// A file or folder of this machine.
+    Path(PathBuf),
+    S3(Box<S3Place>),
+}
+
+/// A run to measure.
+#[derive(Debug, Clone)]
+pub struct EvaluateRequest {
+    pub source: SourceId,
+    pub truth: Arc<GroundTruth>,
+    pub corrections: ClassCorrections,
+    pub samples: SharedList<Sample>,
+    pub run: Box<RunInfo>,
+    pub view: ViewSettings,
+    pub predictions: Predictions,
+}
+
+/// Ground truth, with the images that it is about.
+#[derive(Debug, Clone)]
+pub struct OpenedTruth {
+    pub truth: Arc<GroundTruth>,
+    pub images: TruthImages,
+}
+
+/// Which images of the source are those of the ground truth.
+#[derive(Debug, Clone, Default)]
+pub struct TruthImages {
+    /// By sample: the image of the ground truth, or [`NO_IMAGE`].
+    pub by_sample: Arc<[u32]>,
+    /// How many of them are in the ground truth.
+    pub matched: usize,
+    /// Images of the ground truth that are not in the source: how many, and some by name.
+    pub missing: (usize, Vec<String>),
+}
+
+/// In place of an index.
+pub const NO_IMAGE: u32 = u32::MAX;
+
+/// A run beside the ground truth.
+#[derive(Debug, Clone)]
+pub struct EvaluatedRun {
+    pub evaluated: Arc<Evaluated>,
+    pub outcomes: Arc<Outcomes>,
+    /// What a person should know before the numbers: whole sentences.
+    pub notes: Vec<String>,
+    /// How long it took.
+    pub secs: f32,
+}
+
+/// The open ground truth, and the runs that were compared with it.
+#[derive(Debug)]
+pub struct Evaluating {
+    pub at: TruthPlace,
+    pub corrections: ClassCorrections,
+    pub truth: Loadable<OpenedTruth>,
+    /// Whether the panel with the numbers is in the place of the image.
+    pub is_shown: bool,
+    /// Whether it is to be read as soon as all images are listed.
+    pub(super) is_due: bool,
+    pub(super) runs: BTreeMap<RunId, RunEvaluation>,
+}
+
+/// The evaluation of one run.
+#[derive(Debug, Default)]
+pub struct RunEvaluation {
+    pub status: Loadable<()>,
+    /// The classes of the run beside those of the ground truth.
+    pub classes: Arc<MatchedClasses>,
+    /// The last numbers; they stay while new ones are computed.
+    pub last: Option<EvaluatedRun>,
+    /// What the last or present request depends on.
+    pub(super) basis: Option<EvaluationBasis>,
+}
+
+/// All that an evaluation depends on, so far that a change of it can be seen.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct EvaluationBasis {
+    pub(super) predictions: u64,
+    pub(super) samples: usize,
+    pub(super) nms_iou: Option<f32>,
+    pub(super) corrections: ClassCorrections,
+}
+
+impl TruthPlace {
+    /// The name for people.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::S3(place) => place.address.to_string(),
+        }
+    }
+}
+
+impl TruthImages {
+    /// The image of the ground truth that a sample is.
+    pub fn of(&self, sample: SampleId) -> Option<usize> {
+        let image = *self.by_sample.get(sample.index())?;
+        (image != NO_IMAGE).then_some(image as usize)
+    }
+}
+
+impl Evaluating {
+    pub(super) fn new(at: TruthPlace, corrections: ClassCorrections) -> Self {
+        Self { at, corrections, truth: Loadable::NotLoaded, is_shown: false, is_due: true, runs: BTreeMap::new() }
+    }
+
+    pub fn of_run(&self, run: RunId) -> Option<&RunEvaluation> {
+        self.runs.get(&run)
+    }
+}
+
+/// One object of the ground truth of the shown image.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ShownObject {
+    /// The name of its class.
+    pub label: String,
+    /// Left, top, right and bottom in pixels of the upright image.
+    pub bounds: [f32; 4],
+    /// Whether it is missed if no right box shows it.
+    pub counts: bool,
+    /// Whether a right box on screen shows it; `None` if the image is not evaluated.
+    pub is_found: Option<bool>,
+}
+
+impl State {
+    /// The evaluation of the run on screen.
+    pub fn evaluation(&self) -> Option<&RunEvaluation> {
+        self.evaluating.as_ref()?.of_run(self.run()?.id())
+    }
+
+    /// The last numbers of the run on screen.
+    pub fn evaluated(&self) -> Option<&EvaluatedRun> {
+        self.evaluation()?.last.as_ref()
+    }
+
+    /// The counts of outcomes at the filters on screen.
+    pub fn outcome_counts(&self) -> Option<&OutcomeCounts> {
+        self.evaluated()?;
+        self.arranging.statistics()?.outcomes.as_ref()
+    }
+
+    /// How the predictions of the run on screen for an image compare with the ground truth.
+    pub fn outcomes_of(&self, sample: SampleId) -> Option<ImageOutcomes<'_>> {
+        let outcomes = &self.evaluated()?.outcomes;
+        outcomes.of(sample, self.run()?.predictions.summary(sample)?)
+    }
+
+    /// Whether there is ground truth for an image.
+    pub fn has_truth(&self, sample: SampleId) -> bool {
+        self.opened_truth().is_some_and(|opened| opened.images.of(sample).is_some())
+    }
+
+    pub fn opened_truth(&self) -> Option<&OpenedTruth> {
+        self.evaluating.as_ref()?.truth.ready()
+    }
+
+    /// The objects of the ground truth of an image with this size in pixels; `None` if it is not in the ground truth.
+    pub fn truth_objects(&self, sample: SampleId, size: [u32; 2]) -> Option<Vec<ShownObject>> {
+        let opened = self.opened_truth()?;
+        let image = opened.truth.images.get(opened.images.of(sample)?)?;
+        let outcomes = self.outcomes_of(sample);
+        let shown = outcomes.map(|_| self.boxes_on_screen(sample));
+        let object = |(index, found): (usize, &crate::domain::AnnotatedBox)| {
+            let [left, top, width, height] = found.in_pixels(Some(size))?;
+            let label = opened.truth.labels.get(found.class as usize).map_or_else(String::new, ToString::to_string);
+            let outcome = outcomes.and_then(|outcomes| outcomes.objects.get(index));
+            let is_found =
+                outcome.zip(shown.as_ref()).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
+            Some(ShownObject {
+                label,
+                bounds: [left, top, left + width, top + height].map(|number| number as f32),
+                counts: found.role == crate::domain::BoxRole::Object,
+                is_found,
+            })
+        };
+        Some(image.boxes.iter().enumerate().filter_map(object).collect())
+    }
+
+    /// The classes of an image in the ground truth, the first of which counts.
+    pub fn truth_labels(&self, sample: SampleId) -> Vec<String> {
+        let labels = || {
+            let opened = self.opened_truth()?;
+            let image = opened.truth.images.get(opened.images.of(sample)?)?;
+            let name = |label: &crate::domain::AnnotatedLabel| opened.truth.labels.get(label.class as usize);
+            Some(image.labels.iter().filter_map(name).map(ToString::to_string).collect())
+        };
+        labels().unwrap_or_default()
+    }
+
+    /// The boxes of the run on screen that an image shows.
+    fn boxes_on_screen(&self, sample: SampleId) -> Vec<usize> {
+        if self.shown_sample() == Some(sample) && self.shown.prediction.is_some() {
+            return self.shown_boxes();
+        }
+        let found = self.run().map(Run::id).zip(self.prediction_of(sample));
+        found.map_or_else(Vec::new, |(run, prediction)| self.visible_boxes(run, sample, prediction))
+    }
+}

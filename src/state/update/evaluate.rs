@@ -1,0 +1,327 @@
+//! Ground truth: opening it, matching it with the images, evaluating the runs on screen.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::{arrange, project_requests, run_tasks};
+use crate::domain::{Change, Problem, RunId};
+use crate::matching::{ClassCorrections, classes_of};
+use crate::state::evaluating::EvaluationBasis;
+use crate::state::{
+    Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
+    Filmstrip, Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthPlace,
+};
+use crate::tasks::ProgressUnit;
+
+/// The ground truth is kept in the project under this.
+const TRUTH: &str = "ground_truth";
+/// An evaluation that took longer is not repeated by itself when predictions change.
+const REPEATED_SECS: f32 = 5.0;
+/// Problems of one kind that are listed.
+const MAX_LISTED: usize = 20;
+
+#[derive(Serialize, Deserialize)]
+struct Saved {
+    /// `None`: it was closed.
+    at: Option<TruthPlace>,
+    /// A class of the model and the one of the ground truth that it is.
+    corrections: Vec<(String, String)>,
+}
+
+pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects: &mut Queue<Effect>) {
+    match command {
+        EvaluationCommand::OpenTruth(at) => open(state, at, effects),
+        EvaluationCommand::CloseTruth => close(state, effects),
+        EvaluationCommand::EvaluateAgain => {
+            if let Some(run) = state.run().map(Run::id)
+                && let Some(evaluating) = &mut state.evaluating
+            {
+                evaluating.runs.entry(run).or_default().basis = None;
+            }
+        }
+        EvaluationCommand::CorrectClass { from, to } => {
+            correct(state, |corrections| corrections.set(from, to), effects);
+        }
+        EvaluationCommand::ClearCorrections => {
+            correct(state, |corrections| *corrections = ClassCorrections::default(), effects);
+        }
+        EvaluationCommand::ShowPanel(is_shown) => show_panel(state, is_shown),
+        EvaluationCommand::ShowBoxes(query) => {
+            arrange::set_query(state, query, effects);
+            state.settings.show_images_panel = true;
+            match &mut state.filmstrip {
+                Some(strip) => strip.class = None,
+                None => state.filmstrip = Some(Filmstrip::of(None)),
+            }
+        }
+    }
+}
+
+pub(super) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut Queue<Effect>) {
+    match event {
+        EvaluationEvent::TruthOpened { task, result } => opened(state, task, result),
+        EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
+        EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result, effects),
+    }
+}
+
+fn open(state: &mut State, at: TruthPlace, effects: &mut Queue<Effect>) {
+    if state.source.is_none() {
+        state.show_notice("Open the images first, then their ground truth");
+        return;
+    }
+    stop(state, effects);
+    // What was corrected for another file may still fit: corrections are by name.
+    let corrections = state.evaluating.take().map(|before| before.corrections).unwrap_or_default();
+    state.evaluating = Some(Evaluating { is_shown: true, ..Evaluating::new(at, corrections) });
+    save(state, effects);
+}
+
+/// Shows or hides the panel with the numbers; the image is in its place otherwise.
+pub(super) fn show_panel(state: &mut State, is_shown: bool) {
+    if let Some(evaluating) = &mut state.evaluating {
+        evaluating.is_shown = is_shown;
+    }
+}
+
+fn close(state: &mut State, effects: &mut Queue<Effect>) {
+    stop(state, effects);
+    state.evaluating = None;
+    state.evaluation_number += 1;
+    if state.arranging.sort().by.needs_truth() {
+        state.arranging.set_sort(crate::review::Sort::default());
+    }
+    save(state, effects);
+}
+
+/// Cancels what is under way.
+fn stop(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(evaluating) = &state.evaluating else {
+        return;
+    };
+    let runs = evaluating.runs.values().filter_map(|run| run.status.task());
+    let tasks: Vec<TaskId> = evaluating.truth.task().into_iter().chain(runs).collect();
+    for task in tasks {
+        run_tasks::signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
+/// Forgets everything, for another source.
+pub(super) fn source_changed(state: &mut State, effects: &mut Queue<Effect>) {
+    stop(state, effects);
+    state.evaluating = None;
+    state.evaluation_number += 1;
+}
+
+fn correct(state: &mut State, change: impl FnOnce(&mut ClassCorrections), effects: &mut Queue<Effect>) {
+    if let Some(evaluating) = &mut state.evaluating {
+        change(&mut evaluating.corrections);
+        save(state, effects);
+    }
+}
+
+fn save(state: &mut State, effects: &mut Queue<Effect>) {
+    let rows = |corrections: &ClassCorrections| {
+        corrections.rows().map(|(from, to)| (from.to_owned(), to.to_owned())).collect()
+    };
+    let saved = Saved {
+        at: state.evaluating.as_ref().map(|evaluating| evaluating.at.clone()),
+        corrections: state.evaluating.as_ref().map_or_else(Vec::new, |evaluating| rows(&evaluating.corrections)),
+    };
+    if state.project.is_writable()
+        && let Ok(json) = serde_json::to_string(&saved)
+    {
+        let name = TRUTH.to_owned();
+        project_requests::save(state, vec![Change::SetView { name, json }], effects);
+    }
+}
+
+/// Takes over the ground truth of the project; a name of something else is left alone.
+pub(super) fn restore(state: &mut State, name: &str, json: &str) {
+    if name == TRUTH
+        && let Ok(Saved { at: Some(at), corrections }) = serde_json::from_str(json)
+    {
+        let mut all = ClassCorrections::default();
+        for (from, to) in corrections {
+            all.set(from, to);
+        }
+        state.evaluating = Some(Evaluating::new(at, all));
+    }
+}
+
+/// What could not be used is listed among the problems.
+fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>) {
+    if !run_tasks::settle(state, task, result, |state| Some(&mut state.evaluating.as_mut()?.truth)) {
+        return;
+    }
+    state.evaluation_number += 1;
+    let Some(opened) = state.opened_truth().cloned() else {
+        return;
+    };
+    let name = &opened.truth.name;
+    let problems = &opened.truth.problems;
+    for (kind, count) in problems.counts() {
+        let of_kind = problems.iter().filter(|problem| problem.kind == kind);
+        let listed: Vec<String> = of_kind.take(MAX_LISTED).map(ToString::to_string).collect();
+        let more = if count > listed.len() as u64 { ", and more" } else { "" };
+        let text = format!("Ground truth {name}: {}: {}{more}", kind.text(count), listed.join("; "));
+        state.problems.add(Problem::general(text), None);
+    }
+    let (missing, examples) = &opened.images.missing;
+    if opened.images.matched == 0 {
+        let text = format!(
+            "None of the {} images of the ground truth {name} is open here, such as {}. Open the folder that it is \
+            about",
+            opened.truth.images.len(),
+            examples.join(", ")
+        );
+        super::report_problem(state, Problem::general(text));
+    } else if *missing > 0 {
+        let text =
+            format!("{missing} images of the ground truth {name} are not open here, such as {}", examples.join(", "));
+        state.problems.add(Problem::general(text), None);
+    }
+}
+
+fn measured(state: &mut State, task: TaskId, run: RunId, evaluated: EvaluatedRun) {
+    let of_run = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run));
+    if let Some(of_run) = of_run.filter(|of_run| of_run.status.task() == Some(task)) {
+        of_run.last = Some(evaluated);
+        state.evaluation_number += 1;
+    }
+}
+
+fn ended(
+    state: &mut State,
+    task: TaskId,
+    run: RunId,
+    result: Result<Box<EvaluatedRun>, Failure>,
+    _: &mut Queue<Effect>,
+) {
+    run_tasks::end(state, task, result.as_ref().err());
+    let of_run = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run));
+    let Some(of_run) = of_run.filter(|of_run| of_run.status.task() == Some(task)) else {
+        return;
+    };
+    match result {
+        Ok(evaluated) => {
+            of_run.status = Loadable::Ready(());
+            of_run.last = Some(*evaluated);
+        }
+        Err(Failure::Cancelled) => of_run.status = Loadable::NotLoaded,
+        Err(failure) => {
+            of_run.status = Loadable::Failed(failure);
+            of_run.last = None;
+        }
+    }
+    state.evaluation_number += 1;
+}
+
+/// Reads the ground truth once the images are listed, and evaluates the runs on screen as they are now. Called after
+/// every message.
+pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(source) = &state.source else {
+        return;
+    };
+    if state.evaluating.is_none() || source.listing == Listing::Running {
+        return;
+    }
+    read_truth(state, effects);
+    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
+    for run in state.run().map(Run::id).into_iter().chain(compared) {
+        evaluate(state, run, effects);
+    }
+}
+
+fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
+    let samples = state.samples.len();
+    let is_of_others = state.opened_truth().is_some_and(|opened| opened.images.by_sample.len() != samples);
+    let Some(evaluating) = &mut state.evaluating else {
+        return;
+    };
+    evaluating.is_due |= is_of_others;
+    if !std::mem::take(&mut evaluating.is_due) {
+        return;
+    }
+    let at = evaluating.at.clone();
+    let title = format!("Read the ground truth {}", at.name());
+    let ticket = run_tasks::begin(state, TaskKind::ReadTruth, ProgressUnit::Bytes, title);
+    if let Some(evaluating) = &mut state.evaluating {
+        evaluating.truth = Loadable::Loading(ticket.id);
+    }
+    effects.push(EvaluationEffect::OpenTruth { at, samples: state.samples.snapshot(), ticket });
+}
+
+fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
+    let is_changing =
+        state.tasks.running().iter().any(|task| {
+            matches!(&task.kind, TaskKind::Predict { .. } | TaskKind::ReadOutputs | TaskKind::LoadRun { .. })
+        });
+    let (Some(evaluating), Some(of_run), Some(source)) = (&state.evaluating, state.runs.get(run), &state.source) else {
+        return;
+    };
+    let Some(opened) = evaluating.truth.ready() else {
+        return;
+    };
+    if is_changing || !of_run.is_loaded() || of_run.predictions.predicted() == 0 {
+        return;
+    }
+    let view = state.view_of_run(run).into_owned();
+    let basis = EvaluationBasis {
+        predictions: of_run.predictions.revision(),
+        samples: state.samples.len(),
+        nms_iou: view.nms_iou,
+        corrections: evaluating.corrections.clone(),
+    };
+    if let Some(known) = evaluating.runs.get(&run) {
+        let is_same = known.basis.as_ref() == Some(&basis);
+        let is_slow = known.last.as_ref().is_some_and(|last| last.secs > REPEATED_SECS);
+        let differs_only_in_predictions = known
+            .basis
+            .as_ref()
+            .is_some_and(|before| EvaluationBasis { predictions: basis.predictions, ..before.clone() } == basis);
+        if is_same || known.status.is_loading() || is_slow && differs_only_in_predictions {
+            return;
+        }
+    }
+    // What was corrected for another model may be about classes that this one does not have.
+    let named = classes_of(of_run.labels());
+    let corrections = evaluating.corrections.about(&named);
+    let classes = opened.truth.match_classes(&named, &corrections).unwrap_or_default();
+    let request = EvaluateRequest {
+        source: source.id,
+        truth: Arc::clone(&opened.truth),
+        corrections,
+        samples: state.samples.snapshot(),
+        run: Box::new(of_run.info.clone()),
+        view,
+        predictions: of_run.predictions.clone(),
+    };
+    let title = format!("Evaluate {}", of_run.info.name);
+    let ticket = run_tasks::begin(state, TaskKind::Evaluate, ProgressUnit::Images, title);
+    if let Some(evaluating) = &mut state.evaluating {
+        let of_run = evaluating.runs.entry(run).or_default();
+        of_run.status = Loadable::Loading(ticket.id);
+        of_run.basis = Some(basis);
+        of_run.classes = Arc::new(classes);
+    }
+    effects.push(EvaluationEffect::Evaluate { request, ticket });
+}
+
+/// The run was deleted.
+pub(super) fn forget_run(state: &mut State, run: RunId) {
+    if let Some(evaluating) = &mut state.evaluating {
+        evaluating.runs.remove(&run);
+    }
+}
+
+impl State {
+    /// Whether predictions of the run on screen changed since it was evaluated.
+    pub fn evaluation_is_outdated(&self) -> bool {
+        let Some((run, evaluation)) = self.run().zip(self.evaluation()) else {
+            return false;
+        };
+        evaluation.basis.as_ref().is_some_and(|basis| basis.predictions != run.predictions.revision())
+    }
+}
