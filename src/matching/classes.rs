@@ -19,7 +19,8 @@ pub struct ClassRow {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClassReason {
-    /// Both have this name; upper and lower case, blanks, `_` and `-` make no difference.
+    /// Both have this name; upper and lower case, blanks, `_`, `-` and how accents are encoded make no difference,
+    /// unless a side has classes that differ in nothing else.
     Name,
     /// Both have this number, and at least one of them has no name.
     Number,
@@ -67,10 +68,9 @@ impl ClassMatches {
         to: &[TruthLabel],
         corrections: &ClassCorrections,
     ) -> Result<Self, CorrectionsError> {
-        let targets = Targets::of(to);
-        let row = |class: &TruthLabel| ClassRow { class: class.clone(), matched: targets.find(class) };
+        let (sources, targets) = (Targets::of(from), Targets::of(to));
+        let row = |class: &TruthLabel| ClassRow { class: class.clone(), matched: targets.find(class, &sources) };
         let mut rows: Vec<ClassRow> = from.iter().map(row).collect();
-        let sources = Targets::of(from);
         for correction in &corrections.rows {
             let unknown = |name: &str, side: &str| CorrectionsError {
                 line: correction.line,
@@ -125,9 +125,14 @@ impl<'t> Targets<'t> {
         targets
     }
 
-    fn find(&self, class: &TruthLabel) -> Option<(u32, ClassReason)> {
+    /// `class` is one of the classes of `sources`.
+    fn find(&self, class: &TruthLabel, sources: &Self) -> Option<(u32, ClassReason)> {
         let same_name = class.name.as_deref().and_then(|name| {
-            let named = self.by_name.get(name).or_else(|| self.by_spelling.get(&spelling(name)))?;
+            let named = self.by_name.get(name).or_else(|| {
+                // “Cat” is another class than “cat” for a side that has both.
+                sources.spelt(name)?;
+                self.spelt(name)
+            })?;
             let same_number = named.iter().find(|&&index| self.classes[index as usize].number == class.number);
             same_number.or(named.first()).copied()
         });
@@ -140,9 +145,16 @@ impl<'t> Targets<'t> {
         is_nameless.then_some((index, ClassReason::Number))
     }
 
+    /// The classes with a name that is spelt like this one, if they all have the same.
+    fn spelt(&self, name: &str) -> Option<&Vec<u32>> {
+        let found = self.by_spelling.get(&spelling(name))?;
+        let name_of = |index: u32| self.classes[index as usize].name.as_deref();
+        found.iter().all(|index| name_of(*index) == name_of(found[0])).then_some(found)
+    }
+
     /// The class that a person calls so, by name or number.
     fn named(&self, name: &str) -> Option<u32> {
-        let named = self.by_name.get(name).or_else(|| self.by_spelling.get(&spelling(name)));
+        let named = self.by_name.get(name).or_else(|| self.spelt(name));
         named.and_then(|named| named.first()).or_else(|| self.by_number.get(&name.parse().ok()?)).copied()
     }
 }
@@ -150,7 +162,7 @@ impl<'t> Targets<'t> {
 /// A name as it is compared if it is not exactly the same.
 fn spelling(name: &str) -> String {
     let letter = |letter: char| if matches!(letter, '_' | '-') { ' ' } else { letter };
-    let spaced: String = name.chars().map(letter).collect();
+    let spaced: String = super::composed(name).chars().map(letter).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
@@ -184,21 +196,18 @@ impl ClassCorrections {
     /// A line has other than two fields, an empty `from`, or one that was given before.
     pub fn parse(text: &str) -> Result<Self, CorrectionsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = csv::ReaderBuilder::new()
-            .has_headers(false)
-            .flexible(true)
-            .trim(csv::Trim::All)
-            .from_reader(text.as_bytes());
         let mut rows: Vec<Correction> = Vec::new();
-        for record in reader.records() {
-            let record = record.map_err(|error| {
-                let line = error.position().map_or(1, csv::Position::line);
-                CorrectionsError { line, reason: format!("is not CSV: {error}") }
-            })?;
-            let line = record.position().map_or(1, csv::Position::line);
+        // Line by line: a quote that is left open must not take the lines behind it for a name.
+        for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
             let failed = |reason: String| CorrectionsError { line, reason };
-            let fields: Vec<&str> = record.iter().collect();
-            match fields[..] {
+            if text.matches('"').count() % 2 == 1 {
+                return Err(failed("has a quote that is not closed".to_owned()));
+            }
+            let mut reader =
+                csv::ReaderBuilder::new().has_headers(false).trim(csv::Trim::All).from_reader(text.as_bytes());
+            let mut record = csv::StringRecord::new();
+            reader.read_record(&mut record).map_err(|error| failed(format!("is not CSV: {error}")))?;
+            match record.iter().collect::<Vec<_>>()[..] {
                 ["from", "to"] if rows.is_empty() => {}
                 ["", _] => return Err(failed("has no class before the comma".to_owned())),
                 [from, to] => {
@@ -251,6 +260,18 @@ mod tests {
     }
 
     #[test]
+    fn names_that_differ_only_in_their_spelling_are_not_merged_if_a_side_has_both() {
+        use ClassReason::Name;
+        let name = |name: &str| class(None, name);
+        let both = [name("Cat"), name("cat")];
+        check(&[name("cat"), name("Cat"), name("CAT")], &both, "", &[Some((1, Name)), Some((0, Name)), None]);
+        check(&both, &[name("cat")], "", &[None, Some((0, Name))]);
+        check(&[name("CAFE\u{301}")], &[name("caf\u{e9}")], "", &[Some((0, Name))]);
+        let corrections = ClassCorrections::parse("dog,CAT").unwrap();
+        assert!(ClassMatches::between(&[name("dog")], &both, &corrections).is_err());
+    }
+
+    #[test]
     fn of_two_classes_with_one_name_the_one_with_the_same_number_is_taken() {
         let cranes = [class(Some(134), "crane"), class(Some(517), "crane")];
         check(
@@ -275,7 +296,14 @@ mod tests {
 
     #[test]
     fn a_wrong_correction_is_refused_with_its_line() {
-        for (text, line) in [("a,b,c", 1), ("cat,1\ncat,2", 2), ("from,to\n,cat", 2), ("a", 1)] {
+        for (text, line) in [
+            ("a,b,c", 1),
+            ("cat,1\ncat,2", 2),
+            ("from,to\n,cat", 2),
+            ("a", 1),
+            ("cat,1\r\n\r\ncat,2\r\n", 3),
+            ("cat,1\ndog,\"2\nbird,3\n", 2),
+        ] {
             assert_eq!(ClassCorrections::parse(text).unwrap_err().line, line, "{text:?}");
         }
         let cat = [class(Some(1), "cat")];
