@@ -141,7 +141,7 @@ fn an_added_model_is_listed_used_by_its_id_and_removed() {
     let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
     assert_eq!(line["model"], "my-cifar");
     assert!(line["classes"][0]["label"].as_str().unwrap().starts_with("thing "), "{line}");
-    assert!(predicted.stderr.contains("assumed: input.channels = rgb"), "{}", predicted.stderr);
+    assert!(predicted.stderr.contains("; input.channels = rgb"), "{}", predicted.stderr);
 
     let listed = with_home(home.path(), &["models", "list"]);
     assert!(listed.stdout.contains("my-cifar"), "{}", listed.stdout);
