@@ -292,7 +292,7 @@ impl Dataset {
         {
             let reason = format!("has the id {id}, which was given before; both count");
             let place = place(self);
-            self.problems.add(Kind::Duplicate, place, reason);
+            self.problems.add(Kind::RepeatedId, place, reason);
         }
         let image = self.images.index(image_id, |id| AnnotatedImage { id: Some(id.clone()), ..Default::default() });
         let class = self.classes.index(category_id, class_of_id);

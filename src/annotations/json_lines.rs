@@ -103,7 +103,7 @@ impl Lines {
             return Ok(());
         }
         if self.collector.knows_image(&name) {
-            let reason = format!("is about an image that was given before: {name}");
+            let reason = format!("is about an image that was given before, and the first counts: {name}");
             self.collector.problem(Kind::Duplicate, place, reason);
             return Ok(());
         }

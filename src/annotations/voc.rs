@@ -141,7 +141,7 @@ impl Reader {
     fn document(&mut self, file: &str, document: Document) {
         let name = self.image_name(file, document.filename.trim());
         if self.collector.knows_image(&name) {
-            let reason = format!("is about an image that was given before: {name}");
+            let reason = format!("is about an image that was given before, and the first counts: {name}");
             return self.collector.problem(Kind::Duplicate, file, reason);
         }
         let size = [&document.width, &document.height].map(|side| side.trim().parse().ok().filter(|side| *side > 0));

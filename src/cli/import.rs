@@ -15,7 +15,9 @@ use super::terminal::interruptible;
 use super::values::find_labels;
 use crate::annotations::{Found, RunClasses, name_by, task_of};
 use crate::aws::Aws;
-use crate::domain::{AnnotatedImage, InferenceLocation, KeepRule, ModelTask, Problem, RunKey, Sample, SampleId};
+use crate::domain::{
+    AnnotatedImage, InferenceLocation, KeepRule, ModelTask, Problem, RunKey, Sample, SampleId, counted,
+};
 use crate::matching::{ClassCorrections, ImageKey, ImageMatches, Unmatched};
 use crate::predict::SampleResult;
 use crate::remote::outputs::image_size;
@@ -152,17 +154,17 @@ fn read(path: &Path, args: &ImportArgs, label: &str, interrupt: &TaskControl) ->
 fn print_found(found: &Found, place: &str) {
     let annotations = &found.annotations;
     eprintln!(
-        "{place}: {}, {} entries about {} images in {} classes",
+        "{place}: {}, {} about {} in {}",
         found.format,
-        found.entries,
-        annotations.images.len(),
-        annotations.classes.len()
+        counted(found.entries as usize, "entry", "entries"),
+        counted(annotations.images.len(), "image", "images"),
+        counted(annotations.classes.len(), "class", "classes")
     );
     for note in &found.notes {
         eprintln!("note: {note}");
     }
     for (kind, count) in annotations.problems.counts() {
-        eprintln!("not used: {}", kind.text(count));
+        eprintln!("{}: {}", if kind.is_used() { "note" } else { "not used" }, kind.text(count));
         let examples = annotations.problems.iter().filter(|problem| problem.kind == kind);
         for problem in examples.take(EXAMPLES) {
             eprintln!("  {problem}");
@@ -197,10 +199,10 @@ fn match_images(images: &[AnnotatedImage], samples: &[Sample]) -> anyhow::Result
         && let (Some(image), Some(sample)) = (images.first(), samples.first())
     {
         bail!(
-            "none of the {} images of the predictions is one of the {} images here: for example {} and {}. If the \
+            "none of the {} of the predictions is one of the {} here: for example {} and {}. If the \
              predictions only number their images, add the data set with --truth",
-            images.len(),
-            samples.len(),
+            counted(images.len(), "image", "images"),
+            counted(samples.len(), "image", "images"),
             name_of(image),
             sample.name
         );
@@ -219,16 +221,24 @@ fn name_of(image: &AnnotatedImage) -> String {
 impl MatchedImages {
     fn print(&self, images: &[AnnotatedImage], samples: usize) {
         let without = self.of_samples.iter().filter(|image| image.is_none()).count();
-        eprintln!("{} of {samples} images are in the predictions", samples - without);
-        for (why, text) in [
-            (Unmatched::Missing, "are not here"),
-            (Unmatched::Ambiguous, "have the name of several images here, or share theirs, and were skipped"),
+        eprintln!("{} of {} in the predictions", samples - without, counted(samples, "image is", "images are"));
+        for (why, [one, several]) in [
+            (Unmatched::Missing, ["is not here", "are not here"]),
+            (
+                Unmatched::Ambiguous,
+                [
+                    "has the name of several images here, or shares its own, and was skipped",
+                    "have the name of several images here, or share theirs, and were skipped",
+                ],
+            ),
         ] {
             let those: Vec<usize> =
                 self.unmatched.iter().filter(|(_, reason)| *reason == why).map(|(index, _)| *index).collect();
             if !those.is_empty() {
                 let examples: Vec<String> = those.iter().take(EXAMPLES).map(|at| name_of(&images[*at])).collect();
-                eprintln!("UNMATCHED: {} images of the predictions {text}: {}", those.len(), examples.join(", "));
+                let text = if those.len() == 1 { one } else { several };
+                let images = counted(those.len(), "image", "images");
+                eprintln!("UNMATCHED: {images} of the predictions {text}: {}", examples.join(", "));
             }
         }
     }

@@ -108,8 +108,10 @@ pub enum AnnotationProblemKind {
     UnknownClass,
     /// An image that the file does not list.
     UnknownImage,
-    /// A number or name that was given before.
+    /// A number or name that was given before, so that only one of both counts.
     Duplicate,
+    /// An annotation whose id was given before; both count.
+    RepeatedId,
     /// A prediction without a score, or with one outside `0.0..=1.0`.
     BrokenScore,
 }
@@ -130,6 +132,7 @@ impl AnnotationProblemKind {
             Self::UnknownClass => "unknown_class",
             Self::UnknownImage => "unknown_image",
             Self::Duplicate => "duplicate",
+            Self::RepeatedId => "repeated_id",
             Self::BrokenScore => "broken_score",
         }
     }
@@ -170,17 +173,26 @@ impl std::fmt::Display for AnnotationProblem {
 }
 
 impl AnnotationProblemKind {
-    /// “3 boxes are broken”, for lists of what could not be used.
+    /// “3 boxes are broken”.
     pub fn text(self, count: u64) -> String {
         let (one, several) = match self {
             Self::Unreadable => ("entry is unreadable", "entries are unreadable"),
             Self::BrokenBox => ("box is broken", "boxes are broken"),
             Self::UnknownClass => ("entry has an unknown class", "entries have an unknown class"),
             Self::UnknownImage => ("entry is of an unknown image", "entries are of unknown images"),
-            Self::Duplicate => ("entry was given before", "entries were given before"),
+            Self::Duplicate => ("entry was given twice", "entries were given twice"),
+            Self::RepeatedId => (
+                "annotation has an id that was given before, and counts",
+                "annotations have ids that were given before, and count",
+            ),
             Self::BrokenScore => ("score is broken", "scores are broken"),
         };
-        format!("{count} {}", if count == 1 { one } else { several })
+        super::counted(count as usize, one, several)
+    }
+
+    /// Whether such an entry counts all the same.
+    pub fn is_used(self) -> bool {
+        self == Self::RepeatedId
     }
 }
 

@@ -9,6 +9,7 @@ mod bytes;
 mod cache_usage;
 mod change;
 mod class_color;
+mod count;
 mod device;
 mod display_image;
 mod endpoint;
@@ -49,6 +50,7 @@ pub use bytes::human_bytes;
 pub use cache_usage::CacheUsage;
 pub use change::{Change, SamplePrediction};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
+pub use count::counted;
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{

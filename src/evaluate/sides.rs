@@ -7,13 +7,13 @@ use super::{EvaluateError, some_of};
 use crate::annotations::Found;
 use crate::domain::{
     AnnotatedImage, FileStamp, ModelTask, Prediction, RunInfo, SampleId, SamplePrediction, SampleUri, TruthLabel,
-    ViewSettings,
+    ViewSettings, counted,
 };
 use crate::evaluation::{
     Counted, DetectedObject, GroundTruth, ImageSides, MatchedClasses, OTHER_CLASS, Sides, annotated_detections,
     detections,
 };
-use crate::matching::{ClassCorrections, ImageKey, ImageMatches, classes_of};
+use crate::matching::{ClassCorrections, ImageKey, ImageMatches, Unmatched, classes_of};
 use crate::store::Project;
 use crate::tasks::TaskControl;
 
@@ -60,8 +60,7 @@ pub fn of_annotations(
     let matches = ImageMatches::between(&truth.keys(), &keys);
     let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
     let mut counted = Counted { predictions: name, problems, ..Counted::default() };
-    counted.images_without_truth = matches.right_unmatched.len() as u64;
-    name_unmatched(&matches, |index| image_name(&predicted.images[index]), &mut notes);
+    count_unmatched(&matches, |index| image_name(&predicted.images[index]), (&mut counted, &mut notes));
     let mut images = Vec::with_capacity(truth.images.len());
     for index in truth.order() {
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
@@ -161,8 +160,7 @@ pub fn of_run(
     let keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
     let matches = ImageMatches::between(&truth.keys(), &keys);
     drop(keys);
-    counted.images_without_truth = matches.right_unmatched.len() as u64;
-    name_unmatched(&matches, |index| stored[index].name.clone(), &mut notes);
+    count_unmatched(&matches, |index| stored[index].name.clone(), (&mut counted, &mut notes));
     let mut images = Vec::with_capacity(stored.len());
     for index in truth.order() {
         let Some(partner) = matches.index(index) else {
@@ -262,9 +260,9 @@ fn match_classes(
             ModelTask::Classification => "images that are predicted so are wrong",
         };
         notes.push(format!(
-            "The ground truth does not have {} of {} classes of the predictions; {consequence}: {}.",
+            "The ground truth does not have {} of {} of the predictions; {consequence}: {}.",
             unmatched.len(),
-            predicted.len(),
+            counted(predicted.len(), "class", "classes"),
             some_of(unmatched.into_iter())
         ));
     }
@@ -305,13 +303,37 @@ fn image_name(image: &AnnotatedImage) -> String {
     }
 }
 
-fn name_unmatched(matches: &ImageMatches, name_of: impl Fn(usize) -> String, notes: &mut Vec<String>) {
-    let unmatched = &matches.right_unmatched;
-    if !unmatched.is_empty() {
-        notes.push(format!(
-            "{} predicted images are not in the ground truth, and are left out: {}.",
-            unmatched.len(),
-            some_of(unmatched.iter().map(|(index, _)| name_of(*index as usize)))
-        ));
+/// Counts and names the predicted images that are left out.
+fn count_unmatched(
+    matches: &ImageMatches,
+    name_of: impl Fn(usize) -> String,
+    (count, notes): (&mut Counted, &mut Vec<String>),
+) {
+    for (why, total, [one, several]) in [
+        (
+            Unmatched::Missing,
+            &mut count.images_without_truth,
+            [
+                "predicted image is not in the ground truth, and is left out",
+                "predicted images are not in the ground truth, and are left out",
+            ],
+        ),
+        (
+            Unmatched::Ambiguous,
+            &mut count.images_ambiguous,
+            [
+                "predicted image has the name of several images of the ground truth, or shares its own, and is left \
+                out",
+                "predicted images have the name of several images of the ground truth, or share theirs, and are left \
+                out",
+            ],
+        ),
+    ] {
+        let names = matches.right_unmatched.iter().filter(|(_, reason)| *reason == why);
+        let names: Vec<String> = names.map(|(index, _)| name_of(*index as usize)).collect();
+        *total = names.len() as u64;
+        if !names.is_empty() {
+            notes.push(format!("{}: {}.", counted(names.len(), one, several), some_of(names.iter())));
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::EvaluateError;
 use crate::annotations::{self, Found};
+use crate::domain::counted;
 use crate::evaluation::GroundTruth;
 use crate::source::Files;
 use crate::tasks::TaskControl;
@@ -30,10 +31,10 @@ pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth
 pub(super) fn notes_of(name: &str, found: &Found) -> Vec<String> {
     let annotations = &found.annotations;
     let mut notes = vec![format!(
-        "{name}: {}, {} images, {} classes.",
+        "{name}: {}, {}, {}.",
         found.format,
-        annotations.images.len(),
-        annotations.classes.len()
+        counted(annotations.images.len(), "image", "images"),
+        counted(annotations.classes.len(), "class", "classes")
     )];
     notes.extend(found.notes.iter().cloned());
     notes

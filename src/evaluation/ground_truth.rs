@@ -8,7 +8,8 @@ use super::against::EvaluatedClasses;
 use super::detection::EvaluatedClass;
 use super::objects::ImageObjects;
 use crate::domain::{
-    AnnotatedImage, AnnotatedImageId, AnnotationProblems, Annotations, ModelTask, SampleId, TruthLabel,
+    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, ModelTask, SampleId,
+    TruthLabel, counted,
 };
 use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey};
 
@@ -57,7 +58,8 @@ impl GroundTruth {
         let several = images.iter().filter(|image| image.labels.len() > 1).count();
         if several > 0 {
             notes.push(format!(
-                "Images of the ground truth with several classes, of which the first counts: {several}."
+                "{} of the ground truth with several classes, of which the first counts.",
+                counted(several, "image", "images")
             ));
         }
         let with_boxes = images.iter().any(|image| !image.boxes.is_empty());
@@ -148,6 +150,8 @@ pub struct Counted {
     /// The run or file of the predictions.
     pub predictions: String,
     pub truth: String,
+    /// Images with a prediction whose name fits several images of the ground truth, or that share theirs; left out.
+    pub images_ambiguous: u64,
     /// Images of the ground truth without a prediction. Those of a file of detections count as images without a
     /// detection, as pycocotools counts them; of a project they are left out.
     pub images_without_prediction: u64,
@@ -158,28 +162,66 @@ pub struct Counted {
     pub images_outdated: u64,
     /// Detections, or top classes, of classes that the ground truth does not have.
     pub predictions_of_other_classes: u64,
-    /// Entries of the files that could not be used, by kind.
+    /// Entries of the files that could not be used, and annotations with an id that was given before, by kind.
     pub problems: BTreeMap<&'static str, u64>,
 }
 
 impl Counted {
     /// Whether every image and entry was used.
     pub fn is_complete(&self) -> bool {
-        let left_out = self.images_without_truth + self.images_failed + self.images_outdated;
+        let left_out = self.images_without_truth + self.images_ambiguous + self.images_failed + self.images_outdated;
         left_out == 0 && self.problems.is_empty()
     }
 
     /// What was left out or is worth knowing, each with its count; only what there is.
     pub fn texts(&self) -> impl Iterator<Item = (u64, &'static str)> {
+        let repeated = AnnotationProblemKind::RepeatedId.word();
+        let repeated = self.problems.get(repeated).copied().unwrap_or_default();
         [
-            (self.images_without_prediction, "images of the ground truth without a prediction"),
-            (self.images_without_truth, "predicted images without ground truth, left out"),
-            (self.images_failed, "images whose prediction failed, left out"),
-            (self.images_outdated, "images that changed after they were predicted, left out"),
-            (self.predictions_of_other_classes, "predictions of classes that the ground truth does not have"),
-            (self.problems.values().sum(), "entries of the files that could not be used"),
+            (
+                self.images_without_prediction,
+                ["image of the ground truth without a prediction", "images of the ground truth without a prediction"],
+            ),
+            (
+                self.images_without_truth,
+                ["predicted image without ground truth, left out", "predicted images without ground truth, left out"],
+            ),
+            (
+                self.images_ambiguous,
+                ["predicted image with an ambiguous name, left out", "predicted images with ambiguous names, left out"],
+            ),
+            (
+                self.images_failed,
+                ["image whose prediction failed, left out", "images whose prediction failed, left out"],
+            ),
+            (
+                self.images_outdated,
+                [
+                    "image that changed after it was predicted, left out",
+                    "images that changed after they were predicted, left out",
+                ],
+            ),
+            (
+                self.predictions_of_other_classes,
+                [
+                    "prediction of a class that the ground truth does not have",
+                    "predictions of classes that the ground truth does not have",
+                ],
+            ),
+            (
+                self.problems.values().sum::<u64>() - repeated,
+                ["entry of the files that could not be used", "entries of the files that could not be used"],
+            ),
+            (
+                repeated,
+                [
+                    "annotation with an id that was given before; it counts",
+                    "annotations with ids that were given before; they count",
+                ],
+            ),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)
+        .map(|(count, [one, several])| (count, if count == 1 { one } else { several }))
     }
 }

@@ -255,6 +255,58 @@ fn sides_that_are_swapped_and_classes_that_never_meet_are_refused() {
     assert_eq!(metrics["confusion"], json!([cell(0, 0), {"truth": 1, "predicted": null, "count": 1}]));
 }
 
+/// Runs `evaluate` on two files with this text, and returns the numbers and what was said.
+fn of_texts(truth: (&str, &str), predictions: (&str, &str)) -> (Value, String) {
+    let folder = tempfile::tempdir().unwrap();
+    for (name, text) in [truth, predictions] {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    let out = folder.path().join("metrics.json");
+    let mut evaluate = spotcheck(&["evaluate", "--draws", "0", "--truth"]);
+    evaluate.arg(folder.path().join(truth.0)).arg("--predictions").arg(folder.path().join(predictions.0));
+    let output = evaluate.arg("--out").arg(&out).output().unwrap();
+    assert!(out.exists(), "{}", stderr(&output));
+    (json_of(&out), stderr(&output))
+}
+
+#[test]
+fn a_name_that_fits_several_images_is_called_ambiguous_and_one_is_singular() {
+    let truth = "image,class\na/1.jpg,cat\nb/1.jpg,cat\n2.jpg,cat\n";
+    let predictions = "image,class,score\n1.jpg,cat,0.9\n2.jpg,cat,0.9\n3.jpg,cat,0.9\n";
+    let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
+    assert_eq!((&metrics["images"], &metrics["images_ambiguous"]), (&json!(1), &json!(1)));
+    assert_eq!((&metrics["images_without_truth"], &metrics["images_without_prediction"]), (&json!(1), &json!(2)));
+    for expected in [
+        ": CSV, 3 images, 1 class.\n",
+        "\n1 predicted image is not in the ground truth, and is left out: 3.jpg.\n",
+        "\n1 predicted image has the name of several images of the ground truth, or shares its own, and is left out: \
+            1.jpg.\n",
+        "\n1 image\n",
+        "\n1 predicted image with an ambiguous name, left out\n",
+    ] {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+}
+
+#[test]
+fn annotations_with_an_id_that_was_given_before_count_and_are_not_called_unusable() {
+    let truth = json!({
+        "images": [{"id": 1, "file_name": "a.jpg"}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [
+            {"id": 7, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0},
+            {"id": 7, "image_id": 1, "category_id": 1, "bbox": [50, 50, 10, 10], "area": 100, "iscrowd": 0},
+        ],
+    });
+    let results = json!([{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": 0.9}]);
+    let (metrics, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
+    assert_eq!((&metrics["classes"][0]["truths"], &metrics["recall"]), (&json!(2), &json!(0.5)));
+    assert_eq!(metrics["problems"], json!({"repeated_id": 1}));
+    assert!(said.contains("annotations[1] has the id 7, which was given before; both count"), "{said}");
+    assert!(said.contains("\n1 annotation with an id that was given before; it counts\n"), "{said}");
+    assert!(!said.contains("could not be used"), "{said}");
+}
+
 #[test]
 fn a_model_without_names_is_not_measured_as_always_wrong() {
     let folder = tempfile::tempdir().unwrap();

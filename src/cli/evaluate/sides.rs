@@ -93,7 +93,7 @@ fn problem_notes(problems: &AnnotationProblems) -> Vec<String> {
         notes.extend(of_kind.take(MAX_NAMED).map(|problem| format!("{} {}", problem.place, problem.reason)));
         let more = count.saturating_sub(MAX_NAMED as u64);
         if more > 0 {
-            notes.push(format!("and {more} more such entries that could not be used"));
+            notes.push(format!("and {more} more; {}", kind.text(count)));
         }
     }
     notes

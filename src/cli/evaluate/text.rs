@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use crate::domain::counted;
 use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
 
 /// Classes that are listed.
@@ -35,17 +36,21 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             }
             let _ = writeln!(
                 text,
-                "{} images: {} boxes right, {} wrong, {} objects missed",
-                metrics.images, metrics.true_positives, metrics.false_positives, metrics.missed
+                "{}: {} right, {} wrong, {} missed",
+                images(metrics.images),
+                counted(metrics.true_positives as usize, "box", "boxes"),
+                metrics.false_positives,
+                objects(metrics.missed)
             );
             for (kind, error) in &metrics.errors {
                 let cost = percent(Some(error.ap50_cost));
-                let _ = writeln!(text, "  {kind:<12}{:>8} errors, cost in AP (IoU 0.50): {cost}", error.count);
+                let plural = if error.count == 1 { "error" } else { "errors" };
+                let _ = writeln!(text, "  {kind:<12}{:>8} {}, cost in AP (IoU 0.50): {cost}", error.count, plural);
             }
             classes(&mut text, &metrics.classes, |class: &ClassMetrics| {
                 let name = &class.class.name;
                 let (ap, ap50) = (percent(class.ap), percent(class.ap50));
-                format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {} objects", class.truths)
+                format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {}", objects(class.truths))
             });
         }
         Metrics::Classification { metrics, intervals } => {
@@ -55,13 +60,13 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             line("Recall (mean of classes)", metrics.macro_recall, None);
             line("F1 (mean of classes)", metrics.macro_f1, None);
             line(&format!("Calibration error ({} bins)", metrics.ece_bins), metrics.ece, None);
-            let _ = writeln!(text, "{} images", metrics.images);
+            let _ = writeln!(text, "{}", images(metrics.images));
             let occurring: Vec<&ClassifiedClass> =
                 metrics.classes.iter().filter(|class| class.truths + class.predictions > 0).collect();
             classes(&mut text, &occurring, |class: &&ClassifiedClass| {
                 let name = &class.class.name;
                 let (precision, recall) = (percent(class.precision), percent(class.recall));
-                format!("  {name}: precision {precision}, recall {recall}, {} images", class.truths)
+                format!("  {name}: precision {precision}, recall {recall}, {}", images(class.truths))
             });
         }
     }
@@ -77,8 +82,17 @@ fn classes<C>(text: &mut String, classes: &[C], line: impl Fn(&C) -> String) {
     }
     let more = classes.len().saturating_sub(MAX_CLASSES);
     if more > 0 {
-        let _ = writeln!(text, "  and {more} more classes; --out has all of them");
+        let more = counted(more, "more class", "more classes");
+        let _ = writeln!(text, "  and {more}; --out has all of them");
     }
+}
+
+fn images(count: u64) -> String {
+    counted(count as usize, "image", "images")
+}
+
+fn objects(count: u64) -> String {
+    counted(count as usize, "object", "objects")
 }
 
 /// `37.2 %`; `-` if there is nothing to measure.
