@@ -17,10 +17,13 @@ pub struct OutcomeCounts {
     pub classes: Vec<ClassOutcomes>,
     /// In the order of `OutcomeKind::VARIANTS`.
     kinds: [u64; OutcomeKind::VARIANTS.len()],
+    /// Wrong top classes of a classifier that the ground truth does not have.
+    pub wrong_of_other_classes: u64,
     /// Objects that no box of any class shows.
     pub missed: u64,
-    /// By class of the object (`None`: there is none) and class of the box (`None`: no box of any class shows the
-    /// object), both as classes of the ground truth. A box counts once.
+    /// By class of the object (`None`: there is none) and class of the box, both as classes of the ground truth. A box
+    /// counts once. `None` for the box: no box of any class shows the object, or a class shows it that the ground truth
+    /// does not have.
     pub confusion: BTreeMap<(Option<u32>, Option<u32>), u64>,
 }
 
@@ -42,7 +45,8 @@ impl OutcomeCounts {
 
     /// All classes together.
     pub fn all(&self) -> ClassOutcomes {
-        self.classes.iter().fold(ClassOutcomes::default(), |all, class| ClassOutcomes {
+        let others = ClassOutcomes { wrong: self.wrong_of_other_classes, ..ClassOutcomes::default() };
+        self.classes.iter().fold(others, |all, class| ClassOutcomes {
             correct: all.correct + class.correct,
             wrong: all.wrong + class.wrong,
             missed: all.missed + class.missed,
@@ -89,16 +93,16 @@ pub fn outcome_counts(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) ->
                 if found.kind == OutcomeKind::Ignored {
                     continue;
                 }
-                let Some(place) = outcomes.place_of(found.class) else {
-                    continue;
-                };
                 let is_about = matches!(found.kind, OutcomeKind::Correct | OutcomeKind::Class);
                 let object = found.outcome.object;
                 let object = (is_about && object != NO_OBJECT).then(|| shown.outcomes.objects.get(object as usize));
                 let object = object.flatten().map(|object| object.class);
-                *counts.confusion.entry((object, Some(place))).or_default() += 1;
-                if let Some(class) = counts.classes.get_mut(place as usize) {
-                    *(if found.kind == OutcomeKind::Correct { &mut class.correct } else { &mut class.wrong }) += 1;
+                let place = outcomes.place_of(found.class);
+                *counts.confusion.entry((object, place)).or_default() += 1;
+                match place.and_then(|place| counts.classes.get_mut(place as usize)) {
+                    Some(class) if found.kind == OutcomeKind::Correct => class.correct += 1,
+                    Some(class) => class.wrong += 1,
+                    None => counts.wrong_of_other_classes += 1,
                 }
             }
             for missed in shown.missed() {

@@ -34,15 +34,15 @@ impl OutcomeKind {
         !matches!(self, Self::Correct | Self::Ignored)
     }
 
-    /// For people, after “false positive:” or alone.
+    /// As boxes are marked: true positive, or false positive and why.
     pub fn text(self) -> &'static str {
         match self {
-            Self::Correct => "right",
-            Self::Class => "wrong class",
-            Self::Location => "badly placed",
-            Self::Both => "wrong class and badly placed",
-            Self::Duplicate => "duplicate",
-            Self::Background => "background",
+            Self::Correct => "TP",
+            Self::Class => "FP, wrong class",
+            Self::Location => "FP, badly placed",
+            Self::Both => "FP, wrong class, badly placed",
+            Self::Duplicate => "FP, duplicate",
+            Self::Background => "FP, background",
             Self::Ignored => "does not count",
         }
     }

@@ -349,8 +349,8 @@ pub enum Action {
     )]
     ToggleThumbnailBoxes,
     #[strum(
-        message = "Boxes stored with the image",
-        detailed_message = "Draws the boxes that a TFRecord file stores with its image, dashed in white",
+        message = "Ground truth on the image",
+        detailed_message = "Draws the boxes of the ground truth, and those that a TFRecord stores, dashed in white",
         props(keys = "Ctrl+Alt+B")
     )]
     ToggleStoredBoxes,

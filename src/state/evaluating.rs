@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Failure, Loadable, Run, SourceId, State, TaskId, Ticket};
+use super::{Display, Failure, Loadable, Run, SourceId, State, TaskId, Ticket};
 use crate::domain::{RunId, RunInfo, S3Place, Sample, SampleId, SharedList, ViewSettings};
 use crate::evaluation::{Evaluated, GroundTruth, MatchedClasses};
 use crate::matching::ClassCorrections;
-use crate::review::{ImageOutcomes, OutcomeCounts, Outcomes, Predictions};
+use crate::review::{ImageOutcomes, OutcomeCounts, OutcomeKind, Outcomes, Predictions};
 
 /// Commands about ground truth and evaluations.
 #[derive(Debug, Clone, PartialEq)]
@@ -216,6 +216,12 @@ impl State {
         self.arranging.statistics()?.outcomes.as_ref()
     }
 
+    /// How a box of the shown image compares with the ground truth, with the IoU.
+    pub fn outcome_of_box(&self, index: usize) -> Option<(OutcomeKind, f32)> {
+        let outcome = self.outcomes_of(self.shown_sample()?)?.boxes.get(index)?;
+        Some((outcome.kind?, outcome.iou))
+    }
+
     /// How the predictions of the run on screen for an image compare with the ground truth.
     pub fn outcomes_of(&self, sample: SampleId) -> Option<ImageOutcomes<'_>> {
         let outcomes = &self.evaluated()?.outcomes;
@@ -231,8 +237,23 @@ impl State {
         self.evaluating.as_ref()?.truth.ready()
     }
 
+    /// The objects of the shown image in the ground truth, or those that are stored with it.
+    pub fn shown_objects(&self) -> Vec<ShownObject> {
+        let Display::Ready(info) = &self.shown.display else {
+            return Vec::new();
+        };
+        let stored = |stored: &crate::domain::TruthBox| ShownObject {
+            label: stored.label.to_string(),
+            bounds: stored.in_pixels(info.size),
+            counts: true,
+            is_found: None,
+        };
+        let of_truth = self.shown_sample().and_then(|sample| self.truth_objects(sample, info.size));
+        of_truth.unwrap_or_else(|| info.stored_boxes.iter().map(stored).collect())
+    }
+
     /// The objects of the ground truth of an image with this size in pixels; `None` if it is not in the ground truth.
-    pub fn truth_objects(&self, sample: SampleId, size: [u32; 2]) -> Option<Vec<ShownObject>> {
+    fn truth_objects(&self, sample: SampleId, size: [u32; 2]) -> Option<Vec<ShownObject>> {
         let opened = self.opened_truth()?;
         let image = opened.truth.images.get(opened.images.of(sample)?)?;
         let outcomes = self.outcomes_of(sample);

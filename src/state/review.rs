@@ -23,6 +23,8 @@ pub enum ReviewCommand {
     /// Opens the strip with all boxes of a class, or shows this class in it.
     OpenFilmstrip(u32),
     SetFilmOrder(FilmOrder),
+    /// `None` for all classes that a search about the ground truth finds.
+    SetFilmClass(Option<u32>),
     /// The boxes of the strip on screen that have no pixels yet, most urgent first. Replaces the earlier request.
     LoadCrops(Vec<FilmFrame>),
     /// The class of a classifier that “Explain” is about; `None` is the top class.

@@ -75,6 +75,8 @@ fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
         (false, _) => "images",
     };
     let count = format!("{} {noun}", grouped(count));
+    let is_found = state.arranging.is_filtered();
+    let count = if is_found { format!("{count} found") } else { count };
     let above = match strip.class.filter(|_| is_detection) {
         Some(class) => {
             let least = state.view().min_score_of(class);
@@ -91,7 +93,9 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<
         let run = state.run();
         run.map_or_else(String::new, |run| run.labels().name(class))
     };
-    let selected = strip.class.map_or_else(|| "a class".to_owned(), name);
+    let is_about_truth = state.arranging.is_about_truth();
+    let none = if is_about_truth { "all found classes" } else { "a class" };
+    let selected = strip.class.map_or_else(|| none.to_owned(), name);
     let picker = ComboBox::from_id_salt("class of the filmstrip")
         .selected_text(selected)
         .width((ui.available_width() * 0.4).clamp(80.0, 150.0))
@@ -100,6 +104,9 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<
                 ui.weak("There are no predictions yet");
                 return;
             };
+            if is_about_truth && ui.selectable_label(strip.class.is_none(), "All found classes").clicked() {
+                commands.push(ReviewCommand::SetFilmClass(None));
+            }
             let mut rows: Vec<_> = statistics.classes.rows.iter().collect();
             rows.sort_by_key(|row| std::cmp::Reverse(row.boxes));
             for row in rows {
@@ -123,6 +130,8 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
     if frames.is_empty() {
         let text = if strip.is_under_way() {
             "Searching the predictions…"
+        } else if state.arranging.is_about_truth() {
+            "The search finds no such box; clear it to see all boxes"
         } else if strip.class.is_some_and(|class| !state.view().shows_class(class)) {
             "The filters hide this class"
         } else {
@@ -210,12 +219,10 @@ fn frame_ui(
 fn caption(frame: &FilmFrame) -> String {
     let score = frame.score.map(|score| format!("{:.1} %", score * 100.0));
     let outcome = match (frame.shows, frame.outcome) {
-        (FilmBox::Missed(_), _) => Some("○ missed".to_owned()),
-        (FilmBox::Predicted(_), Some(OutcomeKind::Correct)) => Some("✔ right".to_owned()),
-        (FilmBox::Predicted(_), Some(kind)) if kind.is_wrong() => Some(format!("✖ {}", kind.text())),
-        _ => None,
+        (FilmBox::Missed(_), _) => Some("FN"),
+        (FilmBox::Predicted(_), outcome) => outcome.map(OutcomeKind::text),
     };
-    score.into_iter().chain(outcome).collect::<Vec<_>>().join(" ")
+    outcome.map(str::to_owned).into_iter().chain(score).collect::<Vec<_>>().join(" · ")
 }
 
 fn paint_crop(ui: &Ui, textures: &mut Textures, frame: &FilmFrame, place: Rect) -> bool {

@@ -29,6 +29,7 @@ mod screenshots;
 mod sending;
 #[path = "../support/mod.rs"]
 mod support;
+mod truth;
 mod uploading;
 mod watching;
 mod window;

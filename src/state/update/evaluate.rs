@@ -10,7 +10,7 @@ use crate::matching::{ClassCorrections, classes_of};
 use crate::state::evaluating::EvaluationBasis;
 use crate::state::{
     Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
-    Filmstrip, Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthPlace,
+    Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthPlace,
 };
 use crate::tasks::ProgressUnit;
 
@@ -50,10 +50,7 @@ pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects:
         EvaluationCommand::ShowBoxes(query) => {
             arrange::set_query(state, query, effects);
             state.settings.show_images_panel = true;
-            match &mut state.filmstrip {
-                Some(strip) => strip.class = None,
-                None => state.filmstrip = Some(Filmstrip::of(None)),
-            }
+            state.filmstrip.get_or_insert_default().class = None;
         }
     }
 }

@@ -21,6 +21,12 @@ pub(super) fn open(state: &mut State, class: u32) {
     }
 }
 
+pub(super) fn set_class(state: &mut State, class: Option<u32>) {
+    if let Some(strip) = &mut state.filmstrip {
+        strip.class = class;
+    }
+}
+
 pub(super) fn set_order(state: &mut State, order: FilmOrder) {
     if let Some(strip) = &mut state.filmstrip {
         strip.order = order;

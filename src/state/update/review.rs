@@ -17,6 +17,7 @@ pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
             filmstrip::show_box(state, sample, shows, effects);
         }
         ReviewCommand::OpenFilmstrip(class) => filmstrip::open(state, class),
+        ReviewCommand::SetFilmClass(class) => filmstrip::set_class(state, class),
         ReviewCommand::SetFilmOrder(order) => filmstrip::set_order(state, order),
         ReviewCommand::LoadCrops(requested) => filmstrip::request_crops(state, &requested, effects),
         ReviewCommand::SelectClass(selected) => state.shown.selected_class = selected,

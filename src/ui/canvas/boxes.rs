@@ -9,8 +9,8 @@ use super::labels::Labels;
 use super::placement::Placement;
 use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
-use crate::review::VerdictKind;
-use crate::state::{Display, DisplayInfo, State};
+use crate::review::{OutcomeKind, VerdictKind};
+use crate::state::{ShownObject, State};
 
 const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;
@@ -54,6 +54,9 @@ pub(super) fn boxes_ui(
         };
         let line = line_of(verdict(index));
         frame(painter, place(index), color, strength, is_raised(index), line);
+        if state.outcome_of_box(index).is_some_and(|(kind, _)| kind.is_wrong()) {
+            cross(painter, place(index), color, strength);
+        }
     }
     labels_ui(state, labels, &visible, [selected, hovered], place);
     hovered
@@ -79,7 +82,8 @@ fn labels_ui(
             continue;
         }
         let detection = &prediction.detections()[index];
-        let texts = tag_texts(detection, state.judgements.box_verdict(sample, index));
+        let outcome = state.outcome_of_box(index).map(|(kind, _)| kind);
+        let texts = with_outcome(tag_texts(detection, state.judgements.box_verdict(sample, index)), outcome);
         let color = theme::class_color(detection.class_id);
         let is_placed = tag(labels, place(index), &texts, color);
         if !is_placed && is_raised(index) {
@@ -113,56 +117,59 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
     }
 }
 
-/// Draws the boxes that are stored with the image, dashed in white, below those of the model. They are left out when
-/// two runs are compared, because the other run's boxes are dashed there.
-pub(super) fn stored_ui(ui: &Ui, state: &State, placement: &Placement) {
-    let Some(info) = info_of_stored(state) else {
-        return;
-    };
-    let stored = &info.stored_boxes;
+/// Draws the objects of the ground truth, dashed in white, below the boxes of the model; missed ones with long dashes.
+/// They are left out when two runs are compared, because the other run's boxes are dashed there.
+pub(super) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement) {
     let painter = ui.painter_at(placement.canvas());
-    let line = if stored.len() > MOST_DASHED { Line::Solid } else { DASHED };
-    for place in stored_places(info, placement) {
-        frame(&painter, place, Color32::WHITE, 1.0, false, line);
+    for (place, object) in truth_places(objects, placement) {
+        let line = match object.is_found {
+            _ if objects.len() > MOST_DASHED => Line::Solid,
+            Some(false) if object.counts => MISSED,
+            _ => DASHED,
+        };
+        frame(&painter, place, Color32::WHITE, 1.0, line == MISSED, line);
     }
 }
 
-/// Labels of stored boxes, if those of the model leave room.
-pub(super) fn stored_labels_ui(state: &State, placement: &Placement, labels: &mut Labels<'_>) {
-    let Some(info) = info_of_stored(state) else {
-        return;
-    };
-    let places = stored_places(info, placement);
-    for (stored, place) in info.stored_boxes.iter().zip(places).take(MOST_DASHED) {
+/// Labels of the objects of the ground truth, if those of the model leave room; found ones need none.
+pub(super) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, labels: &mut Labels<'_>) {
+    let unlabelled = truth_places(objects, placement).filter(|(_, object)| object.is_found != Some(true));
+    for (place, object) in unlabelled.take(MOST_DASHED) {
         // At the bottom, where the model's label is not.
         let bottom = place.bottom().min(placement.canvas().bottom());
         let edge = place.with_min_y(bottom).with_max_y(bottom);
-        tag(labels, edge, &[stored.label.to_string()], Color32::WHITE);
+        tag(labels, edge, &[object_text(object)], Color32::WHITE);
     }
 }
 
-/// The image on screen, where boxes that were stored with it are drawn.
-fn info_of_stored(state: &State) -> Option<&DisplayInfo> {
-    let Display::Ready(info) = &state.shown.display else {
-        return None;
-    };
-    let is_wanted = state.settings.show_stored_boxes && state.comparing.is_none();
-    (is_wanted && !info.stored_boxes.is_empty()).then_some(info)
+/// “FN person” for a missed object.
+pub(in super::super) fn object_text(object: &ShownObject) -> String {
+    match object.is_found {
+        Some(false) if object.counts => format!("FN {}", object.label),
+        _ if !object.counts => format!("{} (does not count)", object.label),
+        _ => object.label.clone(),
+    }
 }
 
-fn stored_places(info: &DisplayInfo, placement: &Placement) -> Vec<Rect> {
-    let [width, height] = info.size;
-    let stored = info.stored_boxes.iter();
-    stored
-        .map(|stored| {
-            let bounds = BoundingBox::from(stored.in_pixels(info.size));
-            placement.screen_from_image(bounds.clipped(width, height))
-        })
-        .collect()
+/// The objects of the shown image, if they are to be drawn.
+pub(super) fn drawn_objects(state: &State) -> Vec<ShownObject> {
+    let is_wanted = state.settings.show_stored_boxes && state.comparing.is_none();
+    if is_wanted { state.shown_objects() } else { Vec::new() }
+}
+
+fn truth_places<'o>(
+    objects: &'o [ShownObject],
+    placement: &Placement,
+) -> impl Iterator<Item = (Rect, &'o ShownObject)> {
+    let size = placement.image_size();
+    objects.iter().map(move |object| {
+        let bounds = BoundingBox::from(object.bounds).clipped(size.x as u32, size.y as u32);
+        (placement.screen_from_image(bounds), object)
+    })
 }
 
 /// The legend, if the lines need one.
-pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Caption> {
+pub(super) fn legend(ui: &Ui, state: &State, objects: &[ShownObject], canvas: Rect) -> Option<Caption> {
     if let Some(comparing) = state.side_by_side() {
         return Some(compared::caption(ui, state, canvas, ("A", comparing.left)));
     }
@@ -172,10 +179,23 @@ pub(super) fn legend(ui: &Ui, state: &State, canvas: Rect) -> Option<Caption> {
         let id = Id::unique("legend of two runs");
         return Some(Caption::new(ui, canvas, id, text));
     }
-    let boxes = box_count(info_of_stored(state)?.stored_boxes.len());
-    let text = format!("Dashed in white: {boxes} stored with the image");
-    let id = Id::unique("legend of stored boxes");
-    Some(Caption::new(ui, canvas, id, text))
+    if objects.is_empty() {
+        return None;
+    }
+    let id = Id::unique("legend of the ground truth");
+    Some(Caption::new(ui, canvas, id, truth_legend(state, objects)))
+}
+
+fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
+    let boxes = box_count(objects.len());
+    if !state.shown_sample().is_some_and(|sample| state.has_truth(sample)) {
+        return format!("Dashed in white: {boxes} stored with the image");
+    }
+    let missed = objects.iter().filter(|object| object.counts && object.is_found == Some(false)).count();
+    match missed {
+        0 => format!("Dashed in white: {boxes} of the ground truth"),
+        _ => format!("Dashed in white: {boxes} of the ground truth, {missed} missed (FN, long dashes)"),
+    }
 }
 
 /// Whether the run on screen shows a box of this class at this place.
@@ -231,6 +251,8 @@ pub(super) enum Line {
 
 /// The line of rejected and stored boxes, and of those of the other run.
 pub(super) const DASHED: Line = Line::Broken(&[8.0], 5.0);
+/// The line of missed objects.
+const MISSED: Line = Line::Broken(&[16.0], 5.0);
 const DOTTED: Line = Line::Broken(&[2.0], 4.0);
 const DASH_DOTTED: Line = Line::Broken(&[9.0, 2.0], 4.0);
 
@@ -254,6 +276,29 @@ pub(super) fn tag_texts(detection: &Detection, verdict: Option<&Verdict>) -> [St
             let sign = verdict_sign(VerdictKind::from(other));
             [format!("{sign} {text}"), format!("{sign} {label}")]
         }
+    }
+}
+
+/// Before the texts how the box compares with the ground truth: in full, and as short as can be.
+fn with_outcome([full, short]: [String; 2], outcome: Option<OutcomeKind>) -> [String; 2] {
+    match outcome {
+        None => [full, short],
+        Some(kind) => {
+            let text = kind.text();
+            let mark = text.split(',').next().unwrap_or_default();
+            [format!("{text}: {full}"), format!("{mark}: {short}")]
+        }
+    }
+}
+
+/// In the upper right corner of a wrong box.
+fn cross(painter: &Painter, rect: Rect, color: Color32, strength: f32) {
+    let side = 10.0_f32.min(rect.width() / 2.0).min(rect.height() / 2.0);
+    let square = Rect::from_min_max(rect.right_top() + vec2(-side, 0.0), rect.right_top() + vec2(0.0, side));
+    let dark = Stroke::new(LINE + 2.0, Color32::from_black_alpha((170.0 * strength) as u8));
+    for stroke in [dark, Stroke::new(LINE, color.gamma_multiply(strength))] {
+        painter.line_segment([square.left_top(), square.right_bottom()], stroke);
+        painter.line_segment([square.right_top(), square.left_bottom()], stroke);
     }
 }
 

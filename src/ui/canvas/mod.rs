@@ -256,13 +256,14 @@ fn image_ui(
         None
     } else {
         let mut labels = Labels::on_canvas(&painter, canvas);
-        let legend = boxes::legend(ui, state, canvas);
+        let objects = boxes::drawn_objects(state);
+        let legend = boxes::legend(ui, state, &objects, canvas);
         if let Some(legend) = &legend {
             labels.reserve(legend.place);
         }
-        boxes::stored_ui(ui, state, &placement);
+        boxes::truth_ui(ui, &objects, &placement);
         let hovered = boxes::boxes_ui(&painter, state, &placement, pointer, &mut labels);
-        boxes::stored_labels_ui(state, &placement, &mut labels);
+        boxes::truth_labels_ui(&objects, &placement, &mut labels);
         if state.side_by_side().is_none() {
             boxes::compared_ui(ui, state, &placement, &mut labels);
         }

@@ -9,7 +9,7 @@ use super::super::widgets::{
 use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
 use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId, Verdict};
-use crate::review::PredictionStatus;
+use crate::review::{OutcomeKind, PredictionStatus};
 use crate::state::{Action, Command, Queue, ReviewCommand, State, TaskEntry, TaskKind, TaskSignal};
 
 pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -98,6 +98,7 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 
 fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
     made_ui(ui, state);
+    truth_ui(ui, state);
     match &prediction.content {
         PredictionContent::Classes(_) => classes_ui(ui, state, prediction, commands),
         PredictionContent::Detections(_) => detections_ui(ui, state, prediction, commands),
@@ -113,6 +114,38 @@ fn made_ui(ui: &mut Ui, state: &State) {
     if let Some(made) = made.filter(|made| !made.is_here()) {
         let text = RichText::new(format!("From {made}")).small().weak();
         ui.add(Label::new(text).wrap());
+    }
+}
+
+/// What the image shows by the ground truth, of a classifier.
+fn truth_ui(ui: &mut Ui, state: &State) {
+    let labels = state.shown_sample().map(|sample| state.truth_labels(sample)).unwrap_or_default();
+    if labels.is_empty() {
+        return;
+    }
+    let outcome = match state.outcome_of_box(0) {
+        Some((OutcomeKind::Correct, _)) => " (top class is right)",
+        Some(_) => " (top class is wrong)",
+        None => "",
+    };
+    let text = format!("Ground truth: {}{outcome}", labels.join(", "));
+    ui.add(Label::new(text).wrap());
+}
+
+/// The objects of the ground truth that no right box on screen shows.
+fn missed_ui(ui: &mut Ui, state: &State) {
+    let objects = state.shown_objects();
+    let missed: Vec<_> = objects.iter().filter(|object| object.counts && object.is_found == Some(false)).collect();
+    if missed.is_empty() {
+        return;
+    }
+    ui.add_space(4.0);
+    ui.label(RichText::new(format!("Missed objects: {}", missed.len())).weak());
+    for object in missed {
+        let [left, top, right, bottom] = object.bounds;
+        let text = format!("FN {}", object.label);
+        let place = format!("left {left:.0}, top {top:.0}, {:.0} × {:.0} pixels", right - left, bottom - top);
+        ui.add(Label::new(text).truncate()).on_hover_text(format!("No right box shows it\n{place}"));
     }
 }
 
@@ -146,15 +179,21 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
             Some(other) => format!("{} {}", verdict_sign(other.into()), detection.label),
             None => detection.label.clone(),
         };
+        let outcome = state.outcome_of_box(index);
+        let label = match outcome {
+            Some((kind, _)) => format!("{}: {label}", kind.text()),
+            None => label,
+        };
         let response = score_row_ui(ui, &label, detection.score, color, is_selected, Sense::click());
         if response.clicked() {
             let selected = (!is_selected).then_some(index);
             commands.push(ReviewCommand::SelectBox(selected));
         }
         let bounds = detection.bounds;
+        let overlap = outcome.map_or_else(String::new, |(_, iou)| format!("\nIoU {iou:.2} with the ground truth"));
         let judged = verdict.map_or_else(String::new, |verdict| format!("\n{}", verdict_text(verdict)));
         response.on_hover_text(format!(
-            "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{judged}",
+            "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{overlap}{judged}",
             detection.label,
             detection.class_id,
             bounds.x1,
@@ -163,6 +202,7 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
             bounds.height()
         ));
     }
+    missed_ui(ui, state);
 }
 
 fn count_text(visible: usize, total: usize) -> String {

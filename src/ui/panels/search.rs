@@ -228,6 +228,9 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     let chip = |label, count, term| Chip { label, count, term };
     let verdict = |kind: VerdictKind| counts.verdict(kind);
     let mut chips = vec![
+        chip("FP", counts.with_wrong, "fp"),
+        chip("FN", counts.with_missed, "fn"),
+        chip("TP", counts.with_correct, "tp"),
         chip("Unjudged", counts.unjudged, "!verdict"),
         chip("Accepted", verdict(VerdictKind::Accept), "verdict:accept"),
         chip("Rejected", verdict(VerdictKind::Reject), "verdict:reject"),
@@ -272,7 +275,9 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let text = state.arranging.text();
     let chips = chips(counts, state.run().map(crate::state::Run::task));
     let is_on = |chip: &Chip| has_term(text, chip.term);
-    let is_useful = |chip: &Chip| is_on(chip) || (1..counts.all).contains(&chip.count);
+    let is_about_truth = |chip: &Chip| ["fp", "fn", "tp"].contains(&chip.term);
+    let is_useful =
+        |chip: &Chip| is_on(chip) || (1..counts.all).contains(&chip.count) || is_about_truth(chip) && chip.count > 0;
     let without_chips = || {
         let terms = chips.iter().map(|chip| chip.term);
         terms.fold(text.to_owned(), |text, term| without_term(&text, term))
@@ -295,6 +300,15 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 
 fn chip_tooltip(chip: &Chip) -> String {
     let search = format!("Searches for {}", chip.term);
+    let outcome = match chip.term {
+        "fp" => "Images with a false positive: a wrong box or class",
+        "fn" => "Images with a false negative: an object that no right box shows",
+        "tp" => "Images with a true positive: a right box or class",
+        _ => "",
+    };
+    if !outcome.is_empty() {
+        return format!("{outcome}. {search}");
+    }
     if chip.term.contains("verdict") {
         let counted = "An image counts as judged if it, or every box shown, has a verdict; the worst verdict \
                        counts";
@@ -348,7 +362,8 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     let has_predictions = state.run().is_some_and(|run| run.predictions.predicted() > 0);
     let is_possible = has_predictions || !by.needs_predictions();
     let has_boxes = state.run().map(crate::state::Run::task) != Some(ModelTask::Classification);
-    if (by == SortBy::Boxes && !has_boxes) || (by == SortBy::Disagreement && wanted.by != by) {
+    let is_missing = by == SortBy::Disagreement || by.needs_truth() && state.evaluated().is_none();
+    if (by == SortBy::Boxes && !has_boxes) || is_missing && wanted.by != by {
         return;
     }
     let label = format!("{}, {}", by.into_str(), by.direction_label(by.default_direction()).to_lowercase());

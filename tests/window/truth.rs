@@ -1,0 +1,188 @@
+//! Predictions beside ground truth: what is right, what is wrong and how, what was missed.
+
+use std::path::{Path, PathBuf};
+
+use egui_kittest::Harness;
+use spotcheck::app::App;
+use spotcheck::review::{Direction, FilmBox, OutcomeKind, Sort, SortBy};
+use spotcheck::state::{EvaluationCommand, ReviewCommand, TruthPlace, ViewChange};
+
+use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
+
+const DETECTOR: &str = "ssd-mobilenet-coco";
+const CLASSIFIER: &str = "efficientnet-lite0";
+
+/// Above a score of 0.5 the model shows a person in `astronaut.png`, a cat in `chelsea.png`, a cup and a dining table
+/// in `coffee.png`, a person and a tie in `grace_hopper.jpg`, and nothing in `rocket.jpg`. The truth here has the
+/// person and the cup at their places, another class for the cat, no table, half of the other person, the tie somewhere
+/// else, and a person in the rocket's image.
+pub(crate) fn truth_of_samples(folder: &Path) -> PathBuf {
+    let images = ["astronaut.png", "chelsea.png", "coffee.png", "grace_hopper.jpg", "rocket.jpg"];
+    let boxes = [
+        (1, 1, [24, 8, 344, 483]),
+        (2, 18, [0, 3, 404, 295]),
+        (3, 47, [173, 21, 239, 228]),
+        (4, 1, [200, 15, 310, 582]),
+        (4, 32, [400, 100, 80, 120]),
+        (5, 1, [10, 10, 50, 50]),
+    ];
+    let images: Vec<_> = (1..).zip(images).map(|(id, name)| serde_json::json!({"id": id, "file_name": name})).collect();
+    let annotations = boxes.map(
+        |(image, class, bounds)| serde_json::json!({"id": 1, "image_id": image, "category_id": class, "bbox": bounds}),
+    );
+    let annotations: Vec<_> = (1..)
+        .zip(annotations)
+        .map(|(id, mut one)| {
+            one["id"] = id.into();
+            one
+        })
+        .collect();
+    let classes = [(1, "person"), (18, "dog"), (17, "cat"), (47, "cup"), (32, "tie"), (67, "dining table")];
+    let categories: Vec<_> = classes.iter().map(|(id, name)| serde_json::json!({"id": id, "name": name})).collect();
+    let truth = serde_json::json!({"images": images, "annotations": annotations, "categories": categories});
+    let file = folder.join("truth.json");
+    std::fs::write(&file, truth.to_string()).unwrap();
+    file
+}
+
+fn predict_all(window: &mut Harness<'static, App>) {
+    wait_for(window, "1 predicted");
+    click(window, "Predict all");
+    wait_for(window, "8 predicted");
+}
+
+fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
+    window.state_mut().command(EvaluationCommand::OpenTruth(TruthPlace::Path(truth)));
+    wait_until(window, "the evaluation", |window| {
+        let state = window.state().state();
+        state.outcome_counts().is_some() && state.tasks.is_idle()
+    });
+}
+
+/// The images that a search finds, and the boxes of the filmstrip.
+fn found(window: &mut Harness<'static, App>, query: &str) -> (Vec<String>, Vec<(String, FilmBox)>) {
+    window.state_mut().command(EvaluationCommand::ShowBoxes(query.to_owned()));
+    window.run_steps(2);
+    wait_until(window, query, |window| {
+        let state = window.state().state();
+        let strip = state.filmstrip.as_ref().unwrap();
+        !state.arranging.is_under_way() && !strip.is_under_way()
+    });
+    let state = window.state().state();
+    assert!(state.query_warnings().is_empty() && state.arranging.error().is_none(), "{query}");
+    let order = state.order();
+    let name = |id| state.samples.get(id).unwrap().name.clone();
+    let images = (0..order.len()).map(|place| name(order.at(place).unwrap())).collect();
+    let frames = state.filmstrip.as_ref().unwrap().frames();
+    (images, frames.iter().map(|frame| (name(frame.sample), frame.shows)).collect())
+}
+
+#[test]
+fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    let counts = window.state().state().outcome_counts().unwrap().clone();
+    let all = counts.all();
+    assert_eq!((counts.images, all.correct, all.wrong, all.missed, counts.missed), (5, 3, 3, 3, 2));
+    let kinds = [OutcomeKind::Class, OutcomeKind::Both, OutcomeKind::Background, OutcomeKind::Location];
+    assert_eq!(kinds.map(|kind| counts.kind(kind)), [1, 1, 1, 0]);
+
+    let (images, frames) = found(&mut window, "fp");
+    assert_eq!(images, ["chelsea.png", "coffee.png", "grace_hopper.jpg"]);
+    assert_eq!(frames.len(), 3);
+    let (images, frames) = found(&mut window, "fn");
+    assert_eq!(images, ["chelsea.png", "grace_hopper.jpg", "rocket.jpg"]);
+    assert_eq!(frames.len(), 3);
+    assert!(frames.iter().all(|(_, shows)| matches!(shows, FilmBox::Missed(_))));
+    assert_eq!(found(&mut window, "error:missed").0, ["grace_hopper.jpg", "rocket.jpg"]);
+    assert_eq!(found(&mut window, "fn truth:person").0, ["rocket.jpg"]);
+    assert_eq!(found(&mut window, "tp iou<0.7").0, ["grace_hopper.jpg"]);
+    assert_eq!(found(&mut window, "tp iou<0.7").1.len(), 1);
+    let (images, frames) = found(&mut window, "class:cat truth:dog error:class");
+    assert_eq!(
+        (images, frames),
+        (vec!["chelsea.png".to_owned()], vec![("chelsea.png".to_owned(), FilmBox::Predicted(0))])
+    );
+    assert_eq!(found(&mut window, "error:both").0, ["coffee.png"]);
+    assert_eq!(found(&mut window, "error:background class:tie").0, ["grace_hopper.jpg"]);
+    assert_eq!(found(&mut window, "truth:person").0, ["astronaut.png", "grace_hopper.jpg", "rocket.jpg"]);
+    assert_eq!(found(&mut window, "tp class:person score>0.7").0, ["grace_hopper.jpg"]);
+    assert_eq!(found(&mut window, "!fp truth:*").0, ["astronaut.png", "rocket.jpg"]);
+
+    window.state_mut().command(ReviewCommand::SetQuery(String::new()));
+    wait_for(&mut window, "FP 3");
+    assert!(sees(&window, "FN 3") && sees(&window, "TP 3"));
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.65)));
+    wait_until(&mut window, "the tie to go", |window| {
+        let counts = window.state().state().outcome_counts().unwrap();
+        counts.all().wrong == 2 && counts.all().missed == 3
+    });
+    let first = |window: &mut Harness<'static, App>, by| {
+        window.state_mut().command(ReviewCommand::SetSort(Sort { by, direction: Direction::Descending }));
+        window.run_steps(2);
+        wait_until(window, "the order", |window| !window.state().state().arranging.is_under_way());
+        let state = window.state().state();
+        state.samples.get(state.order().at(0).unwrap()).unwrap().name.clone()
+    };
+    assert_eq!(first(&mut window, SortBy::ConfidentError), "chelsea.png");
+    assert_eq!(first(&mut window, SortBy::Errors), "chelsea.png");
+    assert_eq!(first(&mut window, SortBy::Missed), "chelsea.png");
+    click(&mut window, "chelsea.png, ");
+    wait_for(&mut window, "FP, wrong class: cat");
+    wait_for(&mut window, "FN dog");
+    wait_for(&mut window, "1 box of the ground truth, 1 missed");
+}
+
+#[test]
+fn the_top_class_of_a_classifier_is_right_or_wrong() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = folder.path().join("truth.csv");
+    std::fs::write(&truth, "image,class\nchelsea.png,tiger cat\ncoffee.png,espresso\nrocket.jpg,tabby\n").unwrap();
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    predict_all(&mut window);
+    open_truth(&mut window, truth);
+    let all = window.state().state().outcome_counts().unwrap().all();
+    assert_eq!(all.correct + all.wrong, 3, "{all:?}");
+    assert_eq!(found(&mut window, "fn truth:tabby").0, ["rocket.jpg"]);
+    assert_eq!(found(&mut window, "tp truth:\"tiger cat\"").0, ["chelsea.png"]);
+    click(&mut window, "chelsea.png, ");
+    wait_for(&mut window, "Ground truth: tiger cat (top class is right)");
+}
+
+#[test]
+fn ground_truth_stays_with_the_project_and_classes_can_be_corrected() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = truth_of_samples(folder.path());
+    let text = std::fs::read_to_string(&truth).unwrap().replace("\"cup\"", "\"mug\"");
+    std::fs::write(&truth, text).unwrap();
+    let projects = folder.path().join("projects");
+    let mut window = open_in(&projects, Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    open_truth(&mut window, truth);
+    let correct =
+        |window: &Harness<'static, App>| window.state().state().outcome_counts().map(|counts| counts.all().correct);
+    assert_eq!(correct(&window), Some(2), "a cup is not a mug");
+    window.state_mut().command(EvaluationCommand::CorrectClass { from: "cup".to_owned(), to: "mug".to_owned() });
+    wait_until(&mut window, "the corrected numbers", |window| correct(window) == Some(3));
+    drop(window);
+    let mut window = open_in(&projects, Some(&samples()), DETECTOR);
+    wait_until(&mut window, "the numbers of the project", |window| correct(window) == Some(3));
+}
+
+#[test]
+fn broken_ground_truth_is_told_and_the_window_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let broken = folder.path().join("cut.json");
+    std::fs::write(&broken, r#"{"images": [{"id": 1, "file_name": "coffee.png"}], "annotations": [{"id": 1,"#).unwrap();
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    window.state_mut().command(EvaluationCommand::OpenTruth(TruthPlace::Path(broken)));
+    wait_until(&mut window, "the failure", |window| {
+        let evaluating = window.state().state().evaluating.as_ref();
+        evaluating.is_some_and(|evaluating| evaluating.truth.failure().is_some())
+    });
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    assert_eq!(window.state().state().opened_truth().unwrap().images.matched, 5);
+}
