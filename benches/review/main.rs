@@ -3,14 +3,15 @@
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use strum::VariantArray;
 
 use spotcheck::domain::{BoundingBox, LabelSet, ModelTask, Sample, SampleId, SampleUri, ViewSettings};
 use spotcheck::review::{
-    ArrangeRequest, Arranger, Direction, Mark, Marks, Predictions, Query, Sort, SortBy, Suppressed, VerdictKind,
-    statistics,
+    ArrangeRequest, Arranger, BoxOutcome, Direction, FilmOrder, FilmRequest, Mark, Marks, ObjectOutcome, OutcomeKind,
+    Outcomes, Predictions, Query, Sort, SortBy, Suppressed, VerdictKind, filmstrip, outcome_counts, statistics,
 };
 
 const IMAGES: usize = 100_000;
@@ -34,22 +35,31 @@ fn main() {
         ..ArrangeRequest::default()
     };
     let mut arranger = Arranger::default();
-    sorts(&mut request, &mut arranger);
-    searches(&mut request, &mut arranger);
+    let without_truth: Vec<SortBy> =
+        SortBy::VARIANTS.iter().copied().filter(|by| !by.needs_truth() && *by != SortBy::Disagreement).collect();
+    sorts(&mut request, &mut arranger, &without_truth);
+    searches(&mut request, &mut arranger, &["img_12", "class:\"class 7\" score>0.8 !verdict", "boxes>3 or tag:night"]);
     thresholds(&mut request, &mut arranger, "threshold moved");
     request.suppressed = Some(suppressed(&request, &mut random));
     request.view.nms_iou = Some(0.5);
     thresholds(&mut request, &mut arranger, "the same, overlaps hidden");
+    request.suppressed = None;
+    request.view.nms_iou = None;
+    let before = resident_bytes();
+    request.outcomes = outcomes(&request, &mut random).map(Arc::new);
+    println!("\nmemory of the outcomes       {:>8.1} MB", megabytes(before, resident_bytes()));
+    thresholds(&mut request, &mut arranger, "threshold moved beside ground truth");
+    counts_alone(&mut request);
+    sorts(&mut request, &mut arranger, &[SortBy::Errors, SortBy::ConfidentError]);
+    searches(&mut request, &mut arranger, &["fp class:\"class 7\"", "fn", "tp iou<0.7"]);
+    filmstrips(&request);
     snapshots(&request);
     println!("\nmemory of everything     {:>8.1} MB", megabytes(0, resident_bytes()));
     println!("its highest              {:>8.1} MB", megabytes(0, highest_resident_bytes()));
 }
 
-fn sorts(request: &mut ArrangeRequest, arranger: &mut Arranger) {
-    for &by in SortBy::VARIANTS {
-        if by == SortBy::Disagreement {
-            continue;
-        }
+fn sorts(request: &mut ArrangeRequest, arranger: &mut Arranger, sorts: &[SortBy]) {
+    for &by in sorts {
         let mut turn = false;
         let name = format!("sort by {}", by.into_str().to_lowercase());
         measure(&name, || {
@@ -63,8 +73,8 @@ fn sorts(request: &mut ArrangeRequest, arranger: &mut Arranger) {
     request.sort = Sort { by: SortBy::TopScore, direction: Direction::Descending };
 }
 
-fn searches(request: &mut ArrangeRequest, arranger: &mut Arranger) {
-    for text in ["img_12", "class:\"class 7\" score>0.8 !verdict", "boxes>3 or tag:night"] {
+fn searches(request: &mut ArrangeRequest, arranger: &mut Arranger, searches: &[&str]) {
+    for text in searches {
         let Ok(query) = Query::parse(text) else {
             println!("{text} is not a query");
             continue;
@@ -89,10 +99,63 @@ fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str)
             let suppressed = request.suppressed.as_ref();
             statistics(predictions, &request.view, suppressed, &request.marks, NEVER)
         });
-        arrangement.map_or(0, |arrangement| arrangement.counts.no_box)
+        let outcomes = outcome_counts(request, NEVER);
+        outcomes.map_or(0, |outcomes| outcomes.images as usize)
+            + arrangement.map_or(0, |arrangement| arrangement.counts.no_box)
             + counted.map_or(0, |counted| counted.boxes_above)
     });
     request.view = ViewSettings { nms_iou: request.view.nms_iou, ..ViewSettings::default() };
+}
+
+/// The counts of right, wrong and missed boxes alone.
+fn counts_alone(request: &mut ArrangeRequest) {
+    let mut step = 0;
+    measure("counts beside ground truth alone", || {
+        step += 1;
+        request.view.min_score = 0.3 + 0.05 * step as f32;
+        outcome_counts(request, NEVER).map_or(0, |counts| counts.all().wrong as usize)
+    });
+    request.view = ViewSettings::default();
+}
+
+/// All boxes of the search “fp”, by score.
+fn filmstrips(request: &ArrangeRequest) {
+    let Ok(query) = Query::parse("fp") else {
+        return;
+    };
+    let images = ArrangeRequest { query, ..request.clone() };
+    let film = FilmRequest { images, class: None, order: FilmOrder::HighestFirst };
+    measure("filmstrip of all wrong boxes", || filmstrip(&film, NEVER).map_or(0, |frames| frames.len()));
+}
+
+/// Seven objects in each image, most of them shown by a box with a high score.
+fn outcomes(request: &ArrangeRequest, random: &mut Random) -> Option<Outcomes> {
+    const OBJECTS: usize = 7;
+    let predictions = request.predictions.as_ref()?;
+    let names = (0..CLASSES).map(|class| format!("class {class}"));
+    let mut outcomes = Outcomes::new(predictions.clone(), names, (0..CLASSES).map(|class| (class, class)));
+    for (id, summary) in predictions.iter() {
+        let wrong = OutcomeKind::VARIANTS.iter().filter(|kind| kind.is_wrong());
+        let wrong: Vec<OutcomeKind> = wrong.copied().collect();
+        let mut boxes: Vec<BoxOutcome> = summary
+            .classes
+            .iter()
+            .map(|_| BoxOutcome {
+                kind: Some(wrong[random.next() as usize % wrong.len()]),
+                object: random.next() as u32 % OBJECTS as u32,
+                iou: random.unit(),
+            })
+            .collect();
+        let mut objects = Vec::new();
+        for object in 0..OBJECTS {
+            let shown_by = random.next() as usize % (2 * OBJECTS);
+            boxes[shown_by] = BoxOutcome { kind: Some(OutcomeKind::Correct), object: object as u32, iou: 0.8 };
+            let (class, bounds) = (summary.classes[shown_by], [1.0, 2.0, 3.0, 4.0]);
+            objects.push(ObjectOutcome { class, bounds, shown_by: shown_by as u32, counts: true });
+        }
+        outcomes.add(id, &boxes, &objects);
+    }
+    Some(outcomes)
 }
 
 /// The work of the window's thread to hand a snapshot to a worker.

@@ -28,7 +28,7 @@ pub use box_count::count_boxes;
 pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
-pub use outcome_counts::{ClassOutcomes, OutcomeCounts, outcome_counts};
+pub use outcome_counts::{ClassOutcomes, Confusion, OutcomeCounts, outcome_counts};
 pub use outcomes::{BoxOutcome, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{

@@ -5,8 +5,10 @@ use std::collections::BTreeMap;
 use strum::VariantArray;
 
 use super::outcomes::OutcomeKind;
-use super::{ArrangeRequest, NO_OBJECT, SAMPLES_PER_CHECK};
-use crate::domain::SampleId;
+use super::{ArrangeRequest, SAMPLES_PER_CHECK};
+
+/// How often each class was found where each class is.
+pub type Confusion = BTreeMap<(Option<u32>, Option<u32>), u64>;
 
 /// Boxes on screen by their outcome, and missed objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -24,7 +26,7 @@ pub struct OutcomeCounts {
     /// By class of the object (`None`: there is none) and class of the box, both as classes of the ground truth. A box
     /// counts once. `None` for the box: no box of any class shows the object, or a class shows it that the ground truth
     /// does not have.
-    pub confusion: BTreeMap<(Option<u32>, Option<u32>), u64>,
+    pub confusion: Confusion,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -82,39 +84,91 @@ pub fn outcome_counts(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) ->
     let (predictions, gate) = (request.predictions.as_ref()?, request.gate()?);
     let mut counts =
         OutcomeCounts { classes: vec![ClassOutcomes::default(); outcomes.classes.len()], ..OutcomeCounts::default() };
+    let mut confusion = Cells::new(outcomes.classes.len());
+    // The objects of an image that boxes of another class show.
+    let mut confused = Vec::new();
     for (number, (id, summary)) in predictions.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
             return None;
         }
-        if let Some(shown) = request.shown_outcomes(SampleId::from_index(id.index()), summary, &gate) {
-            counts.images += 1;
-            for found in shown.boxes() {
-                counts.kinds[found.kind as usize] += 1;
-                if found.kind == OutcomeKind::Ignored {
-                    continue;
-                }
-                let is_about = matches!(found.kind, OutcomeKind::Correct | OutcomeKind::Class);
-                let object = found.outcome.object;
-                let object = (is_about && object != NO_OBJECT).then(|| shown.outcomes.objects.get(object as usize));
-                let object = object.flatten().map(|object| object.class);
-                let place = outcomes.place_of(found.class);
-                *counts.confusion.entry((object, place)).or_default() += 1;
-                match place.and_then(|place| counts.classes.get_mut(place as usize)) {
-                    Some(class) if found.kind == OutcomeKind::Correct => class.correct += 1,
-                    Some(class) => class.wrong += 1,
-                    None => counts.wrong_of_other_classes += 1,
-                }
+        let Some(shown) = request.shown_outcomes(id, summary, &gate) else {
+            continue;
+        };
+        counts.images += 1;
+        confused.clear();
+        for found in shown.boxes() {
+            counts.kinds[found.kind as usize] += 1;
+            if found.kind == OutcomeKind::Ignored {
+                continue;
             }
-            for missed in shown.missed() {
-                if let Some(class) = counts.classes.get_mut(missed.object.class as usize) {
-                    class.missed += 1;
-                }
-                if !missed.is_confused {
-                    counts.missed += 1;
-                    *counts.confusion.entry((Some(missed.object.class), None)).or_default() += 1;
-                }
+            let is_about = matches!(found.kind, OutcomeKind::Correct | OutcomeKind::Class);
+            let object = shown.outcomes.objects.get(found.outcome.object as usize).filter(|_| is_about);
+            if found.kind == OutcomeKind::Class {
+                confused.push(found.outcome.object as usize);
+            }
+            let place = outcomes.place_of(found.class);
+            confusion.add(object.map(|object| object.class), place);
+            match place.and_then(|place| counts.classes.get_mut(place as usize)) {
+                Some(class) if found.kind == OutcomeKind::Correct => class.correct += 1,
+                Some(class) => class.wrong += 1,
+                None => counts.wrong_of_other_classes += 1,
+            }
+        }
+        for missed in shown.missed() {
+            if let Some(class) = counts.classes.get_mut(missed.object.class as usize) {
+                class.missed += 1;
+            }
+            if !confused.contains(&missed.index) {
+                counts.missed += 1;
+                confusion.add(Some(missed.object.class), None);
             }
         }
     }
+    counts.confusion = confusion.finish();
     Some(counts)
+}
+
+/// The counts of the confusion matrix while they are added up: one list for usual numbers of classes, which is many
+/// times faster than a map.
+enum Cells {
+    Dense { side: usize, counts: Vec<u64> },
+    Sparse(Confusion),
+}
+
+impl Cells {
+    /// With more classes a list would take too much memory.
+    const MOST_CLASSES: usize = 2000;
+
+    fn new(classes: usize) -> Self {
+        let side = classes + 1;
+        if classes <= Self::MOST_CLASSES {
+            Self::Dense { side, counts: vec![0; side * side] }
+        } else {
+            Self::Sparse(Confusion::new())
+        }
+    }
+
+    /// The last row and column are those without a class.
+    fn add(&mut self, object: Option<u32>, found: Option<u32>) {
+        match self {
+            Self::Dense { side, counts } => {
+                let place = |class: Option<u32>| class.map_or(*side - 1, |class| class as usize);
+                if let Some(count) = counts.get_mut(place(object) * *side + place(found)) {
+                    *count += 1;
+                }
+            }
+            Self::Sparse(counts) => *counts.entry((object, found)).or_default() += 1,
+        }
+    }
+
+    fn finish(self) -> Confusion {
+        match self {
+            Self::Dense { side, counts } => {
+                let class = |place: usize| (place + 1 < side).then_some(place as u32);
+                let cells = counts.into_iter().enumerate().filter(|(_, count)| *count > 0);
+                cells.map(|(at, count)| ((class(at / side), class(at % side)), count)).collect()
+            }
+            Self::Sparse(counts) => counts,
+        }
+    }
 }

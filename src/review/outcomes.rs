@@ -222,7 +222,7 @@ impl<'a> ShownOutcomes<'a> {
             if is_found || !object.counts || self.hides(object.class) {
                 return None;
             }
-            Some(MissedObject { index, object: *object, is_confused: self.is_confused(index) })
+            Some(MissedObject { index, object: *object })
         })
     }
 
@@ -233,7 +233,7 @@ impl<'a> ShownOutcomes<'a> {
     }
 
     /// Whether a box of another class on screen shows an object.
-    fn is_confused(&self, object: usize) -> bool {
+    pub(super) fn is_confused(&self, object: usize) -> bool {
         let boxes = self.outcomes.boxes.iter().enumerate();
         let mut of_object =
             boxes.filter(|(_, found)| found.kind == Some(OutcomeKind::Class) && found.object as usize == object);
@@ -280,6 +280,4 @@ pub(super) struct ShownBox {
 pub(super) struct MissedObject {
     pub(super) index: usize,
     pub(super) object: ObjectOutcome,
-    /// A box of another class on screen shows it.
-    pub(super) is_confused: bool,
 }

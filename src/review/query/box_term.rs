@@ -203,7 +203,7 @@ impl BoxTerm {
         let objects = are_meant.then(|| shown.missed()).into_iter().flatten();
         objects.filter(move |missed| {
             let class = shown.classes.get(missed.object.class as usize).and_then(|class| class.of_model);
-            !(without_others && missed.is_confused)
+            !(without_others && shown.is_confused(missed.index))
                 && self.class.as_ref().is_none_or(|name| class.is_some_and(|class| name.means(class)))
                 && self.truth.as_ref().is_none_or(|name| name.means(missed.object.class))
         })
