@@ -13,6 +13,7 @@ pub mod effects;
 pub mod evaluate;
 pub mod evaluation;
 pub mod export;
+pub mod import;
 pub mod inference;
 pub mod library;
 pub mod matching;

@@ -102,30 +102,34 @@ pub fn task_of(annotations: &Annotations) -> Option<ModelTask> {
     }
 }
 
-/// Gives images and classes that have only numbers the names and sizes that `truth` has for them, and adds its images
-/// that are not there: the results of COCO leave out images in which nothing was found.
-pub fn name_by(annotations: &mut Annotations, truth: &Annotations) -> Result<(), CorrectionsError> {
-    let classes = ClassMatches::between(&annotations.classes, &truth.classes, &ClassCorrections::default())?;
+/// Gives images and classes that have only numbers the names and sizes that ground truth has for them, and adds its
+/// images that are not there: the results of COCO leave out images in which nothing was found.
+pub fn name_by(
+    annotations: &mut Annotations,
+    truth_classes: &[TruthLabel],
+    truth_images: &[AnnotatedImage],
+) -> Result<(), CorrectionsError> {
+    let classes = ClassMatches::between(&annotations.classes, truth_classes, &ClassCorrections::default())?;
     for (class, row) in annotations.classes.iter_mut().zip(&classes.rows) {
         if let Some((index, _)) = row.matched {
-            *class = truth.classes[index as usize].clone();
+            *class = truth_classes[index as usize].clone();
         }
     }
     let keys = |images: &[AnnotatedImage]| {
         images.iter().map(|image| (image.id.clone(), image.name.clone())).collect::<Vec<_>>()
     };
-    let (left, right) = (keys(&annotations.images), keys(&truth.images));
+    let (left, right) = (keys(&annotations.images), keys(truth_images));
     let [left, right] = [&left, &right].map(|side| side.iter().map(key).collect::<Vec<_>>());
     let matches = ImageMatches::between(&left, &right);
     for (index, image) in annotations.images.iter_mut().enumerate() {
         if let Some(known) = matches.index(index) {
-            let known = &truth.images[known as usize];
+            let known = &truth_images[known as usize];
             image.name.clone_from(&known.name);
             image.size = image.size.or(known.size);
         }
     }
     for (index, _) in &matches.right_unmatched {
-        let AnnotatedImage { id, name, size, .. } = truth.images[*index as usize].clone();
+        let AnnotatedImage { id, name, size, .. } = truth_images[*index as usize].clone();
         annotations.images.push(AnnotatedImage { id, name, size, ..AnnotatedImage::default() });
     }
     Ok(())
@@ -198,7 +202,7 @@ mod tests {
             images: vec![listed(5, "five.jpg"), listed(7, "seven.jpg")],
             ..Annotations::default()
         };
-        name_by(&mut results, &truth).unwrap();
+        name_by(&mut results, &truth.classes, &truth.images).unwrap();
         let names: Vec<&str> = results.images.iter().map(|image| image.name.as_str()).collect();
         assert_eq!(names, ["seven.jpg", "five.jpg"]);
         assert_eq!(results.classes[0].name.as_deref(), Some("car"));

@@ -24,6 +24,7 @@ const WITHOUT_CIRCLES: &[&str] = &[
     "store",
     "evaluate",
     "export",
+    "import",
 ];
 
 /// Each module and those it may import, from the bottom up.
@@ -68,6 +69,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "export",
         ],
     ),
+    ("import", &["domain", "tasks", "source", "matching", "annotations", "predict", "remote"]),
     ("state", &["domain", "tasks", "matching", "review", "evaluation"]),
     (
         "effects",
@@ -92,6 +94,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "store",
             "export",
             "remote",
+            "import",
             "state",
         ],
     ),
@@ -118,6 +121,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
             "store",
             "export",
             "remote",
+            "import",
             "app",
         ],
     ),

@@ -1,0 +1,288 @@
+//! Predictions in files of other programs as a run of the images of a source, for the command line and the window.
+//!
+//! Knows nothing of projects: the predictions are handed over one by one.
+
+use std::sync::Arc;
+
+use crate::annotations::{self, AnnotationsError, Found, RunClasses, name_by, task_of};
+use crate::domain::{
+    AnnotatedImage, Annotations, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, Problem, RunKey, Sample,
+    SampleId, TruthLabel, Utc, counted,
+};
+use crate::matching::{ClassCorrections, CorrectionsError, ImageKey, ImageMatches, Unmatched};
+use crate::predict::SampleResult;
+use crate::remote::outputs::{NoSize, image_size};
+use crate::remote::predictor::card_of_remote;
+use crate::source::{Files, FilesError, Source, SourceError, for_task};
+use crate::tasks::{Cancelled, TaskControl};
+
+/// The number of names in a message.
+const EXAMPLES: usize = 5;
+/// How many images a reader reads before their predictions are handed over.
+const READS_IN_TURN: usize = 8;
+
+/// Why predictions do not become a run.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    #[error("cancelled")]
+    Cancelled(#[from] Cancelled),
+    #[error("these predictions have no scores, so they look like ground truth: {place}")]
+    NoScores { place: String },
+    #[error("these are boxes and classes of whole images in one; import them from two files: {place}")]
+    Mixed { place: String },
+    #[error(transparent)]
+    Classes(#[from] CorrectionsError),
+    #[error("none of the {images} of the predictions is one of the {samples} here: for example {example}")]
+    NoImage {
+        /// “3 images”
+        images: String,
+        samples: String,
+        /// One of each side.
+        example: String,
+    },
+    /// Images can no longer be read at all.
+    #[error("the images can no longer be read, so the rest is not imported: {0}")]
+    Unreachable(String),
+}
+
+/// The annotations of a file or folder.
+pub struct AnnotationFile {
+    /// Its name, for people.
+    pub name: String,
+    pub found: Found,
+    /// When it was written, or the newest file of a folder.
+    written: Option<Utc>,
+}
+
+/// What the predictions do not say themselves.
+#[derive(Default)]
+pub struct Naming<'n> {
+    /// The classes and images of the data set that names what the predictions only number.
+    pub truth: Option<(&'n [TruthLabel], &'n [AnnotatedImage])>,
+    /// The classes of the run; those of the predictions without them.
+    pub labels: Option<LabelSet>,
+    pub corrections: ClassCorrections,
+    /// The name of the model; that of the file or folder without it.
+    pub model: Option<&'n str>,
+}
+
+/// Predictions with their classes as those of a run.
+pub struct ImportedRun {
+    pub key: RunKey,
+    pub card: ModelCard,
+    pub labels: LabelSet,
+    /// Classes that `labels` does not have, whose predictions are left out.
+    pub left_out: Vec<String>,
+    task: ModelTask,
+    images: Vec<AnnotatedImage>,
+    classes: RunClasses,
+}
+
+/// Which predictions are those of which images.
+pub struct MatchedImages {
+    /// Images of the source in their order, with the place of theirs among the predictions.
+    pub pairs: Vec<(SampleId, u32)>,
+    /// Images of the predictions that the source does not have.
+    unmatched: Vec<(usize, Unmatched)>,
+    samples: usize,
+}
+
+impl AnnotationFile {
+    /// Reads the annotations of a file or folder. Progress is in bytes.
+    pub fn read(files: &Files, control: &TaskControl) -> Result<Self, AnnotationsError> {
+        let found = annotations::open(files, control)?;
+        let listed = files.list(control).map_err(|error| match error {
+            FilesError::Cancelled(cancelled) => AnnotationsError::Cancelled(cancelled),
+            error => AnnotationsError::Files(error),
+        })?;
+        let newest = listed.iter().filter_map(|file| file.modified_ns).max();
+        let written = newest.map(|nanoseconds| Utc::of_ms(nanoseconds / 1_000_000));
+        Ok(Self { name: files.name(), found, written })
+    }
+
+    /// What was recognised: “COCO results, 3 entries about 2 images in 1 class”.
+    pub fn summary(&self) -> String {
+        let Annotations { images, classes, .. } = &self.found.annotations;
+        let Found { format, entries, .. } = &self.found;
+        format!(
+            "{format}, {} about {} in {}",
+            counted(*entries as usize, "entry", "entries"),
+            counted(images.len(), "image", "images"),
+            counted(classes.len(), "class", "classes")
+        )
+    }
+
+    /// What was used in another way than it is written, and what could not be used, with the first places of each kind.
+    pub fn remarks(&self) -> Vec<String> {
+        let mut lines: Vec<String> = self.found.notes.iter().map(|note| format!("note: {note}")).collect();
+        let problems = &self.found.annotations.problems;
+        for (kind, count) in problems.counts() {
+            lines.push(format!("{}: {}", if kind.is_used() { "note" } else { "not used" }, kind.text(count)));
+            let examples = problems.iter().filter(|problem| problem.kind == kind).take(EXAMPLES);
+            lines.extend(examples.map(|problem| format!("  {problem}")));
+        }
+        lines
+    }
+}
+
+impl ImportedRun {
+    pub fn of(predictions: AnnotationFile, naming: Naming) -> Result<Self, ImportError> {
+        let AnnotationFile { name, found, written } = predictions;
+        let mut annotations = found.annotations;
+        if !annotations.has_scores() {
+            return Err(ImportError::NoScores { place: name });
+        }
+        if let Some((classes, images)) = naming.truth {
+            name_by(&mut annotations, classes, images)?;
+        }
+        let Some(task) = task_of(&annotations) else {
+            return Err(ImportError::Mixed { place: name });
+        };
+        let classes = RunClasses::of(&annotations, naming.labels, &naming.corrections)?;
+        let left_out = classes.of_annotations.iter().zip(&annotations.classes).filter(|(matched, _)| matched.is_none());
+        let left_out = left_out.map(|(_, class)| class.to_string()).collect();
+        // Tells what a program wrote into the same file later from what it wrote before.
+        let written = written.map_or_else(String::new, |at| format!(" of {at}"));
+        let origin = format!("predictions in {name}{written}, read as {}", found.format);
+        let card = card_of_remote(naming.model.unwrap_or_else(|| last_part(&name)), task, &[], &origin);
+        let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };
+        let key = RunKey::of_predictions(card.id.clone(), keep, InferenceLocation::Outputs { folder: name });
+        let labels = classes.labels.clone();
+        Ok(Self { key, card, labels, left_out, task, images: annotations.images, classes })
+    }
+
+    /// Finds the images of the predictions among those of a source.
+    ///
+    /// # Errors
+    /// None is there, or none that has predictions.
+    pub fn match_images(&self, samples: &[Sample]) -> Result<MatchedImages, ImportError> {
+        let keys: Vec<ImageKey> = self.images.iter().map(ImageKey::of).collect();
+        let named: Vec<ImageKey> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();
+        let matches = ImageMatches::between(&keys, &named);
+        let mut pairs = Vec::new();
+        let mut unmatched = Vec::new();
+        for (index, matched) in (0_u32..).zip(&matches.left) {
+            match matched {
+                Ok((sample, _)) => pairs.push((SampleId::from_index(*sample as usize), index)),
+                Err(why) => unmatched.push((index as usize, *why)),
+            }
+        }
+        pairs.sort_unstable();
+        let is_filled = |image: &AnnotatedImage| !image.boxes.is_empty() || !image.labels.is_empty();
+        let are_lost = self.images.iter().any(is_filled)
+            && !pairs.iter().any(|(_, index)| is_filled(&self.images[*index as usize]));
+        if (are_lost || pairs.is_empty())
+            && let (Some(image), Some(sample)) = (self.images.first(), samples.first())
+        {
+            return Err(ImportError::NoImage {
+                images: counted(self.images.len(), "image", "images"),
+                samples: counted(samples.len(), "image", "images"),
+                example: format!("{} and {}", name_of(image), sample.name),
+            });
+        }
+        Ok(MatchedImages { pairs, unmatched, samples: samples.len() })
+    }
+
+    /// The images of the predictions that the source does not have; a line for each reason.
+    pub fn unmatched_lines(&self, matches: &MatchedImages) -> Vec<String> {
+        let reasons = [
+            (Unmatched::Missing, ["is not here", "are not here"]),
+            (
+                Unmatched::Ambiguous,
+                [
+                    "has the name of several images here, or shares its own, and was skipped",
+                    "have the name of several images here, or share theirs, and were skipped",
+                ],
+            ),
+        ];
+        let line = |(why, [one, several]): (Unmatched, [&str; 2])| {
+            let those = matches.unmatched.iter().filter(|(_, reason)| *reason == why).map(|(index, _)| *index);
+            let those: Vec<usize> = those.collect();
+            let examples: Vec<String> = those.iter().take(EXAMPLES).map(|at| name_of(&self.images[*at])).collect();
+            let text = if those.len() == 1 { one } else { several };
+            let images = counted(those.len(), "image", "images");
+            (!those.is_empty()).then(|| format!("{images} of the predictions {text}: {}", examples.join(", ")))
+        };
+        reasons.into_iter().filter_map(line).collect()
+    }
+
+    /// Hands over the prediction of each of `pairs`, in their order, or why its image has none.
+    ///
+    /// # Errors
+    /// The task was cancelled, the images can no longer be read, or `each` fails.
+    pub fn each_prediction<E: From<ImportError>>(
+        &self,
+        source: &Arc<dyn Source>,
+        samples: &[Sample],
+        pairs: &[(SampleId, u32)],
+        control: &TaskControl,
+        mut each: impl FnMut(SampleId, SampleResult) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let source = for_task(source, control);
+        control.set_total(Some(pairs.len() as u64));
+        let readers = source.useful_reads().max(1);
+        for chunk in pairs.chunks(readers * READS_IN_TURN) {
+            control.checkpoint().map_err(ImportError::from)?;
+            let one = |(sample, image): &(SampleId, u32)| {
+                self.result(&*source, &samples[sample.index()], &self.images[*image as usize])
+            };
+            let read = |from: usize| chunk.iter().skip(from).step_by(readers).map(one).collect::<Vec<_>>();
+            let results: Vec<Vec<Result<SampleResult, ImportError>>> = std::thread::scope(|scope| {
+                let threads: Vec<_> = (0..readers).map(|from| scope.spawn(move || read(from))).collect();
+                let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
+                joined.map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            });
+            // A read that was cancelled says nothing about its image.
+            control.checkpoint().map_err(ImportError::from)?;
+            let mut results: Vec<_> = results.into_iter().map(Vec::into_iter).collect();
+            for (index, (sample, _)) in chunk.iter().enumerate() {
+                if let Some(result) = results[index % readers].next() {
+                    each(*sample, result?)?;
+                    control.add_done(1);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn result(
+        &self,
+        source: &dyn Source,
+        sample: &Sample,
+        image: &AnnotatedImage,
+    ) -> Result<SampleResult, ImportError> {
+        let size = match image_size(source, &sample.uri) {
+            Err(NoSize::Unread(SourceError::Unreachable(reason))) => return Err(ImportError::Unreachable(reason)),
+            size => size.map_err(|error| error.to_string()),
+        };
+        let prediction = size.and_then(|size| self.classes.prediction(image, self.task, size));
+        Ok(prediction.map_err(|reason| Problem::of_sample(sample.uri.clone(), reason)))
+    }
+}
+
+impl MatchedImages {
+    /// “2 of 3 images are in the predictions”
+    pub fn summary(&self) -> String {
+        format!("{} of {} in the predictions", self.pairs.len(), counted(self.samples, "image is", "images are"))
+    }
+
+    /// Whether the source has every image of the predictions.
+    pub fn is_complete(&self) -> bool {
+        self.unmatched.is_empty()
+    }
+}
+
+/// The name of an image of the predictions, for people.
+fn name_of(image: &AnnotatedImage) -> String {
+    match &image.id {
+        Some(id) if image.name.is_empty() => format!("image {id}"),
+        _ => image.name.clone(),
+    }
+}
+
+/// The name of a file without its extension, or of a folder.
+fn last_part(place: &str) -> &str {
+    let place = place.trim_end_matches(['/', '\\']);
+    let name = place.rsplit(['/', '\\']).next().unwrap_or(place);
+    name.rsplit_once('.').map_or(name, |(stem, _)| stem)
+}
