@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Effects, Shared, desktop, kept, project};
+use super::{Effects, Shared, desktop, import, kept, project};
 use crate::domain::S3Place;
 use crate::source::{LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task};
 use crate::state::{BrowseEffect, BrowseEvent, Relisting, SourceId, SourceSpec, Ticket};
@@ -34,6 +34,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
         BrowseEffect::PickFolder => desktop::pick_folder(shared),
         BrowseEffect::PickImages => desktop::pick_images(shared),
+        BrowseEffect::LookAtDropped { source, paths, ticket } => import::look(shared, source, paths, ticket),
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
         BrowseEffect::CopyImage { source, uri, prediction, view, confirmed } => {
             desktop::copy_image(shared, source, uri, prediction, view, confirmed);
@@ -188,7 +189,7 @@ fn open_in_s3(shared: &Arc<Shared>, place: &S3Place, control: &TaskControl) -> R
     })
 }
 
-fn open_path(path: &Path) -> Result<WithRecords, String> {
+pub(super) fn open_path(path: &Path) -> Result<WithRecords, String> {
     let path = with_home(path);
     WithRecords::open(&path).map_err(|error| format!("Could not open {}: {error}", path.display()))
 }

@@ -13,7 +13,7 @@ use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{Prediction, SampleUri, ViewSettings};
 use crate::export::annotate;
-use crate::state::{Event, FilePick, SourceId};
+use crate::state::{Event, FilePick, PickKind, SourceId};
 
 /// A dialog that ends without a prediction sooner than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
@@ -21,6 +21,10 @@ const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
 const PROJECT_EXTENSION: &str = "spotcheck";
 
 const LABEL_EXTENSIONS: [&str; 6] = ["txt", "names", "pbtxt", "json", "yaml", "yml"];
+
+/// Files of ground truth and predictions.
+pub(super) const ANNOTATION_EXTENSIONS: [&str; 10] =
+    ["json", "jsonl", "jsonlines", "ndjson", "csv", "tsv", "txt", "xml", "yaml", "yml"];
 
 const IMAGE_EXTENSIONS: [&str; 15] = [
     "jpg",
@@ -41,10 +45,7 @@ const IMAGE_EXTENSIONS: [&str; 15] = [
 ];
 
 pub(super) fn pick_folder(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let folder = dialog.set_title("Open folder").pick_folder().await?;
-        Some(FilePick::Folder(folder.path().to_owned()))
-    });
+    pick_a_folder(shared, "Open folder", FilePick::Folder);
 }
 
 pub(super) fn pick_images(shared: &Arc<Shared>) {
@@ -76,10 +77,15 @@ pub(super) fn pick_truth(shared: &Arc<Shared>) {
 }
 
 pub(super) fn pick_truth_folder(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let folder = dialog.set_title("Open ground truth folder").pick_folder().await?;
-        Some(FilePick::Truth(folder.path().to_owned()))
-    });
+    pick_a_folder(shared, "Open ground truth folder", FilePick::Truth);
+}
+
+pub(super) fn pick_predictions(shared: &Arc<Shared>, kind: PickKind) {
+    let title = "Open predictions";
+    match kind {
+        PickKind::File => pick_file(shared, title, ANNOTATIONS, FilePick::Predictions),
+        PickKind::Folder => pick_a_folder(shared, title, FilePick::Predictions),
+    }
 }
 
 pub(super) fn pick_project(shared: &Arc<Shared>) {
@@ -108,6 +114,13 @@ fn pick_file(
     });
 }
 
+fn pick_a_folder(shared: &Arc<Shared>, title: &'static str, picked: impl FnOnce(PathBuf) -> FilePick + Send + 'static) {
+    pick(shared, async move |dialog| {
+        let folder = dialog.set_title(title).pick_folder().await?;
+        Some(picked(folder.path().to_owned()))
+    });
+}
+
 pub(super) fn pick_project_target(shared: &Arc<Shared>, stem: &str) {
     let name = format!("{stem}.{PROJECT_EXTENSION}");
     pick(shared, async move |dialog| {
@@ -130,11 +143,7 @@ pub(super) fn pick_export_target(shared: &Arc<Shared>, name: String) {
 }
 
 pub(super) fn pick_moved_folder(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let title = "New folder of the images";
-        let folder = dialog.set_title(title).pick_folder().await?;
-        Some(FilePick::MovedFolder(folder.path().to_owned()))
-    });
+    pick_a_folder(shared, "New folder of the images", FilePick::MovedFolder);
 }
 
 /// The dialogs that do not block: macOS shows the others on its main thread only.

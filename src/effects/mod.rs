@@ -15,6 +15,7 @@ mod evaluate;
 mod explain;
 mod export;
 mod filmstrip;
+mod import;
 mod kept;
 mod latest;
 mod model_inspection;

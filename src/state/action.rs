@@ -108,6 +108,11 @@ pub enum Action {
     )]
     OpenOutputs,
     #[strum(
+        message = "Open predictions…",
+        detailed_message = "Shows predictions of another program (COCO, YOLO, CSV …) as a run over these images"
+    )]
+    OpenPredictions,
+    #[strum(
         message = "Predict on this computer",
         detailed_message = "Predicts on this computer again, and sends no image anywhere"
     )]
@@ -473,6 +478,9 @@ impl Action {
                 "Choose a model first, and download it if needed",
             ),
             Self::OpenOutputs => need(state.source.is_some(), "Open the images of the outputs first")
+                .and_then(|()| need(!state.is_listing(), "The images are being listed"))
+                .and_then(|()| state.project.check_writable()),
+            Self::OpenPredictions => need(!state.samples.is_empty(), "Open the images of the predictions first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
                 .and_then(|()| state.project.check_writable()),
             Self::CompareWithLocal => {

@@ -96,6 +96,12 @@ pub enum BrowseEffect {
     LimitMegapixels(u64),
     PickFolder,
     PickImages,
+    /// Find out what was dropped while images are open.
+    LookAtDropped {
+        source: SourceId,
+        paths: Vec<PathBuf>,
+        ticket: Ticket,
+    },
     Reveal(SampleUri),
     CopyImage {
         source: SourceId,
@@ -155,4 +161,22 @@ pub enum BrowseEvent {
         result: Result<DisplayInfo, String>,
     },
     FilesPicked(FilePick),
+    /// What was dropped, or why it cannot be used.
+    LookedAtDropped {
+        source: SourceId,
+        task: TaskId,
+        paths: Vec<PathBuf>,
+        result: Result<DroppedKind, String>,
+    },
+}
+
+/// What files and folders are that were dropped while images are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DroppedKind {
+    /// Something to open in place of the open images.
+    Images,
+    /// Annotations with scores.
+    Predictions,
+    /// Annotations without scores.
+    Truth,
 }

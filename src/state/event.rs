@@ -105,6 +105,8 @@ pub enum FilePick {
     Weights(String, PathBuf),
     /// A mapping of outputs.
     Mapping(PathBuf),
+    /// Predictions of another program.
+    Predictions(PathBuf),
     /// A project file to open.
     Project(PathBuf),
     /// The file for a copy of the project.

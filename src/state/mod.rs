@@ -41,7 +41,7 @@ mod upload;
 
 pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
-pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent};
+pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent, DroppedKind};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
@@ -78,12 +78,12 @@ pub(in crate::state) use remote::Draft;
 pub use remote::{
     ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm, EndpointId,
     EndpointList, EndpointPresence, EndpointRequest, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
-    Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList, JobRequest,
-    JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest,
-    OpenOutputsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent,
-    OutputsFailure, OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial, RehearsalOptions, RehearsalReport,
-    RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport,
-    RetryPlan, SavedMapping, WatchEnd,
+    FilesAt, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList,
+    JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom,
+    ModelRequest, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PickKind, Prices, Reading, ReadingTrial,
+    RehearsalOptions, RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
+    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
 };
 pub use review::{ReviewCommand, ReviewEffect, ReviewEvent};
 pub use runs::{Run, Runs};
@@ -254,6 +254,8 @@ pub enum Overlay {
     Endpoints,
     /// The dialog for opening outputs as a run.
     OpenOutputs,
+    /// The dialog for opening predictions of other programs as a run.
+    OpenPredictions,
     /// The dialog about a remote model.
     RemoteInference,
     Help,

@@ -74,8 +74,10 @@ pub enum TaskKind {
     Rehearse,
     /// Packing and uploading what a job needs, and starting it.
     StartJob,
-    /// Reading outputs of remote jobs.
+    /// Reading outputs of remote jobs, or predictions of other programs.
     ReadOutputs,
+    /// Finding out what was dropped on the window.
+    LookAtDropped,
     /// Looking at a job again and again.
     WatchJob,
     /// Something short about jobs: listing, stopping, cleaning up.

@@ -44,6 +44,7 @@ pub struct Window {
     endpoint_form: overlays::EndpointFormMemory,
     endpoints: overlays::EndpointsMemory,
     open_outputs: overlays::OpenOutputsMemory,
+    open_predictions: overlays::OpenPredictionsMemory,
     remote_inference: overlays::RemoteModelMemory,
     toast: overlays::ToastMemory,
     mass_verdict: overlays::MassVerdictMemory,
@@ -94,6 +95,7 @@ impl Window {
         overlays::endpoint_form_ui(ui.ctx(), state, &mut self.endpoint_form, &mut commands);
         overlays::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
         overlays::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut self.textures, &mut commands);
+        overlays::open_predictions_ui(ui.ctx(), state, &mut self.open_predictions, &mut commands);
         overlays::remote_model_ui(ui.ctx(), state, &mut self.remote_inference, &mut self.textures, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);

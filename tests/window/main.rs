@@ -17,6 +17,7 @@ mod keyboard;
 mod layout;
 mod looking;
 mod predicting;
+mod predictions;
 mod presenting;
 mod projects;
 mod remote;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::{Effects, Shared, desktop};
+use super::super::{Effects, Shared, desktop, import};
 use super::reading::choice_of;
 use super::{reading, records};
 use crate::domain::{InferenceLocation, LabelSet, ResponseExamples, RunId, Sample, SampleId};
@@ -23,6 +23,8 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) 
     let shared = &effects.shared;
     match effect {
         OutputsEffect::Open { request, ticket } => open(shared, request, ticket),
+        OutputsEffect::OpenPredictions { request, ticket } => import::open(shared, request, ticket),
+        OutputsEffect::PickPredictions(kind) => desktop::pick_predictions(shared, kind),
         OutputsEffect::Preview { place, ticket } => preview(shared, place, ticket),
         OutputsEffect::TryReading { question, examples, request } => {
             reading::try_it(shared, question, examples, request);
@@ -123,11 +125,11 @@ fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> R
         let examples = is_of_shape.then(|| found.examples(&source, control));
         failure_of(&error, examples)
     })?;
-    let same = request.known.iter().find(|(key, ..)| *key == run.key);
+    let same = request.known.iter().find(|known| known.key == run.key);
     let run_id = match same {
-        Some((_, known, labels)) => {
-            run.reader.learn(labels);
-            *known
+        Some(known) => {
+            run.reader.learn(&known.labels);
+            known.id
         }
         None => request.new_run,
     };
@@ -135,12 +137,7 @@ fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> R
         source: place.source,
         task: ticket.id,
         run: run_id,
-        found: Box::new(FoundRun {
-            at: place.at.clone(),
-            key: run.key.clone(),
-            card: run.card.clone(),
-            labels: run.labels.clone(),
-        }),
+        found: Box::new(FoundRun { key: run.key.clone(), card: run.card.clone(), labels: run.labels.clone() }),
     });
     if !is_open {
         return Err(OutputsFailure::Cancelled);
@@ -148,20 +145,13 @@ fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> R
     control.set_step("");
     let samples = found.samples();
     let everything = (0..samples.len()).map(SampleId::from_index).collect();
-    let mut sink = Bundles {
-        shared,
-        source: place.source,
-        run: run_id,
-        samples,
-        waiting: Vec::new(),
-        sent: Instant::now(),
-        control,
-    };
+    let mut sink = Bundles::new(shared, (place.source, run_id), samples, control);
     let outcome = found.read(&run.reader, &source, &everything, control, &mut sink);
     sink.send();
     Ok(OutputsEnd {
         is_complete: outcome.failed == 0 && outcome.without_output.is_empty(),
         outcome: ended(&outcome, &found, notes),
+        notes: Vec::new(),
     })
 }
 
@@ -215,8 +205,8 @@ fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Re
     }
 }
 
-/// Sends answers to the window, some at a time.
-struct Bundles<'b> {
+/// Sends predictions to the window, some at a time.
+pub(in super::super) struct Bundles<'b> {
     shared: &'b Shared,
     source: SourceId,
     run: RunId,
@@ -226,8 +216,18 @@ struct Bundles<'b> {
     control: &'b TaskControl,
 }
 
-impl Bundles<'_> {
-    fn send(&mut self) {
+impl<'b> Bundles<'b> {
+    pub(in super::super) fn new(
+        shared: &'b Shared,
+        (source, run): (SourceId, RunId),
+        samples: &'b [Sample],
+        control: &'b TaskControl,
+    ) -> Self {
+        Self { shared, source, run, samples, waiting: Vec::new(), sent: Instant::now(), control }
+    }
+
+    /// Sends what waits.
+    pub(in super::super) fn send(&mut self) {
         self.sent = Instant::now();
         if self.waiting.is_empty() {
             return;

@@ -1,12 +1,13 @@
-//! Outputs of a remote job, on their way to become a run of the open images.
+//! Outputs of a remote job, and predictions of other programs, on their way to become a run of the open images.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::JobId;
 use crate::domain::{
-    LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunId, RunKey, S3Place, Sample, SharedList,
+    LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunId, RunInfo, RunKey, S3Place, Sample, SharedList,
 };
+use crate::evaluation::GroundTruth;
 use crate::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
 
 /// Commands about outputs and mappings.
@@ -14,6 +15,9 @@ use crate::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ti
 pub enum OutputsCommand {
     /// Outputs of a job or a folder become a run of the open images.
     Open(Box<OutputsRequest>),
+    /// Predictions of another program become a run of the open images.
+    OpenPredictions(FilesAt),
+    PickPredictions(PickKind),
     /// Shows the first of them, without opening them.
     Preview(Box<OutputsAt>),
     /// Shows what the examples say when they are read so.
@@ -35,6 +39,13 @@ pub enum OutputsEffect {
         request: OpenOutputsRequest,
         ticket: Ticket,
     },
+    /// Read predictions of another program into a run: the one of `known` that was made of the same files, or else a
+    /// new one.
+    OpenPredictions {
+        request: OpenPredictionsRequest,
+        ticket: Ticket,
+    },
+    PickPredictions(PickKind),
     /// Read the first predictions about these images.
     Preview {
         place: OutputsPlace,
@@ -139,8 +150,45 @@ pub struct OutputsPlace {
 pub struct OpenOutputsRequest {
     pub place: OutputsPlace,
     pub reading: ReadingRequest,
-    /// The runs of the project and the names of their classes: outputs that were opened before go into their run.
-    pub known: Vec<(RunKey, RunId, LabelSet)>,
+    /// The runs of the project: outputs that were opened before go into their run.
+    pub known: Vec<RunInfo>,
+    pub new_run: RunId,
+}
+
+/// A file, or a folder and everything below it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FilesAt {
+    Path(PathBuf),
+    S3(Box<S3Place>),
+}
+
+impl FilesAt {
+    /// The name for people.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::S3(place) => place.address.to_string(),
+        }
+    }
+}
+
+/// What a file dialog offers: it shows either files or folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PickKind {
+    File,
+    Folder,
+}
+
+/// Predictions of another program to read into a run.
+#[derive(Debug, Clone)]
+pub struct OpenPredictionsRequest {
+    pub source: SourceId,
+    pub samples: SharedList<Sample>,
+    pub at: FilesAt,
+    /// The open ground truth, which may name what the predictions only number.
+    pub truth: Option<Arc<GroundTruth>>,
+    /// The runs of the project.
+    pub known: Vec<RunInfo>,
     pub new_run: RunId,
 }
 
@@ -168,8 +216,11 @@ pub enum OutputsFailure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputsEnd {
     pub outcome: TaskOutcome,
-    /// Whether every image has a prediction now.
+    /// Whether all of it became predictions, and of outputs whether every image has one now.
     pub is_complete: bool,
+    /// What a person should know, for the list of problems; the outcome itself is listed if it is incomplete and there
+    /// are none.
+    pub notes: Vec<String>,
 }
 
 impl From<String> for OutputsFailure {
@@ -181,7 +232,6 @@ impl From<String> for OutputsFailure {
 /// The description of the outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundRun {
-    pub at: OutputsAt,
     pub key: RunKey,
     pub card: ModelCard,
     pub labels: LabelSet,

@@ -2,12 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use super::remote::outputs;
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, Effect, EvaluationCommand, FilePick,
-    ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
-    TaskOutcome, ThumbnailRequest, TruthPlace,
+    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DroppedKind, Effect, EvaluationCommand,
+    FilePick, FilesAt, ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step,
+    TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthPlace,
 };
 use crate::tasks::ProgressUnit;
 
@@ -18,7 +19,7 @@ pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mu
             state.overlay = Overlay::None;
             open_place(state, *place, effects);
         }
-        BrowseCommand::Drop(paths) => open_dropped(state, paths, effects),
+        BrowseCommand::Drop(paths) => dropped(state, paths, effects),
         BrowseCommand::Show(sample) => {
             super::evaluate::show_panel(state, false);
             show(state, sample, effects);
@@ -69,6 +70,9 @@ pub(super) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Queu
         }
         BrowseEvent::Displayed { source, sample, result } => displayed(state, source, sample, result, effects),
         BrowseEvent::FilesPicked(pick) => picked(state, pick, effects),
+        BrowseEvent::LookedAtDropped { source, task, paths, result } => {
+            looked_at_dropped(state, source, task, (paths, result), effects);
+        }
     }
 }
 
@@ -100,6 +104,50 @@ pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<
 pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
     let spec = SourceSpec::SampleImages;
     open(state, spec, "Sample images", effects);
+}
+
+/// While images are open, predictions and ground truth of them may be dropped, too: their content tells.
+fn dropped(state: &mut State, paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
+    let is_told_by_name = |path: &PathBuf| has_extension(path, "onnx") || has_extension(path, "spotcheck");
+    let source = state.source.as_ref().map(|open| open.id).filter(|_| !state.samples.is_empty());
+    let (Some(source), false) = (source, paths.iter().any(is_told_by_name)) else {
+        return open_dropped(state, paths, effects);
+    };
+    let title = match &paths[..] {
+        [path] => format!("Look at {}", path.display()),
+        paths => format!("Look at {} dropped paths", paths.len()),
+    };
+    let ticket = run_tasks::begin(state, TaskKind::LookAtDropped, ProgressUnit::Bytes, title);
+    effects.push(BrowseEffect::LookAtDropped { source, paths, ticket });
+}
+
+fn looked_at_dropped(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    (mut paths, result): (Vec<PathBuf>, Result<DroppedKind, String>),
+    effects: &mut Queue<Effect>,
+) {
+    let is_cancelled = state.tasks.get(task).is_some_and(|task| task.control.is_cancelled());
+    state.tasks.forget(task);
+    if is_cancelled || !state.is_open(source) {
+        return;
+    }
+    match (result, paths.pop()) {
+        (Ok(DroppedKind::Predictions), Some(path)) => {
+            outputs::open_predictions(state, FilesAt::Path(path), effects);
+        }
+        (Ok(DroppedKind::Truth), Some(path)) => {
+            let open = EvaluationCommand::OpenTruth(TruthPlace::Path(path));
+            super::evaluate::on_command(state, open, effects);
+        }
+        (Ok(DroppedKind::Images), last) => {
+            paths.extend(last);
+            open_dropped(state, paths, effects);
+        }
+        (Err(reason), _) => super::report_problem(state, Problem::general(reason)),
+        (_, None) => {}
+    }
 }
 
 fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
@@ -149,6 +197,7 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
             models::fetch_model(state, id, Some(path), effects);
         }
         FilePick::Mapping(path) => super::remote::reading::load(state, path, effects),
+        FilePick::Predictions(path) => outputs::open_predictions(state, FilesAt::Path(path), effects),
         FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
         FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),
         FilePick::ExportTarget(path) => state.export.picked = Some(path),

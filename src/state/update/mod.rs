@@ -128,6 +128,10 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
             state.overlay = toggled(state.overlay, Overlay::OpenOutputs);
             remote::outputs_dialog(state, effects);
         }
+        Action::OpenPredictions => {
+            state.overlay = toggled(state.overlay, Overlay::OpenPredictions);
+            state.remote.outputs.failure = None;
+        }
         Action::PredictHere => predict::predict_at(state, None, effects),
         Action::PredictAtEndpoint => remote::edit_endpoint(state, effects),
         Action::PredictInTfServing => remote::edit_tf_serving(state, effects),

@@ -49,6 +49,7 @@ pub(super) fn ended(
         | TaskKind::StartJob
         | TaskKind::WatchJob
         | TaskKind::ReadOutputs
+        | TaskKind::LookAtDropped
         | TaskKind::Jobs
         | TaskKind::Endpoints
         | TaskKind::SignIn

@@ -1,4 +1,4 @@
-//! Folders, images and models dropped on the window.
+//! Folders, images, annotations and models dropped on the window.
 
 use std::path::PathBuf;
 
@@ -31,7 +31,7 @@ fn paint_invitation(ctx: &egui::Context) {
     painter.text(
         rect.center(),
         Align2::CENTER_CENTER,
-        "Drop folders or images to open them, or an .onnx file to add a model",
+        "Drop folders or images, predictions or ground truth of the open images, or an .onnx file to add a model",
         FontId::new(18.0, theme::strong_family()),
         Color32::WHITE,
     );

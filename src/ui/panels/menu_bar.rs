@@ -57,6 +57,8 @@ const FILE: &Menu = &[
     Some(Action::OpenSamples),
     Some(Action::Reload),
     None,
+    Some(Action::OpenPredictions),
+    None,
     Some(Action::OpenProject),
     Some(Action::SaveProjectAs),
     Some(Action::Export),

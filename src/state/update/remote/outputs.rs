@@ -6,14 +6,17 @@ use super::super::{compare, predict, project_requests, task_ends};
 use super::{begin, reading};
 use crate::domain::{Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo};
 use crate::state::{
-    Effect, FoundRun, OpenOutputsRequest, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd, OutputsEvent,
-    OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome,
+    Action, Effect, FilesAt, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
+    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run,
+    SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::tasks::ProgressUnit;
 
 pub(in super::super) fn on_command(state: &mut State, command: OutputsCommand, effects: &mut Queue<Effect>) {
     match command {
         OutputsCommand::Open(request) => open_outputs(state, *request, effects),
+        OutputsCommand::OpenPredictions(at) => open_predictions(state, at, effects),
+        OutputsCommand::PickPredictions(kind) => effects.push(OutputsEffect::PickPredictions(kind)),
         OutputsCommand::Preview(at) => preview_outputs(state, *at, effects),
         OutputsCommand::TryReading(request) => reading::try_it(state, *request, effects),
         OutputsCommand::SaveMapping(request) => reading::save(state, *request, effects),
@@ -113,22 +116,49 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
         return;
     };
     let (source, root) = (open.id, open.root());
-    let new_run = state.runs.new_id();
-    let title = format!("Open the outputs of {}", request.at.name());
-    let kind = TaskKind::ReadOutputs;
-    let ticket = begin(state, kind, ProgressUnit::Images, title);
-    let runs = state.runs.iter();
-    let known = runs.map(|run| (run.info.key.clone(), run.id(), run.info.labels.clone())).collect();
-    state.remote.outputs.task = Some(ticket.id);
+    let ticket = begin_opening(state, format!("Open the outputs of {}", request.at.name()));
     state.remote.outputs.request = Some(request.clone());
-    state.remote.outputs.failure = None;
     let request = OpenOutputsRequest {
         place: OutputsPlace { source, root, samples: state.samples.snapshot(), at: request.at },
         reading: request.reading,
-        known,
-        new_run,
+        known: known_runs(state),
+        new_run: state.runs.new_id(),
     };
     effects.push(OutputsEffect::Open { request, ticket });
+}
+
+/// Opens predictions of another program, if that can be done now.
+pub(in super::super) fn open_predictions(state: &mut State, at: FilesAt, effects: &mut Queue<Effect>) {
+    let is_idle = state.remote.outputs.task.is_none();
+    let busy = "Other predictions are being read; wait until they are, or cancel that task";
+    let check = Action::OpenPredictions.check(state).and_then(|()| if is_idle { Ok(()) } else { Err(busy) });
+    if let Err(reason) = check {
+        return state.show_notice(reason);
+    }
+    let Some(source) = state.source.as_ref().map(|open| open.id) else {
+        return;
+    };
+    let ticket = begin_opening(state, format!("Open predictions: {}", at.name()));
+    let request = OpenPredictionsRequest {
+        source,
+        samples: state.samples.snapshot(),
+        at,
+        truth: state.opened_truth().map(|opened| Arc::clone(&opened.truth)),
+        known: known_runs(state),
+        new_run: state.runs.new_id(),
+    };
+    effects.push(OutputsEffect::OpenPredictions { request, ticket });
+}
+
+fn begin_opening(state: &mut State, title: String) -> Ticket {
+    let ticket = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
+    state.remote.outputs.task = Some(ticket.id);
+    state.remote.outputs.failure = None;
+    ticket
+}
+
+fn known_runs(state: &State) -> Vec<RunInfo> {
+    state.runs.iter().map(|run| run.info.clone()).collect()
 }
 
 /// The run is there, and its predictions follow.
@@ -152,7 +182,7 @@ fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRu
     state.runs.switch_to(Some(run));
     predict::run_changed(state, effects);
     // The user who opened the outputs expects to see them.
-    if matches!(state.overlay, Overlay::Jobs | Overlay::OpenOutputs) {
+    if matches!(state.overlay, Overlay::Jobs | Overlay::OpenOutputs | Overlay::OpenPredictions) {
         state.overlay = Overlay::None;
     }
 }
@@ -174,7 +204,7 @@ fn outputs_read(
     state: &mut State,
     source: SourceId,
     task: TaskId,
-    result: Result<OutputsEnd, OutputsFailure>,
+    mut result: Result<OutputsEnd, OutputsFailure>,
     effects: &mut Queue<Effect>,
 ) {
     let is_wanted = state.remote.outputs.task == Some(task);
@@ -182,13 +212,18 @@ fn outputs_read(
         Ok(end) => end.outcome.clone(),
         Err(failure) => outcome_of(failure),
     };
+    // A dialog shows the reason itself.
+    if let (TaskOutcome::Failed(text), Overlay::None) = (&outcome, state.overlay) {
+        state.show_notice(text.clone());
+    }
     if let TaskOutcome::Done(text) = &outcome {
         state.show_notice(text.clone());
-        if result.as_ref().is_ok_and(|end| !end.is_complete) {
+        if result.as_ref().is_ok_and(|end| !end.is_complete && end.notes.is_empty()) {
             state.problems.add(Problem::general(text.clone()), None);
         }
     }
-    task_ends::ended(state, task, outcome, Vec::new(), effects);
+    let notes = result.as_mut().map_or_else(|_| Vec::new(), |end| std::mem::take(&mut end.notes));
+    task_ends::ended(state, task, outcome, notes, effects);
     if is_wanted {
         state.remote.outputs.task = None;
         if let Err(OutputsFailure::Failed { examples: Some(examples), .. }) = &result {

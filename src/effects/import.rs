@@ -1,0 +1,153 @@
+//! Predictions of other programs opened as a run of the open images, and what was dropped on the window.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::desktop::ANNOTATION_EXTENSIONS;
+use super::remote::outputs::Bundles;
+use super::{Shared, browse};
+use crate::annotations::{self, AnnotationFormat, AnnotationsError};
+use crate::domain::{Sample, is_lines_name};
+use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
+use crate::predict::ResultSink;
+use crate::source::{Files, Source, absolute};
+use crate::state::{
+    BrowseEvent, DroppedKind, FilesAt, FoundRun, OpenPredictionsRequest, OutputsEnd, OutputsEvent, OutputsFailure,
+    SourceId, TaskOutcome, Ticket,
+};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+pub(super) fn open(shared: &Arc<Shared>, request: OpenPredictionsRequest, ticket: Ticket) {
+    let source = request.source;
+    shared.run_task(
+        "open predictions",
+        ticket,
+        move |shared, ticket| open_all(shared, &request, ticket),
+        move |task, result| OutputsEvent::Read { source, task, result },
+    );
+}
+
+fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) -> Result<OutputsEnd, OutputsFailure> {
+    let control = &ticket.control;
+    let source = shared.source(request.source).ok_or(OutputsFailure::Cancelled)?;
+    let file = read(&files_at(shared, &request.at)?, control)?;
+    let mut summary = vec![file.summary()];
+    let mut notes: Vec<String> = file.remarks();
+    notes.iter_mut().for_each(|line| *line = format!("{}: {}", file.name, line.trim_start()));
+    let has_problems = !file.found.annotations.problems.is_empty();
+    // Only the numbers of results are those of the data set, whatever it is.
+    let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);
+    let truth = truth.map(|truth| (&truth.labels[..], &truth.images[..]));
+    let run = ImportedRun::of(file, Naming { truth, ..Naming::default() })?;
+    if !run.left_out.is_empty() {
+        notes.push(format!("left out, because the run does not have their classes: {}", run.left_out.join(", ")));
+    }
+    let samples: Vec<Sample> = request.samples.iter().cloned().collect();
+    let matches = run.match_images(&samples)?;
+    let same = request
+        .known
+        .iter()
+        .find(|known| known.key == run.key && known.card.origin == run.card.origin && known.labels == run.labels);
+    let run_id = same.map_or(request.new_run, |known| known.id);
+    let is_open = shared.report(OutputsEvent::Found {
+        source: request.source,
+        task: ticket.id,
+        run: run_id,
+        found: Box::new(FoundRun { key: run.key.clone(), card: run.card.clone(), labels: run.labels.clone() }),
+    });
+    if !is_open {
+        return Err(OutputsFailure::Cancelled);
+    }
+    control.set_step("");
+    let mut sink = Bundles::new(shared, (request.source, run_id), &samples, control);
+    let mut failed = 0_usize;
+    let read = run.each_prediction(&source, &samples, &matches.pairs, control, |sample, result| {
+        failed += usize::from(result.is_err());
+        sink.arrived(sample.index(), &result);
+        Ok::<(), ImportError>(())
+    });
+    sink.send();
+    read?;
+    summary.push(matches.summary());
+    if failed > 0 {
+        summary.push(format!("{failed} of them could not be used"));
+    }
+    notes.extend(run.unmatched_lines(&matches));
+    let is_complete = failed == 0 && !has_problems && run.left_out.is_empty() && matches.is_complete();
+    if !notes.is_empty() {
+        summary.push("see the problems".to_owned());
+    }
+    Ok(OutputsEnd { outcome: TaskOutcome::Done(summary.join("; ")), is_complete, notes })
+}
+
+fn files_at(shared: &Shared, at: &FilesAt) -> Result<Files, String> {
+    match at {
+        FilesAt::Path(path) => {
+            let path = absolute(&browse::with_home(path)).map_err(|error| format!("{error}: {}", path.display()))?;
+            Ok(Files::local(&path))
+        }
+        FilesAt::S3(place) => Ok(Files::in_s3(&shared.aws, place)),
+    }
+}
+
+/// Reads a file whose bytes are not the progress of the task.
+fn read(files: &Files, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
+    control.set_step("reading the predictions");
+    let of_reading = TaskControl::new(ProgressUnit::Bytes);
+    let cancelled = of_reading.clone();
+    let _cancel = control.on_cancel(move || cancelled.cancel());
+    AnnotationFile::read(files, &of_reading).map_err(|error| match error {
+        AnnotationsError::Cancelled(_) => OutputsFailure::Cancelled,
+        error => format!("Could not open predictions: {error}").into(),
+    })
+}
+
+impl From<ImportError> for OutputsFailure {
+    fn from(error: ImportError) -> Self {
+        let advice = match &error {
+            ImportError::Cancelled(_) => return Self::Cancelled,
+            ImportError::NoImage { .. } => {
+                ". Open the images of the predictions; if these only number their images, open their ground truth first"
+            }
+            _ => "",
+        };
+        format!("Could not open predictions: {error}{advice}").into()
+    }
+}
+
+/// Finds out what was dropped.
+pub(super) fn look(shared: &Arc<Shared>, source: SourceId, paths: Vec<PathBuf>, ticket: Ticket) {
+    let reported = paths.clone();
+    shared.run_task(
+        "look at what was dropped",
+        ticket,
+        move |_, ticket| kind_of(&paths, &ticket.control),
+        move |task, result| BrowseEvent::LookedAtDropped { source, task, paths: reported, result },
+    );
+}
+
+fn kind_of(paths: &[PathBuf], control: &TaskControl) -> Result<DroppedKind, String> {
+    if paths.iter().any(|path| holds_images(path, control)) {
+        return Ok(DroppedKind::Images);
+    }
+    let [path] = paths else {
+        return Err("Drop predictions and ground truth one file or folder at a time".to_owned());
+    };
+    match annotations::open(&Files::local(path), control) {
+        Ok(found) if found.annotations.has_scores() => Ok(DroppedKind::Predictions),
+        Ok(_) => Ok(DroppedKind::Truth),
+        // Lines with the images themselves.
+        Err(AnnotationsError::Unknown { .. }) if is_lines_name(&path.to_string_lossy()) => Ok(DroppedKind::Images),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Whether a folder has images, or a file has the name of no annotations.
+fn holds_images(path: &Path, control: &TaskControl) -> bool {
+    if !path.is_dir() {
+        let extension = path.extension().unwrap_or_default();
+        return !ANNOTATION_EXTENSIONS.iter().any(|known| extension.eq_ignore_ascii_case(known));
+    }
+    let images = browse::open_path(path).into_iter().flat_map(|folder| folder.pages());
+    images.take_while(|_| !control.is_cancelled()).any(|page| !page.samples.is_empty())
+}
