@@ -12,8 +12,8 @@ use crate::matching::{ImageKey, ImageMatches};
 use crate::review::Outcomes;
 use crate::source::Files;
 use crate::state::{
-    EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket,
-    TruthImages, TruthPlace,
+    EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, FilesAt, NO_IMAGE, OpenedTruth, Ticket,
+    TruthImages,
 };
 
 /// Images that a message names.
@@ -29,14 +29,14 @@ pub(super) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
     }
 }
 
-fn open(shared: &Arc<Shared>, at: TruthPlace, samples: SharedList<Sample>, ticket: Ticket) {
+fn open(shared: &Arc<Shared>, at: FilesAt, samples: SharedList<Sample>, ticket: Ticket) {
     shared.run_task(
         "open ground truth",
         ticket,
         move |shared, ticket| {
             let from = TruthFrom::Files(match &at {
-                TruthPlace::Path(path) => Files::local(path),
-                TruthPlace::S3(place) => Files::in_s3(&shared.aws, place),
+                FilesAt::Path(path) => Files::local(path),
+                FilesAt::S3(place) => Files::in_s3(&shared.aws, place),
             });
             let truth = open_truth(&from, &ticket.control).map_err(failure)?;
             let images = match_images(&truth, &samples);
@@ -102,12 +102,13 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     let mut run = EvaluatedRun {
         evaluated: Arc::new(evaluated.clone()),
         outcomes: Arc::new(outcomes),
+        drawn: Arc::default(),
         notes,
         secs: begun.elapsed().as_secs_f32(),
     };
     let (task, of) = (ticket.id, request.run.id);
     shared.report(EvaluationEvent::Measured { task, run: of, evaluated: Box::new(run.clone()) });
-    draws.add_intervals(&mut evaluated, DRAWS, control).map_err(failure)?;
+    run.drawn = Arc::new(draws.add_intervals(&mut evaluated, DRAWS, control).map_err(failure)?);
     run.evaluated = Arc::new(evaluated);
     Ok(run)
 }

@@ -3,8 +3,8 @@
 use super::EvaluateError;
 use crate::domain::{BoxRole, ModelTask, SampleId};
 use crate::evaluation::{
-    ClassificationEvaluation, ClassificationIntervals, DetectionDraws, DetectionEvaluation, Evaluated, ImageSides,
-    Metrics, Outcome, Sides, TrueObject, intervals,
+    ClassificationEvaluation, ClassificationIntervals, DetectionDraws, DetectionEvaluation, DetectionIntervals, Drawn,
+    Evaluated, ImageSides, Metrics, Outcome, Sides, TrueObject, drawn_numbers,
 };
 use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
 use crate::tasks::TaskControl;
@@ -38,7 +38,8 @@ pub fn measure(
 }
 
 impl Draws {
-    /// Adds the intervals; `draws`: how often images are drawn.
+    /// Adds the intervals; `draws`: how often images are drawn. Gives the numbers of each draw: AP, AP50, precision,
+    /// recall and F1; or top-1 and top-5.
     ///
     /// # Errors
     /// Cancelled.
@@ -47,29 +48,35 @@ impl Draws {
         evaluated: &mut Evaluated,
         draws: usize,
         control: &TaskControl,
-    ) -> Result<(), EvaluateError> {
+    ) -> Result<Drawn<5>, EvaluateError> {
         control.set_step("drawing images for the intervals");
         let is_cancelled = || control.checkpoint().is_err();
-        match (self, &mut evaluated.metrics) {
+        let drawn = match (self, &mut evaluated.metrics) {
             (Self::Detection(of_draws), Metrics::Detection { intervals, .. }) => {
-                *intervals = of_draws.intervals(draws, is_cancelled);
+                let drawn = of_draws.numbers(draws, is_cancelled);
+                *intervals = drawn.as_ref().map(DetectionIntervals::of);
+                drawn
             }
             (Self::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {
-                let has_top5 = metrics.top5.is_some();
-                *intervals = classification_intervals(&hits, has_top5, draws, is_cancelled);
+                let drawn = drawn_shares(&hits, metrics.top5.is_some(), draws, is_cancelled);
+                *intervals = drawn
+                    .as_ref()
+                    .map(|drawn| ClassificationIntervals { top1: drawn.interval(0), top5: drawn.interval(1) });
+                drawn.map(|drawn| drawn.widened())
             }
-            _ => {}
-        }
-        Ok(control.checkpoint()?)
+            _ => None,
+        };
+        control.checkpoint()?;
+        Ok(drawn.unwrap_or_default())
     }
 }
 
-fn classification_intervals(
+fn drawn_shares(
     hits: &[[bool; 2]],
     has_top5: bool,
     draws: usize,
     is_cancelled: impl Fn() -> bool + Sync,
-) -> Option<ClassificationIntervals> {
+) -> Option<Drawn<2>> {
     let share = |times: &[u32]| {
         let share = |place: usize| {
             let hits = hits.iter().zip(times).filter(|(hit, _)| hit[place]);
@@ -77,8 +84,7 @@ fn classification_intervals(
         };
         [share(0), share(1).filter(|_| has_top5)]
     };
-    let [top1, top5] = intervals(hits.len(), draws, share, is_cancelled)?;
-    Some(ClassificationIntervals { top1, top5 })
+    drawn_numbers(hits.len(), draws, share, is_cancelled)
 }
 
 fn detection(

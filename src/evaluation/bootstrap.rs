@@ -39,14 +39,39 @@ fn drawn(seed: u64, images: usize) -> Vec<u32> {
     times
 }
 
-/// The intervals of `N` numbers that are measured on draws of images: `measure` gets how often each image is drawn.
-/// The seed is fixed, so the same images give the same intervals. `None` in place of everything if `is_cancelled`.
-pub fn intervals<const N: usize>(
+/// Some numbers as each draw gave them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Drawn<const N: usize>(Vec<[Option<f64>; N]>);
+
+impl<const N: usize> Drawn<N> {
+    /// `None` if some draws have nothing to measure, or there are too few.
+    pub fn interval(&self, place: usize) -> Option<Interval> {
+        interval(self.0.iter().map(|numbers| numbers[place]).collect())
+    }
+
+    /// How much a number is higher here than in another evaluation of the same images in the same order: each draw is
+    /// of the same images on both sides, so what makes an image hard for both cancels out.
+    pub fn difference(&self, other: &Self, place: usize) -> Option<Interval> {
+        let pairs = self.0.iter().zip(&other.0);
+        let differences = pairs.map(|(one, other)| Some(one[place]? - other[place]?));
+        (self.0.len() == other.0.len()).then(|| interval(differences.collect())).flatten()
+    }
+
+    /// The first numbers of each draw and `None` for the others.
+    pub fn widened<const M: usize>(&self) -> Drawn<M> {
+        let widened = |numbers: &[Option<f64>; N]| std::array::from_fn(|place| numbers.get(place).copied().flatten());
+        Drawn(self.0.iter().map(widened).collect())
+    }
+}
+
+/// Measures `N` numbers on draws of images: `measure` gets how often each image is drawn. The seed is fixed, so the
+/// same number of images gives the same draws. `None` if `is_cancelled`.
+pub fn drawn_numbers<const N: usize>(
     images: usize,
     draws: usize,
     measure: impl Fn(&[u32]) -> [Option<f64>; N] + Sync,
     is_cancelled: impl Fn() -> bool + Sync,
-) -> Option<[Option<Interval>; N]> {
+) -> Option<Drawn<N>> {
     let next = AtomicUsize::new(0);
     let work = || {
         let mut measured = Vec::new();
@@ -55,16 +80,16 @@ pub fn intervals<const N: usize>(
             if draw >= draws || is_cancelled() {
                 return measured;
             }
-            measured.push(measure(&drawn(draw as u64, images)));
+            measured.push((draw, measure(&drawn(draw as u64, images))));
         }
     };
     let threads = std::thread::available_parallelism().map_or(1, usize::from);
-    let measured: Vec<[Option<f64>; N]> = std::thread::scope(|scope| {
+    let mut measured: Vec<(usize, [Option<f64>; N])> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         workers.into_iter().filter_map(|worker| worker.join().ok()).flatten().collect()
     });
-    (measured.len() == draws)
-        .then(|| std::array::from_fn(|place| interval(measured.iter().map(|numbers| numbers[place]).collect())))
+    measured.sort_by_key(|(draw, _)| *draw);
+    (measured.len() == draws).then(|| Drawn(measured.into_iter().map(|(_, numbers)| numbers).collect()))
 }
 
 /// The interval of numbers that the draws gave; `None` if some draws have nothing to measure, or there are too few.
@@ -121,6 +146,14 @@ pub struct DetectionIntervals {
     pub f1: Option<Interval>,
 }
 
+impl DetectionIntervals {
+    /// As [`DetectionDraws::numbers`] gives them.
+    pub fn of(drawn: &Drawn<5>) -> Self {
+        let [ap, ap50, precision, recall, f1] = std::array::from_fn(|place| drawn.interval(place));
+        Self { ap, ap50, precision, recall, f1 }
+    }
+}
+
 impl DetectionDraws {
     /// `thresholds` are the minimum scores of the classes.
     pub fn new(thresholds: Vec<f64>) -> Self {
@@ -161,13 +194,10 @@ impl DetectionDraws {
         }
     }
 
-    /// `None` if `is_cancelled`.
-    pub fn intervals(&self, draws: usize, is_cancelled: impl Fn() -> bool + Sync) -> Option<DetectionIntervals> {
-        let mut sorted = self.clone();
-        sorted.sort();
-        let measure = |times: &[u32]| sorted.measure(times);
-        let [ap, ap50, precision, recall, f1] = intervals(self.images as usize, draws, measure, is_cancelled)?;
-        Some(DetectionIntervals { ap, ap50, precision, recall, f1 })
+    /// AP, AP50, precision, recall and F1 of each draw. `None` if `is_cancelled`.
+    pub fn numbers(mut self, draws: usize, is_cancelled: impl Fn() -> bool + Sync) -> Option<Drawn<5>> {
+        self.sort();
+        drawn_numbers(self.images as usize, draws, |times| self.measure(times), is_cancelled)
     }
 
     /// Puts the highest scores first, the first of equals first.
@@ -255,18 +285,32 @@ mod tests {
     fn an_interval_of_a_share_is_that_of_the_binomial_distribution() {
         // 300 of 1,000 images: the share of a draw has a standard deviation of sqrt(0.3 * 0.7 / 1000).
         let share = |times: &[u32]| [Some(f64::from(times[..300].iter().sum::<u32>()) / 1000.0)];
-        let [interval] = intervals(1000, 2000, share, || false).unwrap();
-        let interval = interval.unwrap();
+        let interval = drawn_numbers(1000, 2000, share, || false).unwrap().interval(0).unwrap();
         let half = 1.96 * (0.3_f64 * 0.7 / 1000.0).sqrt();
         assert!((interval.low - (0.3 - half)).abs() < 0.003, "{interval:?}");
         assert!((interval.high - (0.3 + half)).abs() < 0.003, "{interval:?}");
-        let again = intervals(1000, 2000, share, || false).unwrap();
-        assert_eq!(again, [Some(interval)]);
+        let again = drawn_numbers(1000, 2000, share, || false).unwrap();
+        assert_eq!(again.interval(0), Some(interval));
+    }
+
+    #[test]
+    fn a_difference_on_the_same_images_is_as_narrow_as_what_differs() {
+        // One is right in 310 of 1,000 images, the other in 300 of them: the difference of a draw has a standard
+        // deviation of sqrt(0.01 * 0.99 / 1000), each share alone one of sqrt(0.3 * 0.7 / 1000).
+        let share =
+            |images: usize| move |times: &[u32]| [Some(f64::from(times[..images].iter().sum::<u32>()) / 1000.0)];
+        let [one, other] = [310, 300].map(|images| drawn_numbers(1000, 2000, share(images), || false).unwrap());
+        let difference = one.difference(&other, 0).unwrap();
+        let half = 1.96 * (0.01_f64 * 0.99 / 1000.0).sqrt();
+        assert!((difference.low - (0.01 - half)).abs() < 0.001, "{difference:?}");
+        assert!((difference.high - (0.01 + half)).abs() < 0.001, "{difference:?}");
+        assert_eq!(one.difference(&Drawn::default(), 0), None);
     }
 
     #[test]
     fn cancelled_or_unmeasurable_there_is_no_interval() {
-        assert_eq!(intervals(10, 100, |_| [Some(1.0)], || true), None);
-        assert_eq!(intervals(10, 100, |times| [(times[0] > 0).then_some(1.0)], || false), Some([None]));
+        assert_eq!(drawn_numbers(10, 100, |_| [Some(1.0)], || true), None);
+        let drawn = drawn_numbers(10, 100, |times| [(times[0] > 0).then_some(1.0)], || false).unwrap();
+        assert_eq!(drawn.interval(0), None);
     }
 }

@@ -35,7 +35,7 @@ mod voc;
 
 pub use against::{EvaluatedClasses, annotated_detections, detections};
 pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
-pub use bootstrap::{DRAWS, DetectionDraws, DetectionIntervals, Interval, intervals};
+pub use bootstrap::{DRAWS, DetectionDraws, DetectionIntervals, Drawn, Interval, drawn_numbers};
 pub use class_map::ClassMap;
 pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::candidate::Candidate;
 use super::facts::Gate;
 use super::filter::Filter;
-use super::outcomes::{OutcomeClass, Outcomes, ShownOutcomes};
+use super::outcomes::{OutcomeClass, OutcomeFacts, Outcomes, ShownOutcomes};
 use super::{
     ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Summary, Suppressed,
     VerdictKind,
@@ -36,8 +36,18 @@ pub struct ArrangeRequest {
     pub changes: Arc<ClassChanges>,
     /// How the boxes compare with the ground truth, if there is any.
     pub outcomes: Option<Arc<Outcomes>>,
+    /// The run that the one on screen is compared with, if both are compared with ground truth.
+    pub other: Option<OtherRun>,
     pub query: Query,
     pub sort: Sort,
+}
+
+/// A second run beside the same ground truth.
+#[derive(Debug, Clone)]
+pub struct OtherRun {
+    pub predictions: Predictions,
+    pub outcomes: Arc<Outcomes>,
+    pub view: ViewSettings,
 }
 
 /// The samples that pass a query, in order.
@@ -77,6 +87,10 @@ pub struct FilterCounts {
     pub with_missed: usize,
     /// Images with a right box on screen.
     pub with_correct: usize,
+    /// Images with fewer errors than in the other run.
+    pub better: usize,
+    /// Images with more errors than in the other run.
+    pub worse: usize,
     /// False while better boxes are to hide others and some samples are not computed yet: all of their boxes are
     /// counted.
     pub is_exact: bool,
@@ -97,6 +111,7 @@ impl Arranger {
     /// As [`arrange`].
     pub fn arrange(&mut self, request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<Arrangement> {
         let gate = request.gate();
+        let other = request.other.as_ref().map(OtherRun::gate);
         let filter = request.filter();
         let mut counts = FilterCounts { is_exact: true, ..FilterCounts::default() };
         let mut ranked = Vec::with_capacity(if filter.is_open() { request.samples.len() } else { 0 });
@@ -105,7 +120,7 @@ impl Arranger {
                 return None;
             }
             let id = SampleId::from_index(index);
-            let candidate = request.candidate(id, sample, gate.as_ref());
+            let candidate = request.candidate(id, sample, gate.as_ref(), other.as_ref());
             counts.add(&candidate, &request.view);
             if filter.passes(&candidate) {
                 let rank = request.sort.by.rank(&candidate);
@@ -148,14 +163,7 @@ impl ArrangeRequest {
         summary: Summary<'a>,
         gate: &'a Gate<'a>,
     ) -> Option<ShownOutcomes<'a>> {
-        let outcomes = self.outcomes.as_deref()?;
-        Some(ShownOutcomes {
-            task: gate.task(),
-            summary,
-            visible: gate.visible(id),
-            classes: &outcomes.classes,
-            outcomes: outcomes.of(id, summary)?,
-        })
+        ShownOutcomes::of(self.outcomes.as_deref()?, id, summary, gate)
     }
 
     pub(super) fn candidate<'a>(
@@ -163,6 +171,7 @@ impl ArrangeRequest {
         id: SampleId,
         sample: &'a Sample,
         gate: Option<&'a Gate<'a>>,
+        other: Option<&'a Gate<'a>>,
     ) -> Candidate<'a> {
         let predictions = self.predictions.as_ref();
         let summary = predictions.and_then(|predictions| predictions.summary(id));
@@ -172,6 +181,7 @@ impl ArrangeRequest {
         Candidate {
             outcomes,
             outcome_facts: outcomes.map(ShownOutcomes::facts),
+            other_facts: self.other.as_ref().zip(other).and_then(|(run, gate)| run.facts(id, gate)),
             id,
             sample,
             gate,
@@ -186,6 +196,18 @@ impl ArrangeRequest {
             is_outdated: self.outdated.contains(id),
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
         }
+    }
+}
+
+impl OtherRun {
+    /// What a person judged is about the run on screen.
+    pub(super) fn gate(&self) -> Gate<'_> {
+        Gate::new(self.predictions.task(), &self.view, None, None)
+    }
+
+    fn facts(&self, id: SampleId, gate: &Gate<'_>) -> Option<OutcomeFacts> {
+        let shown = ShownOutcomes::of(&self.outcomes, id, self.predictions.summary(id)?, gate)?;
+        Some(shown.facts())
     }
 }
 
@@ -230,6 +252,10 @@ impl FilterCounts {
             self.with_wrong += usize::from(facts.wrong > 0);
             self.with_missed += usize::from(facts.missed > 0);
             self.with_correct += usize::from(facts.correct > 0);
+        }
+        if let Some(gain) = candidate.gain() {
+            self.better += usize::from(gain > 0);
+            self.worse += usize::from(gain < 0);
         }
         if let (Some((_, facts)), Some(gate)) = (candidate.prediction, candidate.gate) {
             let is_detection = gate.task() == ModelTask::Detection;

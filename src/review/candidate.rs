@@ -20,6 +20,8 @@ pub(super) struct Candidate<'a> {
     /// How the boxes compare with the ground truth; `None` if that is not known.
     pub(super) outcomes: Option<ShownOutcomes<'a>>,
     pub(super) outcome_facts: Option<OutcomeFacts>,
+    /// The same for the other of two runs.
+    pub(super) other_facts: Option<OutcomeFacts>,
     /// How far the two compared runs differ on it, `0.0..=1.0`.
     pub(super) disagreement: Option<f32>,
 }
@@ -33,6 +35,11 @@ impl Candidate<'_> {
     pub(super) fn boxes(&self) -> Option<u32> {
         let is_detector = self.gate?.task() == ModelTask::Detection;
         self.facts().filter(|_| is_detector).map(|facts| facts.boxes)
+    }
+
+    /// How many errors fewer than the other run the one on screen makes.
+    pub(super) fn gain(&self) -> Option<i64> {
+        Some(self.other_facts?.errors() - self.outcome_facts?.errors())
     }
 
     pub(super) fn tags(&self) -> impl Iterator<Item = &str> {

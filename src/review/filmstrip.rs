@@ -1,5 +1,6 @@
 //! All boxes of one class over all samples, by score: the quickest way to see which ones are wrong.
 
+use super::arrange::OtherRun;
 use super::outcomes::{OutcomeKind, ShownBox};
 use super::{ArrangeRequest, SAMPLES_PER_CHECK};
 use crate::domain::{ModelTask, SampleId};
@@ -50,6 +51,7 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
     let (Some(predictions), Some(gate)) = (&images.predictions, images.gate()) else {
         return Some(Vec::new());
     };
+    let other = images.other.as_ref().map(OtherRun::gate);
     let filter = images.filter();
     let about_truth = filter.about_truth();
     let is_class = |class: Option<u32>| request.class.is_none_or(|wanted| class == Some(wanted));
@@ -61,7 +63,7 @@ pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<
         let Some(sample) = images.samples.get(id.index()) else {
             continue;
         };
-        let candidate = images.candidate(id, sample, Some(&gate));
+        let candidate = images.candidate(id, sample, Some(&gate), other.as_ref());
         if !filter.passes(&candidate) {
             continue;
         }

@@ -23,7 +23,7 @@ mod suppressed;
 mod testing;
 mod uncertain;
 
-pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, arrange};
+pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
 pub use box_count::count_boxes;
 pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;

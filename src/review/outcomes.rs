@@ -5,7 +5,7 @@ use std::sync::Arc;
 use strum::{IntoStaticStr, VariantArray};
 
 use super::by_class::ByClass;
-use super::facts::VisibleBoxes;
+use super::facts::{Gate, VisibleBoxes};
 use super::{Predictions, Summary};
 use crate::domain::{ModelTask, SampleId};
 
@@ -177,6 +177,13 @@ impl Outcomes {
         (is_same && found.boxes.len() == summary.classes.len()).then_some(found)
     }
 
+    /// Whether both are about the same images.
+    pub fn has_same_images(&self, other: &Self) -> bool {
+        let longest = self.rows.len().max(other.rows.len());
+        let has = |outcomes: &Self, at: usize| outcomes.rows.get(at).is_some_and(|row| row.is_evaluated);
+        (0..longest).all(|at| has(self, at) == has(other, at))
+    }
+
     pub fn predictions(&self) -> &Predictions {
         &self.predictions
     }
@@ -193,6 +200,17 @@ pub(super) struct ShownOutcomes<'a> {
 }
 
 impl<'a> ShownOutcomes<'a> {
+    /// `None` if the image was not evaluated with this prediction.
+    pub(super) fn of(outcomes: &'a Outcomes, id: SampleId, summary: Summary<'a>, gate: &'a Gate<'a>) -> Option<Self> {
+        Some(Self {
+            task: gate.task(),
+            summary,
+            visible: gate.visible(id),
+            classes: &outcomes.classes,
+            outcomes: outcomes.of(id, summary)?,
+        })
+    }
+
     /// Whether this box is on screen; of a classifier it is the top class.
     pub(super) fn shows(&self, index: usize) -> bool {
         match self.task {
@@ -251,6 +269,13 @@ impl<'a> ShownOutcomes<'a> {
             }
         }
         facts
+    }
+}
+
+impl OutcomeFacts {
+    /// Wrong boxes and missed objects.
+    pub(super) fn errors(self) -> i64 {
+        i64::from(self.wrong) + i64::from(self.missed)
     }
 }
 

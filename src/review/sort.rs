@@ -45,6 +45,9 @@ pub enum SortBy {
     /// Objects without a right box.
     #[strum(serialize = "Missed objects")]
     Missed,
+    /// Errors more than in the other run.
+    #[strum(serialize = "Change in errors")]
+    ErrorChange,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
@@ -72,6 +75,7 @@ impl SortBy {
             Self::Disagreement => "By the disagreement of the two compared runs",
             Self::Errors => "By the number of wrong boxes shown and of missed objects; needs ground truth",
             Self::ConfidentError => "By the highest score of a wrong box; needs ground truth",
+            Self::ErrorChange => "By how many errors more the run on screen makes than the one it is compared with",
             Self::Missed => "By the number of objects that no right box shows; needs ground truth",
         }
     }
@@ -97,6 +101,7 @@ impl SortBy {
             Self::Verdict => ("Accepted first", "Rejected first"),
             Self::Disagreement => ("Least first", "Most first"),
             Self::Errors | Self::Missed => ("Fewest first", "Most first"),
+            Self::ErrorChange => ("Better first", "Worse first"),
             Self::ConfidentError => ("Lowest first", "Highest first"),
         };
         match direction {
@@ -112,7 +117,7 @@ impl SortBy {
 
     /// Whether it needs ground truth.
     pub fn needs_truth(self) -> bool {
-        matches!(self, Self::Errors | Self::ConfidentError | Self::Missed)
+        matches!(self, Self::Errors | Self::ConfidentError | Self::Missed | Self::ErrorChange)
     }
 
     /// The rank in ascending order; `None` if the sample has none.
@@ -130,6 +135,7 @@ impl SortBy {
             Self::Disagreement => from_float(candidate.disagreement?),
             Self::Errors => candidate.outcome_facts.map(|facts| u64::from(facts.wrong) + u64::from(facts.missed)),
             Self::ConfidentError => from_float(candidate.outcome_facts?.worst?),
+            Self::ErrorChange => Some(from_signed(-candidate.gain()?)),
             Self::Missed => candidate.outcome_facts.map(|facts| facts.missed.into()),
         }
     }

@@ -315,6 +315,7 @@ impl State {
             disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
             changes: self.comparing.as_ref().map(super::Comparing::changes).unwrap_or_default(),
             outcomes: self.evaluated().map(|run| Arc::clone(&run.outcomes)),
+            other: self.other_run(),
             query: self.arranging.query.clone(),
             sort: self.arranging.sort,
             ..ArrangeRequest::default()

@@ -1,22 +1,19 @@
 //! Ground truth, and how the runs compare with it.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-use super::{Display, Failure, Loadable, Run, SourceId, State, TaskId, Ticket};
-use crate::domain::{RunId, RunInfo, S3Place, Sample, SampleId, SharedList, ViewSettings};
-use crate::evaluation::{Evaluated, GroundTruth, MatchedClasses};
+use super::{Display, Failure, FilesAt, Loadable, Run, SourceId, State, TaskId, Ticket};
+use crate::domain::{RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
+use crate::evaluation::{Drawn, Evaluated, GroundTruth, MatchedClasses};
 use crate::matching::ClassCorrections;
-use crate::review::{ImageOutcomes, OutcomeCounts, OutcomeKind, Outcomes, Predictions};
+use crate::review::{ImageOutcomes, OtherRun, OutcomeCounts, OutcomeKind, Outcomes, Predictions};
 
 /// Commands about ground truth and evaluations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EvaluationCommand {
     /// Takes these annotations as right, in place of others.
-    OpenTruth(TruthPlace),
+    OpenTruth(FilesAt),
     CloseTruth,
     /// Evaluates the run on screen again, with the predictions as they are now.
     EvaluateAgain,
@@ -40,7 +37,7 @@ pub enum EvaluationEffect {
     PickTruthFolder,
     /// Read ground truth and match it with the images.
     OpenTruth {
-        at: TruthPlace,
+        at: FilesAt,
         samples: SharedList<Sample>,
         ticket: Ticket,
     },
@@ -69,15 +66,6 @@ pub enum EvaluationEvent {
         run: RunId,
         result: Result<Box<EvaluatedRun>, Failure>,
     },
-}
-
-/// The address of annotations.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum TruthPlace {
-    /// A file or folder of this machine.
-    Path(PathBuf),
-    S3(Box<S3Place>),
 }
 
 /// A run to measure.
@@ -118,6 +106,9 @@ pub const NO_IMAGE: u32 = u32::MAX;
 pub struct EvaluatedRun {
     pub evaluated: Arc<Evaluated>,
     pub outcomes: Arc<Outcomes>,
+    /// What draws of images gave: AP, AP50, precision, recall and F1; or top-1 and top-5. Empty before the intervals are
+    /// known.
+    pub drawn: Arc<Drawn<5>>,
     /// What a person should know before the numbers: whole sentences.
     pub notes: Vec<String>,
     /// How long it took.
@@ -127,7 +118,7 @@ pub struct EvaluatedRun {
 /// The open ground truth, and the runs that were compared with it.
 #[derive(Debug)]
 pub struct Evaluating {
-    pub at: TruthPlace,
+    pub at: FilesAt,
     pub corrections: ClassCorrections,
     pub truth: Loadable<OpenedTruth>,
     /// Whether the panel with the numbers is in the place of the image.
@@ -158,16 +149,6 @@ pub(super) struct EvaluationBasis {
     pub(super) corrections: ClassCorrections,
 }
 
-impl TruthPlace {
-    /// The name for people.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Path(path) => path.display().to_string(),
-            Self::S3(place) => place.address.to_string(),
-        }
-    }
-}
-
 impl TruthImages {
     /// The image of the ground truth that a sample is.
     pub fn of(&self, sample: SampleId) -> Option<usize> {
@@ -177,7 +158,7 @@ impl TruthImages {
 }
 
 impl Evaluating {
-    pub(super) fn new(at: TruthPlace, corrections: ClassCorrections) -> Self {
+    pub(super) fn new(at: FilesAt, corrections: ClassCorrections) -> Self {
         Self { at, corrections, truth: Loadable::NotLoaded, is_shown: false, is_due: true, runs: BTreeMap::new() }
     }
 
@@ -208,6 +189,18 @@ impl State {
     /// The last numbers of the run on screen.
     pub fn evaluated(&self) -> Option<&EvaluatedRun> {
         self.evaluation()?.last.as_ref()
+    }
+
+    /// The run that the one on screen is compared with, and its last numbers beside the same ground truth.
+    pub fn other_evaluated(&self) -> Option<(&Run, &EvaluatedRun)> {
+        let run = self.runs.get(self.comparing.as_ref()?.right)?;
+        Some((run, self.evaluating.as_ref()?.of_run(run.id())?.last.as_ref()?))
+    }
+
+    pub(super) fn other_run(&self) -> Option<OtherRun> {
+        let (run, evaluated) = self.other_evaluated()?;
+        let (predictions, outcomes) = (run.predictions.clone(), Arc::clone(&evaluated.outcomes));
+        Some(OtherRun { predictions, outcomes, view: self.view_of_run(run.id()).into_owned() })
     }
 
     /// The counts of outcomes at the filters on screen.

@@ -47,7 +47,7 @@ pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
 pub use evaluating::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
-    OpenedTruth, RunEvaluation, ShownObject, TruthImages, TruthPlace,
+    OpenedTruth, RunEvaluation, ShownObject, TruthImages,
 };
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow};
 pub use explanation::{ExplainRequest, Explanation, Question};

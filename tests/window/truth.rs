@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::review::{Direction, FilmBox, OutcomeKind, Sort, SortBy};
-use spotcheck::state::{EvaluationCommand, ReviewCommand, TruthPlace, ViewChange};
+use spotcheck::state::{EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, ViewChange};
 
 use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
 
@@ -52,7 +52,7 @@ fn predict_all(window: &mut Harness<'static, App>) {
 }
 
 fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
-    window.state_mut().command(EvaluationCommand::OpenTruth(TruthPlace::Path(truth)));
+    window.state_mut().command(EvaluationCommand::OpenTruth(FilesAt::Path(truth)));
     wait_until(window, "the evaluation", |window| {
         let state = window.state().state();
         state.outcome_counts().is_some() && state.tasks.is_idle()
@@ -178,11 +178,48 @@ fn broken_ground_truth_is_told_and_the_window_goes_on() {
     std::fs::write(&broken, r#"{"images": [{"id": 1, "file_name": "coffee.png"}], "annotations": [{"id": 1,"#).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
-    window.state_mut().command(EvaluationCommand::OpenTruth(TruthPlace::Path(broken)));
+    window.state_mut().command(EvaluationCommand::OpenTruth(FilesAt::Path(broken)));
     wait_until(&mut window, "the failure", |window| {
         let evaluating = window.state().state().evaluating.as_ref();
         evaluating.is_some_and(|evaluating| evaluating.truth.failure().is_some())
     });
     open_truth(&mut window, truth_of_samples(folder.path()));
     assert_eq!(window.state().state().opened_truth().unwrap().images.matched, 5);
+}
+
+#[test]
+fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    let first = window.state().state().run().unwrap().id();
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    // The dog is found now and the person in the first image no longer; the last box of each other image is hidden.
+    let results = serde_json::json!([
+        {"image_id": 2, "category_id": 18, "bbox": [0, 3, 404, 295], "score": 0.9},
+        {"image_id": 1, "category_id": 1, "bbox": [24, 8, 344, 483], "score": 0.01},
+        {"image_id": 3, "category_id": 47, "bbox": [173, 21, 239, 228], "score": 0.9},
+        {"image_id": 4, "category_id": 1, "bbox": [5, 15, 500, 580], "score": 0.9},
+        {"image_id": 5, "category_id": 1, "bbox": [10, 10, 50, 50], "score": 0.01},
+    ]);
+    let file = folder.path().join("results.json");
+    std::fs::write(&file, results.to_string()).unwrap();
+    window.state_mut().command(OutputsCommand::OpenPredictions(FilesAt::Path(file)));
+    wait_until(&mut window, "the second run, evaluated", |window| {
+        let state = window.state().state();
+        state.run().unwrap().id() != first && state.outcome_counts().is_some() && state.tasks.is_idle()
+    });
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.5)));
+    window.state_mut().command(ReviewCommand::Compare(first));
+    wait_for(&mut window, "Better 3");
+    assert!(sees(&window, "Worse 1"));
+    assert_eq!(found(&mut window, "worse").0, ["astronaut.png"]);
+    let mut better = found(&mut window, "better").0;
+    better.sort();
+    assert_eq!(better, ["chelsea.png", "coffee.png", "grace_hopper.jpg"]);
+    let state = window.state().state();
+    let (_, other) = state.other_evaluated().unwrap();
+    let (one, same) =
+        (state.evaluated().unwrap(), other.outcomes.has_same_images(&state.evaluated().unwrap().outcomes));
+    assert!(same && one.drawn.difference(&other.drawn, 1).is_some());
 }

@@ -77,7 +77,7 @@ pub(super) enum Value {
 
 /// In the order of the help. The first key is that of a word without a key.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 19] = [
+pub(super) static KEYS: [Key; 21] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, in upper or lower case"),
         ("\"two words\"", "Both words, with the space, in the name"),
@@ -141,6 +141,12 @@ pub(super) static KEYS: [Key; 19] = [
     Key { words: &["iou"], example: "iou<0.7", meaning: "overlap with the ground truth", takes: Takes::Iou, help: &[
         ("tp iou<0.7", "A right box overlaps its object by less than 0.7"),
     ], test: on_boxes },
+    Key { words: &["better"], example: "better", meaning: "fewer errors than in the other run", help: &[
+        ("better", "While two runs are compared beside ground truth: fewer errors in the one on screen"),
+    ], takes: Takes::Nothing, test: |image, _| image.gain().is_some_and(|gain| gain > 0) },
+    Key { words: &["worse"], example: "worse", meaning: "more errors than in the other run", help: &[
+        ("worse", "The same: more errors in the one on screen"),
+    ], takes: Takes::Nothing, test: |image, _| image.gain().is_some_and(|gain| gain < 0) },
     Key { words: &["changed"], example: "changed:cat>dog", meaning: "", takes: Takes::Change, help: &[
         ("changed:cat>dog", "While two runs are compared: cat in the first, dog in the second"),
     ], test: |image, value| matches!(value, Value::Change(_, ids) if ids.binary_search(&image.id).is_ok()) },

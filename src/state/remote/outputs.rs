@@ -3,6 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::JobId;
 use crate::domain::{
     LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunId, RunInfo, RunKey, S3Place, Sample, SharedList,
@@ -156,7 +158,8 @@ pub struct OpenOutputsRequest {
 }
 
 /// A file, or a folder and everything below it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum FilesAt {
     Path(PathBuf),
     S3(Box<S3Place>),

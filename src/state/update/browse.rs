@@ -8,7 +8,7 @@ use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DroppedKind, Effect, EvaluationCommand,
     FilePick, FilesAt, ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step,
-    TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthPlace,
+    TaskId, TaskKind, TaskOutcome, ThumbnailRequest,
 };
 use crate::tasks::ProgressUnit;
 
@@ -138,7 +138,7 @@ fn looked_at_dropped(
             outputs::open_predictions(state, FilesAt::Path(path), effects);
         }
         (Ok(DroppedKind::Truth), Some(path)) => {
-            let open = EvaluationCommand::OpenTruth(TruthPlace::Path(path));
+            let open = EvaluationCommand::OpenTruth(FilesAt::Path(path));
             super::evaluate::on_command(state, open, effects);
         }
         (Ok(DroppedKind::Images), last) => {
@@ -189,7 +189,7 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, ImportSubject::File(path), effects),
         FilePick::Truth(path) => {
-            let at = TruthPlace::Path(path);
+            let at = FilesAt::Path(path);
             super::evaluate::on_command(state, EvaluationCommand::OpenTruth(at), effects);
         }
         FilePick::Labels(path) => super::import::labels_picked(state, path, effects),

@@ -10,7 +10,7 @@ use crate::matching::{ClassCorrections, classes_of};
 use crate::state::evaluating::EvaluationBasis;
 use crate::state::{
     Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
-    Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthPlace,
+    FilesAt, Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
 
@@ -24,7 +24,7 @@ const MAX_LISTED: usize = 20;
 #[derive(Serialize, Deserialize)]
 struct Saved {
     /// `None`: it was closed.
-    at: Option<TruthPlace>,
+    at: Option<FilesAt>,
     /// A class of the model and the one of the ground truth that it is.
     corrections: Vec<(String, String)>,
 }
@@ -63,7 +63,7 @@ pub(super) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut 
     }
 }
 
-fn open(state: &mut State, at: TruthPlace, effects: &mut Queue<Effect>) {
+fn open(state: &mut State, at: FilesAt, effects: &mut Queue<Effect>) {
     if state.source.is_none() {
         state.show_notice("Open the images first, then their ground truth");
         return;

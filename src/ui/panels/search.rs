@@ -231,6 +231,8 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
         chip("FP", counts.with_wrong, "fp"),
         chip("FN", counts.with_missed, "fn"),
         chip("TP", counts.with_correct, "tp"),
+        chip("Better", counts.better, "better"),
+        chip("Worse", counts.worse, "worse"),
         chip("Unjudged", counts.unjudged, "!verdict"),
         chip("Accepted", verdict(VerdictKind::Accept), "verdict:accept"),
         chip("Rejected", verdict(VerdictKind::Reject), "verdict:reject"),
@@ -304,6 +306,8 @@ fn chip_tooltip(chip: &Chip) -> String {
         "fp" => "Images with a false positive: a wrong box or class",
         "fn" => "Images with a false negative: an object that no right box shows",
         "tp" => "Images with a true positive: a right box or class",
+        "better" => "Images with fewer errors than in the run that this one is compared with",
+        "worse" => "Images with more errors than in the run that this one is compared with",
         _ => "",
     };
     if !outcome.is_empty() {
@@ -362,7 +366,9 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     let has_predictions = state.run().is_some_and(|run| run.predictions.predicted() > 0);
     let is_possible = has_predictions || !by.needs_predictions();
     let has_boxes = state.run().map(crate::state::Run::task) != Some(ModelTask::Classification);
-    let is_missing = by == SortBy::Disagreement || by.needs_truth() && state.evaluated().is_none();
+    let is_missing = by == SortBy::Disagreement
+        || by.needs_truth() && state.evaluated().is_none()
+        || by == SortBy::ErrorChange && state.other_evaluated().is_none();
     if (by == SortBy::Boxes && !has_boxes) || is_missing && wanted.by != by {
         return;
     }
