@@ -7,8 +7,8 @@ use super::facts::Gate;
 use super::filter::Filter;
 use super::outcomes::{OutcomeClass, OutcomeFacts, Outcomes, ShownOutcomes};
 use super::{
-    ClassChanges, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Summary, Suppressed,
-    VerdictKind,
+    ClassChanges, ClassOutcomes, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Summary,
+    Suppressed, VerdictKind,
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
@@ -87,6 +87,8 @@ pub struct FilterCounts {
     pub with_missed: usize,
     /// Images with a right box on screen.
     pub with_correct: usize,
+    /// The boxes on screen of the run on screen, and of the other run.
+    pub outcomes: [ClassOutcomes; 2],
     /// Images with fewer errors than in the other run.
     pub better: usize,
     /// Images with more errors than in the other run.
@@ -246,6 +248,13 @@ impl FilterCounts {
         match candidate.verdict {
             Some(kind) => self.verdicts[kind as usize] += 1,
             None => self.unjudged += 1,
+        }
+        for (all, facts) in self.outcomes.iter_mut().zip([candidate.outcome_facts, candidate.other_facts]) {
+            if let Some(facts) = facts {
+                all.correct += u64::from(facts.correct);
+                all.wrong += u64::from(facts.wrong);
+                all.missed += u64::from(facts.missed);
+            }
         }
         if let Some(facts) = candidate.outcome_facts {
             self.evaluated += 1;

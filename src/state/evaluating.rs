@@ -106,8 +106,8 @@ pub const NO_IMAGE: u32 = u32::MAX;
 pub struct EvaluatedRun {
     pub evaluated: Arc<Evaluated>,
     pub outcomes: Arc<Outcomes>,
-    /// What draws of images gave: AP, AP50, precision, recall and F1; or top-1 and top-5. Empty before the intervals are
-    /// known.
+    /// What draws of images gave: AP, AP50, precision, recall and F1; or top-1 and top-5. Empty before the intervals
+    /// are known.
     pub drawn: Arc<Drawn<5>>,
     /// What a person should know before the numbers: whole sentences.
     pub notes: Vec<String>,

@@ -219,6 +219,10 @@ fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
     assert_eq!(better, ["chelsea.png", "coffee.png", "grace_hopper.jpg"]);
     let state = window.state().state();
     let (_, other) = state.other_evaluated().unwrap();
+    assert_eq!(
+        (state.arranging.counts().unwrap().outcomes).map(|all| (all.correct, all.wrong, all.missed)),
+        [(3, 0, 3), (3, 3, 3)]
+    );
     let (one, same) =
         (state.evaluated().unwrap(), other.outcomes.has_same_images(&state.evaluated().unwrap().outcomes));
     assert!(same && one.drawn.difference(&other.drawn, 1).is_some());

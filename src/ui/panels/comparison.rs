@@ -1,17 +1,18 @@
 //! The comparison of two runs: how far they agree, where they differ, and both predictions of the shown image.
 
 use eframe::egui::{
-    self, Align, Button, CollapsingHeader, FontId, Label, Layout, Rect, RichText, Sense, Stroke, TextFormat, Ui,
+    self, Align, Button, CollapsingHeader, FontId, Grid, Label, Layout, Rect, RichText, Sense, Stroke, TextFormat, Ui,
     UiBuilder, pos2, text::LayoutJob, vec2,
 };
 
 use super::super::theme;
 use super::super::widgets::{Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, strong};
 use crate::domain::ModelTask;
-use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement};
-use crate::review::{change_term, has_term, with_term, without_changes};
+use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement, Interval, Metrics};
+use crate::review::{Direction, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::state::{
-    Action, Command, CompareLayout, Comparing, Loadable, Queue, ReviewCommand, Run, State, TaskId, TaskSignal,
+    Action, Command, CompareLayout, Comparing, EvaluatedRun, Loadable, Queue, ReviewCommand, Run, State, TaskId,
+    TaskSignal,
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
@@ -42,6 +43,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Com
             }
             summary_ui(ui, &agreement.summary, left.task());
             class_changes_ui(ui, state, [left, right], &agreement.summary, commands);
+            truth_ui(ui, state, commands);
             shown_ui(ui, state, comparing, left.task());
             ui.add_space(2.0);
             action_button_ui(ui, state, Action::ExportComparison, commands);
@@ -233,6 +235,90 @@ fn class_change_ui(
         commands.push(ReviewCommand::SetQuery(text));
     }
     row.accessible_name(format!("{name}, {images}"));
+}
+
+/// Both runs beside the same ground truth, and the images that make the difference.
+fn truth_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    let (Some(one), Some((_, other))) = (state.evaluated(), state.other_evaluated()) else {
+        return;
+    };
+    let Some(counts) = state.arranging.counts() else {
+        return;
+    };
+    ui.add_space(4.0);
+    ui.label(RichText::new("Against the ground truth").weak());
+    Grid::new("two runs against the ground truth").num_columns(4).spacing(vec2(10.0, 2.0)).show(ui, |ui| {
+        for title in ["", "A", "B", "A − B"] {
+            ui.label(RichText::new(title).weak());
+        }
+        ui.end_row();
+        let measured = |run: &EvaluatedRun| match &run.evaluated.metrics {
+            Metrics::Detection { metrics, .. } => [("AP", metrics.ap), ("AP50", metrics.ap50)],
+            Metrics::Classification { metrics, .. } => [("Top-1", metrics.top1), ("Top-5", metrics.top5)],
+        };
+        for (place, ((name, of_one), (_, of_other))) in measured(one).into_iter().zip(measured(other)).enumerate() {
+            let interval = one.drawn.difference(&other.drawn, place);
+            numbers_ui(ui, name, [of_one, of_other], interval);
+        }
+        let [of_one, of_other] = counts.outcomes;
+        for (name, numbers) in [
+            ("Precision", [of_one.precision(), of_other.precision()]),
+            ("Recall", [of_one.recall(), of_other.recall()]),
+            ("F1", [of_one.f1(), of_other.f1()]),
+        ] {
+            numbers_ui(ui, name, numbers, None);
+        }
+        for (name, [of_one, of_other]) in [
+            ("TP", [of_one.correct, of_other.correct]),
+            ("FP", [of_one.wrong, of_other.wrong]),
+            ("FN", [of_one.missed, of_other.missed]),
+        ] {
+            ui.label(name);
+            ui.label(grouped(of_one as usize));
+            ui.label(grouped(of_other as usize));
+            ui.label(format!("{:+}", of_one as i64 - of_other as i64));
+            ui.end_row();
+        }
+    });
+    if !one.outcomes.has_same_images(&other.outcomes) {
+        let text = "⚠ The runs have predictions for different images, so their numbers are about different images";
+        ui.add(Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+    }
+    ui.horizontal_wrapped(|ui| {
+        for (count, what, term) in [(counts.better, "better in A", "better"), (counts.worse, "worse in A", "worse")] {
+            let button = ui.add_enabled(count > 0, Button::new(format!("{} {what}", image_count(count))));
+            let hover = format!(
+                "Images with {} errors in A: wrong boxes and missed objects",
+                match term {
+                    "better" => "fewer",
+                    _ => "more",
+                }
+            );
+            if button.on_hover_text(hover).clicked() {
+                commands.push(ReviewCommand::SetQuery(term.to_owned()));
+                let direction = if term == "better" { Direction::Ascending } else { Direction::Descending };
+                commands.push(ReviewCommand::SetSort(Sort { by: SortBy::ErrorChange, direction }));
+            }
+        }
+    });
+}
+
+/// A number of both runs and its difference; with the interval, which tells a difference from chance.
+fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval: Option<Interval>) {
+    let number = |number: Option<f64>| number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"));
+    ui.label(name);
+    ui.label(number(one));
+    ui.label(number(other));
+    let difference = one.zip(other).map(|(one, other)| one - other);
+    let mut text = difference.map_or_else(|| "–".to_owned(), |difference| format!("{difference:+.3}"));
+    if let Some(Interval { low, high }) = interval {
+        text = format!("{text} ({low:+.3} … {high:+.3})");
+    }
+    let label = ui.label(text);
+    if interval.is_some() {
+        label.on_hover_text("95 % interval on draws of the same images; with 0 in it the runs may differ by chance");
+    }
+    ui.end_row();
 }
 
 /// What the comparison says of the shown image.
