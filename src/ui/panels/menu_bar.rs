@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn every_action_is_in_one_menu() {
-        let menus: [&Menu; 7] = [FILE, PREDICT, REMOTE, JUDGE, GO, VIEW, HELP];
+        let menus: [&Menu; 8] = [FILE, PREDICT, REMOTE, EVALUATE, JUDGE, GO, VIEW, HELP];
         let more = VIEW_MORE.map(|(_, menu)| menu);
         let entries = || menus.into_iter().chain(more).flatten().copied().flatten();
         let listed: BTreeSet<Action> = entries().collect();
