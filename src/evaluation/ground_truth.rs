@@ -73,6 +73,12 @@ impl GroundTruth {
         Ok(Self { name, task, images, labels, classes, notes, problems })
     }
 
+    /// The name of a class of [`Self::labels`], or its number if it has none.
+    pub fn class_name(&self, class: u32) -> String {
+        let label = self.labels.get(class as usize);
+        label.map_or_else(String::new, |label| label.name.clone().unwrap_or_else(|| label.to_string()))
+    }
+
     pub fn keys(&self) -> Vec<ImageKey<'_>> {
         self.images.iter().map(ImageKey::of).collect()
     }

@@ -34,17 +34,30 @@ impl OutcomeKind {
         !matches!(self, Self::Correct | Self::Ignored)
     }
 
-    /// As boxes are marked: true positive, or false positive and why.
-    pub fn text(self) -> &'static str {
+    /// As boxes are marked: true or false positive.
+    pub fn mark(self) -> &'static str {
         match self {
             Self::Correct => "TP",
-            Self::Class => "FP, wrong class",
-            Self::Location => "FP, badly placed",
-            Self::Both => "FP, wrong class, badly placed",
-            Self::Duplicate => "FP, duplicate",
-            Self::Background => "FP, background",
-            Self::Ignored => "does not count",
+            Self::Ignored => "ignored",
+            _ => "FP",
         }
+    }
+
+    /// What is wrong with a false positive.
+    pub fn why(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Correct | Self::Ignored => return None,
+            Self::Class => "wrong class",
+            Self::Location => "badly placed",
+            Self::Both => "wrong class, badly placed",
+            Self::Duplicate => "duplicate",
+            Self::Background => "background",
+        })
+    }
+
+    /// The mark, with what is wrong: “FP, duplicate”.
+    pub fn text(self) -> String {
+        self.why().map_or_else(|| self.mark().to_owned(), |why| format!("{}, {why}", self.mark()))
     }
 }
 

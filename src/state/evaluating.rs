@@ -253,7 +253,7 @@ impl State {
         let shown = outcomes.map(|_| self.boxes_on_screen(sample));
         let object = |(index, found): (usize, &crate::domain::AnnotatedBox)| {
             let [left, top, width, height] = found.in_pixels(Some(size))?;
-            let label = opened.truth.labels.get(found.class as usize).map_or_else(String::new, ToString::to_string);
+            let label = opened.truth.class_name(found.class);
             let outcome = outcomes.and_then(|outcomes| outcomes.objects.get(index));
             let is_found =
                 outcome.zip(shown.as_ref()).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
@@ -272,8 +272,7 @@ impl State {
         let labels = || {
             let opened = self.opened_truth()?;
             let image = opened.truth.images.get(opened.images.of(sample)?)?;
-            let name = |label: &crate::domain::AnnotatedLabel| opened.truth.labels.get(label.class as usize);
-            Some(image.labels.iter().filter_map(name).map(ToString::to_string).collect())
+            Some(image.labels.iter().map(|label| opened.truth.class_name(label.class)).collect())
         };
         labels().unwrap_or_default()
     }

@@ -14,8 +14,10 @@ use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
 
 const GAP: f32 = 6.0;
-/// The height of the caption below the image: score and name.
-const TEXT_HEIGHT: f32 = 34.0;
+/// The height of a line of the caption below the image: score, what is wrong, name.
+const LINE_HEIGHT: f32 = 14.0;
+/// Around the caption.
+const TEXT_MARGIN: f32 = 6.0;
 
 pub(super) fn filmstrip_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
     let Some(strip) = &state.filmstrip else {
@@ -142,7 +144,8 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
     }
     let scroll_bar = ui.spacing().scroll.bar_width + ui.spacing().scroll.bar_inner_margin;
     let height = (ui.available_height() - scroll_bar).max(40.0);
-    let cell = vec2((height - TEXT_HEIGHT).max(20.0), height);
+    let text_height = text_height(state);
+    let cell = vec2((height - text_height).max(20.0), height);
     ScrollArea::horizontal().id_salt("filmstrip").auto_shrink([false, false]).show_viewport(ui, |ui, viewport| {
         ui.set_height(height);
         ui.set_width(frames.len() as f32 * (cell.x + GAP));
@@ -175,11 +178,12 @@ fn frame_ui(
     let Some(entry) = state.samples.get(frame.sample) else {
         return true;
     };
-    let score = caption(frame);
+    let [score, why] = caption(frame);
     let id = ui.scope_id().with((frame.sample, frame.shows));
     let response = ui.interact(rect, id, Sense::click());
     response.widget_info(|| {
-        let label = format!("{score}, {}", entry.name);
+        let why = if why.is_empty() { String::new() } else { format!(" {why}") };
+        let label = format!("{score}{why}, {}", entry.name);
         egui::WidgetInfo::labeled(egui::Role::Button, true, label)
     });
     let visuals = ui.visuals();
@@ -196,16 +200,18 @@ fn frame_ui(
         ui.painter().rect_stroke(rect, corner, stroke, StrokeKind::Inside);
     }
     let place = rect.shrink(4.0);
-    let place = place.with_max_y(place.bottom() - TEXT_HEIGHT + 4.0);
+    let place = place.with_max_y(place.bottom() - text_height(state) + 4.0);
     let is_settled = paint_crop(ui, textures, frame, place);
     let font = TextStyle::Small.resolve(ui.style());
     let lines = [
         (score.as_str(), visuals.text_color()),
+        (why.as_str(), visuals.text_color()),
         (entry.name.rsplit('/').next().unwrap_or(&entry.name), visuals.weak_text_color()),
     ];
-    for (number, (text, color)) in lines.into_iter().enumerate() {
+    let lines = lines.into_iter().filter(|(text, _)| !text.is_empty());
+    for (number, (text, color)) in lines.enumerate() {
         let galley = elided_in_middle(ui, text, &font, color, place.width());
-        let at = pos2(place.left(), place.bottom() + 2.0 + number as f32 * 14.0);
+        let at = pos2(place.left(), place.bottom() + 2.0 + number as f32 * LINE_HEIGHT);
         ui.painter().galley(at, galley, color);
     }
     if response.clicked() {
@@ -215,14 +221,22 @@ fn frame_ui(
     is_settled
 }
 
-/// The score, and how the box compares with the ground truth.
-fn caption(frame: &FilmFrame) -> String {
+/// Beside ground truth there is a line more.
+fn text_height(state: &State) -> f32 {
+    let lines = if state.evaluated().is_some() { 3.0 } else { 2.0 };
+    lines * LINE_HEIGHT + TEXT_MARGIN
+}
+
+/// Whether it is right and the score; what is wrong.
+fn caption(frame: &FilmFrame) -> [String; 2] {
     let score = frame.score.map(|score| format!("{:.1} %", score * 100.0));
-    let outcome = match (frame.shows, frame.outcome) {
-        (FilmBox::Missed(_), _) => Some("FN"),
-        (FilmBox::Predicted(_), outcome) => outcome.map(OutcomeKind::text),
+    let mark = match frame.shows {
+        FilmBox::Missed(_) => Some("FN"),
+        FilmBox::Predicted(_) => frame.outcome.map(OutcomeKind::mark),
     };
-    outcome.map(str::to_owned).into_iter().chain(score).collect::<Vec<_>>().join(" · ")
+    let why = frame.outcome.and_then(OutcomeKind::why).unwrap_or_default();
+    let first = mark.map(str::to_owned).into_iter().chain(score);
+    [first.collect::<Vec<_>>().join(" "), why.to_owned()]
 }
 
 fn paint_crop(ui: &Ui, textures: &mut Textures, frame: &FilmFrame, place: Rect) -> bool {

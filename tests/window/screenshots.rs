@@ -19,6 +19,7 @@ use crate::support::alone::alone;
 use crate::support::control_plane::ROLE;
 use crate::support::seaweed::{Bucket, Seaweed, without_aws};
 use crate::support::{repository, runtime_home};
+use crate::truth::{open_truth, truth_of_samples};
 use crate::window::{click, open_at, open_with, samples, wait_for, wait_until, wait_until_idle};
 use crate::{endpoints, remote};
 
@@ -154,6 +155,24 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     wait_for(&mut window, "All saved");
     wait_until(&mut window, "the boxes of the strip", |window| window.state().filmstrip_is_complete());
     take(&mut window, "filmstrip-dark");
+}
+
+/// Right, wrong and missed boxes in one image: the tie is somewhere else in this truth.
+#[test]
+fn the_window_marks_what_is_wrong_and_what_was_missed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = window(DETECTOR, Theme::Dark);
+    predict_all(&mut window);
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    click(&mut window, "FP 3");
+    window.state_mut().command(Action::Filmstrip);
+    window.state_mut().command(ReviewCommand::SetFilmClass(None));
+    show(&mut window, "grace_hopper.jpg", "FP, background: tie");
+    wait_until(&mut window, "the boxes", |window| {
+        let strip = window.state().state().filmstrip.as_ref().unwrap();
+        strip.frames().len() == 3 && window.state().filmstrip_is_complete()
+    });
+    take(&mut window, "truth-on-image");
 }
 
 #[test]

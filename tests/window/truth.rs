@@ -51,7 +51,7 @@ fn predict_all(window: &mut Harness<'static, App>) {
     wait_for(window, "8 predicted");
 }
 
-fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
+pub(crate) fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
     window.state_mut().command(EvaluationCommand::OpenTruth(FilesAt::Path(truth)));
     wait_until(window, "the evaluation", |window| {
         let state = window.state().state();

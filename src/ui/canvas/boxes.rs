@@ -283,11 +283,7 @@ pub(super) fn tag_texts(detection: &Detection, verdict: Option<&Verdict>) -> [St
 fn with_outcome([full, short]: [String; 2], outcome: Option<OutcomeKind>) -> [String; 2] {
     match outcome {
         None => [full, short],
-        Some(kind) => {
-            let text = kind.text();
-            let mark = text.split(',').next().unwrap_or_default();
-            [format!("{text}: {full}"), format!("{mark}: {short}")]
-        }
+        Some(kind) => [format!("{}: {full}", kind.text()), format!("{}: {short}", kind.mark())],
     }
 }
 
