@@ -22,10 +22,12 @@ pub struct JudgedImage<'j> {
 
 /// What was accepted or corrected is true; a box that a person was unsure about does not count, found or not. An
 /// accepted image makes those of its boxes true that were on screen and have no verdict of their own. Images of which
-/// only is known what they do not show (their class was rejected) are left out.
+/// not all is known are left out: those that were rejected or unsure as a whole, and those with boxes on screen that
+/// have no verdict.
 pub fn of_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
     let mut collector = Collector::default();
     let mut unknown = Tally::default();
+    let mut with_boxes = false;
     for image in images {
         collector.entries += 1;
         match &image.prediction.content {
@@ -43,14 +45,39 @@ pub fn of_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &L
                 let class = collector.class(number.map(i64::from), Some(name));
                 collector.add_label(image.name, AnnotatedLabel { class, score: None });
             }
-            PredictionContent::Detections(detections) => add_boxes(&mut collector, &image, detections, labels),
+            PredictionContent::Detections(_) if !image.is_whole() => {
+                unknown.add(|| image.name.to_owned());
+                continue;
+            }
+            PredictionContent::Detections(detections) => {
+                with_boxes = true;
+                add_boxes(&mut collector, &image, detections, labels);
+            }
         }
         collector.image(image.name).size = Some([image.prediction.width, image.prediction.height]);
     }
-    let note = unknown
-        .note("image was judged without saying what it shows", "images were judged without saying what they show");
+    let note = unknown.note(
+        "image is left out, because its verdicts do not say all that it shows",
+        "images are left out, because their verdicts do not say all that they show",
+    );
     collector.notes.extend(note);
+    if with_boxes {
+        let note = "verdicts are about boxes: an object that no box on screen showed is not in this ground truth, so \
+            recall is about the objects that the run found, and a box on another object counts as wrong";
+        collector.notes.push(note.to_owned());
+    }
     collector.finish(AnnotationFormat::Verdicts)
+}
+
+impl JudgedImage<'_> {
+    /// Whether the verdicts say of each box on screen what it is.
+    fn is_whole(&self) -> bool {
+        let has_own = |index: &u32| self.boxes.iter().any(|(at, _)| at == index);
+        match self.verdict {
+            Some(verdict) => *verdict == Verdict::Accept,
+            None => !self.shown.is_empty() && self.shown.iter().all(has_own),
+        }
+    }
 }
 
 fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detection], labels: &LabelSet) {
@@ -106,8 +133,19 @@ mod tests {
         let labels = LabelSet::parse("bird\ncat\ndog").unwrap();
         let verdicts = [(0, Verdict::Reject), (1, Verdict::WrongClass("dog".to_owned())), (3, Verdict::Unsure)];
         let accept = Verdict::Accept;
-        let images = [image("a.jpg", &prediction, Some(&accept), &verdicts), image("b.jpg", &prediction, None, &[])];
-        let annotations = of_verdicts(images.into_iter(), &labels).annotations;
+        let all = [0, 1, 2].map(|index| (index, Verdict::Reject));
+        let images = [
+            image("a.jpg", &prediction, Some(&accept), &verdicts),
+            image("b.jpg", &prediction, None, &all),
+            image("c.jpg", &prediction, None, &all[1..]),
+            image("d.jpg", &prediction, Some(&Verdict::Reject), &all),
+            image("e.jpg", &prediction, Some(&Verdict::Unsure), &[]),
+        ];
+        let found = of_verdicts(images.into_iter(), &labels);
+        assert!(found.notes[0].starts_with("3 images are left out"), "{:?}", found.notes);
+        let annotations = found.annotations;
+        let names: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
+        assert_eq!(names, ["a.jpg", "b.jpg"]);
         let boxes = &annotations.images[0].boxes;
         let names: Vec<Option<&str>> =
             boxes.iter().map(|one| annotations.classes[one.class as usize].name.as_deref()).collect();

@@ -1,6 +1,7 @@
 //! `spotcheck evaluate`: predictions against ground truth.
 
 mod sides;
+mod sizes;
 mod text;
 
 use std::io::Write;
@@ -15,6 +16,7 @@ use super::place::S3Args;
 use super::progress::with_progress;
 use super::terminal::{interruptible, stdout};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
+use crate::annotations::NamePattern;
 use crate::dirs::AppDirs;
 use crate::evaluate::measure;
 use crate::evaluation::{DRAWS, Evaluated};
@@ -23,12 +25,20 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
 pub(super) struct EvaluateArgs {
-    /// Folder of images or `s3://bucket/folder/` of a project; optional with --project or --predictions
+    /// Folder of images or `s3://bucket/folder/` of a project; optional with --project or --predictions. With
+    /// --predictions it gives the sizes of the images, for boxes that are fractions of them
     #[arg(required_unless_present_any = ["project", "predictions"])]
     source: Option<PathBuf>,
-    /// Ground truth: a file or folder, local or in S3. Its format is recognised by its content
-    #[arg(long, value_name = "TRUTH")]
-    truth: PathBuf,
+    /// Ground truth: a file or folder, local or in S3, whose format is recognised by its content; or a project file
+    /// (`*.spotcheck`), for the verdicts in it
+    #[arg(long, value_name = "TRUTH", required_unless_present = "truth_names")]
+    truth: Option<PathBuf>,
+    /// Run whose verdicts are the ground truth, by name or number; default: the newest with verdicts
+    #[arg(long, value_name = "NAME", requires = "truth")]
+    truth_run: Option<String>,
+    /// Ground truth in the names of the image files: where the class is, for example `*_{class}.png` or `{class}-*`
+    #[arg(long, value_name = "PATTERN", conflicts_with = "truth", value_parser = NamePattern::parse)]
+    truth_names: Option<NamePattern>,
     /// Project file (`*.spotcheck`) with the predictions; default: the project of SOURCE in the data folder
     #[arg(long, value_name = "FILE", conflicts_with = "predictions")]
     project: Option<PathBuf>,
@@ -36,7 +46,7 @@ pub(super) struct EvaluateArgs {
     #[arg(long, value_name = "NAME", conflicts_with = "predictions")]
     run: Option<String>,
     /// Predictions made by another program, in place of a project: a file or folder, local or in S3
-    #[arg(long, value_name = "FILE|DIR", conflicts_with = "source")]
+    #[arg(long, value_name = "FILE|DIR")]
     predictions: Option<PathBuf>,
     /// What is compared; only boxes can be
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = IouType::Bbox)]
@@ -74,7 +84,7 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let IouType::Bbox = args.iou_type;
     if let Some(out) = args.out.as_deref().filter(|out| !is_stdout(out)) {
         let inputs = [
-            ("the ground truth", Some(args.truth.as_path())),
+            ("the ground truth", args.truth.as_deref()),
             ("the predictions", args.predictions.as_deref()),
             ("the project", args.project.as_deref()),
             ("the corrections of the classes", args.class_map.as_deref()),

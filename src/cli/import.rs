@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, anyhow, bail};
+use anyhow::{anyhow, bail};
 use clap::Args;
 
 use super::Outcome;
@@ -12,11 +12,10 @@ use super::predict::list;
 use super::predict::saving::{SavedLabels, Saving, SavingArgs};
 use super::progress::{summary, with_progress};
 use super::terminal::interruptible;
-use super::values::find_labels;
+use super::values::{find_labels, read_class_map};
 use crate::aws::Aws;
 use crate::domain::{Sample, SampleId};
 use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
-use crate::matching::ClassCorrections;
 use crate::source::{Files, absolute};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -52,10 +51,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         bail!("add --project FILE.spotcheck: predictions are imported into a project");
     }
     let interrupt = interruptible(ProgressUnit::Bytes)?;
-    let corrections = match &args.class_map {
-        Some(path) => read_corrections(path)?,
-        None => ClassCorrections::default(),
-    };
+    let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
     let labels = args.labels.as_deref().map(find_labels).transpose()?;
     let predictions = read(&args.predictions, args, "Reading predictions", &interrupt)?;
     let problems = predictions.found.annotations.problems.total();
@@ -123,11 +119,6 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     }
     let is_well = failures.is_empty() && problems == 0 && run.left_out.is_empty() && matches.is_complete();
     Ok(if is_well { Outcome::AllWell } else { Outcome::SomeImagesFailed })
-}
-
-fn read_corrections(path: &Path) -> anyhow::Result<ClassCorrections> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("Could not read {}", path.display()))?;
-    ClassCorrections::parse(&text).with_context(|| format!("Could not use {}", path.display()))
 }
 
 /// What is at a place; says what was recognised and what cannot be used.

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use anyhow::bail;
+use anyhow::{Context, bail};
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantArray;
 
 use crate::domain::{LabelSet, endpoint_name_problem, name_problem, region_problem};
 use crate::library::{built_in_labels, labels_from_file};
+use crate::matching::ClassCorrections;
 
 /// A parser for the words of an enum, which `--help` and errors list; `in progress` is `in-progress` here.
 pub(in crate::cli) fn variant<T>() -> impl TypedValueParser<Value = T>
@@ -94,6 +95,15 @@ pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> 
     }
     Err("a region has 1 to 63 letters, digits and hyphens, such as eu-west-1".to_owned())
 }
+
+/// Corrections of classes in a file.
+pub(in crate::cli) fn read_class_map(path: &Path) -> anyhow::Result<ClassCorrections> {
+    let bytes = std::fs::read(path).with_context(|| format!("Could not read {}", path.display()))?;
+    let text = String::from_utf8(bytes);
+    let text = text.map_err(|_| anyhow::anyhow!("{} is not UTF-8; save it as UTF-8", path.display()))?;
+    ClassCorrections::parse(&text).with_context(|| format!("Could not use {}", path.display()))
+}
+
 /// The names of classes that a flag names: of a built-in set, or in a file.
 pub(in crate::cli) fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
     match built_in_labels(wanted) {

@@ -1,30 +1,102 @@
 //! Opens ground truth.
 
 use super::EvaluateError;
-use crate::annotations::{self, Found};
-use crate::domain::counted;
+use crate::annotations::{self, Found, JudgedImage, NamePattern};
+use crate::domain::{Prediction, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings, counted};
 use crate::evaluation::GroundTruth;
+use crate::review::VerdictKind;
 use crate::source::Files;
+use crate::store::Project;
 use crate::tasks::TaskControl;
+
+/// Judged images whose predictions are read at once.
+const READ_AT_ONCE: usize = 1000;
 
 /// Where ground truth is.
 #[derive(Clone)]
 pub enum TruthFrom {
     /// A file or folder of annotations.
     Files(Files),
+    /// What people judged of a run, as `view` shows it.
+    Verdicts { project: Project, run: Box<RunInfo>, view: Box<ViewSettings> },
+    /// The class of each image in its name.
+    Names { names: Vec<String>, pattern: NamePattern },
 }
 
-/// Reads ground truth; its format is recognised by its content. Progress is in bytes. The notes of the result say what
-/// it was recognised as.
+/// Reads ground truth; the format of files is recognised by their content. Progress is in bytes. The notes of the
+/// result say what it was recognised as.
 ///
 /// # Errors
 /// It cannot be read or is not ground truth.
 pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth, EvaluateError> {
     control.set_step("reading the ground truth");
-    let TruthFrom::Files(files) = from;
-    let found = annotations::open(files, control)?;
-    let (name, notes) = (files.name(), notes_of(&files.name(), &found));
+    let (name, found) = match from {
+        TruthFrom::Files(files) => (files.name(), annotations::open(files, control)?),
+        TruthFrom::Verdicts { project, run, view } => {
+            (format!("verdicts on the run “{}”", run.name), verdicts(project, run, view, control)?)
+        }
+        TruthFrom::Names { names, pattern } => {
+            let names = names.iter().map(String::as_str);
+            ("names of the images".to_owned(), annotations::of_file_names(names, pattern))
+        }
+    };
+    let notes = notes_of(&name, &found);
     GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| EvaluateError::NoTruth { name, reason })
+}
+
+/// An image with verdicts of the run, and the prediction that they are about.
+struct Judged {
+    name: String,
+    prediction: Prediction,
+    verdict: Option<Verdict>,
+    boxes: Vec<(u32, Verdict)>,
+    shown: Vec<u32>,
+}
+
+fn verdicts(
+    project: &Project,
+    run: &RunInfo,
+    view: &ViewSettings,
+    control: &TaskControl,
+) -> Result<Found, EvaluateError> {
+    let root = project.root();
+    let is_of_run = |(target, _): &(VerdictTarget, Verdict)| target.run.is_none_or(|of| of == run.id);
+    let mut judged = project.judgements()?;
+    judged.retain(|judged| judged.verdicts.iter().any(is_of_run));
+    let mut images = Vec::new();
+    for judged in judged.chunks(READ_AT_ONCE) {
+        control.checkpoint()?;
+        let uris: Vec<SampleUri> = judged.iter().map(|judged| judged.sample.clone()).collect();
+        for (judged, stored) in judged.iter().zip(project.predictions(run.id, &uris)?) {
+            let Some(SamplePrediction { result: Ok(prediction), .. }) = stored else { continue };
+            let mut image = Judged {
+                name: judged.sample.name_below(root.as_deref()),
+                prediction,
+                verdict: None,
+                boxes: Vec::new(),
+                shown: Vec::new(),
+            };
+            for (target, verdict) in judged.verdicts.iter().filter(|verdict| is_of_run(verdict)) {
+                match target.box_index {
+                    Some(index) => image.boxes.push((index, verdict.clone())),
+                    None => image.verdict = Some(verdict.clone()),
+                }
+            }
+            let confirmed = image.boxes.iter().filter(|(_, verdict)| VerdictKind::from(verdict).confirms());
+            let confirmed: Vec<u32> = confirmed.map(|(index, _)| *index).collect();
+            let shown = view.visible_detections(&image.prediction, &confirmed);
+            image.shown = shown.into_iter().map(|index| index as u32).collect();
+            images.push(image);
+        }
+    }
+    let judged_images = images.iter().map(|image| JudgedImage {
+        name: &image.name,
+        prediction: &image.prediction,
+        verdict: image.verdict.as_ref(),
+        boxes: &image.boxes,
+        shown: &image.shown,
+    });
+    Ok(annotations::of_verdicts(judged_images, &run.labels))
 }
 
 /// What annotations were recognised as, and what is worth knowing of them.

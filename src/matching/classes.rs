@@ -197,6 +197,7 @@ impl ClassCorrections {
     pub fn parse(text: &str) -> Result<Self, CorrectionsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut rows: Vec<Correction> = Vec::new();
+        let text = text.replace("\r\n", "\n").replace('\r', "\n");
         // Line by line: a quote that is left open must not take the lines behind it for a name.
         for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
             let failed = |reason: String| CorrectionsError { line, reason };
@@ -303,6 +304,7 @@ mod tests {
             ("a", 1),
             ("cat,1\r\n\r\ncat,2\r\n", 3),
             ("cat,1\ndog,\"2\nbird,3\n", 2),
+            ("cat,1\rdog,2\r\rcat,3", 4),
         ] {
             assert_eq!(ClassCorrections::parse(text).unwrap_err().line, line, "{text:?}");
         }

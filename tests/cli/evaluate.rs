@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::Output;
 
 use serde_json::{Value, json};
+use spotcheck::domain::{Change, RunId, SampleUri, Verdict, VerdictTarget};
+use spotcheck::store::{OpenMode, OpenRequest, Project};
 
 use crate::support::{repository, spotcheck};
 
@@ -305,6 +307,103 @@ fn annotations_with_an_id_that_was_given_before_count_and_are_not_called_unusabl
     assert!(said.contains("annotations[1] has the id 7, which was given before; both count"), "{said}");
     assert!(said.contains("\n1 annotation with an id that was given before; it counts\n"), "{said}");
     assert!(!said.contains("could not be used"), "{said}");
+}
+
+#[test]
+fn what_people_judged_in_a_project_is_ground_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let (images, project) = predicted(folder.path());
+    let flags = [&images, Path::new("--project"), &project, Path::new("--truth"), &project];
+    assert!(refused(&flags).contains("no verdicts on predictions in"));
+    assert!(refused(&[Path::new("--truth"), &project, Path::new("--predictions"), &project]).contains("--project "));
+    let lines = folder.path().join("shown.jsonl");
+    let mut export = spotcheck(&["export", "--format", "jsonl", "--out"]);
+    assert!(export.arg(&lines).arg(&project).output().unwrap().status.success());
+    let text = std::fs::read_to_string(&lines).unwrap();
+    let shown: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let boxes = |line: &Value| line["detections"].as_array().unwrap().len();
+    let with_box = shown.iter().position(|line| boxes(line) > 0).unwrap();
+    let left_out = (with_box + 1) % shown.len();
+    let mut total = 0;
+    let request = OpenRequest { path: &project, root: images.to_str(), mode: OpenMode::Write, program: "a test" };
+    let writer = Project::open(&request, |_| ()).unwrap().project;
+    let judge = |line: &Value, box_index, verdict| {
+        let target = VerdictTarget { run: Some(RunId(1)), box_index };
+        let sample = SampleUri::new(line["uri"].as_str().unwrap());
+        writer.write(1, Change::SetVerdict { sample, target, verdict: Some(verdict) }).unwrap();
+    };
+    for (place, line) in shown.iter().enumerate().filter(|(place, _)| *place != left_out) {
+        judge(line, None, Verdict::Accept);
+        total += boxes(line);
+        if place == with_box {
+            judge(line, Some(0), Verdict::Reject);
+        }
+    }
+    judge(&shown[left_out], None, Verdict::Reject);
+    writer.flush().unwrap();
+    drop(writer);
+    let (metrics, code) = evaluate(&flags);
+    assert_eq!(metrics["true_positives"], total - 1, "{metrics}");
+    assert_eq!((&metrics["false_positives"], &metrics["recall"]), (&json!(1), &json!(1.0)));
+    assert_eq!(
+        (metrics["images"].as_u64(), &metrics["images_without_truth"]),
+        (Some(shown.len() as u64 - 1), &json!(1))
+    );
+    assert_eq!(code, Some(3));
+    let named = [flags[0], flags[1], flags[2], flags[3], flags[4], Path::new("--truth-run"), Path::new("17")];
+    assert!(refused(&named).contains("no run “17”"));
+}
+
+#[test]
+fn classes_in_the_names_of_images_are_ground_truth() {
+    let folder = tempfile::tempdir().unwrap();
+    let images = folder.path().join("images");
+    std::fs::create_dir(&images).unwrap();
+    for name in ["1_cat.png", "2_cat.png", "3_dog.png", "cow.png"] {
+        std::fs::copy(repository().join("assets/samples/chelsea.png"), images.join(name)).unwrap();
+    }
+    let predictions = folder.path().join("predictions.csv");
+    let rows = "image,class,score\n1_cat.png,cat,0.9\n2_cat.png,dog,0.8\n3_dog.png,dog,0.7\n";
+    std::fs::write(&predictions, rows).unwrap();
+    let flags = ["--truth-names", "*_{class}.png", "--predictions"].map(Path::new);
+    let (metrics, code) = evaluate(&[flags[0], flags[1], flags[2], &predictions]);
+    assert_eq!((&metrics["images"], &metrics["top1"], code), (&json!(3), &json!(2.0 / 3.0), Some(0)));
+    let (metrics, code) = evaluate(&[&images, flags[0], flags[1], flags[2], &predictions]);
+    assert_eq!((&metrics["images"], &metrics["problems"], code), (&json!(3), &json!({"unknown_class": 1}), Some(3)));
+    let wrong = spotcheck(&["evaluate", "--truth-names", "*_cat", "--predictions", "x.csv"]).output().unwrap();
+    assert_eq!(wrong.status.code(), Some(2));
+    assert!(stderr(&wrong).contains("needs {class} once"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn boxes_that_are_fractions_get_the_sizes_of_the_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let [images, labels] = ["images", "labels"].map(|name| folder.path().join(name));
+    for folder in [&images, &labels] {
+        std::fs::create_dir(folder).unwrap();
+    }
+    // 451 x 300 and 512 x 512 pixels.
+    for (name, size, image) in [("a", [451.0, 300.0], "chelsea.png"), ("b", [512.0, 512.0], "astronaut.png")] {
+        std::fs::copy(repository().join("assets/samples").join(image), images.join(format!("{name}.png"))).unwrap();
+        let [x, y] = [60.0 / size[0], 45.0 / size[1]];
+        let [width, height] = [100.0 / size[0], 50.0 / size[1]];
+        std::fs::write(labels.join(format!("{name}.txt")), format!("0 {x} {y} {width} {height} 0.9\n")).unwrap();
+    }
+    let truth = folder.path().join("truth.csv");
+    // The box of a is shifted by 20 columns: IoU 80 / 120.
+    std::fs::write(&truth, "image,class_id,x,y,w,h\na.png,0,30,20,100,50\nb.png,0,10,20,100,50\n").unwrap();
+    let flags = ["--truth", "--predictions"].map(Path::new);
+    let arguments = [flags[0], &truth, flags[1], &labels];
+    assert!(refused(&arguments).contains("Give the folder of the images"));
+    let (metrics, code) = evaluate(&[&images, flags[0], &truth, flags[1], &labels]);
+    assert_eq!(code, Some(0));
+    assert_eq!((&metrics["ap50"], &metrics["voc2012_ap"]), (&json!(1.0), &json!(1.0)));
+    // One of two is right from IoU 0.70 on.
+    check("AP at 0.75", &metrics["ap75"], &json!(51.0 / 101.0 / 2.0));
+    std::fs::write(images.join("b.png"), "no image").unwrap();
+    assert!(refused(&[&images, flags[0], &truth, flags[1], &labels]).contains("Could not read the size of b"));
+    std::fs::remove_file(images.join("b.png")).unwrap();
+    assert!(refused(&[&images, flags[0], &truth, flags[1], &labels]).contains("do not have this one"));
 }
 
 #[test]

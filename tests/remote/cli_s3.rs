@@ -411,3 +411,54 @@ fn a_server_error_for_one_object_fails_that_object_and_errors_for_all_end_the_ru
         assert_eq!((lines(&resumed).len(), failed(&resumed)), (40, 0));
     }
 }
+
+#[test]
+fn ground_truth_and_predictions_in_s3_are_evaluated_as_the_same_files_here() {
+    let fixture = repository().join("tests/evaluation/crowds");
+    let bucket = Seaweed::shared().bucket("evaluated");
+    bucket.put_folder("crowds/", &fixture);
+    let here = |name: &str| fixture.join(name).to_str().unwrap().to_owned();
+    let there = |name: &str| bucket.uri(&format!("crowds/{name}"));
+    let evaluate = |truth: &str, predictions: &str, profile: &[&str]| {
+        let flags = ["evaluate", "--truth", truth, "--predictions", predictions, "--draws", "0", "--out", "-"];
+        let mut command = with_profiles(&flags, &Seaweed::shared().endpoint());
+        command.args(profile);
+        command
+    };
+    let metrics = |command: Command, truth: &str| {
+        let mut metrics: Value = serde_json::from_slice(&must_succeed(command).stdout).unwrap();
+        assert_eq!(metrics["truth"], truth);
+        let names = metrics.as_object_mut().unwrap();
+        names.remove("truth");
+        names.remove("predictions");
+        metrics
+    };
+    let [truth, results] = ["truth.json", "results.json"];
+    let local = metrics(evaluate(&here(truth), &here(results), &[]), &here(truth));
+    let expected: Value = serde_json::from_str(&std::fs::read_to_string(here("expected.json")).unwrap()).unwrap();
+    assert!((local["ap"].as_f64().unwrap() - expected["stats"][0].as_f64().unwrap()).abs() < 1e-9);
+    let reader = ["--profile", "reader"];
+    assert_eq!(metrics(evaluate(&there(truth), &there(results), &reader), &there(truth)), local);
+    assert_eq!(metrics(evaluate(&there(truth), &here(results), &reader), &there(truth)), local);
+    let missing = failure(evaluate(&there("missing.json"), &here(results), &reader));
+    assert!(missing.contains("Could not read the ground truth") && missing.contains("missing.json"), "{missing}");
+    let refused = failure(evaluate(&there(truth), &here(results), &["--profile", "stranger"]));
+    assert!(refused.contains("Could not read the ground truth"), "{refused}");
+}
+
+#[test]
+fn images_in_s3_give_the_sizes_for_boxes_that_are_fractions() {
+    let bucket = Seaweed::shared().bucket("sizes");
+    let chelsea = repository().join("assets/samples/chelsea.png");
+    bucket.put("images/a.png", &std::fs::read(chelsea).unwrap());
+    let folder = tempfile::tempdir().unwrap();
+    let truth = folder.path().join("truth.csv");
+    std::fs::write(&truth, "image,class_id,x,y,w,h\na.png,0,0,0,451,150\n").unwrap();
+    bucket.put("labels/a.txt", b"0 0.5 0.25 1 0.5 0.9\n");
+    let (images, labels) = (bucket.uri("images/"), bucket.uri("labels/"));
+    let flags = ["evaluate", &images, "--profile", "reader", "--predictions", &labels, "--out", "-", "--draws", "0"];
+    let mut command = with_profiles(&flags, &Seaweed::shared().endpoint());
+    command.arg("--truth").arg(&truth);
+    let metrics: Value = serde_json::from_slice(&must_succeed(command).stdout).unwrap();
+    assert_eq!(metrics["ap"], 1.0, "{metrics}");
+}

@@ -1,22 +1,25 @@
 //! Opens the two sides of an evaluation.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, bail};
 
-use super::EvaluateArgs;
+use super::{EvaluateArgs, sizes};
 use crate::annotations;
 use crate::aws::Aws;
-use crate::cli::export::{choose_run, open_project, stored_view};
+use crate::cli::export::{choose_run, find_run, open_project, stored_view};
 use crate::cli::place::{Place, S3Args};
-use crate::cli::values::NmsIou;
+use crate::cli::values::{NmsIou, read_class_map};
 use crate::dirs::AppDirs;
-use crate::domain::{AnnotationProblems, FileStamp, SampleId, SampleUri};
+use crate::domain::{AnnotationProblems, FileStamp, RunId, RunInfo, Sample, SampleId, SampleUri};
 use crate::evaluate::{EvaluateError, RunSide, TruthFrom, of_annotations, of_run, open_truth};
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
 use crate::matching::ClassCorrections;
-use crate::source::{Files, for_task};
+use crate::remote::transform::quoted;
+use crate::source::{Files, Source, for_task};
+use crate::store::Project;
 use crate::tasks::TaskControl;
 
 /// Entries that could not be used, of one kind, that are named.
@@ -25,47 +28,130 @@ const MAX_NAMED: usize = 5;
 const USUAL_MIN_SCORE: f64 = 0.5;
 
 pub(super) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Sides> {
-    let corrections = args.class_map.as_deref().map(corrections).transpose()?.unwrap_or_default();
-    let from = TruthFrom::Files(files(&args.truth, &args.s3)?);
-    let truth = open_truth(&from, control).map_err(|error| match error {
-        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => {
-            anyhow::Error::from(error).context("Give predictions with --predictions")
-        }
-        error => anyhow::Error::from(error).context("Could not read the ground truth"),
-    })?;
-    let mut notes = problem_notes(&truth.problems);
-    begin(control);
-    let sides = match &args.predictions {
+    let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
+    let (truth, mut notes, sides) = match &args.predictions {
         Some(predictions) => {
+            check_is_no_project(predictions)?;
             control.set_step("reading the predictions");
             let files = files(predictions, &args.s3)?;
-            let found = annotations::open(&files, control).context("Could not read the predictions")?;
-            notes.extend(problem_notes(&found.annotations.problems));
+            let mut found = annotations::open(&files, control).context("Could not read the predictions")?;
+            begin(control);
+            let names = || match &args.source {
+                Some(source) => Ok(names_of(&listing(source, &args.s3, control)?.1)),
+                None => Ok(found.annotations.images.iter().map(|image| image.name.clone()).collect()),
+            };
+            let mut truth = read_truth(args, dirs, control, names)?;
+            if let Some(source) = &args.source {
+                let images = || listing(source, &args.s3, control);
+                sizes::add(&mut truth.images, images, control)?;
+                // That of the ground truth counts for both.
+                if truth.images.iter().any(|image| image.size.is_none()) {
+                    sizes::add(&mut found.annotations.images, images, control)?;
+                }
+            }
+            let notes = problem_notes(&found.annotations.problems);
             let min_score = args.min_score.map_or(USUAL_MIN_SCORE, f64::from);
-            of_annotations(&truth, (files.name(), found), &corrections, min_score)
+            let sides = of_annotations(&truth, (files.name(), found), &corrections, min_score);
+            (truth, notes, sides)
         }
-        None => read_run(&truth, &corrections, args, dirs, control)?,
+        None => {
+            let path = args.project.as_ref().or(args.source.as_ref());
+            let path: &PathBuf = path.context("Give a folder of images, or --project, or --predictions")?;
+            let project = open_project(path, &args.s3, dirs, "spotcheck evaluate")?;
+            let run = choose_run(&project, args.run.as_deref(), "evaluating")?;
+            let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
+            let names = || match &listed {
+                Some((_, samples)) => Ok(names_of(samples)),
+                None => names_of_run(&project, &run, control),
+            };
+            let truth = read_truth(args, dirs, control, names)?;
+            begin(control);
+            let samples = listed.map(|(_, samples)| samples);
+            let sides = read_run(&truth, &corrections, args, (&project, &run, samples.as_deref()), control)?;
+            (truth, Vec::new(), sides)
+        }
     };
-    let mut sides = sides.map_err(with_advice)?;
+    let mut sides = sides.map_err(|error| with_advice(error, args))?;
+    notes.splice(0..0, problem_notes(&truth.problems));
     sides.notes.extend(notes);
     Ok(sides)
 }
 
+/// `names`: those of the images, if the classes are in them.
+fn read_truth(
+    args: &EvaluateArgs,
+    dirs: &AppDirs,
+    control: &TaskControl,
+    names: impl FnOnce() -> anyhow::Result<Vec<String>>,
+) -> anyhow::Result<GroundTruth> {
+    let from = match (&args.truth, &args.truth_names) {
+        (_, Some(pattern)) => TruthFrom::Names { names: names()?, pattern: pattern.clone() },
+        (Some(path), None) if is_project(path) => judged(path, args.truth_run.as_deref(), dirs)?,
+        (Some(path), None) if args.truth_run.is_none() => TruthFrom::Files(files(path, &args.s3)?),
+        (Some(_), None) => bail!("--truth-run is for a project (*.spotcheck) as --truth"),
+        (None, None) => bail!("Give --truth or --truth-names"),
+    };
+    open_truth(&from, control).map_err(|error| match error {
+        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => {
+            anyhow::Error::from(error).context("Give predictions with --predictions")
+        }
+        error => anyhow::Error::from(error).context("Could not read the ground truth"),
+    })
+}
+
+fn is_project(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("spotcheck"))
+}
+
+fn check_is_no_project(predictions: &Path) -> anyhow::Result<()> {
+    if is_project(predictions) {
+        bail!("The predictions are in a project; give it with --project {}", quoted(&predictions.to_string_lossy()));
+    }
+    Ok(())
+}
+
+/// The verdicts on a run of a project.
+fn judged(path: &Path, wanted: Option<&str>, dirs: &AppDirs) -> anyhow::Result<TruthFrom> {
+    let project = open_project(path, &S3Args::default(), dirs, "spotcheck evaluate")?;
+    let runs = project.runs()?;
+    let run = if let Some(wanted) = wanted {
+        find_run(&runs, wanted)?
+    } else {
+        let judgements = project.judgements()?;
+        let targets = judgements.iter().flat_map(|judged| &judged.verdicts).filter_map(|(target, _)| target.run);
+        let judged: HashSet<RunId> = targets.collect();
+        let newest = runs.iter().rfind(|run| judged.contains(&run.id));
+        let newest = newest.with_context(|| format!("There are no verdicts on predictions in {}", path.display()))?;
+        newest.clone()
+    };
+    let view = stored_view(&project, &run)?;
+    Ok(TruthFrom::Verdicts { project, run: Box::new(run), view: Box::new(view) })
+}
+
+fn names_of(samples: &[Sample]) -> Vec<String> {
+    samples.iter().map(|sample| sample.name.clone()).collect()
+}
+
+fn names_of_run(project: &Project, run: &RunInfo, control: &TaskControl) -> anyhow::Result<Vec<String>> {
+    let root = project.root();
+    let mut names = Vec::new();
+    project.each_summary(run.id, control, |page| {
+        names.extend(page.iter().map(|summary| summary.sample.name_below(root.as_deref())));
+    })?;
+    control.checkpoint()?;
+    Ok(names)
+}
+
 /// What to do on the command line.
-fn with_advice(error: EvaluateError) -> anyhow::Error {
+fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
     let advice = match &error {
         EvaluateError::NoClassInCommon { .. } => "--class-map says which class is which",
-        EvaluateError::UnknownSize { .. } => "Evaluate a project: spotcheck import makes one of predictions",
+        EvaluateError::UnknownSize { .. } if args.source.is_some() => "The given images do not have this one",
+        EvaluateError::UnknownSize { .. } => "Give the folder of the images, too: spotcheck evaluate FOLDER --truth …",
         EvaluateError::OtherTask { .. } => "--run chooses another run of a project",
         _ => return error.into(),
     };
     anyhow::Error::from(error).context(advice)
-}
-
-fn corrections(path: &Path) -> anyhow::Result<ClassCorrections> {
-    let failed = || format!("Could not read {}", path.display());
-    let text = std::fs::read_to_string(path).with_context(failed)?;
-    ClassCorrections::parse(&text).with_context(failed)
 }
 
 fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {
@@ -103,14 +189,10 @@ fn read_run(
     truth: &GroundTruth,
     corrections: &ClassCorrections,
     args: &EvaluateArgs,
-    dirs: &AppDirs,
+    (project, run, samples): (&Project, &RunInfo, Option<&[Sample]>),
     control: &TaskControl,
 ) -> anyhow::Result<Result<Sides, EvaluateError>> {
-    let path = args.project.as_ref().or(args.source.as_ref());
-    let path: &PathBuf = path.context("Give a folder of images, or --project, or --predictions")?;
-    let project = open_project(path, &args.s3, dirs, "spotcheck evaluate")?;
-    let run = choose_run(&project, args.run.as_deref(), "evaluating")?;
-    let mut view = stored_view(&project, &run)?;
+    let mut view = stored_view(project, run)?;
     if let Some(min_score) = args.min_score {
         view.min_score = min_score;
         view.min_score_by_class.clear();
@@ -118,29 +200,24 @@ fn read_run(
     if let Some(NmsIou(iou)) = args.nms_iou {
         view.nms_iou = iou;
     }
-    let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
-    begin(control);
+    let stamped = |(at, sample): (usize, &Sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()));
+    let listed: Option<HashMap<SampleUri, (SampleId, FileStamp)>> =
+        samples.map(|samples| samples.iter().enumerate().map(stamped).collect());
     let now = listed.as_ref().map(|listed| |uri: &SampleUri| listed.get(uri).cloned());
     let side = RunSide {
-        project: &project,
-        run: &run,
+        project,
+        run,
         view: &view,
         listing: now.as_ref().map(|now| now as &dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)>),
     };
     Ok(of_run(truth, &side, corrections, control))
 }
 
-/// The files of a source as they are now.
-fn listing(
-    source: &Path,
-    s3: &S3Args,
-    control: &TaskControl,
-) -> anyhow::Result<HashMap<SampleUri, (SampleId, FileStamp)>> {
+/// A source, and its images as they are now.
+fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<(Arc<dyn Source>, Vec<Sample>)> {
     control.set_step("listing the images");
     let opened = Place::parse(source, s3)?.open(control)?;
-    let listed = for_task(&opened.source, control);
-    let samples = listed.pages().flat_map(|page| page.samples).enumerate();
-    let listed = samples.map(|(at, sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()))).collect();
+    let samples = for_task(&opened.source, control).pages().flat_map(|page| page.samples).collect();
     control.checkpoint()?;
-    Ok(listed)
+    Ok((opened.source, samples))
 }
