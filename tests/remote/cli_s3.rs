@@ -460,5 +460,6 @@ fn images_in_s3_give_the_sizes_for_boxes_that_are_fractions() {
     let mut command = with_profiles(&flags, &Seaweed::shared().endpoint());
     command.arg("--truth").arg(&truth);
     let metrics: Value = serde_json::from_slice(&must_succeed(command).stdout).unwrap();
-    assert_eq!(metrics["ap"], 1.0, "{metrics}");
+    // pycocotools divides by a little more than the number of detections.
+    assert!((metrics["ap"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{metrics}");
 }
