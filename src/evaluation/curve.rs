@@ -40,8 +40,15 @@ impl CurvePoint {
     }
 }
 
+impl ScoredOutcomes {
+    /// Precision, recall and F1 over the threshold.
+    pub fn curve(&self) -> Curve {
+        Curve::of(self)
+    }
+}
+
 impl Curve {
-    pub(super) fn of(outcomes: &ScoredOutcomes) -> Self {
+    fn of(outcomes: &ScoredOutcomes) -> Self {
         let mut whole: Vec<CurvePoint> = Vec::new();
         let mut is_dropped = false;
         for (threshold, counts) in outcomes.steps() {

@@ -2,7 +2,6 @@
 
 use serde::Serialize;
 
-use super::curve::Curve;
 use super::objects::ImageObjects;
 use crate::domain::BoxRole;
 
@@ -123,11 +122,6 @@ impl ScoredOutcomes {
             }
         }
         best
-    }
-
-    /// Precision, recall and F1 over the threshold.
-    pub fn curve(&self) -> Curve {
-        Curve::of(self)
     }
 
     /// All classes together.

@@ -28,8 +28,10 @@ pub use box_count::count_boxes;
 pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
-pub use outcome_counts::{ClassOutcomes, Confusion, OutcomeCounts, outcome_counts};
-pub use outcomes::{BoxOutcome, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes};
+pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};
+pub use outcomes::{
+    BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes,
+};
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
     ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term, truth_term,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use strum::VariantArray;
 
-use super::outcomes::OutcomeKind;
+use super::outcomes::{ClassOutcomes, OutcomeKind};
 use super::{ArrangeRequest, SAMPLES_PER_CHECK};
 
 /// How often each class was found where each class is.
@@ -29,16 +29,6 @@ pub struct OutcomeCounts {
     pub confusion: Confusion,
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ClassOutcomes {
-    /// Boxes of the class that are right.
-    pub correct: u64,
-    /// Boxes of the class that are wrong.
-    pub wrong: u64,
-    /// Objects of the class without a right box.
-    pub missed: u64,
-}
-
 impl OutcomeCounts {
     /// Boxes with this outcome.
     pub fn kind(&self, kind: OutcomeKind) -> u64 {
@@ -54,27 +44,6 @@ impl OutcomeCounts {
             missed: all.missed + class.missed,
         })
     }
-}
-
-impl ClassOutcomes {
-    /// `None` without boxes.
-    pub fn precision(&self) -> Option<f64> {
-        share(self.correct, self.correct + self.wrong)
-    }
-
-    /// `None` without objects.
-    pub fn recall(&self) -> Option<f64> {
-        share(self.correct, self.correct + self.missed)
-    }
-
-    /// `None` if there are neither boxes nor objects.
-    pub fn f1(&self) -> Option<f64> {
-        share(2 * self.correct, 2 * self.correct + self.wrong + self.missed)
-    }
-}
-
-fn share(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
 }
 
 /// Counts all images, whatever the query. `None` without outcomes, or if `cancelled`, which is called now and then,

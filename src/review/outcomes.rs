@@ -319,3 +319,35 @@ pub(super) struct MissedObject {
     pub(super) index: usize,
     pub(super) object: ObjectOutcome,
 }
+
+/// Boxes and objects of one class.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ClassOutcomes {
+    /// Boxes of the class that are right.
+    pub correct: u64,
+    /// Boxes of the class that are wrong.
+    pub wrong: u64,
+    /// Objects of the class without a right box.
+    pub missed: u64,
+}
+
+impl ClassOutcomes {
+    /// `None` without boxes.
+    pub fn precision(&self) -> Option<f64> {
+        share(self.correct, self.correct + self.wrong)
+    }
+
+    /// `None` without objects.
+    pub fn recall(&self) -> Option<f64> {
+        share(self.correct, self.correct + self.missed)
+    }
+
+    /// `None` if there are neither boxes nor objects.
+    pub fn f1(&self) -> Option<f64> {
+        share(2 * self.correct, 2 * self.correct + self.wrong + self.missed)
+    }
+}
+
+fn share(part: u64, whole: u64) -> Option<f64> {
+    (whole > 0).then(|| part as f64 / whole as f64)
+}
