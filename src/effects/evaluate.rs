@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use super::{Effects, Shared, desktop};
+use crate::annotations::NamePattern;
 use crate::domain::{AnnotatedImage, FileStamp, Sample, SampleId, SampleUri, SharedList};
 use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, of_run, open_truth};
 use crate::evaluation::{DRAWS, GroundTruth};
@@ -13,7 +14,7 @@ use crate::review::Outcomes;
 use crate::source::Files;
 use crate::state::{
     EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, FilesAt, NO_IMAGE, OpenedTruth, Ticket,
-    TruthImages,
+    TruthImages, TruthSource,
 };
 
 /// Images that a message names.
@@ -24,26 +25,40 @@ pub(super) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
     match effect {
         EvaluationEffect::PickTruth => desktop::pick_truth(shared),
         EvaluationEffect::PickTruthFolder => desktop::pick_truth_folder(shared),
-        EvaluationEffect::OpenTruth { at, samples, ticket } => open(shared, at, samples, ticket),
+        EvaluationEffect::OpenTruth { from, samples, ticket } => open(shared, from, samples, ticket),
         EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
     }
 }
 
-fn open(shared: &Arc<Shared>, at: FilesAt, samples: SharedList<Sample>, ticket: Ticket) {
+fn open(shared: &Arc<Shared>, from: TruthSource, samples: SharedList<Sample>, ticket: Ticket) {
     shared.run_task(
         "open ground truth",
         ticket,
         move |shared, ticket| {
-            let from = TruthFrom::Files(match &at {
-                FilesAt::Path(path) => Files::local(path),
-                FilesAt::S3(place) => Files::in_s3(&shared.aws, place),
-            });
+            let from = truth_from(shared, from, &samples)?;
             let truth = open_truth(&from, &ticket.control).map_err(failure)?;
             let images = match_images(&truth, &samples);
             Ok(OpenedTruth { truth: Arc::new(truth), images })
         },
         |task, result| EvaluationEvent::TruthOpened { task, result },
     );
+}
+
+fn truth_from(shared: &Shared, from: TruthSource, samples: &SharedList<Sample>) -> Result<TruthFrom, Failure> {
+    Ok(match from {
+        TruthSource::Files(FilesAt::Path(path)) => TruthFrom::Files(Files::local(&path)),
+        TruthSource::Files(FilesAt::S3(place)) => TruthFrom::Files(Files::in_s3(&shared.aws, &place)),
+        TruthSource::Verdicts { source, run, view } => {
+            let project = shared.project(source).ok_or(Failure::Cancelled)?;
+            // It is read from the project: verdicts that are not saved yet would be missing.
+            project.flush().map_err(|error| error.to_string())?;
+            TruthFrom::Verdicts { project, run, view }
+        }
+        TruthSource::Names(pattern) => {
+            let names = samples.iter().map(|sample| sample.name.clone()).collect();
+            TruthFrom::Names { names, pattern: NamePattern::parse(&pattern)? }
+        }
+    })
 }
 
 fn match_images(truth: &GroundTruth, samples: &SharedList<Sample>) -> TruthImages {

@@ -42,6 +42,21 @@ pub enum Action {
         detailed_message = "Compares predictions with annotations in a folder: YOLO, Pascal VOC, folders by class"
     )]
     OpenTruthFolder,
+    #[strum(
+        message = "Ground truth with the images",
+        detailed_message = "Takes the folders of the images as their classes, or what a TFRecord stores with them"
+    )]
+    TruthOfImages,
+    #[strum(
+        message = "Class in file names…",
+        detailed_message = "Takes a part of each file name as the class of the image"
+    )]
+    TruthOfNames,
+    #[strum(
+        message = "Verdicts as ground truth",
+        detailed_message = "Takes what was accepted or corrected in this project as right"
+    )]
+    TruthOfVerdicts,
     #[strum(message = "Close ground truth", detailed_message = "Shows the predictions alone again")]
     CloseTruth,
     #[strum(
@@ -486,7 +501,14 @@ impl Action {
             Self::CompareWithLocal => {
                 need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
             }
-            Self::OpenTruth | Self::OpenTruthFolder => need(state.source.is_some(), "Open the images first"),
+            Self::TruthOfVerdicts => need(state.run().is_some(), "Predict and judge images first"),
+            Self::TruthOfImages => {
+                let has_place = |open: &super::OpenSource| open.place.is_some() || open.path.is_some();
+                need(state.source.as_ref().is_some_and(has_place), "Open a folder, a TFRecord file or a prefix first")
+            }
+            Self::OpenTruth | Self::OpenTruthFolder | Self::TruthOfNames => {
+                need(state.source.is_some(), "Open the images first")
+            }
             Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
             Self::Reload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed")),

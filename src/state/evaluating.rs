@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Display, Failure, FilesAt, Loadable, Run, SourceId, State, TaskId, Ticket};
 use crate::domain::{RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
 use crate::evaluation::{Drawn, Evaluated, GroundTruth, MatchedClasses};
@@ -14,6 +16,8 @@ use crate::review::{ImageOutcomes, OtherRun, OutcomeCounts, OutcomeKind, Outcome
 pub enum EvaluationCommand {
     /// Takes these annotations as right, in place of others.
     OpenTruth(FilesAt),
+    /// The class of each image is in its file name: `{class}` in a pattern with `*` for anything else.
+    OpenNames(String),
     CloseTruth,
     /// Evaluates the run on screen again, with the predictions as they are now.
     EvaluateAgain,
@@ -37,7 +41,7 @@ pub enum EvaluationEffect {
     PickTruthFolder,
     /// Read ground truth and match it with the images.
     OpenTruth {
-        at: FilesAt,
+        from: TruthSource,
         samples: SharedList<Sample>,
         ticket: Ticket,
     },
@@ -66,6 +70,25 @@ pub enum EvaluationEvent {
         run: RunId,
         result: Result<Box<EvaluatedRun>, Failure>,
     },
+}
+
+/// Where ground truth is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TruthAt {
+    Files(FilesAt),
+    /// What people judged of a run.
+    Verdicts(RunId),
+    /// As [`EvaluationCommand::OpenNames`].
+    Names(String),
+}
+
+/// Where ground truth is, with everything that reading it needs.
+#[derive(Debug, Clone)]
+pub enum TruthSource {
+    Files(FilesAt),
+    Verdicts { source: SourceId, run: Box<RunInfo>, view: Box<ViewSettings> },
+    Names(String),
 }
 
 /// A run to measure.
@@ -118,7 +141,7 @@ pub struct EvaluatedRun {
 /// The open ground truth, and the runs that were compared with it.
 #[derive(Debug)]
 pub struct Evaluating {
-    pub at: FilesAt,
+    pub at: TruthAt,
     pub corrections: ClassCorrections,
     pub truth: Loadable<OpenedTruth>,
     /// Whether the panel with the numbers is in the place of the image.
@@ -149,6 +172,17 @@ pub(super) struct EvaluationBasis {
     pub(super) corrections: ClassCorrections,
 }
 
+impl TruthAt {
+    /// The name for people.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Files(at) => at.name(),
+            Self::Verdicts(_) => "verdicts of this project".to_owned(),
+            Self::Names(pattern) => format!("classes in file names ({pattern})"),
+        }
+    }
+}
+
 impl TruthImages {
     /// The image of the ground truth that a sample is.
     pub fn of(&self, sample: SampleId) -> Option<usize> {
@@ -158,7 +192,7 @@ impl TruthImages {
 }
 
 impl Evaluating {
-    pub(super) fn new(at: FilesAt, corrections: ClassCorrections) -> Self {
+    pub(super) fn new(at: TruthAt, corrections: ClassCorrections) -> Self {
         Self { at, corrections, truth: Loadable::NotLoaded, is_shown: false, is_due: true, runs: BTreeMap::new() }
     }
 

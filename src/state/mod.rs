@@ -47,7 +47,7 @@ pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
 pub use evaluating::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
-    OpenedTruth, RunEvaluation, ShownObject, TruthImages,
+    OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthSource,
 };
 pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow};
 pub use explanation::{ExplainRequest, Explanation, Question};
@@ -264,6 +264,8 @@ pub enum Overlay {
     /// The question whether that many images are to be judged at once.
     MassVerdict,
     GoTo,
+    /// The field for the pattern of classes in file names.
+    TruthNames,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

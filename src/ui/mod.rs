@@ -37,6 +37,7 @@ pub struct Window {
     wrong_class: overlays::WrongClassMemory,
     export: overlays::ExportMemory,
     go_to: overlays::GoToMemory,
+    truth_names: overlays::TruthNamesMemory,
     open_s3: overlays::OpenS3Memory,
     upload: overlays::UploadMemory,
     job_form: overlays::JobFormMemory,
@@ -87,6 +88,7 @@ impl Window {
         overlays::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
         overlays::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
         overlays::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
+        overlays::truth_names_ui(ui.ctx(), state, &mut self.truth_names, &mut commands);
         overlays::import_ui(ui.ctx(), state, &mut self.textures, &mut commands);
         overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);

@@ -2,10 +2,13 @@
 
 use std::path::{Path, PathBuf};
 
+use egui::Key;
 use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
+use spotcheck::domain::Verdict;
 use spotcheck::review::{Direction, FilmBox, OutcomeKind, Sort, SortBy};
-use spotcheck::state::{EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, ViewChange};
+use spotcheck::state::{Action, EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, ViewChange};
 
 use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
 
@@ -226,4 +229,51 @@ fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
     let (one, same) =
         (state.evaluated().unwrap(), other.outcomes.has_same_images(&state.evaluated().unwrap().outcomes));
     assert!(same && one.drawn.difference(&other.drawn, 1).is_some());
+}
+
+#[test]
+fn verdicts_folders_and_file_names_are_ground_truth_too() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    click(&mut window, "coffee.png, ");
+    wait_for(&mut window, "cup ");
+    window.state_mut().command(ReviewCommand::SetVerdict(Some(Verdict::Accept)));
+    window.run_steps(2);
+    window.state_mut().command(Action::TruthOfVerdicts);
+    wait_until(&mut window, "the verdicts", |window| {
+        let state = window.state().state();
+        state.outcome_counts().is_some_and(|counts| counts.images == 1) && state.tasks.is_idle()
+    });
+    let all = window.state().state().outcome_counts().unwrap().all();
+    assert_eq!((all.correct, all.wrong, all.missed), (2, 0, 0), "the cup and the table were accepted");
+
+    let folder = tempfile::tempdir().unwrap();
+    for (class, image) in [("tiger cat", "chelsea.png"), ("espresso", "rocket.jpg")] {
+        let of_class = folder.path().join(class);
+        std::fs::create_dir(&of_class).unwrap();
+        let name = format!("7_{}.{}", class.replace(' ', "-"), image.rsplit('.').next().unwrap());
+        std::fs::copy(samples().join(image), of_class.join(name)).unwrap();
+    }
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "2 predicted");
+    window.state_mut().command(Action::TruthOfImages);
+    let is_measured = |window: &Harness<'static, App>| {
+        let state = window.state().state();
+        let all = state.outcome_counts().map(|counts| counts.all());
+        all.is_some_and(|all| (all.correct, all.missed) == (1, 1)) && state.tasks.is_idle()
+    };
+    wait_until(&mut window, "the folders", is_measured);
+    window.state_mut().command(EvaluationCommand::CloseTruth);
+    window.run_steps(2);
+    assert!(window.state().state().outcome_counts().is_none());
+    window.state_mut().command(Action::TruthOfNames);
+    window.run_steps(2);
+    let field = window.get_by_label("*_{class}.png");
+    field.focus();
+    field.type_text("*_{class}");
+    window.run_steps(2);
+    window.key_press(Key::Enter);
+    wait_until(&mut window, "the names", is_measured);
 }

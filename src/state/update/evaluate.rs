@@ -10,7 +10,7 @@ use crate::matching::{ClassCorrections, classes_of};
 use crate::state::evaluating::EvaluationBasis;
 use crate::state::{
     Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
-    FilesAt, Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal,
+    FilesAt, Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthAt, TruthSource,
 };
 use crate::tasks::ProgressUnit;
 
@@ -24,19 +24,22 @@ const MAX_LISTED: usize = 20;
 #[derive(Serialize, Deserialize)]
 struct Saved {
     /// `None`: it was closed.
-    at: Option<FilesAt>,
+    at: Option<TruthAt>,
     /// A class of the model and the one of the ground truth that it is.
     corrections: Vec<(String, String)>,
 }
 
 pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects: &mut Queue<Effect>) {
     match command {
-        EvaluationCommand::OpenTruth(at) => open(state, at, effects),
+        EvaluationCommand::OpenTruth(at) => open(state, TruthAt::Files(at), effects),
+        EvaluationCommand::OpenNames(pattern) => open(state, TruthAt::Names(pattern), effects),
         EvaluationCommand::CloseTruth => close(state, effects),
         EvaluationCommand::EvaluateAgain => {
             if let Some(run) = state.run().map(Run::id)
                 && let Some(evaluating) = &mut state.evaluating
             {
+                // Files and verdicts may have changed, too.
+                evaluating.is_due = true;
                 evaluating.runs.entry(run).or_default().basis = None;
             }
         }
@@ -63,7 +66,7 @@ pub(super) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut 
     }
 }
 
-fn open(state: &mut State, at: FilesAt, effects: &mut Queue<Effect>) {
+pub(super) fn open(state: &mut State, at: TruthAt, effects: &mut Queue<Effect>) {
     if state.source.is_none() {
         state.show_notice("Open the images first, then their ground truth");
         return;
@@ -242,12 +245,39 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     }
     let at = evaluating.at.clone();
-    let title = format!("Read the ground truth {}", at.name());
+    let title = format!("Read the ground truth: {}", at.name());
+    let Some(from) = truth_source(state, &at) else {
+        return;
+    };
     let ticket = run_tasks::begin(state, TaskKind::ReadTruth, ProgressUnit::Bytes, title);
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.truth = Loadable::Loading(ticket.id);
     }
-    effects.push(EvaluationEffect::OpenTruth { at, samples: state.samples.snapshot(), ticket });
+    effects.push(EvaluationEffect::OpenTruth { from, samples: state.samples.snapshot(), ticket });
+}
+
+/// `None` if the run that was judged does not exist any more.
+fn truth_source(state: &State, at: &TruthAt) -> Option<TruthSource> {
+    Some(match at {
+        TruthAt::Files(at) => TruthSource::Files(at.clone()),
+        TruthAt::Names(pattern) => TruthSource::Names(pattern.clone()),
+        TruthAt::Verdicts(run) => TruthSource::Verdicts {
+            source: state.source.as_ref()?.id,
+            run: Box::new(state.runs.get(*run)?.info.clone()),
+            view: Box::new(state.view_of_run(*run).into_owned()),
+        },
+    })
+}
+
+/// The open folder or file, which may hold its own ground truth: folders by class, or records with labels.
+pub(super) fn open_source(state: &mut State, effects: &mut Queue<Effect>) {
+    let at = state.source.as_ref().and_then(|source| match (&source.place, &source.path) {
+        (Some(place), _) => Some(FilesAt::S3(Box::new(place.clone()))),
+        (None, path) => path.clone().map(FilesAt::Path),
+    });
+    if let Some(at) = at {
+        open(state, TruthAt::Files(at), effects);
+    }
 }
 
 fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {

@@ -33,7 +33,7 @@ use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, S
 use crate::domain::{Problem, Verdict};
 use crate::state::{
     BrowseEffect, EndpointsEffect, EvaluationCommand, EvaluationEffect, ImportSubject, ModelsEffect, ProjectEffect,
-    Queue,
+    Queue, TruthAt,
 };
 
 /// Applies one message and gives what is to be done outside, in order.
@@ -112,6 +112,13 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::OpenProject => effects.push(ProjectEffect::Pick),
         Action::OpenTruth => effects.push(EvaluationEffect::PickTruth),
         Action::OpenTruthFolder => effects.push(EvaluationEffect::PickTruthFolder),
+        Action::TruthOfImages => evaluate::open_source(state, effects),
+        Action::TruthOfVerdicts => {
+            if let Some(run) = state.run().map(Run::id) {
+                evaluate::open(state, TruthAt::Verdicts(run), effects);
+            }
+        }
+        Action::TruthOfNames => state.overlay = toggled(state.overlay, Overlay::TruthNames),
         Action::Evaluation => {
             let is_shown = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
             evaluate::show_panel(state, !is_shown);

@@ -73,8 +73,16 @@ const FILE: &Menu = &[
     Some(Action::Quit),
 ];
 
-const EVALUATE: &Menu =
-    &[Some(Action::OpenTruth), Some(Action::OpenTruthFolder), Some(Action::CloseTruth), None, Some(Action::Evaluation)];
+const EVALUATE: &Menu = &[
+    Some(Action::OpenTruth),
+    Some(Action::OpenTruthFolder),
+    Some(Action::TruthOfImages),
+    Some(Action::TruthOfNames),
+    Some(Action::TruthOfVerdicts),
+    Some(Action::CloseTruth),
+    None,
+    Some(Action::Evaluation),
+];
 
 const PREDICT: &Menu = &[
     Some(Action::PredictShown),
