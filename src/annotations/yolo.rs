@@ -70,7 +70,7 @@ pub(super) fn read(files: &Files, found: &YoloFiles, control: &TaskControl) -> R
     files.read_each(&found.labels, control, |index, content| {
         let file = &found.labels[index];
         reader.collector.files += 1;
-        reader.file(file, &images.image_of(&file.name), content);
+        reader.file(file, &images.image_of(&file.name), &content);
     })?;
     reader.add_unlabelled(&found.images, &found.labels);
     Ok(reader.finish())
@@ -99,8 +99,8 @@ impl Reader {
         }
     }
 
-    fn file(&mut self, file: &FileEntry, image: &str, content: Result<Vec<u8>, String>) {
-        let text = match &content {
+    fn file(&mut self, file: &FileEntry, image: &str, content: &Result<Vec<u8>, String>) {
+        let text = match content {
             Ok(content) => super::text_of(content),
             Err(reason) => Err(reason.as_str()),
         };

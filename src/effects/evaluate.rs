@@ -36,7 +36,7 @@ fn open(shared: &Arc<Shared>, from: TruthSource, samples: SharedList<Sample>, ti
         ticket,
         move |shared, ticket| {
             let from = truth_from(shared, from, &samples)?;
-            let truth = open_truth(&from, &ticket.control).map_err(failure)?;
+            let truth = open_truth(&from, &ticket.control).map_err(|error| failure(&error))?;
             let images = match_images(&truth, &samples);
             Ok(OpenedTruth { truth: Arc::new(truth), images })
         },
@@ -68,13 +68,12 @@ fn match_images(truth: &GroundTruth, samples: &SharedList<Sample>) -> TruthImage
     let mut by_sample = vec![NO_IMAGE; names.len()];
     let mut missing = (0, Vec::new());
     for index in 0..truth.images.len() {
-        match matches.index(index) {
-            Some(sample) => by_sample[sample as usize] = index as u32,
-            None => {
-                missing.0 += 1;
-                if missing.1.len() < MAX_NAMED {
-                    missing.1.push(name_of(&truth.images[index]));
-                }
+        if let Some(sample) = matches.index(index) {
+            by_sample[sample as usize] = index as u32;
+        } else {
+            missing.0 += 1;
+            if missing.1.len() < MAX_NAMED {
+                missing.1.push(name_of(&truth.images[index]));
             }
         }
     }
@@ -108,12 +107,12 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     let listed: HashMap<SampleUri, (SampleId, FileStamp)> = request.samples.iter().enumerate().map(stamped).collect();
     let listing = |uri: &SampleUri| listed.get(uri).cloned();
     let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: Some(&listing) };
-    let sides = of_run(&request.truth, &side, &request.corrections, control).map_err(failure)?;
+    let sides = of_run(&request.truth, &side, &request.corrections, control).map_err(|error| failure(&error))?;
     drop(listed);
     let names = sides.classes.iter().map(|class| class.name.clone());
     let mut outcomes = Outcomes::new(request.predictions.clone(), names, sides.model_classes.iter().copied());
     let notes = sides.notes.clone();
-    let (mut evaluated, draws) = measure(sides, Some(&mut outcomes), control).map_err(failure)?;
+    let (mut evaluated, draws) = measure(sides, Some(&mut outcomes), control).map_err(|error| failure(&error))?;
     let mut run = EvaluatedRun {
         evaluated: Arc::new(evaluated.clone()),
         outcomes: Arc::new(outcomes),
@@ -123,13 +122,13 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     };
     let (task, of) = (ticket.id, request.run.id);
     shared.report(EvaluationEvent::Measured { task, run: of, evaluated: Box::new(run.clone()) });
-    run.drawn = Arc::new(draws.add_intervals(&mut evaluated, DRAWS, control).map_err(failure)?);
+    run.drawn = Arc::new(draws.add_intervals(&mut evaluated, DRAWS, control).map_err(|error| failure(&error))?);
     run.evaluated = Arc::new(evaluated);
     Ok(run)
 }
 
-fn failure(error: EvaluateError) -> Failure {
-    let advice = match &error {
+fn failure(error: &EvaluateError) -> Failure {
+    let advice = match error {
         EvaluateError::Cancelled(_) => return Failure::Cancelled,
         EvaluateError::NoClassInCommon { .. } => ". Correct the classes in the table of the evaluation",
         EvaluateError::NoTruth { .. } => ". Open predictions with “Open predictions…”",

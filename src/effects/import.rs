@@ -33,7 +33,9 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     let file = read(&files_at(shared, &request.at)?, control)?;
     let mut summary = vec![file.summary()];
     let mut notes: Vec<String> = file.remarks();
-    notes.iter_mut().for_each(|line| *line = format!("{}: {}", file.name, line.trim_start()));
+    for line in &mut notes {
+        *line = format!("{}: {}", file.name, line.trim_start());
+    }
     let has_problems = !file.found.annotations.problems.is_empty();
     // Only the numbers of results are those of the data set, whatever it is.
     let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);

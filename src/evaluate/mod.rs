@@ -7,7 +7,7 @@ mod sides;
 mod truth;
 
 pub use measure::{Draws, measure};
-pub use sides::{RunSide, of_annotations, of_run};
+pub use sides::{ListedSample, RunSide, of_annotations, of_run};
 pub use truth::{TruthFrom, open_truth};
 
 use crate::annotations::AnnotationsError;

@@ -25,8 +25,11 @@ pub struct RunSide<'r> {
     pub view: &'r ViewSettings,
     /// The images as they are now: what is not among them is left out, and so are predictions of older versions.
     /// `None` takes the project as it is.
-    pub listing: Option<&'r dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)>>,
+    pub listing: Option<&'r ListedSample<'r>>,
 }
+
+/// Where an image is in the listing and what its file is now; `None` if it is not listed.
+pub type ListedSample<'l> = dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)> + 'l;
 
 /// Predictions of another program against ground truth. `min_score`: the minimum score of all classes.
 ///

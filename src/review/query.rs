@@ -54,6 +54,7 @@ pub struct QueryError {
 }
 
 #[derive(Debug, Clone, PartialEq)]
+#[expect(clippy::large_enum_variant, reason = "a query has few nodes")]
 pub(super) enum Node {
     All(Vec<Self>),
     Any(Vec<Self>),

@@ -95,14 +95,12 @@ impl SortBy {
             Self::Name => ("A to Z", "Z to A"),
             Self::Date => ("Oldest first", "Newest first"),
             Self::Size => ("Smallest first", "Largest first"),
-            Self::TopScore => ("Lowest first", "Highest first"),
+            Self::TopScore | Self::ConfidentError => ("Lowest first", "Highest first"),
             Self::Uncertainty => ("Most certain first", "Least certain first"),
-            Self::Boxes => ("Fewest first", "Most first"),
+            Self::Boxes | Self::Errors | Self::Missed => ("Fewest first", "Most first"),
             Self::Verdict => ("Accepted first", "Rejected first"),
             Self::Disagreement => ("Least first", "Most first"),
-            Self::Errors | Self::Missed => ("Fewest first", "Most first"),
             Self::ErrorChange => ("Better first", "Worse first"),
-            Self::ConfidentError => ("Lowest first", "Highest first"),
         };
         match direction {
             Direction::Ascending => ascending,

@@ -176,6 +176,7 @@ pub struct State {
 
 /// Something that happened to a [`State`].
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "a message is handled at once")]
 pub enum Message {
     /// The user wants something.
     Command(Command),

@@ -7,7 +7,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::Verdict;
-use spotcheck::review::{Direction, FilmBox, OutcomeKind, Sort, SortBy};
+use spotcheck::review::{Direction, FilmBox, OutcomeCounts, OutcomeKind, Sort, SortBy};
 use spotcheck::state::{Action, EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, ViewChange};
 
 use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
@@ -261,7 +261,7 @@ fn verdicts_folders_and_file_names_are_ground_truth_too() {
     window.state_mut().command(Action::TruthOfImages);
     let is_measured = |window: &Harness<'static, App>| {
         let state = window.state().state();
-        let all = state.outcome_counts().map(|counts| counts.all());
+        let all = state.outcome_counts().map(OutcomeCounts::all);
         all.is_some_and(|all| (all.correct, all.missed) == (1, 1)) && state.tasks.is_idle()
     };
     wait_until(&mut window, "the folders", is_measured);

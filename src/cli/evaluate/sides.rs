@@ -29,47 +29,44 @@ const USUAL_MIN_SCORE: f64 = 0.5;
 
 pub(super) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Sides> {
     let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
-    let (truth, mut notes, sides) = match &args.predictions {
-        Some(predictions) => {
-            check_is_no_project(predictions)?;
-            control.set_step("reading the predictions");
-            let files = files(predictions, &args.s3)?;
-            let mut found = annotations::open(&files, control).context("Could not read the predictions")?;
-            begin(control);
-            let names = || match &args.source {
-                Some(source) => Ok(names_of(&listing(source, &args.s3, control)?.1)),
-                None => Ok(found.annotations.images.iter().map(|image| image.name.clone()).collect()),
-            };
-            let mut truth = read_truth(args, dirs, control, names)?;
-            if let Some(source) = &args.source {
-                let images = || listing(source, &args.s3, control);
-                sizes::add(&mut truth.images, images, control)?;
-                // That of the ground truth counts for both.
-                if truth.images.iter().any(|image| image.size.is_none()) {
-                    sizes::add(&mut found.annotations.images, images, control)?;
-                }
+    let (truth, mut notes, sides) = if let Some(predictions) = &args.predictions {
+        check_is_no_project(predictions)?;
+        control.set_step("reading the predictions");
+        let files = files(predictions, &args.s3)?;
+        let mut found = annotations::open(&files, control).context("Could not read the predictions")?;
+        begin(control);
+        let names = || match &args.source {
+            Some(source) => Ok(names_of(&listing(source, &args.s3, control)?.1)),
+            None => Ok(found.annotations.images.iter().map(|image| image.name.clone()).collect()),
+        };
+        let mut truth = read_truth(args, dirs, control, names)?;
+        if let Some(source) = &args.source {
+            let images = || listing(source, &args.s3, control);
+            sizes::add(&mut truth.images, images, control)?;
+            // That of the ground truth counts for both.
+            if truth.images.iter().any(|image| image.size.is_none()) {
+                sizes::add(&mut found.annotations.images, images, control)?;
             }
-            let notes = problem_notes(&found.annotations.problems);
-            let min_score = args.min_score.map_or(USUAL_MIN_SCORE, f64::from);
-            let sides = of_annotations(&truth, (files.name(), found), &corrections, min_score);
-            (truth, notes, sides)
         }
-        None => {
-            let path = args.project.as_ref().or(args.source.as_ref());
-            let path: &PathBuf = path.context("Give a folder of images, or --project, or --predictions")?;
-            let project = open_project(path, &args.s3, dirs, "spotcheck evaluate")?;
-            let run = choose_run(&project, args.run.as_deref(), "evaluating")?;
-            let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
-            let names = || match &listed {
-                Some((_, samples)) => Ok(names_of(samples)),
-                None => names_of_run(&project, &run, control),
-            };
-            let truth = read_truth(args, dirs, control, names)?;
-            begin(control);
-            let samples = listed.map(|(_, samples)| samples);
-            let sides = read_run(&truth, &corrections, args, (&project, &run, samples.as_deref()), control)?;
-            (truth, Vec::new(), sides)
-        }
+        let notes = problem_notes(&found.annotations.problems);
+        let min_score = args.min_score.map_or(USUAL_MIN_SCORE, f64::from);
+        let sides = of_annotations(&truth, (files.name(), found), &corrections, min_score);
+        (truth, notes, sides)
+    } else {
+        let path = args.project.as_ref().or(args.source.as_ref());
+        let path: &PathBuf = path.context("Give a folder of images, or --project, or --predictions")?;
+        let project = open_project(path, &args.s3, dirs, "spotcheck evaluate")?;
+        let run = choose_run(&project, args.run.as_deref(), "evaluating")?;
+        let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
+        let names = || match &listed {
+            Some((_, samples)) => Ok(names_of(samples)),
+            None => names_of_run(&project, &run, control),
+        };
+        let truth = read_truth(args, dirs, control, names)?;
+        begin(control);
+        let samples = listed.map(|(_, samples)| samples);
+        let sides = read_run(&truth, &corrections, args, (&project, &run, samples.as_deref()), control)?;
+        (truth, Vec::new(), sides)
     };
     let mut sides = sides.map_err(|error| with_advice(error, args))?;
     notes.splice(0..0, problem_notes(&truth.problems));

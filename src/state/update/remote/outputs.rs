@@ -131,7 +131,7 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
 pub(in super::super) fn open_predictions(state: &mut State, at: FilesAt, effects: &mut Queue<Effect>) {
     let is_idle = state.remote.outputs.task.is_none();
     let busy = "Other predictions are being read; wait until they are, or cancel that task";
-    let check = Action::OpenPredictions.check(state).and_then(|()| if is_idle { Ok(()) } else { Err(busy) });
+    let check = Action::OpenPredictions.check(state).and(if is_idle { Ok(()) } else { Err(busy) });
     if let Err(reason) = check {
         return state.show_notice(reason);
     }
