@@ -1,5 +1,6 @@
 //! `spotcheck evaluate`: predictions against ground truth.
 
+mod outputs;
 mod sides;
 mod sizes;
 mod text;
@@ -10,8 +11,8 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
+use self::outputs::Outputs;
 use super::Outcome;
-use super::out_file::{check_is_no_input, is_stdout};
 use super::place::S3Args;
 use super::progress::with_progress;
 use super::terminal::{interruptible, stdout};
@@ -20,7 +21,6 @@ use crate::annotations::NamePattern;
 use crate::dirs::AppDirs;
 use crate::evaluate::measure;
 use crate::evaluation::{DRAWS, Evaluated};
-use crate::export::{Existing, ExportTarget, WholeFile};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -65,11 +65,15 @@ pub(super) struct EvaluateArgs {
     /// Draws of images for the 95 % intervals; 0 leaves them out
     #[arg(long, value_name = "COUNT", default_value_t = DRAWS)]
     draws: usize,
-    /// Output file (.json) for all numbers, or `-` for stdout; default: a summary on stdout
-    #[arg(long, value_name = "FILE.json")]
-    out: Option<PathBuf>,
-    /// Replace a file
-    #[arg(long, requires = "out")]
+    /// Output file: all numbers (.json, or `-` for JSON on stdout) or a table of the classes (.csv); may be given
+    /// several times. Default: a summary on stdout
+    #[arg(long, value_name = "FILE.json|FILE.csv")]
+    out: Vec<PathBuf>,
+    /// Output folder for the plots, each as SVG and PNG
+    #[arg(long, value_name = "FOLDER")]
+    plots: Option<PathBuf>,
+    /// Replace existing files, and a folder of earlier plots
+    #[arg(long)]
     force: bool,
     #[command(flatten)]
     s3: S3Args,
@@ -82,15 +86,7 @@ enum IouType {
 
 pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let IouType::Bbox = args.iou_type;
-    if let Some(out) = args.out.as_deref().filter(|out| !is_stdout(out)) {
-        let inputs = [
-            ("the ground truth", args.truth.as_deref()),
-            ("the predictions", args.predictions.as_deref()),
-            ("the project", args.project.as_deref()),
-            ("the corrections of the classes", args.class_map.as_deref()),
-        ];
-        check_is_no_input(out, &inputs)?;
-    }
+    let outputs = Outputs::of(args)?;
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let sides = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
@@ -108,26 +104,11 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
         Ok(evaluated)
     })?;
     let text = text::summary(&evaluated);
-    match &args.out {
-        None => stdout().write_all(text.as_bytes()).context("Could not write to stdout")?,
-        Some(out) if is_stdout(out) => {
-            let mut text = serde_json::to_string(&evaluated)?;
-            text.push('\n');
-            stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
-        }
-        Some(out) => {
-            write_json(out, args.force, &evaluated).context("Could not write the metrics")?;
-            eprint!("{text}");
-        }
+    outputs.write(&evaluated, &control)?;
+    if outputs.takes_stdout() {
+        eprint!("{text}");
+    } else {
+        stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
     }
     Ok(if evaluated.counted.is_complete() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
-}
-
-fn write_json(out: &std::path::Path, replace: bool, evaluated: &Evaluated) -> anyhow::Result<()> {
-    let existing = if replace { Existing::Replace } else { Existing::Keep };
-    let mut file = WholeFile::create(&ExportTarget { path: out.to_owned(), existing })?;
-    serde_json::to_writer(&mut file, evaluated)?;
-    file.write_all(b"\n")?;
-    file.commit()?;
-    Ok(())
 }

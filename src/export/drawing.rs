@@ -124,6 +124,12 @@ static FONT: LazyLock<FontRef<'static>> = LazyLock::new(|| {
 pub(super) struct TextSize(pub(super) f32);
 
 impl TextSize {
+    /// Of text in SVG and HTML, where the size is that of an em.
+    pub(super) fn of_em(pixels: f32) -> Self {
+        let em = FONT.units_per_em().unwrap_or(1000.0);
+        Self(pixels * FONT.height_unscaled() / em)
+    }
+
     pub(super) fn width_of(self, text: &str) -> f32 {
         let font = FONT.as_scaled(PxScale::from(self.0));
         let mut width = 0.0;

@@ -32,6 +32,8 @@ pub enum ExportError {
     DiskFull { path: PathBuf },
     #[error("could not be written: {reason}: {}", path.display())]
     Write { path: PathBuf, reason: io::Error },
+    #[error("a plot could not be drawn: {0}")]
+    Plot(String),
     #[error("the images can no longer be read, so nothing was written; export again once they can be: {0}")]
     SourceUnreachable(String),
     #[error("the predictions could not be read: {0}")]

@@ -12,6 +12,7 @@ mod csv_table;
 mod dataset_folder;
 mod drawing;
 mod error;
+pub mod evaluation;
 mod file_names;
 mod image_file;
 mod image_pool;

@@ -422,3 +422,108 @@ fn a_model_without_names_is_not_measured_as_always_wrong() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     refused(&[&images, Path::new("--project"), &project, Path::new("--truth"), &images]);
 }
+
+/// Every plot of a folder is XML that needs nothing from outside, and an image of twice its size that is not blank.
+fn check_plots(folder: &Path, names: &[&str]) {
+    let mut files: Vec<String> = std::fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name != "spotcheck-export.json")
+        .collect();
+    files.sort();
+    let mut expected: Vec<String> =
+        names.iter().flat_map(|name| [format!("{name}.png"), format!("{name}.svg")]).collect();
+    expected.sort();
+    assert_eq!(files, expected);
+    for name in names {
+        let svg = std::fs::read_to_string(folder.join(format!("{name}.svg"))).unwrap();
+        let mut reader = quick_xml::Reader::from_str(&svg);
+        let (mut depth, mut elements) = (0, 0);
+        loop {
+            match reader.read_event().unwrap() {
+                quick_xml::events::Event::Start(_) => {
+                    depth += 1;
+                    elements += 1;
+                }
+                quick_xml::events::Event::End(_) => depth -= 1,
+                quick_xml::events::Event::Eof => break,
+                _ => {}
+            }
+        }
+        assert_eq!(depth, 0, "{name}");
+        assert!(elements > 20, "{name}: {elements} elements");
+        assert!(!svg.contains("href") && !svg.contains("NaN") && !svg.contains("inf"), "{name}");
+        let sized = |length: u32, side: &str| svg.contains(&format!("{side}=\"{}\"", f64::from(length) / 2.0));
+        let png = image::open(folder.join(format!("{name}.png"))).unwrap().to_rgb8();
+        assert!(sized(png.width(), "width") && sized(png.height(), "height"), "{name}: {:?}", png.dimensions());
+        let drawn = png.pixels().filter(|pixel| pixel.0.iter().any(|channel| *channel < 128)).count();
+        let share = drawn as f64 / f64::from(png.width() * png.height());
+        assert!((0.003..0.5).contains(&share), "{name}: {share} of the pixels are drawn");
+    }
+}
+
+#[test]
+fn plots_and_the_table_of_the_classes_are_written_and_replaced_only_on_demand() {
+    let folder = tempfile::tempdir().unwrap();
+    let fixture = repository().join("tests/evaluation/plain");
+    let (out, table, plots) =
+        (folder.path().join("metrics.json"), folder.path().join("classes.csv"), folder.path().join("plots"));
+    let evaluate = |flags: &[&str]| {
+        let mut evaluate = spotcheck(&["evaluate", "--draws", "0", "--truth"]);
+        evaluate.arg(fixture.join("truth.json")).arg("--predictions").arg(fixture.join("results.json"));
+        evaluate.arg("--out").arg(&out).arg("--out").arg(&table).arg("--plots").arg(&plots).args(flags);
+        evaluate.output().unwrap()
+    };
+    let output = evaluate(&[]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("AP (IoU 0.50:0.95)"));
+    check_plots(&plots, &["precision-recall", "minimum-score", "f1", "confusion-matrix", "errors", "ap-by-class"]);
+    let metrics = json_of(&out);
+    let mut rows = csv::Reader::from_path(&table).unwrap();
+    let header = rows.headers().unwrap().clone();
+    let rows: Vec<csv::StringRecord> = rows.records().map(Result::unwrap).collect();
+    let classes = metrics["classes"].as_array().unwrap();
+    assert_eq!(rows.len(), classes.len());
+    for (row, class) in rows.iter().zip(classes) {
+        assert_eq!(&row[1], class["name"]);
+        for (name, cell) in header.iter().zip(row).filter(|(name, _)| *name != "name") {
+            let number = match name.strip_prefix("best_") {
+                Some(of_best) => &class["best"][of_best],
+                None => &class[name],
+            };
+            assert_eq!(cell.parse::<f64>().ok(), number.as_f64(), "{name} of {}", &row[1]);
+        }
+    }
+    assert_eq!(evaluate(&[]).status.code(), Some(1));
+    assert_eq!(evaluate(&["--force"]).status.code(), Some(0));
+    std::fs::remove_file(plots.join("spotcheck-export.json")).unwrap();
+    let refused = evaluate(&["--force"]);
+    assert_eq!(refused.status.code(), Some(1));
+    assert!(stderr(&refused).contains("never replaced"), "{}", stderr(&refused));
+}
+
+#[test]
+fn a_classifier_has_plots_and_a_table_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let (truth, predictions) = (folder.path().join("truth.csv"), folder.path().join("predictions.csv"));
+    let (mut truths, mut predicted) = ("image,class\n".to_owned(), "image,class,score\n".to_owned());
+    for image in 0..40 {
+        let classes = ["cat", "dog", "<&\"=1>"];
+        let right = classes[image % 3];
+        writeln!(truths, "{image}.jpg,\"{}\"", right.replace('"', "\"\"")).unwrap();
+        let shown = if image % 4 == 0 { classes[(image + 1) % 3] } else { right };
+        writeln!(predicted, "{image}.jpg,\"{}\",0.{:02}", shown.replace('"', "\"\""), 50 + image).unwrap();
+    }
+    std::fs::write(&truth, truths).unwrap();
+    std::fs::write(&predictions, predicted).unwrap();
+    let (plots, table) = (folder.path().join("plots"), folder.path().join("classes.csv"));
+    let mut evaluate = spotcheck(&["evaluate", "--truth"]);
+    evaluate.arg(&truth).arg("--predictions").arg(&predictions).arg("--plots").arg(&plots);
+    let output = evaluate.arg("--out").arg(&table).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    check_plots(&plots, &["confusion-matrix", "f1-by-class", "reliability"]);
+    let text = std::fs::read_to_string(&table).unwrap();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!((lines.len(), lines[0]), (4, "id,name,truths,predictions,precision,recall,f1"));
+    assert!(lines[1].starts_with(",cat,14,"), "{text}");
+}

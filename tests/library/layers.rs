@@ -163,6 +163,7 @@ const HOMES: &[(&str, &[&str])] = &[
     ("ab_glyph", &["export"]),
     ("csv", &["export", "matching"]),
     ("maud", &["export"]),
+    ("resvg", &["export"]),
     ("quick_xml", &["annotations", "export"]),
     ("rusqlite", &["store"]),
     ("rfd", &["effects"]),

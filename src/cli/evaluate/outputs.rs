@@ -1,0 +1,105 @@
+//! What `evaluate` writes beside its summary.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+use super::EvaluateArgs;
+use crate::cli::out_file::{check_is_no_input, is_stdout};
+use crate::cli::terminal::stdout;
+use crate::evaluation::Evaluated;
+use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
+use crate::export::{Existing, ExportTarget};
+use crate::tasks::TaskControl;
+
+/// The files and folders, checked before anything is read.
+pub(super) struct Outputs {
+    files: Vec<(OutKind, PathBuf)>,
+    plots: Option<PathBuf>,
+    existing: Existing,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OutKind {
+    Stdout,
+    Json,
+    Csv,
+}
+
+impl OutKind {
+    fn of(out: &Path) -> anyhow::Result<Self> {
+        let extension = out.extension().map(|extension| extension.to_string_lossy().to_lowercase());
+        Ok(match extension.as_deref() {
+            _ if is_stdout(out) => Self::Stdout,
+            Some("json") => Self::Json,
+            Some("csv") => Self::Csv,
+            _ => bail!("--out writes .json (all numbers) or .csv (the classes); choose such a name: {}", out.display()),
+        })
+    }
+}
+
+impl Outputs {
+    /// # Errors
+    /// A file would overwrite what the command reads or another output, or exists.
+    pub(super) fn of(args: &EvaluateArgs) -> anyhow::Result<Self> {
+        let inputs = [
+            ("the ground truth", args.truth.as_deref()),
+            ("the predictions", args.predictions.as_deref()),
+            ("the project", args.project.as_deref()),
+            ("the corrections of the classes", args.class_map.as_deref()),
+        ];
+        let mut seen: Vec<&Path> = Vec::new();
+        for out in args.out.iter().chain(&args.plots).map(PathBuf::as_path) {
+            if seen.contains(&out) {
+                bail!("two outputs have one name: {}", out.display());
+            }
+            seen.push(out);
+            if is_stdout(out) {
+                continue;
+            }
+            check_is_no_input(out, &inputs)?;
+            if !args.force && out.symlink_metadata().is_ok() {
+                bail!("this exists and was not replaced; choose another name, or give --force: {}", out.display());
+            }
+        }
+        let kinds = args.out.iter().map(|out| Ok((OutKind::of(out)?, out.clone())));
+        Ok(Self {
+            files: kinds.collect::<anyhow::Result<_>>()?,
+            plots: args.plots.clone(),
+            existing: if args.force { Existing::Replace } else { Existing::Keep },
+        })
+    }
+
+    /// Whether the summary must go to another place than stdout.
+    pub(super) fn takes_stdout(&self) -> bool {
+        self.files.iter().any(|(kind, _)| *kind == OutKind::Stdout)
+    }
+
+    pub(super) fn write(&self, evaluated: &Evaluated, control: &TaskControl) -> anyhow::Result<()> {
+        for (kind, path) in &self.files {
+            let target = self.target(path);
+            match kind {
+                OutKind::Stdout => {
+                    let mut text = serde_json::to_string(evaluated)?;
+                    text.push('\n');
+                    stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
+                }
+                OutKind::Json => write_json(evaluated, &target).context("Could not write the metrics")?,
+                OutKind::Csv => write_classes_csv(evaluated, &target).context("Could not write the classes")?,
+            }
+        }
+        if let Some(folder) = &self.plots {
+            let plots = write_plots(evaluated, &self.target(folder), control).context("Could not write the plots")?;
+            eprintln!(
+                "Plots: {}",
+                if plots.is_empty() { "none, there is nothing to draw".to_owned() } else { plots.join(", ") }
+            );
+        }
+        Ok(())
+    }
+
+    fn target(&self, path: &Path) -> ExportTarget {
+        ExportTarget { path: path.to_owned(), existing: self.existing }
+    }
+}

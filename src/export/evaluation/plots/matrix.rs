@@ -1,0 +1,206 @@
+//! The confusion matrix.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use maud::{Markup, html};
+
+use super::plot::{Name, Plot, WIDTH, number, printable, width_of};
+use crate::evaluation::{ConfusionCell, EvaluatedClass};
+
+/// Classes with a row and a column; those that are confused most.
+const MOST_CLASSES: usize = 20;
+const LABELS: f64 = 130.0;
+/// The most that the names of the columns take.
+const LONGEST_NAME: f64 = 110.0;
+/// The sine of the angle at which they rise.
+const RISE: f64 = 0.77;
+const SMALLEST_CELL: f64 = 26.0;
+const LARGEST_CELL: f64 = 64.0;
+
+/// A row or column.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Line {
+    Class(u32),
+    /// All classes that have no line of their own.
+    Others,
+    /// As a row: no object. As a column: no detection, or a class that the ground truth does not have.
+    Nothing,
+}
+
+/// What a row and a column for [`Line::Nothing`] are called.
+pub(super) struct Words {
+    pub(super) no_truth: &'static str,
+    pub(super) no_prediction: &'static str,
+    /// What is counted, and what a row of no truth and a column of no prediction mean if they are there.
+    pub(super) counted: &'static str,
+    pub(super) about_no_truth: &'static str,
+    pub(super) about_no_prediction: &'static str,
+}
+
+pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &Words) -> Option<Plot> {
+    let shown = shown(cells);
+    let line = |class: Option<u32>| match class {
+        Some(class) if shown.contains(&class) => Line::Class(class),
+        Some(_) => Line::Others,
+        None => Line::Nothing,
+    };
+    let mut counts: BTreeMap<(Line, Line), u64> = BTreeMap::new();
+    for cell in cells {
+        *counts.entry((line(cell.truth), line(cell.predicted))).or_default() += cell.count;
+    }
+    let lines_of = |side: fn(&(Line, Line)) -> Line| {
+        let mut lines: Vec<Line> = shown.iter().map(|class| Line::Class(*class)).collect();
+        let rest = [Line::Others, Line::Nothing].into_iter();
+        lines.extend(rest.filter(|rest| counts.keys().any(|cell| side(cell) == *rest)));
+        lines
+    };
+    let (rows, columns) = (lines_of(|cell| cell.0), lines_of(|cell| cell.1));
+    let occurring = occurring(cells).len();
+    let others = occurring - shown.len();
+    let name = |line: Line, nothing: &str| match line {
+        Line::Class(class) => classes.get(class as usize).map_or_else(|| class.to_string(), |class| class.name.clone()),
+        Line::Others => format!("{others} other classes"),
+        Line::Nothing => nothing.to_owned(),
+    };
+    let cell = ((WIDTH - LABELS) / columns.len().max(1) as f64).clamp(SMALLEST_CELL, LARGEST_CELL);
+    let names = columns.iter().map(|column| width_of(&name(*column, words.no_prediction)));
+    let longest = names.fold(0.0, f64::max).min(LONGEST_NAME);
+    let head = (longest * RISE + 20.0).max(44.0);
+    let body = html! {
+        text.weak x=(number(LABELS - 8.0)) y=(number(head - 26.0)) text-anchor="end" { "Columns: predicted" }
+        text.weak x=(number(LABELS - 8.0)) y=(number(head - 8.0)) text-anchor="end" { "Rows: ground truth" }
+        @for (place, column) in columns.iter().enumerate() {
+            @let x = LABELS + (place as f64 + 0.5) * cell + 4.0;
+            text transform=(format!("translate({} {}) rotate(-50)", number(x), number(head - 6.0))) {
+                (Name { text: &name(*column, words.no_prediction), room: LONGEST_NAME })
+            }
+        }
+        @for (place, row) in rows.iter().enumerate() {
+            @let y = head + place as f64 * cell;
+            text x=(number(LABELS - 8.0)) y=(number(y + cell / 2.0 + 4.5)) text-anchor="end" {
+                (Name { text: &name(*row, words.no_truth), room: LABELS - 12.0 })
+            }
+            (row_of_cells(*row, &columns, &counts, y, cell, |column| {
+                let (row, column) = (name(*row, words.no_truth), name(column, words.no_prediction));
+                printable(&format!("{row} predicted as {column}"))
+            }))
+        }
+        rect.right x=(number(LABELS)) y=(number(head)) width=(number(cell * columns.len() as f64))
+            height=(number(cell * rows.len() as f64)) {}
+    };
+    let some = if others > 0 {
+        format!("The {} most confused of {occurring} classes; the others count together. ", shown.len())
+    } else {
+        String::new()
+    };
+    let width = (LABELS + cell * columns.len() as f64 + 64.0).max(WIDTH);
+    (!rows.is_empty() && !columns.is_empty()).then(|| Plot {
+        name: "confusion-matrix",
+        title: "Confusion matrix",
+        caption: format!(
+            "{some}{}{}{} The darker a cell, the larger its share of its row. Framed cells are right.",
+            words.counted,
+            if rows.contains(&Line::Nothing) { words.about_no_truth } else { "" },
+            if columns.contains(&Line::Nothing) { words.about_no_prediction } else { "" }
+        ),
+        size: [width, head + cell * rows.len() as f64 + 4.0],
+        body,
+    })
+}
+
+fn row_of_cells(
+    row: Line,
+    columns: &[Line],
+    counts: &BTreeMap<(Line, Line), u64>,
+    y: f64,
+    side: f64,
+    title: impl Fn(Line) -> String,
+) -> Markup {
+    let count_of = |column: &Line| counts.get(&(row, *column)).copied().unwrap_or(0);
+    let whole = columns.iter().map(count_of).sum::<u64>().max(1) as f64;
+    html! {
+        @for (place, column) in columns.iter().enumerate() {
+            @let (count, x) = (count_of(column), LABELS + place as f64 * side);
+            @let share = count as f64 / whole;
+            @if count > 0 {
+                g {
+                    title { (title(*column)) ": " (count) " (" (format!("{:.1} %", 100.0 * share)) ")" }
+                    // Half a shade at least, so that no count is on bare paper.
+                    rect.fill x=(number(x)) y=(number(y)) width=(number(side)) height=(number(side))
+                        fill-opacity=(format!("{:.2}", 0.06 + 0.94 * share)) {}
+                    text.small.on[share > 0.75] x=(number(x + side / 2.0)) y=(number(y + side / 2.0 + 4.0))
+                        text-anchor="middle" { (short_count(count)) }
+                }
+            }
+            @if row == *column && matches!(row, Line::Class(_)) {
+                rect.right x=(number(x + 1.0)) y=(number(y + 1.0)) width=(number(side - 2.0))
+                    height=(number(side - 2.0)) {}
+            }
+        }
+    }
+}
+
+/// The classes with a line, in their order: all, or those with the most confusions with other classes; among those
+/// that are never confused, the ones with the most errors.
+fn shown(cells: &[ConfusionCell]) -> Vec<u32> {
+    let mut errors: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    for class in occurring(cells) {
+        errors.insert(class, (0, 0));
+    }
+    for cell in cells.iter().filter(|cell| cell.truth != cell.predicted) {
+        let is_confusion = cell.truth.is_some() && cell.predicted.is_some();
+        for class in [cell.truth, cell.predicted].into_iter().flatten() {
+            let (confusions, all) = errors.entry(class).or_default();
+            *confusions += if is_confusion { cell.count } else { 0 };
+            *all += cell.count;
+        }
+    }
+    let mut classes: Vec<(u32, (u64, u64))> = errors.into_iter().collect();
+    classes.sort_by_key(|(class, errors)| (std::cmp::Reverse(*errors), *class));
+    let mut classes: Vec<u32> = classes.into_iter().take(MOST_CLASSES).map(|(class, _)| class).collect();
+    classes.sort_unstable();
+    classes
+}
+
+/// Classes that are in a cell.
+fn occurring(cells: &[ConfusionCell]) -> BTreeSet<u32> {
+    cells.iter().flat_map(|cell| [cell.truth, cell.predicted]).flatten().collect()
+}
+
+/// `950`, `12k`, `3.4M`: fits into a cell.
+fn short_count(count: u64) -> String {
+    match count {
+        0..=9_999 => count.to_string(),
+        10_000..=999_499 => format!("{}k", (count + 500) / 1000),
+        _ => format!("{:.1}M", count as f64 / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_many_classes_the_most_confused_have_a_line_and_the_others_one_together() {
+        let cell = |truth, predicted, count| ConfusionCell { truth: Some(truth), predicted: Some(predicted), count };
+        let mut cells: Vec<ConfusionCell> = (0..50).map(|class| cell(class, class, 100)).collect();
+        cells.push(cell(40, 41, 7));
+        cells.push(ConfusionCell { truth: Some(3), predicted: None, count: 900 });
+        let classes: Vec<EvaluatedClass> =
+            (0..50).map(|id| EvaluatedClass { id: Some(id), name: format!("class <{id}>") }).collect();
+        assert!([3, 40, 41].iter().all(|class| shown(&cells).contains(class)));
+        let words = super::super::WORDS_OF_DETECTION;
+        let plot = plot(&classes, &cells, &words).unwrap();
+        let svg = plot.svg();
+        assert!(plot.caption.starts_with("The 20 most confused of 50 classes;"), "{}", plot.caption);
+        for text in ["class &lt;41&gt; predicted as class &lt;41&gt;: 100", "30 other classes: 3000", ">900<"] {
+            assert!(svg.contains(text), "{text}: {svg}");
+        }
+    }
+
+    #[test]
+    fn counts_fit_into_a_cell() {
+        let texts = [0, 9_999, 12_345, 999_499, 999_500].map(short_count);
+        assert_eq!(texts, ["0", "9999", "12k", "999k", "1.0M"]);
+    }
+}

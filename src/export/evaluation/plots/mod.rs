@@ -1,0 +1,56 @@
+//! The plots of an evaluation as SVG. Colours are never the only sign: lines differ in their dashes, cells and bars
+//! have their numbers.
+
+mod axes;
+mod bars;
+mod curves;
+mod matrix;
+mod plot;
+mod reliability;
+
+pub use self::plot::Plot;
+
+use self::matrix::Words;
+use crate::evaluation::{ClassificationMetrics, DetectionMetrics, EvaluatedClass, Metrics};
+
+const WORDS_OF_DETECTION: Words = Words {
+    no_truth: "background",
+    no_prediction: "missed",
+    counted: "Detections above the minimum score and objects that none of them shows, at IoU ≥ 0.50.",
+    about_no_truth: " Row “background”: detections that show no object.",
+    about_no_prediction: " Column “missed”: objects without a detection.",
+};
+
+const WORDS_OF_CLASSIFICATION: Words = Words {
+    no_truth: "no class",
+    no_prediction: "unknown class",
+    counted: "Images by their class and the top class of their prediction.",
+    about_no_truth: "",
+    about_no_prediction: " Column “unknown class”: predicted as a class that the ground truth does not have.",
+};
+
+/// All plots for which there is something to draw.
+pub fn plots(metrics: &Metrics) -> Vec<Plot> {
+    match metrics {
+        Metrics::Detection { metrics, .. } => of_detection(metrics),
+        Metrics::Classification { metrics, .. } => of_classification(metrics),
+    }
+}
+
+fn of_detection(metrics: &DetectionMetrics) -> Vec<Plot> {
+    let classes: Vec<EvaluatedClass> = metrics.classes.iter().map(|class| class.class.clone()).collect();
+    let mut plots = curves::plots(metrics);
+    plots.extend(matrix::plot(&classes, &metrics.confusion, &WORDS_OF_DETECTION));
+    plots.extend(bars::errors(metrics));
+    plots.extend(bars::ap(metrics));
+    plots
+}
+
+fn of_classification(metrics: &ClassificationMetrics) -> Vec<Plot> {
+    let classes: Vec<EvaluatedClass> = metrics.classes.iter().map(|class| class.class.clone()).collect();
+    let mut plots = Vec::new();
+    plots.extend(matrix::plot(&classes, &metrics.confusion, &WORDS_OF_CLASSIFICATION));
+    plots.extend(bars::f1(metrics));
+    plots.extend(reliability::plot(metrics));
+    plots
+}

@@ -1,0 +1,147 @@
+//! One plot as SVG: a file of its own, or inside a page.
+
+use maud::{Markup, PreEscaped, Render, html};
+
+use super::super::super::drawing::TextSize;
+
+/// The rules of a plot. Colours are those of the page that it is in.
+const STYLE: &str = include_str!("plot.css");
+
+/// The page's colours on paper: those of `report/style.css` in the light.
+const ON_PAPER: [(&str, &str); 9] = [
+    ("var(--card)", "#fff"),
+    ("var(--text)", "#1b1e25"),
+    ("var(--weak)", "#5a6170"),
+    ("var(--line)", "#dfe2e8"),
+    ("var(--bar)", "#3867c8"),
+    ("var(--mark)", "#b3411e"),
+    ("var(--accept)", "#1d7a3e"),
+    ("var(--wrong)", "#7a3fb0"),
+    ("var(--unsure)", "#8a5a00"),
+];
+
+pub(super) const WIDTH: f64 = 640.0;
+const TEXT: f32 = 13.0;
+/// Around a plot that is a file of its own.
+const MARGIN: f64 = 20.0;
+const TITLE_HEIGHT: f64 = 40.0;
+const LINE_HEIGHT: f64 = 18.0;
+
+/// A plot of an evaluation.
+pub struct Plot {
+    /// Its file's name without an extension.
+    pub name: &'static str,
+    pub title: &'static str,
+    /// What it shows; whole sentences.
+    pub caption: String,
+    /// Of the body, in pixels.
+    pub(super) size: [f64; 2],
+    pub(super) body: Markup,
+}
+
+impl Plot {
+    /// Width and height of the file, in pixels.
+    pub fn size(&self) -> [f64; 2] {
+        let [width, height] = self.size;
+        let caption = self.caption_lines().len() as f64 * LINE_HEIGHT;
+        [width + 2.0 * MARGIN, height + 2.0 * MARGIN + TITLE_HEIGHT + caption + LINE_HEIGHT / 2.0].map(f64::ceil)
+    }
+
+    /// The whole file.
+    pub fn svg(&self) -> String {
+        let [width, height] = self.size().map(number);
+        let style = ON_PAPER.iter().fold(STYLE.to_owned(), |style, (name, color)| style.replace(name, color));
+        let top = MARGIN + TITLE_HEIGHT;
+        let caption_top = top + self.size[1] + 1.5 * LINE_HEIGHT;
+        let svg = html! {
+            svg.plot xmlns="http://www.w3.org/2000/svg" width=(width) height=(height)
+                viewBox=(format!("0 0 {width} {height}")) {
+                title { (self.title) }
+                style { (PreEscaped(style)) }
+                rect.paper width=(width) height=(height) {}
+                text.title x=(MARGIN) y=(MARGIN + 16.0) { (self.title) }
+                g transform=(format!("translate({MARGIN} {top})")) { (self.body) }
+                @for (row, line) in self.caption_lines().iter().enumerate() {
+                    text.weak x=(MARGIN) y=(number(caption_top + row as f64 * LINE_HEIGHT)) { (line) }
+                }
+            }
+        };
+        svg.into_string()
+    }
+
+    fn caption_lines(&self) -> Vec<String> {
+        let room = self.size[0] as f32;
+        let mut lines: Vec<String> = Vec::new();
+        for word in self.caption.split_whitespace() {
+            let longer = lines.last().map(|line| format!("{line} {word}"));
+            match longer.filter(|longer| TextSize::of_em(TEXT).width_of(longer) <= room) {
+                Some(longer) => *lines.last_mut().expect("a longer line is made of one") = longer,
+                None => lines.push(word.to_owned()),
+            }
+        }
+        lines
+    }
+}
+
+/// A text from outside, without what XML forbids, shortened to `room` pixels; the whole text appears under the mouse.
+pub(super) struct Name<'n> {
+    pub(super) text: &'n str,
+    pub(super) room: f64,
+}
+
+impl Render for Name<'_> {
+    fn render(&self) -> Markup {
+        let whole = printable(self.text);
+        let fitted = TextSize::of_em(TEXT).fitted(&whole, self.room as f32).unwrap_or_default();
+        html! {
+            (fitted)
+            @if fitted != whole { title { (whole) } }
+        }
+    }
+}
+
+/// The width of a text in pixels.
+pub(super) fn width_of(text: &str) -> f64 {
+    TextSize::of_em(TEXT).width_of(text).into()
+}
+
+pub(super) fn printable(text: &str) -> String {
+    let is_forbidden = |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+    text.chars().map(|letter| if is_forbidden(letter) { ' ' } else { letter }).collect()
+}
+
+/// A number of pixels.
+pub(super) fn number(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// `37.2 %`; `–` if there is nothing to measure.
+pub(super) fn percent(number: Option<f64>) -> String {
+    number.map_or_else(|| "–".to_owned(), |number| format!("{:.1} %", number * 100.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colors_on_paper_are_those_of_the_page_in_the_light() {
+        let page = include_str!("../../report/style.css");
+        let light = &page[..page.find("@media").unwrap()];
+        for (name, color) in ON_PAPER {
+            let name = name.trim_start_matches("var(").trim_end_matches(')');
+            assert!(light.contains(&format!("{name}: {color};")), "{name}");
+        }
+        let svg = Plot { name: "", title: "", caption: String::new(), size: [1.0; 2], body: html! {} }.svg();
+        assert!(!svg.contains("var("), "{svg}");
+    }
+
+    #[test]
+    fn a_long_caption_has_several_lines_and_control_letters_are_left_out() {
+        let caption = "word ".repeat(60);
+        let plot = Plot { name: "", title: "", caption, size: [200.0, 10.0], body: html! {} };
+        assert!(plot.caption_lines().len() > 5);
+        assert_eq!(printable("a\u{0}b\u{ffff}"), "a b ");
+    }
+}
