@@ -268,7 +268,7 @@ fn of_texts(truth: (&str, &str), predictions: (&str, &str)) -> (Value, String) {
     evaluate.arg(folder.path().join(truth.0)).arg("--predictions").arg(folder.path().join(predictions.0));
     let output = evaluate.arg("--out").arg(&out).output().unwrap();
     assert!(out.exists(), "{}", stderr(&output));
-    (json_of(&out), stderr(&output))
+    (json_of(&out), stderr(&output) + &String::from_utf8_lossy(&output.stdout))
 }
 
 #[test]
