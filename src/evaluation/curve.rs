@@ -48,6 +48,24 @@ impl ScoredOutcomes {
 }
 
 impl Curve {
+    /// The point of the curve at a minimum score; `None` if no detection has it.
+    pub fn at(&self, threshold: f64) -> Option<CurvePoint> {
+        let after = self.points.partition_point(|point| point.threshold >= threshold);
+        let before = *self.points.get(after.checked_sub(1)?)?;
+        let Some(next) = self.points.get(after) else {
+            return Some(CurvePoint { threshold, ..before });
+        };
+        // The next one is below the threshold, so both differ.
+        let share = (before.threshold - threshold) / (before.threshold - next.threshold);
+        let between = |from: f64, to: f64| from + share * (to - from);
+        Some(CurvePoint {
+            threshold,
+            precision: between(before.precision, next.precision),
+            recall: between(before.recall, next.recall),
+            f1: between(before.f1, next.f1),
+        })
+    }
+
     fn of(outcomes: &ScoredOutcomes) -> Self {
         let mut whole: Vec<CurvePoint> = Vec::new();
         let mut is_dropped = false;
@@ -177,6 +195,16 @@ mod tests {
         let top = point(0.9, 1.0, 0.25, 0.4);
         let bottom = point(0.5, 2.0 / 3.0, 0.5, 4.0 / 7.0);
         assert_eq!(curve.points, [top, CurvePoint { threshold: 0.5, ..top }, bottom]);
+    }
+
+    #[test]
+    fn a_curve_is_read_at_any_threshold() {
+        let (curve, outcomes) = curve([(0.9, true), (0.5, false), (0.5, true)], 4);
+        assert_eq!(curve.at(0.95), None);
+        for threshold in [0.9, 0.7, 0.5, 0.1] {
+            let expected = CurvePoint::of(threshold, outcomes.at(threshold));
+            assert_eq!(curve.at(threshold), expected, "{threshold}");
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ pub struct OutcomeCounts {
     kinds: [u64; OutcomeKind::VARIANTS.len()],
     /// Wrong top classes of a classifier that the ground truth does not have.
     pub wrong_of_other_classes: u64,
-    /// Objects that no box of any class shows.
+    /// Objects that no box of any class of the ground truth shows.
     pub missed: u64,
     /// By class of the object (`None`: there is none) and class of the box, both as classes of the ground truth. A box
     /// counts once. `None` for the box: no box of any class shows the object, or a class shows it that the ground truth
@@ -72,15 +72,16 @@ pub fn outcome_counts(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) ->
             }
             let is_about = matches!(found.kind, OutcomeKind::Correct | OutcomeKind::Class);
             let object = shown.outcomes.objects.get(found.outcome.object as usize).filter(|_| is_about);
+            let Some(place) = outcomes.place_of(found.class) else {
+                counts.wrong_of_other_classes += 1;
+                continue;
+            };
             if found.kind == OutcomeKind::Class {
                 confused.push(found.outcome.object as usize);
             }
-            let place = outcomes.place_of(found.class);
-            confusion.add(object.map(|object| object.class), place);
-            match place.and_then(|place| counts.classes.get_mut(place as usize)) {
-                Some(class) if found.kind == OutcomeKind::Correct => class.correct += 1,
-                Some(class) => class.wrong += 1,
-                None => counts.wrong_of_other_classes += 1,
+            confusion.add(object.map(|object| object.class), Some(place));
+            if let Some(class) = counts.classes.get_mut(place as usize) {
+                *(if found.kind == OutcomeKind::Correct { &mut class.correct } else { &mut class.wrong }) += 1;
             }
         }
         for missed in shown.missed() {

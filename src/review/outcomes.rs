@@ -113,7 +113,7 @@ pub struct Outcomes {
     /// In the order of the evaluation.
     pub classes: Arc<[OutcomeClass]>,
     /// The place among `classes` of each class of the model.
-    places: ByClass<Option<u32>>,
+    pub(super) places: ByClass<Option<u32>>,
     /// By sample.
     rows: Vec<Row>,
     boxes: Vec<BoxOutcome>,
@@ -209,6 +209,8 @@ pub(super) struct ShownOutcomes<'a> {
     pub(super) summary: Summary<'a>,
     pub(super) visible: VisibleBoxes<'a>,
     pub(super) classes: &'a [OutcomeClass],
+    /// The place among `classes` of each class of the model.
+    pub(super) places: &'a ByClass<Option<u32>>,
     pub(super) outcomes: ImageOutcomes<'a>,
 }
 
@@ -220,6 +222,7 @@ impl<'a> ShownOutcomes<'a> {
             summary,
             visible: gate.visible(id),
             classes: &outcomes.classes,
+            places: &outcomes.places,
             outcomes: outcomes.of(id, summary)?,
         })
     }
@@ -263,12 +266,15 @@ impl<'a> ShownOutcomes<'a> {
         self.task == ModelTask::Detection && class.is_some_and(|class| !self.visible.shows_class(class))
     }
 
-    /// Whether a box of another class on screen shows an object.
+    /// Whether a box of another class of the ground truth on screen shows an object.
     pub(super) fn is_confused(&self, object: usize) -> bool {
         let boxes = self.outcomes.boxes.iter().enumerate();
         let mut of_object =
             boxes.filter(|(_, found)| found.kind == Some(OutcomeKind::Class) && found.object as usize == object);
-        of_object.any(|(index, _)| self.shows(index))
+        of_object.any(|(index, _)| {
+            let class = self.summary.classes.get(index);
+            class.is_some_and(|class| self.places.get(*class).is_some()) && self.shows(index)
+        })
     }
 
     pub(super) fn facts(self) -> OutcomeFacts {

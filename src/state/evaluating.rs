@@ -19,7 +19,7 @@ pub enum EvaluationCommand {
     /// The class of each image is in its file name: `{class}` in a pattern with `*` for anything else.
     OpenNames(String),
     CloseTruth,
-    /// Evaluates the run on screen again, with the predictions as they are now.
+    /// Reads the ground truth and evaluates the run on screen again, as both are now.
     EvaluateAgain,
     /// Which class of the ground truth a class of the model is, both by name or number; an empty one: none.
     CorrectClass {

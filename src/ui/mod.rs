@@ -4,6 +4,7 @@
 //! textures belong to this floor and are found by key. What is drawn never grows with the number of samples.
 
 mod canvas;
+mod evaluation;
 mod filmstrip;
 mod grid;
 mod keys;
@@ -44,6 +45,7 @@ pub struct Window {
     jobs: overlays::JobsMemory,
     endpoint_form: overlays::EndpointFormMemory,
     endpoints: overlays::EndpointsMemory,
+    evaluation: evaluation::EvaluationMemory,
     open_outputs: overlays::OpenOutputsMemory,
     open_predictions: overlays::OpenPredictionsMemory,
     remote_inference: overlays::RemoteModelMemory,
@@ -113,8 +115,10 @@ impl Window {
         panel_ui(ui, costs_money, |ui| {
             panels::endpoints_banner_ui(ui, state, commands);
         });
-        let is_large = state.large_image && state.shown_sample().is_some();
-        let is_grid_only = !is_large && state.settings.thumbnails_only && !state.samples.is_empty();
+        let shows_evaluation = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
+        let is_large = state.large_image && state.shown_sample().is_some() && !shows_evaluation;
+        let is_middle_free = !is_large && !shows_evaluation;
+        let is_grid_only = is_middle_free && state.settings.thumbnails_only && !state.samples.is_empty();
         let settings = &state.settings;
         if is_large {
             grid::take_walking_keys(ui, state, 1, 1, commands);
@@ -143,7 +147,9 @@ impl Window {
         panel_ui(ui, state.filmstrip.is_some() && !is_large, |ui| {
             filmstrip::filmstrip_ui(ui, state, &mut self.textures, commands);
         });
-        if is_grid_only {
+        if shows_evaluation {
+            evaluation::evaluation_ui(ui, state, &mut self.evaluation, commands);
+        } else if is_grid_only {
             let (memory, textures) = (&mut self.images, &mut self.textures);
             panels::images_in_the_middle_ui(ui, state, memory, textures, commands);
         } else {

@@ -7,6 +7,7 @@ mod browsing;
 mod commands;
 mod comparing;
 mod endpoints;
+mod evaluating;
 mod exporting;
 mod failing;
 mod filtering;

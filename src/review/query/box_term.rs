@@ -40,6 +40,8 @@ pub(in crate::review) enum OutcomeWord {
     Missed,
     /// A false positive of this kind.
     Error(OutcomeKind),
+    /// A false positive of any kind but `Class`: the box shows no object.
+    Unmatched,
 }
 
 /// A class as it was typed.
@@ -181,6 +183,7 @@ impl BoxTerm {
             Some(OutcomeWord::Right) => found.kind == OutcomeKind::Correct,
             Some(OutcomeWord::Wrong) => found.kind.is_wrong(),
             Some(OutcomeWord::Error(kind)) => found.kind == kind,
+            Some(OutcomeWord::Unmatched) => found.kind.is_wrong() && found.kind != OutcomeKind::Class,
             Some(OutcomeWord::NotFound | OutcomeWord::Missed) => false,
         };
         has_outcome

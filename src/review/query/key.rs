@@ -134,6 +134,7 @@ pub(super) static KEYS: [Key; 21] = [
     ], takes: Takes::Outcome(OutcomeWord::NotFound), test: on_boxes },
     Key { words: &["error"], example: "error:class", meaning: "with this kind of error", takes: Takes::Error, help: &[
         ("error:class", "A kind of error: class, location, both, duplicate, background; missed: no box of any class"),
+        ("error:unmatched", "A wrong box that shows no object: location, both, duplicate or background"),
     ], test: on_boxes },
     Key { words: &["truth"], example: "truth:cat", meaning: "with this class in the ground truth", help: &[
         ("truth:cat class:dog", "A box of class dog over a cat of the ground truth"),

@@ -385,13 +385,14 @@ fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
 }
 
 /// The kinds of errors as they are typed.
-pub(super) const ERRORS: [(&str, OutcomeWord); 6] = [
+pub(super) const ERRORS: [(&str, OutcomeWord); 7] = [
     ("class", OutcomeWord::Error(OutcomeKind::Class)),
     ("location", OutcomeWord::Error(OutcomeKind::Location)),
     ("both", OutcomeWord::Error(OutcomeKind::Both)),
     ("duplicate", OutcomeWord::Error(OutcomeKind::Duplicate)),
     ("background", OutcomeWord::Error(OutcomeKind::Background)),
     ("missed", OutcomeWord::Missed),
+    ("unmatched", OutcomeWord::Unmatched),
 ];
 
 fn error_word(value: &Word, lower: &str) -> Result<OutcomeWord, QueryError> {

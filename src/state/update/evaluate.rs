@@ -35,12 +35,12 @@ pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects:
         EvaluationCommand::OpenNames(pattern) => open(state, TruthAt::Names(pattern), effects),
         EvaluationCommand::CloseTruth => close(state, effects),
         EvaluationCommand::EvaluateAgain => {
-            if let Some(run) = state.run().map(Run::id)
-                && let Some(evaluating) = &mut state.evaluating
-            {
-                // Files and verdicts may have changed, too.
+            let run = state.run().map(Run::id);
+            if let Some(evaluating) = &mut state.evaluating {
                 evaluating.is_due = true;
-                evaluating.runs.entry(run).or_default().basis = None;
+                if let Some(run) = run {
+                    evaluating.runs.entry(run).or_default().basis = None;
+                }
             }
         }
         EvaluationCommand::CorrectClass { from, to } => {

@@ -1,0 +1,128 @@
+//! The kinds of errors: how many there are at the filters on screen, and what each costs.
+
+use eframe::egui::{self, Align2, CornerRadius, Rect, Sense, TextStyle, Ui, pos2, vec2};
+
+use super::super::theme;
+use super::super::widgets::{grouped, truncated};
+use super::{Shown, queries, show_boxes};
+use crate::evaluation::DetectionMetrics;
+use crate::review::OutcomeKind;
+use crate::state::{Command, Queue};
+
+const ROW_HEIGHT: f32 = 26.0;
+const NAME_WIDTH: f32 = 170.0;
+const COUNT_WIDTH: f32 = 56.0;
+const COST_WIDTH: f32 = 56.0;
+
+/// `None` is a missed object.
+const KINDS: [Option<OutcomeKind>; 6] = [
+    Some(OutcomeKind::Class),
+    Some(OutcomeKind::Location),
+    Some(OutcomeKind::Both),
+    Some(OutcomeKind::Duplicate),
+    Some(OutcomeKind::Background),
+    None,
+];
+
+pub(super) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetrics, commands: &mut Queue<Command>) {
+    let count = |kind: Option<OutcomeKind>| kind.map_or(shown.counts.missed, |kind| shown.counts.kind(kind));
+    let cost = |kind: Option<OutcomeKind>| {
+        let name = kind.map_or("missed", |kind| kind.into_str());
+        metrics.errors.get(name).map_or(0.0, |cost| cost.ap50_cost)
+    };
+    let most = KINDS.into_iter().map(count).max().unwrap_or(0).max(1);
+    let dearest = KINDS.into_iter().map(cost).fold(0.0, f64::max).max(1e-9);
+    heading_ui(ui);
+    for kind in KINDS {
+        let row = ErrorRow {
+            name: kind.map_or_else(|| "FN, missed".to_owned(), OutcomeKind::text),
+            count: count(kind),
+            count_share: count(kind) as f32 / most as f32,
+            cost: cost(kind),
+            cost_share: (cost(kind) / dearest) as f32,
+        };
+        if row_ui(ui, &row, meaning(kind)) {
+            show_boxes(commands, kind.map_or_else(|| queries::MISSED.to_owned(), queries::error));
+        }
+    }
+}
+
+struct ErrorRow {
+    name: String,
+    count: u64,
+    count_share: f32,
+    cost: f64,
+    cost_share: f32,
+}
+
+fn meaning(kind: Option<OutcomeKind>) -> &'static str {
+    match kind {
+        Some(OutcomeKind::Class) => "The box is well placed, but of another class than the object",
+        Some(OutcomeKind::Location) => {
+            "The class is right, but the box overlaps the object by less than an IoU of 0.50"
+        }
+        Some(OutcomeKind::Both) => "The class is wrong, and the overlap is too small",
+        Some(OutcomeKind::Duplicate) => "A box with a higher score shows the object already",
+        Some(OutcomeKind::Background) => "There is nothing",
+        _ => "No box of any class shows the object",
+    }
+}
+
+/// The columns: name, count and its bar, cost and its bar.
+fn columns(row: Rect) -> [Rect; 3] {
+    let name = NAME_WIDTH.min(row.width() * 0.35);
+    let half = (row.width() - name) / 2.0;
+    let column = |left: f32, width: f32| Rect::from_min_size(pos2(left, row.top()), vec2(width, row.height()));
+    [column(row.left(), name), column(row.left() + name, half), column(row.left() + name + half, half)]
+}
+
+fn heading_ui(ui: &mut Ui) {
+    let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 18.0), Sense::hover());
+    let font = TextStyle::Small.resolve(ui.style());
+    let color = ui.visuals().weak_text_color();
+    let [_, counts, costs] = columns(rect);
+    for (column, text) in [(counts, "At the filters on screen"), (costs, "AP50 lost, any score")] {
+        let galley = truncated(ui, text, font.clone(), color, column.width() - 8.0);
+        ui.painter().galley(column.left_top(), galley, color);
+    }
+}
+
+fn row_ui(ui: &mut Ui, row: &ErrorRow, meaning: &str) -> bool {
+    let sense = if row.count > 0 { Sense::click() } else { Sense::hover() };
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), sense);
+    let (count, cost) = (grouped(row.count as usize), format!("{:.3}", row.cost));
+    response.widget_info(|| {
+        let label = format!("Errors, {}: {count}, AP50 lost {cost}", row.name);
+        egui::WidgetInfo::labeled(egui::Role::Button, row.count > 0, label)
+    });
+    if ui.is_rect_visible(rect) {
+        let visuals = ui.visuals();
+        if row.count > 0 && (response.hovered() || response.has_focus()) {
+            ui.painter().rect_filled(rect, CornerRadius::same(4), visuals.widgets.hovered.bg_fill);
+        }
+        let [name, counts, costs] = columns(rect);
+        let font = TextStyle::Body.resolve(ui.style());
+        let color = visuals.text_color();
+        let galley = truncated(ui, &row.name, font.clone(), color, name.width() - 10.0);
+        ui.painter().galley(pos2(name.left() + 4.0, name.center().y - galley.size().y / 2.0), galley, color);
+        bar_ui(ui, counts, COUNT_WIDTH, row.count_share, &count);
+        bar_ui(ui, costs, COST_WIDTH, row.cost_share, &cost);
+    }
+    let hint = if row.count > 0 { "; click to show them" } else { "" };
+    response.on_hover_text(format!("{meaning}{hint}")).clicked()
+}
+
+/// A bar, and the number that it shows.
+fn bar_ui(ui: &Ui, place: Rect, number_width: f32, share: f32, number: &str) {
+    let visuals = ui.visuals();
+    let rail = Rect::from_min_max(
+        pos2(place.left(), place.center().y - 6.0),
+        pos2(place.right() - number_width - 6.0, place.center().y + 6.0),
+    );
+    ui.painter().rect_filled(rail, 3.0, theme::sunken_fill(visuals));
+    let filled = rail.with_max_x(rail.left() + rail.width() * share);
+    ui.painter().rect_filled(filled, 3.0, theme::accent(visuals));
+    let font = TextStyle::Body.resolve(ui.style());
+    let at = pos2(place.right() - 8.0, place.center().y);
+    ui.painter().text(at, Align2::RIGHT_CENTER, number, font, visuals.text_color());
+}

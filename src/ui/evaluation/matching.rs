@@ -1,0 +1,123 @@
+//! Which class of the model is which class of the ground truth, and why; a wrong match is corrected here.
+
+use eframe::egui::{ComboBox, Label, RichText, ScrollArea, Ui};
+
+use super::super::widgets::{checkbox_ui, grouped};
+use crate::domain::TruthLabel;
+use crate::evaluation::GroundTruth;
+use crate::matching::{ClassReason, ClassRow};
+use crate::state::{Command, EvaluationCommand, Queue, RunEvaluation, State};
+
+const ROW_HEIGHT: f32 = 28.0;
+/// Classes that a message names.
+const MOST_NAMED: usize = 12;
+
+#[derive(Default)]
+pub(super) struct MatchingMemory {
+    only_unmatched: bool,
+}
+
+pub(super) fn matching_ui(
+    ui: &mut Ui,
+    state: &State,
+    evaluation: &RunEvaluation,
+    memory: &mut MatchingMemory,
+    commands: &mut Queue<Command>,
+) {
+    let (Some(opened), Some(evaluating)) = (state.opened_truth(), &state.evaluating) else {
+        return;
+    };
+    let rows = &evaluation.classes.matches.rows;
+    let matched = rows.iter().filter(|row| row.matched.is_some()).count();
+    ui.horizontal_wrapped(|ui| {
+        ui.label(format!(
+            "{} of {} classes of the model are in the ground truth",
+            grouped(matched),
+            grouped(rows.len())
+        ));
+        checkbox_ui(ui, &mut memory.only_unmatched, "Only those without a match");
+        if !evaluating.corrections.is_empty() && ui.button("Undo all corrections").clicked() {
+            commands.push(EvaluationCommand::ClearCorrections);
+        }
+    });
+    unfound_ui(ui, &opened.truth, evaluation);
+    let listed: Vec<&ClassRow> = rows.iter().filter(|row| !memory.only_unmatched || row.matched.is_none()).collect();
+    ScrollArea::vertical().id_salt("class matching").auto_shrink(false).show_rows(
+        ui,
+        ROW_HEIGHT,
+        listed.len(),
+        |ui, visible| {
+            for row in &listed[visible] {
+                row_ui(ui, &opened.truth, row, commands);
+            }
+        },
+    );
+}
+
+/// Classes of the ground truth that the model never gives: all of their objects are missed.
+fn unfound_ui(ui: &mut Ui, truth: &GroundTruth, evaluation: &RunEvaluation) {
+    let mut is_found = vec![false; truth.labels.len()];
+    for row in &evaluation.classes.matches.rows {
+        if let Some((index, _)) = row.matched
+            && let Some(is_found) = is_found.get_mut(index as usize)
+        {
+            *is_found = true;
+        }
+    }
+    let unfound: Vec<&TruthLabel> =
+        truth.labels.iter().zip(&is_found).filter(|(_, is_found)| !**is_found).map(|(label, _)| label).collect();
+    if unfound.is_empty() {
+        return;
+    }
+    let mut names: Vec<String> = unfound.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+    if unfound.len() > MOST_NAMED {
+        names.push(format!("and {} more", unfound.len() - MOST_NAMED));
+    }
+    let text = format!("⚠ Classes of the ground truth that no class of the model is: {}", names.join(", "));
+    ui.add(Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+}
+
+/// The name as the corrections know it.
+fn key_of(label: &TruthLabel) -> String {
+    label.name.clone().or_else(|| label.number.map(|number| number.to_string())).unwrap_or_default()
+}
+
+fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Queue<Command>) {
+    let class = row.class.to_string();
+    let correct = |to: String| EvaluationCommand::CorrectClass { from: key_of(&row.class), to };
+    let (matched, reason) = match row.matched {
+        Some((index, reason)) => (truth.labels.get(index as usize), reason_text(reason)),
+        None => (None, "no class of this name or number"),
+    };
+    ui.horizontal(|ui| {
+        ui.set_height(ROW_HEIGHT);
+        let width = ui.available_width();
+        ui.add_sized([width * 0.32, ROW_HEIGHT], Label::new(&class).truncate());
+        ui.weak("is");
+        let chosen = matched.map_or_else(|| "none".to_owned(), ToString::to_string);
+        let picker = ComboBox::from_id_salt(("class of the ground truth", &class))
+            .selected_text(&chosen)
+            .width(width * 0.34)
+            .truncate()
+            .show_ui(ui, |ui| {
+                if ui.selectable_label(matched.is_none(), "none").clicked() {
+                    commands.push(correct(String::new()));
+                }
+                for label in &truth.labels {
+                    if ui.selectable_label(matched == Some(label), label.to_string()).clicked() {
+                        commands.push(correct(key_of(label)));
+                    }
+                }
+            });
+        picker.response.accessible_name(format!("Class of the ground truth that {class} is: {chosen}"));
+        ui.add(Label::new(RichText::new(reason).weak()).truncate());
+    });
+}
+
+fn reason_text(reason: ClassReason) -> &'static str {
+    match reason {
+        ClassReason::Name => "same name",
+        ClassReason::Number => "same number",
+        ClassReason::Correction => "corrected",
+    }
+}

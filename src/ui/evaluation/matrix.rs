@@ -1,0 +1,348 @@
+//! What was taken for what: a row for each class of the ground truth, a column for each predicted one. Only the cells
+//! in sight are drawn.
+
+use std::sync::Arc;
+
+use eframe::egui::{
+    self, Align2, Color32, FontId, Rect, ScrollArea, Sense, Stroke, TextStyle, Ui, UiBuilder, Vec2, pos2, vec2,
+};
+use strum::{IntoStaticStr, VariantArray};
+
+use super::super::theme;
+use super::super::widgets::{checkbox_ui, grouped, truncated};
+use super::{Shown, show_boxes};
+use crate::review::Statistics;
+use crate::state::{Command, Queue};
+
+/// The side of a cell in points.
+const SIDES: std::ops::RangeInclusive<f32> = 9.0..=72.0;
+/// The largest side of a cell that was not zoomed.
+const USUAL_SIDE: f32 = 44.0;
+const ZOOM_STEP: f32 = 1.25;
+/// Smaller cells have no room for names beside them.
+const NAMED_SIDE: f32 = 12.0;
+/// Smaller cells have no room for a number.
+const NUMBERED_SIDE: f32 = 24.0;
+const NAMES_WIDTH: f32 = 116.0;
+const NAMES_HEIGHT: f32 = 104.0;
+
+#[derive(Default)]
+pub(super) struct MatrixMemory {
+    normalise: Normalise,
+    only_confused: bool,
+    /// `None` fits the window.
+    side: Option<f32>,
+    /// Arranged anew only when the numbers or the choice of classes change.
+    arranged: Option<Arranged>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
+enum Normalise {
+    #[default]
+    Counts,
+    #[strum(serialize = "% of row")]
+    Rows,
+    #[strum(serialize = "% of column")]
+    Columns,
+}
+
+impl Normalise {
+    fn tooltip(self) -> &'static str {
+        match self {
+            Self::Counts => "How many",
+            Self::Rows => "Share of the objects of the class: recall on the diagonal",
+            Self::Columns => "Share of the boxes of the class: precision on the diagonal",
+        }
+    }
+}
+
+/// The classes in their order, and what shares are of.
+struct Arranged {
+    of: Arc<Statistics>,
+    only_confused: bool,
+    /// Classes of the ground truth; `None` is the background as a row, and nothing as a column.
+    lines: Vec<Option<u32>>,
+    row_sums: Vec<u64>,
+    column_sums: Vec<u64>,
+    most: u64,
+}
+
+impl Arranged {
+    fn new(shown: &Shown<'_>, only_confused: bool) -> Self {
+        let confusion = &shown.counts.confusion;
+        let classes = shown.outcomes.classes.len();
+        // The last one is the background or the missed ones.
+        let line = |class: Option<u32>| class.map_or(classes, |class| class as usize);
+        let mut row_sums = vec![0; classes + 1];
+        let mut column_sums = vec![0; classes + 1];
+        let mut confused = vec![0_u64; classes];
+        let mut most = 1;
+        for (&(truth, predicted), &count) in confusion {
+            row_sums[line(truth)] += count;
+            column_sums[line(predicted)] += count;
+            most = most.max(count);
+            if let (Some(truth), Some(predicted)) = (truth, predicted)
+                && truth != predicted
+            {
+                confused[truth as usize] += count;
+                confused[predicted as usize] += count;
+            }
+        }
+        let mut chosen: Vec<u32> = (0..classes as u32).collect();
+        if only_confused {
+            chosen.retain(|&class| confused[class as usize] > 0);
+            chosen.sort_by_key(|&class| std::cmp::Reverse(confused[class as usize]));
+        } else {
+            chosen.retain(|&class| row_sums[class as usize] + column_sums[class as usize] > 0);
+        }
+        let lines = chosen.into_iter().map(Some).chain([None]).collect();
+        Self { of: Arc::clone(shown.statistics), only_confused, lines, row_sums, column_sums, most }
+    }
+
+    fn sum(sums: &[u64], class: Option<u32>) -> u64 {
+        let place = class.map_or(sums.len() - 1, |class| class as usize);
+        sums.get(place).copied().unwrap_or(0)
+    }
+}
+
+/// One cell with something in it.
+struct Cell {
+    truth: Option<u32>,
+    predicted: Option<u32>,
+    count: u64,
+    of_row: f64,
+    of_column: f64,
+}
+
+pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemory, commands: &mut Queue<Command>) {
+    let is_current = |arranged: &Arranged| {
+        Arc::ptr_eq(&arranged.of, shown.statistics) && arranged.only_confused == memory.only_confused
+    };
+    if !memory.arranged.as_ref().is_some_and(is_current) {
+        memory.arranged = Some(Arranged::new(shown, memory.only_confused));
+    }
+    let lines = memory.arranged.as_ref().map_or(1, |arranged| arranged.lines.len());
+    controls_ui(ui, memory, lines);
+    let Some(arranged) = &memory.arranged else {
+        return;
+    };
+    if lines < 2 {
+        ui.weak(if memory.only_confused {
+            "No class was taken for another one"
+        } else {
+            "There is nothing to compare"
+        });
+        return;
+    }
+    let (all, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
+    let room = vec2(all.width() - NAMES_WIDTH - 12.0, all.height() - NAMES_HEIGHT - 12.0);
+    let fitting = (room.x.min(room.y) / lines as f32).clamp(NAMED_SIDE, USUAL_SIDE);
+    let side = memory.side.unwrap_or(fitting);
+    let drawn = cells_ui(ui, shown, (arranged, memory.normalise), all, side, commands);
+    names_ui(ui, shown, arranged, all, side, &drawn);
+    if ui.rect_contains_pointer(all) {
+        let zoom = ui.input(egui::InputState::zoom_delta);
+        if zoom != 1.0 {
+            memory.side = Some((side * zoom).clamp(*SIDES.start(), *SIDES.end()));
+        }
+    }
+}
+
+fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory, lines: usize) {
+    ui.horizontal_wrapped(|ui| {
+        for choice in Normalise::VARIANTS {
+            let label = ui.selectable_label(memory.normalise == *choice, choice.into_str());
+            if label.on_hover_text(choice.tooltip()).clicked() {
+                memory.normalise = *choice;
+            }
+        }
+        checkbox_ui(ui, &mut memory.only_confused, "Only confused classes")
+            .on_hover_text("Classes that were taken for others, the most confused first");
+        let side = memory.side.unwrap_or(USUAL_SIDE.min(600.0 / lines as f32).max(NAMED_SIDE));
+        for (label, name, factor) in [("−", "Smaller cells", 1.0 / ZOOM_STEP), ("+", "Larger cells", ZOOM_STEP)] {
+            let button = ui.button(label).on_hover_text(format!("{name} (Ctrl and the wheel)"));
+            if button.clicked() {
+                memory.side = Some((side * factor).clamp(*SIDES.start(), *SIDES.end()));
+            }
+            button.accessible_name(name);
+        }
+        if ui.add_enabled(memory.side.is_some(), egui::Button::new("Fit")).clicked() {
+            memory.side = None;
+        }
+    });
+}
+
+/// Where the cells are scrolled to, and the one under the pointer.
+struct Drawn {
+    offset: Vec2,
+    hovered: Option<[usize; 2]>,
+}
+
+fn cells_ui(
+    ui: &mut Ui,
+    shown: &Shown<'_>,
+    (arranged, normalise): (&Arranged, Normalise),
+    all: Rect,
+    side: f32,
+    commands: &mut Queue<Command>,
+) -> Drawn {
+    let lines = &arranged.lines;
+    let place = all.with_min_x(all.left() + NAMES_WIDTH).with_min_y(all.top() + NAMES_HEIGHT);
+    let mut inner = ui.new_child(UiBuilder::new().max_rect(place).id_salt("confusion matrix"));
+    let mut hovered = None;
+    let output = ScrollArea::both().auto_shrink(false).show_viewport(&mut inner, |ui, viewport| {
+        let whole = side * lines.len() as f32;
+        ui.set_min_size(vec2(whole, whole));
+        let origin = ui.max_rect().min;
+        let range = |from: f32, to: f32| {
+            let last = ((to / side).ceil().max(0.0) as usize).min(lines.len());
+            ((from / side).floor().max(0.0) as usize).min(last)..last
+        };
+        let background = Rect::from_min_size(origin, vec2(whole, whole));
+        ui.painter().rect_filled(background, 0.0, theme::sunken_fill(ui.visuals()));
+        for row in range(viewport.top(), viewport.bottom()) {
+            for column in range(viewport.left(), viewport.right()) {
+                let (truth, predicted) = (lines[row], lines[column]);
+                let Some(&count) = shown.counts.confusion.get(&(truth, predicted)) else {
+                    continue;
+                };
+                let corner = origin + vec2(column as f32 * side, row as f32 * side);
+                let rect = Rect::from_min_size(corner, vec2(side, side));
+                let cell = Cell {
+                    truth,
+                    predicted,
+                    count,
+                    of_row: count as f64 / Arranged::sum(&arranged.row_sums, truth) as f64,
+                    of_column: count as f64 / Arranged::sum(&arranged.column_sums, predicted) as f64,
+                };
+                if cell_ui(ui, shown, &cell, (normalise, arranged.most), rect) {
+                    show_boxes(commands, shown.cell(truth, predicted));
+                }
+            }
+        }
+        let grid = Stroke::new(1.0, theme::line(ui.visuals()));
+        let before_last = origin + Vec2::splat(whole - side);
+        ui.painter().vline(before_last.x, background.y_range(), grid);
+        ui.painter().hline(background.x_range(), before_last.y, grid);
+        hovered =
+            ui.ctx().pointer_hover_pos().filter(|pointer| ui.clip_rect().contains(*pointer)).and_then(|pointer| {
+                let at = (pointer - origin) / side;
+                let place = [at.y, at.x].map(|at| at.max(0.0) as usize);
+                (place[0] < lines.len() && place[1] < lines.len()).then_some(place)
+            });
+    });
+    Drawn { offset: output.state.clamped_offset(), hovered }
+}
+
+fn cell_ui(ui: &Ui, shown: &Shown<'_>, cell: &Cell, (normalise, most): (Normalise, u64), rect: Rect) -> bool {
+    let id = ui.scope_id().with((cell.truth, cell.predicted));
+    let response = ui.interact(rect, id, Sense::click());
+    let text = text_of(shown, cell);
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &text));
+    let strength = match normalise {
+        // Small counts are to be seen beside large ones.
+        Normalise::Counts => (cell.count as f64 / most as f64).sqrt(),
+        Normalise::Rows => cell.of_row,
+        Normalise::Columns => cell.of_column,
+    };
+    let visuals = ui.visuals();
+    let is_right = cell.truth == cell.predicted;
+    let full = if is_right { theme::accent(visuals) } else { visuals.warn_fg_color };
+    let fill = theme::sunken_fill(visuals).lerp_to_gamma(full, 0.12 + 0.88 * strength as f32);
+    ui.painter().rect_filled(rect.shrink(0.5), 0.0, fill);
+    if side_of(rect) >= NUMBERED_SIDE {
+        let number = match normalise {
+            Normalise::Counts => short(cell.count),
+            Normalise::Rows => percent(cell.of_row),
+            Normalise::Columns => percent(cell.of_column),
+        };
+        let size = if side_of(rect) >= 34.0 { 12.0 } else { 9.5 };
+        let font = FontId::proportional(size);
+        ui.painter().text(rect.center(), Align2::CENTER_CENTER, number, font, theme::text_on(fill));
+    }
+    if response.hovered() || response.has_focus() {
+        let stroke = Stroke::new(2.0, visuals.strong_text_color());
+        ui.painter().rect_stroke(rect, 0.0, stroke, egui::StrokeKind::Inside);
+    }
+    let shares = format!("{} of the row, {} of the column", percent(cell.of_row), percent(cell.of_column));
+    response.on_hover_text(format!("{text}\n{shares}\nClick to show them")).clicked()
+}
+
+fn side_of(rect: Rect) -> f32 {
+    rect.width()
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// At most four characters: `12.3k`.
+fn short(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..1_000_000 => format!("{}k", count / 1000),
+        _ => format!("{}M", count / 1_000_000),
+    }
+}
+
+fn text_of(shown: &Shown<'_>, cell: &Cell) -> String {
+    let count = grouped(cell.count as usize);
+    match (cell.truth, cell.predicted) {
+        (Some(truth), Some(predicted)) if truth == predicted => format!("{} right: {count}", shown.name(truth)),
+        (Some(truth), Some(predicted)) => {
+            format!("{} taken for {}: {count}", shown.name(truth), shown.name(predicted))
+        }
+        (None, Some(predicted)) => format!("Background taken for {}: {count}", shown.name(predicted)),
+        (Some(truth), None) if shown.is_detection() => format!("{} missed: {count}", shown.name(truth)),
+        (Some(truth), None) => format!("{} taken for another class: {count}", shown.name(truth)),
+        (None, None) => String::new(),
+    }
+}
+
+/// The names beside and above the cells in sight; they stay while the cells are scrolled.
+fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f32, drawn: &Drawn) {
+    let visuals = ui.visuals();
+    let small = TextStyle::Small.resolve(ui.style());
+    let weak = visuals.weak_text_color();
+    let corner = pos2(all.left() + NAMES_WIDTH, all.top() + NAMES_HEIGHT);
+    let heads = [
+        ("Predicted →", pos2(all.left(), all.top() + NAMES_HEIGHT - 30.0)),
+        ("Ground truth ↓", pos2(all.left(), all.top() + NAMES_HEIGHT - 15.0)),
+    ];
+    for (text, at) in heads {
+        ui.painter().text(at, Align2::LEFT_TOP, text, small.clone(), weak);
+    }
+    if side < NAMED_SIDE {
+        return;
+    }
+    let font = FontId::proportional((side - 2.0).min(small.size));
+    let color = |line: usize, axis: usize| -> Color32 {
+        let is_hovered = drawn.hovered.is_some_and(|hovered| hovered[axis] == line);
+        if is_hovered { theme::accent(visuals) } else { visuals.text_color() }
+    };
+    let missed = if shown.is_detection() { "missed" } else { "other class" };
+    let visible = |offset: f32, room: f32| {
+        let last = (((offset + room) / side).ceil().max(0.0) as usize).min(arranged.lines.len());
+        ((offset / side).floor().max(0.0) as usize).min(last)..last
+    };
+    let beside = all.with_max_x(corner.x).with_min_y(corner.y);
+    let painter = ui.painter().with_clip_rect(beside.intersect(ui.clip_rect()));
+    for line in visible(drawn.offset.y, beside.height()) {
+        let name = arranged.lines[line].map_or("background", |class| shown.name(class));
+        let y = corner.y + (line as f32 + 0.5) * side - drawn.offset.y;
+        let galley = truncated(ui, name, font.clone(), color(line, 0), NAMES_WIDTH - 10.0);
+        let at = pos2(corner.x - 6.0 - galley.size().x, y - galley.size().y / 2.0);
+        painter.galley(at, galley, weak);
+    }
+    let above = all.with_min_x(corner.x).with_max_y(corner.y);
+    let painter = ui.painter().with_clip_rect(above.intersect(ui.clip_rect()));
+    for line in visible(drawn.offset.x, above.width()) {
+        let name = arranged.lines[line].map_or(missed, |class| shown.name(class));
+        let x = corner.x + (line as f32 + 0.5) * side - drawn.offset.x;
+        let galley = truncated(ui, name, font.clone(), color(line, 1), NAMES_HEIGHT - 10.0);
+        let at = pos2(x - galley.size().y / 2.0, corner.y - 6.0);
+        let turned = egui::epaint::TextShape::new(at, galley, weak).with_angle(-std::f32::consts::FRAC_PI_2);
+        painter.add(turned);
+    }
+}

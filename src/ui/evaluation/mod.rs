@@ -1,0 +1,132 @@
+//! How good the run on screen is against the ground truth, in the place of the image. Every number leads to its boxes.
+
+mod cards;
+mod chart;
+mod curves;
+mod errors;
+mod head;
+mod matching;
+mod matrix;
+mod overview;
+mod queries;
+mod reliability;
+mod table;
+
+use std::sync::Arc;
+
+use eframe::egui::{CentralPanel, Ui};
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::domain::LabelSet;
+use crate::evaluation::{Evaluated, Metrics};
+use crate::review::{OutcomeCounts, Outcomes, Statistics};
+use crate::state::{Command, EvaluationCommand, Queue, State};
+
+/// What the panel remembers between two frames.
+#[derive(Default)]
+pub(super) struct EvaluationMemory {
+    part: Part,
+    table: table::TableMemory,
+    matrix: matrix::MatrixMemory,
+    matching: matching::MatchingMemory,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
+enum Part {
+    #[default]
+    Overview,
+    Classes,
+    #[strum(serialize = "Confusion matrix")]
+    Confusion,
+    #[strum(serialize = "Class matching")]
+    Matching,
+}
+
+/// The numbers of the run on screen, and what its boxes come to at the filters.
+#[derive(Clone, Copy)]
+struct Shown<'s> {
+    state: &'s State,
+    labels: &'s LabelSet,
+    evaluated: &'s Arc<Evaluated>,
+    outcomes: &'s Outcomes,
+    statistics: &'s Arc<Statistics>,
+    counts: &'s OutcomeCounts,
+}
+
+impl<'s> Shown<'s> {
+    /// `None` before the first evaluation, and while the boxes are counted for the first time.
+    fn of(state: &'s State) -> Option<Self> {
+        let run = state.evaluated()?;
+        let statistics = state.arranging.statistics()?;
+        Some(Self {
+            state,
+            labels: state.run()?.labels(),
+            evaluated: &run.evaluated,
+            outcomes: &run.outcomes,
+            statistics,
+            counts: statistics.outcomes.as_ref()?,
+        })
+    }
+
+    fn is_detection(&self) -> bool {
+        matches!(self.evaluated.metrics, Metrics::Detection { .. })
+    }
+
+    /// The name of a class of the ground truth.
+    fn name(&self, place: u32) -> &'s str {
+        self.outcomes.classes.get(place as usize).map_or("", |class| class.name.as_str())
+    }
+}
+
+pub(super) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationMemory, commands: &mut Queue<Command>) {
+    let Some(evaluating) = &state.evaluating else {
+        return;
+    };
+    CentralPanel::default().show(ui, |ui| {
+        ui.add_space(6.0);
+        head::head_ui(ui, state, evaluating, commands);
+        let Some(evaluation) = state.evaluation().filter(|_| evaluating.truth.ready().is_some()) else {
+            return;
+        };
+        let shown = Shown::of(state);
+        if shown.is_some() {
+            parts_ui(ui, &mut memory.part);
+        } else if evaluation.classes.matches.rows.is_empty() {
+            return;
+        } else if evaluation.status.failure().is_none() {
+            ui.weak("Counting the boxes…");
+            return;
+        }
+        if shown.is_none() {
+            memory.part = Part::Matching;
+        }
+        match (memory.part, &shown) {
+            (Part::Overview, Some(shown)) => overview::overview_ui(ui, shown, commands),
+            (Part::Classes, Some(shown)) => table::classes_ui(ui, shown, &mut memory.table, commands),
+            (Part::Confusion, Some(shown)) => matrix::matrix_ui(ui, shown, &mut memory.matrix, commands),
+            _ => matching::matching_ui(ui, state, evaluation, &mut memory.matching, commands),
+        }
+    });
+}
+
+fn parts_ui(ui: &mut Ui, part: &mut Part) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        for choice in Part::VARIANTS {
+            if ui.selectable_label(*part == *choice, choice.into_str()).clicked() {
+                *part = *choice;
+            }
+        }
+    });
+    ui.separator();
+}
+
+fn show_boxes(commands: &mut Queue<Command>, query: String) {
+    commands.push(EvaluationCommand::ShowBoxes(query));
+}
+
+/// A share or an average as it is written in papers: `0.452`.
+fn decimals(number: Option<f64>) -> String {
+    number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"))
+}

@@ -1,0 +1,183 @@
+//! The headline numbers, the curves, and the kinds of errors.
+
+use eframe::egui::{Label, RichText, ScrollArea, Ui};
+
+use super::super::widgets::{grouped, key_value_ui, section_ui, strong};
+use super::cards::card_ui;
+use super::curves::{Threshold, curves_ui};
+use super::errors::errors_ui;
+use super::reliability::reliability_ui;
+use super::{Shown, decimals, queries, show_boxes};
+use crate::domain::ModelTask;
+use crate::evaluation::{
+    ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Metrics,
+};
+use crate::review::{ClassOutcomes, OutcomeKind};
+use crate::state::{Command, Queue};
+
+const CURVES_HEIGHT: f32 = 230.0;
+
+pub(super) fn overview_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Queue<Command>) {
+    ScrollArea::vertical().id_salt("overview of the evaluation").auto_shrink(false).show(ui, |ui| {
+        match &shown.evaluated.metrics {
+            Metrics::Detection { metrics, intervals } => {
+                detection_ui(ui, shown, metrics, intervals.as_ref(), commands);
+            }
+            Metrics::Classification { metrics, intervals } => {
+                classification_ui(ui, shown, metrics, *intervals, commands);
+            }
+        }
+        notes_ui(ui, shown);
+    });
+}
+
+fn detection_ui(
+    ui: &mut Ui,
+    shown: &Shown<'_>,
+    metrics: &DetectionMetrics,
+    intervals: Option<&DetectionIntervals>,
+    commands: &mut Queue<Command>,
+) {
+    ui.horizontal_wrapped(|ui| {
+        let ap = intervals.and_then(|all| all.ap);
+        let ap50 = intervals.and_then(|all| all.ap50);
+        card_ui(ui, "AP", metrics.ap, ap, "Average precision over an IoU of 0.50 to 0.95, as COCO defines it");
+        card_ui(ui, "AP50", metrics.ap50, ap50, "Average precision at an IoU of 0.50");
+        card_ui(ui, "AP75", metrics.ap75, None, "Average precision at an IoU of 0.75");
+        card_ui(ui, "AR100", metrics.ar100, None, "Average recall with at most 100 boxes of a class in an image");
+    });
+    ui.add_space(4.0);
+    threshold_ui(ui, shown, metrics, intervals, commands);
+    ui.separator();
+    curves_ui(ui, shown, None, CURVES_HEIGHT, commands);
+    section_ui(ui, "Errors", true, |ui| errors_ui(ui, shown, metrics, commands));
+    section_ui(ui, "All numbers of COCO and Pascal VOC", false, |ui| {
+        let numbers = [
+            ("AP small", metrics.ap_small),
+            ("AP medium", metrics.ap_medium),
+            ("AP large", metrics.ap_large),
+            ("AR1", metrics.ar1),
+            ("AR10", metrics.ar10),
+            ("AR100", metrics.ar100),
+            ("AR small", metrics.ar_small),
+            ("AR medium", metrics.ar_medium),
+            ("AR large", metrics.ar_large),
+            ("VOC 2007 AP", metrics.voc2007_ap),
+            ("VOC 2012 AP", metrics.voc2012_ap),
+        ];
+        for (name, number) in numbers {
+            key_value_ui(ui, name, &decimals(number));
+        }
+    });
+}
+
+/// Precision and recall at the minimum score, and the one with the best F1.
+fn threshold_ui(
+    ui: &mut Ui,
+    shown: &Shown<'_>,
+    metrics: &DetectionMetrics,
+    intervals: Option<&DetectionIntervals>,
+    commands: &mut Queue<Command>,
+) {
+    let all = shown.counts.all();
+    let threshold = Threshold::of(shown, None);
+    ui.label(strong(format!("At the filters on screen, minimum score {:.2}", threshold.score)));
+    let ClassOutcomes { correct, wrong, missed } = all;
+    // The intervals were measured at the filters of the evaluation.
+    let is_measured = (correct, wrong, missed) == (metrics.true_positives, metrics.false_positives, metrics.missed);
+    let intervals = intervals.filter(|_| is_measured);
+    ui.horizontal_wrapped(|ui| {
+        let precision = intervals.and_then(|all| all.precision);
+        let recall = intervals.and_then(|all| all.recall);
+        let f1 = intervals.and_then(|all| all.f1);
+        card_ui(ui, "Precision", all.precision(), precision, "The share of the boxes that are right at an IoU of 0.50");
+        card_ui(ui, "Recall", all.recall(), recall, "The share of the objects that a right box shows");
+        card_ui(ui, "F1", all.f1(), f1, "The harmonic mean of precision and recall");
+    });
+    ui.horizontal_wrapped(|ui| {
+        let counts = [
+            (correct, "right", "True positives", queries::RIGHT),
+            (wrong, "wrong", "False positives", queries::WRONG),
+            (missed, "missed", "False negatives: objects without a right box", queries::NOT_FOUND),
+        ];
+        for (count, what, meaning, query) in counts {
+            count_button_ui(ui, (count, what), meaning, query, commands);
+        }
+    });
+    if let Some(best) = metrics.best {
+        ui.horizontal_wrapped(|ui| {
+            ui.label(format!("Best F1: {:.3} at a minimum score of {:.3}", best.f1, best.threshold));
+            let score = best.threshold as f32;
+            if threshold.score == score {
+                ui.weak("in use");
+            } else if ui.button("Use it").on_hover_text("Sets the minimum score").clicked() {
+                commands.push(threshold.change(score));
+            }
+        });
+    }
+}
+
+fn count_button_ui(ui: &mut Ui, (count, what): (u64, &str), meaning: &str, query: &str, commands: &mut Queue<Command>) {
+    let text = format!("{} {what}", grouped(count as usize));
+    let button = ui.add_enabled(count > 0, eframe::egui::Button::new(text));
+    if button.on_hover_text(format!("{meaning}; click to show them")).clicked() {
+        show_boxes(commands, query.to_owned());
+    }
+}
+
+fn classification_ui(
+    ui: &mut Ui,
+    shown: &Shown<'_>,
+    metrics: &ClassificationMetrics,
+    intervals: Option<ClassificationIntervals>,
+    commands: &mut Queue<Command>,
+) {
+    ui.horizontal_wrapped(|ui| {
+        let top1 = intervals.and_then(|all| all.top1);
+        let top5 = intervals.and_then(|all| all.top5);
+        card_ui(ui, "Top-1", metrics.top1, top1, "The share of the images whose first class is right");
+        card_ui(ui, "Top-5", metrics.top5, top5, "The share of the images with the right class among the first five");
+        card_ui(ui, "Precision", metrics.macro_precision, None, "The mean over the classes");
+        card_ui(ui, "Recall", metrics.macro_recall, None, "The mean over the classes");
+        card_ui(ui, "F1", metrics.macro_f1, None, "The mean over the classes");
+        card_ui(
+            ui,
+            "ECE",
+            metrics.ece,
+            None,
+            "Expected calibration error: how far the scores are from the share of right images",
+        );
+    });
+    ui.horizontal_wrapped(|ui| {
+        let right = shown.counts.kind(OutcomeKind::Correct);
+        let wrong = shown.counts.kind(OutcomeKind::Class);
+        count_button_ui(ui, (right, "right"), "Images whose first class is right", queries::RIGHT, commands);
+        count_button_ui(ui, (wrong, "wrong"), "Images whose first class is wrong", queries::WRONG, commands);
+    });
+    ui.separator();
+    section_ui(ui, "Reliability", true, |ui| reliability_ui(ui, metrics, commands));
+}
+
+/// What a person should know of the numbers: what was left out, and why.
+fn notes_ui(ui: &mut Ui, shown: &Shown<'_>) {
+    let state = shown.state;
+    let Some((run, opened)) = state.evaluated().zip(state.opened_truth()) else {
+        return;
+    };
+    section_ui(ui, "Notes", true, |ui| {
+        let what = match opened.truth.task {
+            ModelTask::Detection => "boxes",
+            ModelTask::Classification => "classes of images",
+        };
+        let images = grouped(shown.counts.images as usize);
+        let mut lines = vec![format!("Images that were compared: {images}, by {what}.")];
+        let left_out = run.evaluated.counted.texts();
+        lines.extend(left_out.map(|(count, text)| format!("{} {text}.", grouped(count as usize))));
+        let problems = opened.truth.problems.counts();
+        lines.extend(problems.map(|(kind, count)| format!("Ground truth: {}.", kind.text(count))));
+        lines.extend(run.notes.iter().chain(&opened.truth.notes).cloned());
+        for line in lines {
+            ui.add(Label::new(RichText::new(line).weak()).wrap());
+        }
+    });
+}

@@ -1,0 +1,97 @@
+//! The searches behind the numbers: each finds exactly the boxes that were counted.
+
+use super::Shown;
+use crate::evaluation::ReliabilityBin;
+use crate::review::{OutcomeKind, class_term, truth_term};
+
+/// All that were compared, right and wrong.
+pub(super) const ALL: &str = "tp or fp";
+pub(super) const RIGHT: &str = "tp";
+pub(super) const WRONG: &str = "fp";
+pub(super) const NOT_FOUND: &str = "fn";
+/// Objects that no box of any class shows.
+pub(super) const MISSED: &str = "error:missed";
+
+/// Wrong boxes of a kind.
+pub(super) fn error(kind: OutcomeKind) -> String {
+    format!("error:{}", kind.into_str())
+}
+
+impl Shown<'_> {
+    /// Right boxes of a class of the ground truth.
+    pub(super) fn right(&self, place: u32) -> String {
+        format!("{RIGHT} {}", self.truth(place))
+    }
+
+    /// Wrong boxes of the classes of the model that are this class.
+    pub(super) fn wrong(&self, place: u32) -> String {
+        self.of_model(WRONG, place)
+    }
+
+    /// Right and wrong boxes.
+    pub(super) fn all(&self, place: u32) -> String {
+        format!("{} or {}", self.right(place), self.wrong(place))
+    }
+
+    /// Objects without a right box.
+    pub(super) fn not_found(&self, place: u32) -> String {
+        format!("{NOT_FOUND} {}", self.truth(place))
+    }
+
+    /// A cell of the confusion matrix; `None` is the background and the column of missed objects.
+    pub(super) fn cell(&self, truth: Option<u32>, predicted: Option<u32>) -> String {
+        match (truth, predicted) {
+            (Some(truth), Some(predicted)) if truth == predicted => self.right(truth),
+            (Some(truth), Some(predicted)) => self.of_model(&format!("error:class {}", self.truth(truth)), predicted),
+            (None, Some(predicted)) => self.of_model("error:unmatched", predicted),
+            (Some(truth), None) => format!("{MISSED} {}", self.truth(truth)),
+            (None, None) => String::new(),
+        }
+    }
+
+    fn truth(&self, place: u32) -> String {
+        truth_term(self.name(place))
+    }
+
+    /// Several classes of the model can be one class of the ground truth.
+    fn of_model(&self, start: &str, place: u32) -> String {
+        let terms = self.outcomes.model_classes(place).map(|class| class_term(&self.labels.name(class)));
+        let mut searches: Vec<String> = terms.map(|term| format!("{start} {term}")).collect();
+        searches.sort_unstable();
+        searches.dedup();
+        searches.join(" or ")
+    }
+}
+
+/// The images of a bar of the reliability diagram.
+pub(super) fn bin(bin: &ReliabilityBin) -> String {
+    let from = lowest_score(bin.from);
+    if bin.to >= 1.0 {
+        return format!("truth:* score>={from}");
+    }
+    format!("truth:* score>={from} score<{}", lowest_score(bin.to))
+}
+
+/// Scores are `f32`: the smallest one that is not below a bound.
+fn lowest_score(bound: f64) -> f32 {
+    let nearest = bound as f32;
+    if f64::from(nearest) < bound { nearest.next_up() } else { nearest }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_is_the_lowest_score_that_is_not_below_it_and_is_read_as_it_is_written() {
+        for bins in [10, 15, 20] {
+            for bin in 0..=bins {
+                let bound = f64::from(bin) / f64::from(bins);
+                let score = lowest_score(bound);
+                assert!(f64::from(score) >= bound && (score == 0.0 || f64::from(score.next_down()) < bound), "{bound}");
+                let read = score.to_string().parse::<f64>().unwrap() as f32;
+                assert_eq!(read, score);
+            }
+        }
+    }
+}

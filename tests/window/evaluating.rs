@@ -1,0 +1,345 @@
+//! The panel of the evaluation: each number that is clicked shows the boxes that it counts.
+
+use std::path::Path;
+
+use egui::accesskit::Role;
+use egui::{Key, Modifiers};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+use serde_json::{Value, json};
+use spotcheck::app::App;
+use spotcheck::state::{
+    Action, EvaluationCommand, FilesAt, OutputsAt, OutputsCommand, OutputsRequest, ReviewCommand, ViewChange,
+};
+
+use crate::remote::wait_for_listing;
+use crate::window::{click, open, sees, wait_for, wait_until, wait_until_idle};
+
+const MODEL: &str = "efficientnet-lite0";
+const SIDE: u32 = 100;
+
+/// Images of one colour, outputs of a model for them, and their ground truth.
+struct Bench {
+    images: tempfile::TempDir,
+    outputs: tempfile::TempDir,
+    truth: tempfile::TempDir,
+}
+
+impl Bench {
+    fn new(names: &[&str]) -> Self {
+        let folder = || tempfile::tempdir().unwrap();
+        let bench = Self { images: folder(), outputs: folder(), truth: folder() };
+        for (number, name) in (0_u8..).zip(names) {
+            let color = image::Rgb([40 * (number % 6), 120, 200]);
+            image::RgbImage::from_pixel(SIDE, SIDE, color).save(bench.images.path().join(name)).unwrap();
+        }
+        bench
+    }
+
+    fn put_output(&self, image: &str, task: &str, what: &str, found: Value) {
+        let output = json!({
+            "status": "ok", "model": "theirs", "task": task, "width": SIDE, "height": SIDE, what: found,
+        });
+        std::fs::write(self.outputs.path().join(format!("{image}.out")), output.to_string()).unwrap();
+    }
+
+    /// Boxes as left, top, right and bottom.
+    fn put_boxes(&self, image: &str, boxes: &[(&str, f64, [u32; 4])]) {
+        let id = |label: &str| ["cat", "dog", "bird", "kitten"].iter().position(|one| *one == label);
+        let found = boxes.iter().map(
+            |(label, score, bounds)| json!({"box": bounds, "class_id": id(label), "label": label, "score": score}),
+        );
+        self.put_output(image, "detection", "detections", found.collect());
+    }
+
+    fn put_classes(&self, image: &str, classes: &[(u32, &str, f64)]) {
+        let found = classes.iter().map(|(id, label, score)| json!({"index": id, "label": label, "score": score}));
+        self.put_output(image, "classification", "classes", found.collect());
+    }
+
+    fn write_truth(&self, name: &str, content: &str) -> FilesAt {
+        let path = self.truth.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        FilesAt::Path(path)
+    }
+
+    /// A window with the outputs as the run on screen, compared with the ground truth.
+    fn open(&self, truth: &FilesAt) -> Harness<'static, App> {
+        let mut window = self.open_images();
+        window.state_mut().command(EvaluationCommand::OpenTruth(truth.clone()));
+        wait_until_idle(&mut window);
+        window
+    }
+
+    fn open_images(&self) -> Harness<'static, App> {
+        let mut window = open(Some(self.images.path()), MODEL);
+        wait_for_listing(&mut window);
+        open_outputs(&mut window, self.outputs.path());
+        let images = window.state().state().samples.len();
+        wait_until(&mut window, "the outputs", |window| {
+            let run = window.state().state().run();
+            run.is_some_and(|run| !run.info.key.made.is_here() && run.predictions.predicted() == images)
+        });
+        wait_until_idle(&mut window);
+        window
+    }
+}
+
+fn open_outputs(window: &mut Harness<'static, App>, folder: &Path) {
+    wait_until_idle(window);
+    let request = OutputsRequest { at: OutputsAt::Folder(folder.to_owned()), reading: Default::default() };
+    window.state_mut().command(OutputsCommand::Open(Box::new(request)));
+}
+
+/// Two cats, two dogs and a bird: a dog is taken for a cat, a cat is found twice, a dog is seen where there is
+/// nothing, and the bird is missed. Below a score of 0.5 another dog is seen where there is nothing.
+fn animals() -> (Bench, FilesAt) {
+    let bench = Bench::new(&["a.png", "b.png", "c.png"]);
+    bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40]), ("cat", 0.8, [60, 60, 90, 90])]);
+    bench.put_boxes(
+        "b.png",
+        &[("cat", 0.9, [10, 10, 40, 40]), ("kitten", 0.7, [10, 10, 40, 41]), ("dog", 0.6, [60, 60, 80, 80])],
+    );
+    bench.put_boxes("c.png", &[("dog", 0.55, [10, 10, 50, 50]), ("dog", 0.3, [60, 60, 80, 80])]);
+    let image = |id: u32, name: &str| json!({"id": id, "file_name": name, "width": SIDE, "height": SIDE});
+    let objects = [
+        (1, 1, [10, 10, 30, 30]),
+        (1, 2, [60, 60, 30, 30]),
+        (2, 1, [10, 10, 30, 30]),
+        (3, 2, [10, 10, 40, 40]),
+        (3, 3, [60, 10, 30, 30]),
+    ];
+    let annotations = objects.iter().enumerate().map(|(id, (image, class, bounds))| {
+        json!({"id": id + 1, "image_id": image, "category_id": class, "bbox": bounds, "iscrowd": 0})
+    });
+    let truth = json!({
+        "images": [image(1, "a.png"), image(2, "b.png"), image(3, "c.png")],
+        "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}, {"id": 3, "name": "bird"}],
+        "annotations": annotations.collect::<Vec<_>>(),
+    });
+    let place = bench.write_truth("animals.json", &truth.to_string());
+    (bench, place)
+}
+
+fn open_animals() -> (Bench, Harness<'static, App>) {
+    let (bench, truth) = animals();
+    let mut window = bench.open(&truth);
+    set_min_score(&mut window, 0.5);
+    (bench, window)
+}
+
+fn set_min_score(window: &mut Harness<'static, App>, score: f32) {
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(score)));
+    wait_until_idle(window);
+}
+
+/// The buttons whose labels `count_of` reads a count from.
+fn counts(window: &Harness<'static, App>, count_of: impl Fn(&str) -> Option<usize>) -> Vec<(String, usize)> {
+    let buttons = window.query_all_by_role(Role::Button);
+    let labels = buttons.filter_map(|button| button.accesskit_node().label());
+    labels.filter_map(|label| Some((label.clone(), count_of(&label)?))).collect()
+}
+
+/// The count after a colon, as the cells of the confusion matrix have it.
+fn count_at_end(label: &str) -> Option<usize> {
+    label.rsplit_once(": ")?.1.parse().ok()
+}
+
+/// Clicks each of the numbers: filmstrip and grid must show what it counts.
+#[track_caller]
+fn each_shows_its_boxes(window: &mut Harness<'static, App>, found: &[(String, usize)]) {
+    for (label, count) in found {
+        click(window, label);
+        wait_until_idle(window);
+        let state = window.state().state();
+        let query = state.arranging.text();
+        let frames = state.filmstrip.as_ref().unwrap().frames();
+        assert_eq!(frames.len(), *count, "“{label}” searched for {query}: {frames:?}");
+        let images: std::collections::BTreeSet<u32> = frames.iter().map(|frame| frame.sample.0).collect();
+        let found: std::collections::BTreeSet<u32> = state.order().ids().map(|id| id.0).collect();
+        assert_eq!(images, found, "“{label}” searched for {query}");
+        assert!(state.evaluating.as_ref().unwrap().is_shown, "the panel stays");
+    }
+}
+
+#[test]
+fn the_counts_of_the_overview_lead_to_their_boxes() {
+    let (_bench, mut window) = open_animals();
+    for text in
+        ["Evaluation of theirs", "animals.json, 3 of its 3 images", "Precision 0.600", "Recall 0.600", "AP50 0."]
+    {
+        assert!(sees(&window, text), "{text}");
+    }
+    let kinds = [
+        ("3 right", 3),
+        ("2 wrong", 2),
+        ("2 missed", 2),
+        ("Errors, FP, wrong class: 1,", 1),
+        ("Errors, FP, background: 1,", 1),
+        ("Errors, FN, missed: 1,", 1),
+    ];
+    each_shows_its_boxes(&mut window, &kinds.map(|(label, count)| (label.to_owned(), count)));
+    // All numbers follow the filters.
+    set_min_score(&mut window, 0.2);
+    for text in ["3 right", "3 wrong", "2 missed", "Precision 0.500"] {
+        assert!(sees(&window, text), "{text}");
+    }
+    click(&mut window, "Use it");
+    wait_until_idle(&mut window);
+    let best = window.state().state().view().min_score;
+    assert!((0.5..=0.55).contains(&best), "{best}");
+    assert!(sees(&window, "in use"));
+}
+
+#[test]
+fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
+    let (_bench, mut window) = open_animals();
+    // Now two classes of the model are one of the ground truth.
+    correct(&mut window, "kitten", "cat");
+    click(&mut window, "Confusion matrix");
+    let cells = counts(&window, count_at_end);
+    let labels: Vec<&str> = cells.iter().map(|(label, _)| label.as_str()).collect();
+    let expected =
+        ["cat right: 2", "dog taken for cat: 1", "dog right: 1", "bird missed: 1", "Background taken for cat: 1"];
+    for label in expected {
+        assert!(labels.contains(&label), "{label} is not in {labels:?}");
+    }
+    assert_eq!(cells.len(), 6, "{labels:?}");
+    each_shows_its_boxes(&mut window, &cells);
+
+    click(&mut window, "Only confused classes");
+    wait_until(&mut window, "fewer classes", |window| !sees(window, "bird missed: 1"));
+    click(&mut window, "% of row");
+    window.run_steps(3);
+
+    click_exactly(&mut window, "Classes");
+    let of_class = |label: &str| {
+        let (count, rest) = label.split_once(' ')?;
+        let is_count = ["right of ", "wrong of ", "missed of "].iter().any(|word| rest.starts_with(word));
+        count.parse().ok().filter(|_| is_count)
+    };
+    let table = counts(&window, of_class);
+    assert_eq!(table.len(), 6, "{table:?}");
+    assert!(table.contains(&("2 wrong of cat".to_owned(), 2)), "{table:?}");
+    each_shows_its_boxes(&mut window, &table);
+    click(&mut window, "Class dog: ");
+    wait_for(&mut window, "Precision-recall curve of dog");
+    click(&mut window, "Sort the evaluation by Class");
+    let rows = |window: &Harness<'static, App>| -> Vec<String> {
+        let rows = window.query_all_by_label_contains("Class ").filter_map(|row| row.accesskit_node().label());
+        rows.filter(|label| label.contains(": AP ")).collect()
+    };
+    let sorted = rows(&window);
+    assert!(sorted[0].starts_with("Class bird: ") && sorted[2].starts_with("Class dog: "), "{sorted:?}");
+}
+
+/// Clicks what has this label and no more.
+#[track_caller]
+fn click_exactly(window: &mut Harness<'static, App>, label: &str) {
+    window.get_by_role_and_label(Role::Button, label).click_accesskit();
+    window.run_steps(2);
+}
+
+fn correct(window: &mut Harness<'static, App>, from: &str, to: &str) {
+    let correction = EvaluationCommand::CorrectClass { from: from.to_owned(), to: to.to_owned() };
+    window.state_mut().command(correction);
+    wait_until_idle(window);
+}
+
+#[test]
+fn the_minimum_score_is_moved_in_a_chart_by_keys_and_the_counts_follow() {
+    let (_bench, mut window) = open_animals();
+    let chart = "F1 over the minimum score of all classes";
+    window.get_by_label_contains(chart).focus();
+    window.run_steps(2);
+    window.key_press(Key::ArrowRight);
+    wait_until_idle(&mut window);
+    let score = |window: &Harness<'static, App>| window.state().state().view().min_score;
+    assert_eq!(score(&window), 0.51);
+    for _ in 0..3 {
+        window.key_press_modifiers(Modifiers::SHIFT, Key::ArrowLeft);
+        window.step();
+    }
+    wait_until_idle(&mut window);
+    assert_eq!(score(&window), 0.21);
+    assert!(sees(&window, "3 wrong"));
+    window.key_press(Key::Enter);
+    wait_until_idle(&mut window);
+    let state = window.state().state();
+    assert_eq!(state.filmstrip.as_ref().unwrap().frames().len(), 6, "all right and wrong boxes");
+    assert!(state.evaluating.as_ref().unwrap().is_shown);
+}
+
+#[test]
+fn bars_of_the_reliability_diagram_lead_to_exactly_their_images() {
+    let names: Vec<String> = (0..16).map(|number| format!("{number:02}.png")).collect();
+    let bench = Bench::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut truth = "image,label\n".to_owned();
+    for (number, name) in (0_u32..).zip(&names) {
+        // As many as there are bins, each at a boundary of two of them or just below; one is of another class.
+        let boundary = (f64::from(number) / 15.0) as f32;
+        let score = if number % 3 == 2 { boundary.next_down() } else { boundary };
+        let class = match number % 4 {
+            0 | 1 => (0, "cat"),
+            2 => (1, "dog"),
+            _ => (2, "fox"),
+        };
+        bench.put_classes(name, &[(class.0, class.1, f64::from(score))]);
+        truth += &format!("{name},{}\n", if number % 2 == 0 { "cat" } else { "dog" });
+    }
+    let truth = bench.write_truth("classes.csv", &truth);
+    let mut window = bench.open(&truth);
+    let images = |label: &str| {
+        let (_, count) = label.strip_prefix("Score ")?.split_once(": ")?;
+        count.split_once(" image")?.0.parse().ok()
+    };
+    let bars = counts(&window, images);
+    assert!(bars.len() > 8, "{bars:?}");
+    assert_eq!(bars.iter().map(|(_, count)| count).sum::<usize>(), 16, "{bars:?}");
+    each_shows_its_boxes(&mut window, &bars);
+
+    click(&mut window, "Confusion matrix");
+    let cells = counts(&window, count_at_end);
+    assert_eq!(cells.iter().map(|(_, count)| count).sum::<usize>(), 16, "{cells:?}");
+    assert!(cells.contains(&("dog taken for another class: 4".to_owned(), 4)), "{cells:?}");
+    each_shows_its_boxes(&mut window, &cells);
+}
+
+#[test]
+fn classes_that_do_not_fit_are_corrected_in_the_panel() {
+    let (bench, _) = animals();
+    let truth = bench.write_truth("other.csv", "image,label,x1,y1,x2,y2\na.png,Katze,10,10,40,40\n");
+    let mut window = bench.open(&truth);
+    wait_for(&mut window, "none of the classes of the predictions");
+    wait_for(&mut window, "0 of 3 classes of the model are in the ground truth");
+    click(&mut window, "Class of the ground truth that cat");
+    window.run_steps(2);
+    click_exactly(&mut window, "Katze");
+    wait_until_idle(&mut window);
+    wait_for(&mut window, "1 of 3 classes of the model are in the ground truth");
+    click(&mut window, "Overview");
+    wait_for(&mut window, "AP50 1.000");
+    click(&mut window, "Class matching");
+    click(&mut window, "Undo all corrections");
+    wait_for(&mut window, "0 of 3 classes of the model are in the ground truth");
+}
+
+#[test]
+fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
+    let (bench, truth) = animals();
+    let mut window = open(Some(bench.images.path()), MODEL);
+    wait_for_listing(&mut window);
+    let missing = FilesAt::Path(bench.truth.path().join("missing.json"));
+    window.state_mut().command(EvaluationCommand::OpenTruth(missing));
+    wait_for(&mut window, "missing.json");
+    wait_for(&mut window, "Read it again");
+    window.state_mut().command(EvaluationCommand::OpenTruth(truth));
+    wait_until_idle(&mut window);
+    wait_for(&mut window, "3 of its 3 images");
+    // The run is of a classifier.
+    wait_for(&mut window, "Choose another run");
+    click(&mut window, "Show the image");
+    assert!(!sees(&window, "3 of its 3 images"));
+    window.state_mut().command(Action::Evaluation);
+    wait_for(&mut window, "3 of its 3 images");
+}
