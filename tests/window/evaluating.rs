@@ -8,6 +8,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::{Value, json};
 use spotcheck::app::App;
+use spotcheck::domain::ReadingRequest;
 use spotcheck::state::{
     Action, EvaluationCommand, FilesAt, OutputsAt, OutputsCommand, OutputsRequest, ReviewCommand, ViewChange,
 };
@@ -36,7 +37,7 @@ impl Bench {
         bench
     }
 
-    fn put_output(&self, image: &str, task: &str, what: &str, found: Value) {
+    fn put_output(&self, image: &str, task: &str, what: &str, found: &Value) {
         let output = json!({
             "status": "ok", "model": "theirs", "task": task, "width": SIDE, "height": SIDE, what: found,
         });
@@ -49,12 +50,12 @@ impl Bench {
         let found = boxes.iter().map(
             |(label, score, bounds)| json!({"box": bounds, "class_id": id(label), "label": label, "score": score}),
         );
-        self.put_output(image, "detection", "detections", found.collect());
+        self.put_output(image, "detection", "detections", &found.collect());
     }
 
     fn put_classes(&self, image: &str, classes: &[(u32, &str, f64)]) {
         let found = classes.iter().map(|(id, label, score)| json!({"index": id, "label": label, "score": score}));
-        self.put_output(image, "classification", "classes", found.collect());
+        self.put_output(image, "classification", "classes", &found.collect());
     }
 
     fn write_truth(&self, name: &str, content: &str) -> FilesAt {
@@ -87,7 +88,7 @@ impl Bench {
 
 fn open_outputs(window: &mut Harness<'static, App>, folder: &Path) {
     wait_until_idle(window);
-    let request = OutputsRequest { at: OutputsAt::Folder(folder.to_owned()), reading: Default::default() };
+    let request = OutputsRequest { at: OutputsAt::Folder(folder.to_owned()), reading: ReadingRequest::default() };
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }
 
@@ -285,7 +286,8 @@ fn bars_of_the_reliability_diagram_lead_to_exactly_their_images() {
             _ => (2, "fox"),
         };
         bench.put_classes(name, &[(class.0, class.1, f64::from(score))]);
-        truth += &format!("{name},{}\n", if number % 2 == 0 { "cat" } else { "dog" });
+        truth += name;
+        truth += if number % 2 == 0 { ",cat\n" } else { ",dog\n" };
     }
     let truth = bench.write_truth("classes.csv", &truth);
     let mut window = bench.open(&truth);

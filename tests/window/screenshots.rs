@@ -11,7 +11,9 @@ use egui_kittest::{Harness, HarnessBuilder};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
-use spotcheck::state::{Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange};
+use spotcheck::state::{
+    Action, BrowseCommand, Command, Display, EvaluationCommand, ModelsCommand, ReviewCommand, S3Command, ViewChange,
+};
 
 use crate::adding_models::wait_until_tried;
 use crate::browsing::drop_on;
@@ -62,6 +64,10 @@ fn take(window: &mut Harness<'static, App>, name: &str) {
         let is_ready = matches!(window.state().state().shown.display, Display::Ready(_));
         is_ready && window.state().image_is_complete()
     });
+    save(window, name);
+}
+
+fn save(window: &mut Harness<'static, App>, name: &str) {
     // What fades in has come to light then.
     window.run_steps(12);
     let image = window.render().unwrap();
@@ -155,6 +161,26 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     wait_for(&mut window, "All saved");
     wait_until(&mut window, "the boxes of the strip", |window| window.state().filmstrip_is_complete());
     take(&mut window, "filmstrip-dark");
+}
+
+#[test]
+fn the_window_measures_a_run_and_what_it_confuses() {
+    for (theme, name) in [(Theme::Dark, "evaluation-dark"), (Theme::Light, "confusion-light")] {
+        let folder = tempfile::tempdir().unwrap();
+        let mut window = window(DETECTOR, theme);
+        predict_all(&mut window);
+        open_truth(&mut window, truth_of_samples(folder.path()));
+        wait_for(&mut window, "Best F1");
+        if theme == Theme::Light {
+            click(&mut window, "Confusion matrix");
+            window.state_mut().command(EvaluationCommand::ShowBoxes("truth:dog class:cat error:class".to_owned()));
+            wait_until(&mut window, "the box", |window| {
+                let strip = window.state().state().filmstrip.as_ref();
+                strip.is_some_and(|strip| strip.frames().len() == 1) && window.state().filmstrip_is_complete()
+            });
+        }
+        save(&mut window, name);
+    }
 }
 
 /// Right, wrong and missed boxes in one image: the tie is somewhere else in this truth.

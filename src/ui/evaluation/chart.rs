@@ -4,7 +4,7 @@ use eframe::egui::{self, Align2, CornerRadius, Pos2, Rect, Response, Sense, Stro
 
 use super::super::theme;
 
-const LEFT: f32 = 34.0;
+const LEFT: f32 = 48.0;
 const BOTTOM: f32 = 32.0;
 const TOP: f32 = 8.0;
 const RIGHT: f32 = 10.0;

@@ -56,9 +56,10 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 fn truth_ui(ui: &mut Ui, opened: &OpenedTruth) {
     let (truth, matched) = (&opened.truth, opened.images.matched);
     let images = truth.images.len();
-    let text =
-        format!("Ground truth: {}, {} of its {} images are open here", truth.name, grouped(matched), grouped(images));
-    ui.add(Label::new(RichText::new(text).weak()).truncate());
+    // The whole path is in the tooltip.
+    let name = truth.name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(&truth.name);
+    let text = format!("Ground truth: {name}, {} of its {} images are open here", grouped(matched), grouped(images));
+    ui.add(Label::new(RichText::new(text).weak()).truncate()).on_hover_text(&truth.name);
 }
 
 fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {

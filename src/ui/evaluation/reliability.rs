@@ -24,8 +24,8 @@ pub(super) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     let diagonal = [chart.at(0.0, 0.0), chart.at(1.0, 1.0)];
     let line = Stroke::new(1.5, ui.visuals().text_color());
     ui.painter().extend(egui::Shape::dashed_line(&diagonal, line, 5.0, 4.0));
-    let says = "Bars: share of right images, the stronger the more images. Lines in the bars: mean score. If scores can be \
-                trusted, bars end at the dashed line";
+    let says = "Bars: share of right images, the stronger the more images. Lines in the bars: mean score. If scores \
+                can be trusted, bars end at the dashed line";
     ui.add(egui::Label::new(egui::RichText::new(says).small().weak()).wrap());
 }
 

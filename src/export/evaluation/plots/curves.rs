@@ -128,5 +128,5 @@ fn classes(
 fn best_point(metrics: &DetectionMetrics) -> Option<CurvePoint> {
     let best = metrics.best?;
     let points = metrics.curve.points.iter();
-    points.copied().filter(|point| point.threshold >= best.threshold).last()
+    points.copied().rfind(|point| point.threshold >= best.threshold)
 }
