@@ -10,7 +10,7 @@ use crate::review::OutcomeKind;
 use crate::state::{Command, Queue};
 
 const ROW_HEIGHT: f32 = 26.0;
-const NAME_WIDTH: f32 = 170.0;
+const NAME_WIDTH: f32 = 214.0;
 const COUNT_WIDTH: f32 = 56.0;
 const COST_WIDTH: f32 = 56.0;
 
