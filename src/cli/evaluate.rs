@@ -97,9 +97,9 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let to_cancel = measuring.clone();
     let _hook = control.on_cancel(move || to_cancel.cancel());
     let evaluated = with_progress("Evaluating", &measuring, || -> anyhow::Result<Evaluated> {
-        let (mut evaluated, draws) = measure(sides, None, &measuring)?;
-        if args.draws > 0 {
-            draws.add_intervals(&mut evaluated, args.draws, &measuring)?;
+        let (mut evaluated, draws) = measure(sides, args.draws, None, &measuring)?;
+        if let Some(draws) = draws {
+            draws.add_intervals(&mut evaluated, &measuring)?;
         }
         Ok(evaluated)
     })?;

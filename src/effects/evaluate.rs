@@ -112,7 +112,8 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     let names = sides.classes.iter().map(|class| class.name.clone());
     let mut outcomes = Outcomes::new(request.predictions.clone(), names, sides.model_classes.iter().copied());
     let notes = sides.notes.clone();
-    let (mut evaluated, draws) = measure(sides, Some(&mut outcomes), control).map_err(|error| failure(&error))?;
+    let (mut evaluated, draws) =
+        measure(sides, DRAWS, Some(&mut outcomes), control).map_err(|error| failure(&error))?;
     let mut run = EvaluatedRun {
         evaluated: Arc::new(evaluated.clone()),
         outcomes: Arc::new(outcomes),
@@ -122,7 +123,9 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     };
     let (task, of) = (ticket.id, request.run.id);
     shared.report(EvaluationEvent::Measured { task, run: of, evaluated: Box::new(run.clone()) });
-    run.drawn = Arc::new(draws.add_intervals(&mut evaluated, DRAWS, control).map_err(|error| failure(&error))?);
+    if let Some(draws) = draws {
+        run.drawn = Arc::new(draws.add_intervals(&mut evaluated, control).map_err(|error| failure(&error))?);
+    }
     run.evaluated = Arc::new(evaluated);
     Ok(run)
 }

@@ -4,60 +4,61 @@ use super::EvaluateError;
 use crate::domain::{BoxRole, ModelTask, SampleId};
 use crate::evaluation::{
     ClassificationEvaluation, ClassificationIntervals, DetectionDraws, DetectionEvaluation, DetectionIntervals, Drawn,
-    Evaluated, ImageSides, Metrics, Outcome, Sides, TrueObject, drawn_numbers,
+    Evaluated, FoundOutcomes, ImageSides, Metrics, Outcome, Sides, TrueObject, drawn_numbers,
 };
 use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
 use crate::tasks::TaskControl;
 
-/// What the 95 % intervals are measured on.
+/// What the 95 % intervals are measured on, and how often images are drawn for them.
+pub struct Draws {
+    times: usize,
+    of: DrawnFrom,
+}
+
 #[expect(clippy::large_enum_variant, reason = "there is one for each evaluation")]
-pub enum Draws {
+enum DrawnFrom {
     Detection(DetectionDraws),
     /// Whether each image is right with one class and with five.
     Classification(Vec<[bool; 2]>),
 }
 
-/// Measures everything but the intervals. `outcomes` collects the outcome of each box of images with a sample.
-/// Progress is in images.
+/// Measures everything but the intervals, for which images are to be drawn so often; for 0 nothing is collected.
+/// `outcomes` collects the outcome of each box of images with a sample. Progress is in images.
 ///
 /// # Errors
 /// Cancelled, or the boxes cannot be measured.
 pub fn measure(
     sides: Sides,
+    times: usize,
     outcomes: Option<&mut Outcomes>,
     control: &TaskControl,
-) -> Result<(Evaluated, Draws), EvaluateError> {
+) -> Result<(Evaluated, Option<Draws>), EvaluateError> {
     control.set_total(Some(sides.images.len() as u64));
     let counted = sides.counted.clone();
-    let (metrics, draws) = match sides.task {
-        ModelTask::Detection => detection(sides, outcomes, control)?,
-        ModelTask::Classification => classification(sides, outcomes, control)?,
+    let (metrics, of) = match sides.task {
+        ModelTask::Detection => detection(sides, times, outcomes, control)?,
+        ModelTask::Classification => classification(sides, times, outcomes, control)?,
     };
     control.checkpoint()?;
-    Ok((Evaluated { metrics, counted }, draws))
+    Ok((Evaluated { metrics, counted }, of.map(|of| Draws { times, of })))
 }
 
 impl Draws {
-    /// Adds the intervals; `draws`: how often images are drawn. Gives the numbers of each draw: AP, AP50, precision,
-    /// recall and F1; or top-1 and top-5.
+    /// Adds the intervals. Gives the numbers of each draw: AP, AP50, precision, recall and F1; or top-1 and top-5.
     ///
     /// # Errors
     /// Cancelled.
-    pub fn add_intervals(
-        self,
-        evaluated: &mut Evaluated,
-        draws: usize,
-        control: &TaskControl,
-    ) -> Result<Drawn<5>, EvaluateError> {
+    pub fn add_intervals(self, evaluated: &mut Evaluated, control: &TaskControl) -> Result<Drawn<5>, EvaluateError> {
         control.set_step("drawing images for the intervals");
         let is_cancelled = || control.checkpoint().is_err();
-        let drawn = match (self, &mut evaluated.metrics) {
-            (Self::Detection(of_draws), Metrics::Detection { intervals, .. }) => {
+        let draws = self.times;
+        let drawn = match (self.of, &mut evaluated.metrics) {
+            (DrawnFrom::Detection(of_draws), Metrics::Detection { intervals, .. }) => {
                 let drawn = of_draws.numbers(draws, is_cancelled);
                 *intervals = drawn.as_ref().map(DetectionIntervals::of);
                 drawn
             }
-            (Self::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {
+            (DrawnFrom::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {
                 let drawn = drawn_shares(&hits, metrics.top5.is_some(), draws, is_cancelled);
                 *intervals = drawn
                     .as_ref()
@@ -89,33 +90,36 @@ fn drawn_shares(
 
 fn detection(
     sides: Sides,
+    times: usize,
     mut outcomes: Option<&mut Outcomes>,
     control: &TaskControl,
-) -> Result<(Metrics, Draws), EvaluateError> {
+) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
     let mut evaluation = DetectionEvaluation::new(sides.classes, sides.thresholds.clone());
-    let mut draws = DetectionDraws::new(sides.thresholds);
+    let mut draws = (times > 0).then(|| DetectionDraws::new(sides.thresholds));
     for image in sides.images {
         control.checkpoint()?;
         let found = evaluation.add(&image.objects);
         if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
             add_boxes(outcomes, sample, &image, &found);
         }
-        draws.add(&image.objects);
+        if let Some(draws) = &mut draws {
+            draws.add(&image.objects);
+        }
         control.add_done(1);
     }
     control.set_step("measuring");
     let metrics = evaluation.finish().map_err(EvaluateError::Unmeasured)?;
-    Ok((Metrics::Detection { metrics: Box::new(metrics), intervals: None }, Draws::Detection(draws)))
+    Ok((Metrics::Detection { metrics: Box::new(metrics), intervals: None }, draws.map(DrawnFrom::Detection)))
 }
 
-fn add_boxes(outcomes: &mut Outcomes, sample: SampleId, image: &ImageSides, found: &[(Outcome, Option<(u32, f64)>)]) {
+fn add_boxes(outcomes: &mut Outcomes, sample: SampleId, image: &ImageSides, found: &FoundOutcomes) {
     let Some(stored) = outcomes.predictions().summary(sample).map(|summary| summary.classes.len()) else {
         return;
     };
     let mut boxes = vec![BoxOutcome { kind: None, object: NO_OBJECT, iou: 0.0 }; stored];
     let mut objects: Vec<ObjectOutcome> = image.objects.truths.iter().map(object).collect();
-    for (&at, &(outcome, nearest)) in image.stored.iter().zip(found) {
-        let (object, iou) = nearest.unwrap_or((NO_OBJECT, 0.0));
+    for (index, (&at, &outcome)) in image.stored.iter().zip(found.outcomes()).enumerate() {
+        let (object, iou) = found.nearest(&image.objects, index).unwrap_or((NO_OBJECT, 0.0));
         if let Outcome::Correct(truth) = outcome
             && let Some(shown) = objects.get_mut(truth as usize)
         {
@@ -140,9 +144,10 @@ fn object(truth: &TrueObject) -> ObjectOutcome {
 
 fn classification(
     sides: Sides,
+    times: usize,
     mut outcomes: Option<&mut Outcomes>,
     control: &TaskControl,
-) -> Result<(Metrics, Draws), EvaluateError> {
+) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
     let mut evaluation = ClassificationEvaluation::new(sides.classes);
     let mut hits = Vec::new();
     for image in sides.images {
@@ -157,7 +162,7 @@ fn classification(
         }
     }
     let metrics = Box::new(evaluation.finish());
-    Ok((Metrics::Classification { metrics, intervals: None }, Draws::Classification(hits)))
+    Ok((Metrics::Classification { metrics, intervals: None }, (times > 0).then_some(DrawnFrom::Classification(hits))))
 }
 
 /// The top class alone has an outcome.

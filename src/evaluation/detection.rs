@@ -125,6 +125,24 @@ pub struct ConfusionCell {
     pub count: u64,
 }
 
+/// The outcome of each detection of an image.
+pub struct FoundOutcomes {
+    overlaps: Overlaps,
+    outcomes: Vec<Outcome>,
+}
+
+impl FoundOutcomes {
+    /// In the order of the detections.
+    pub fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
+    /// The object of `image`, the one that was evaluated, that a detection is about, with the IoU.
+    pub fn nearest(&self, image: &ImageObjects, detection: usize) -> Option<(u32, f64)> {
+        self.overlaps.nearest(image, detection, *self.outcomes.get(detection)?)
+    }
+}
+
 impl DetectionEvaluation {
     /// `thresholds` are the minimum scores of the classes, `0.0..=1.0`.
     pub fn new(classes: Vec<EvaluatedClass>, thresholds: Vec<f64>) -> Self {
@@ -141,9 +159,8 @@ impl DetectionEvaluation {
     }
 
     /// The next image, in the order that decides between equal scores. Objects and detections of other classes than
-    /// those of the evaluation are left out. Gives the outcome of each detection, and the object that it is about with
-    /// its IoU.
-    pub fn add(&mut self, image: &ImageObjects) -> Vec<(Outcome, Option<(u32, f64)>)> {
+    /// those of the evaluation are left out. Gives the outcome of each detection.
+    pub fn add(&mut self, image: &ImageObjects) -> FoundOutcomes {
         self.images += 1;
         self.coco.add(image);
         let overlaps = Overlaps::of(image);
@@ -157,8 +174,7 @@ impl DetectionEvaluation {
         }
         add_truths(&mut self.outcomes, image);
         self.add_confusion(image, &outcomes);
-        let about = |(index, outcome): (usize, Outcome)| (outcome, overlaps.nearest(image, index, outcome));
-        outcomes.into_iter().enumerate().map(about).collect()
+        FoundOutcomes { overlaps, outcomes }
     }
 
     /// Each shown detection counts once, and so does each object that no shown detection shows, whatever its class.

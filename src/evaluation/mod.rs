@@ -42,7 +42,9 @@ pub use classification::{
 };
 pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use curve::{Curve, CurvePoint};
-pub use detection::{ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, ErrorCost, EvaluatedClass};
+pub use detection::{
+    ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, ErrorCost, EvaluatedClass, FoundOutcomes,
+};
 pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
 pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};
