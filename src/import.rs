@@ -177,7 +177,7 @@ impl ImportedRun {
             return Err(ImportError::NoImage {
                 images: counted(self.images.len(), "image", "images"),
                 samples: counted(samples.len(), "image", "images"),
-                example: format!("{} and {}", name_of(image), sample.name),
+                example: format!("{} and {}", image.shown_name(), sample.name),
             });
         }
         Ok(MatchedImages { pairs, unmatched, samples: samples.len() })
@@ -198,7 +198,7 @@ impl ImportedRun {
         let line = |(why, [one, several]): (Unmatched, [&str; 2])| {
             let those = matches.unmatched.iter().filter(|(_, reason)| *reason == why).map(|(index, _)| *index);
             let those: Vec<usize> = those.collect();
-            let examples: Vec<String> = those.iter().take(EXAMPLES).map(|at| name_of(&self.images[*at])).collect();
+            let examples: Vec<String> = those.iter().take(EXAMPLES).map(|at| self.images[*at].shown_name()).collect();
             let text = if those.len() == 1 { one } else { several };
             let images = counted(those.len(), "image", "images");
             (!those.is_empty()).then(|| format!("{images} of the predictions {text}: {}", examples.join(", ")))
@@ -269,14 +269,6 @@ impl MatchedImages {
     /// Whether the source has every image of the predictions.
     pub fn is_complete(&self) -> bool {
         self.unmatched.is_empty()
-    }
-}
-
-/// The name of an image of the predictions, for people.
-fn name_of(image: &AnnotatedImage) -> String {
-    match &image.id {
-        Some(id) if image.name.is_empty() => format!("image {id}"),
-        _ => image.name.clone(),
     }
 }
 

@@ -223,6 +223,16 @@ impl Annotations {
     }
 }
 
+impl AnnotatedImage {
+    /// Its name for people; the id if it has none.
+    pub fn shown_name(&self) -> String {
+        match &self.id {
+            Some(id) if self.name.is_empty() => format!("image {id}"),
+            _ => self.name.clone(),
+        }
+    }
+}
+
 impl AnnotatedBox {
     /// Left, top, width and height in pixels of an upright image of `size`; `None` if they are fractions and the size
     /// is unknown.

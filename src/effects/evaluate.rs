@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::{Effects, Shared, desktop};
 use crate::annotations::NamePattern;
-use crate::domain::{AnnotatedImage, FileStamp, Sample, SampleId, SampleUri, SharedList};
+use crate::domain::{FileStamp, Sample, SampleId, SampleUri, SharedList};
 use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, of_run, open_truth};
 use crate::evaluation::{DRAWS, GroundTruth};
 use crate::matching::{ImageKey, ImageMatches};
@@ -73,18 +73,11 @@ fn match_images(truth: &GroundTruth, samples: &SharedList<Sample>) -> TruthImage
         } else {
             missing.0 += 1;
             if missing.1.len() < MAX_NAMED {
-                missing.1.push(name_of(&truth.images[index]));
+                missing.1.push(truth.images[index].shown_name());
             }
         }
     }
     TruthImages { by_sample: by_sample.into(), matched: truth.images.len() - missing.0, missing }
-}
-
-fn name_of(image: &AnnotatedImage) -> String {
-    match &image.id {
-        Some(id) if image.name.is_empty() => format!("image {id}"),
-        _ => image.name.clone(),
-    }
 }
 
 fn evaluate(shared: &Arc<Shared>, request: EvaluateRequest, ticket: Ticket) {

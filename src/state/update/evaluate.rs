@@ -58,11 +58,11 @@ pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects:
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut Queue<Effect>) {
+pub(super) fn on_event(state: &mut State, event: EvaluationEvent) {
     match event {
         EvaluationEvent::TruthOpened { task, result } => opened(state, task, result),
         EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
-        EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result, effects),
+        EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
     }
 }
 
@@ -192,13 +192,7 @@ fn measured(state: &mut State, task: TaskId, run: RunId, evaluated: EvaluatedRun
     }
 }
 
-fn ended(
-    state: &mut State,
-    task: TaskId,
-    run: RunId,
-    result: Result<Box<EvaluatedRun>, Failure>,
-    _: &mut Queue<Effect>,
-) {
+fn ended(state: &mut State, task: TaskId, run: RunId, result: Result<Box<EvaluatedRun>, Failure>) {
     run_tasks::end(state, task, result.as_ref().err());
     let of_run = state.evaluating.as_mut().and_then(|evaluating| evaluating.runs.get_mut(&run));
     let Some(of_run) = of_run.filter(|of_run| of_run.status.task() == Some(task)) else {

@@ -218,7 +218,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
         Event::Project(event) => project::on_event(state, event, effects),
         Event::Browse(event) => browse::on_event(state, event, effects),
         Event::Review(event) => review::on_event(state, event, effects),
-        Event::Evaluation(event) => evaluate::on_event(state, event, effects),
+        Event::Evaluation(event) => evaluate::on_event(state, event),
     }
 }
 
