@@ -88,6 +88,8 @@ impl ShownImage {
     pub(super) fn add(&mut self, ctx: &egui::Context, key: TileKey, tile: &Tile) {
         let size = [tile.width as usize, tile.height as usize];
         let image = ColorImage::from_rgba_premultiplied(size, &tile.rgba);
+        // Its pixels can be dropped from memory before the first colour is wanted.
+        self.has_known_pixels |= key.level == 0;
         // Beyond 1:1 a pixel is a square; a coarse tile in place of finer ones is smoothed.
         let texture = upload(ctx, "picture", image, key.level == 0);
         let seen = self.frame;
@@ -331,23 +333,23 @@ mod tests {
         let mut shown = shown([600, 400]);
         shown.image.pixels = pixels;
         let place = at(0.0, 0.0, 600.0, 400.0);
+        let hover = |shown: &mut ShownImage, is_there| {
+            lent.0.store(is_there, Ordering::Relaxed);
+            shown.begin_frame();
+            shown.request_pixel(550, 10);
+            shown.changed_request()
+        };
+        assert_eq!(hover(&mut shown, false), None, "not enlarged that far yet");
         for column in 0..2 {
             let (key, pixels) = tile(0, column, 0);
             shown.add(&ctx, key, &pixels);
         }
-        let mut hover = |is_there| {
-            lent.0.store(is_there, Ordering::Relaxed);
-            frame(&ctx, &mut shown, place);
-            shown.request_pixel(550, 10);
-            shown.changed_request()
-        };
-        assert_eq!(hover(false), None, "not enlarged that far yet");
-        assert_eq!(hover(true), None);
-        let request = hover(false).unwrap();
-        assert_eq!(request, [tile(0, 1, 0).0]);
-        assert_eq!(hover(false), None, "already requested");
-        assert_eq!(hover(true), None);
-        assert!(hover(false).is_some(), "dropped once more");
+        frame(&ctx, &mut shown, place);
+        let request = hover(&mut shown, false).unwrap();
+        assert_eq!(request, [tile(0, 1, 0).0], "dropped before the first colour was wanted");
+        assert_eq!(hover(&mut shown, false), None, "already requested");
+        assert_eq!(hover(&mut shown, true), None);
+        assert!(hover(&mut shown, false).is_some(), "dropped once more");
     }
 
     #[test]
