@@ -34,6 +34,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
         BrowseEffect::PickFolder => desktop::pick_folder(shared),
         BrowseEffect::PickImages => desktop::pick_images(shared),
+        BrowseEffect::PickAnnotations(kind) => desktop::pick_annotations(shared, kind),
         BrowseEffect::LookAtDropped { source, paths, ticket } => import::look(shared, source, paths, ticket),
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
         BrowseEffect::CopyImage { source, uri, prediction, view, confirmed } => {

@@ -72,19 +72,10 @@ pub(super) fn pick_mapping(shared: &Arc<Shared>) {
     pick_file(shared, "Load a mapping", ("Output mappings", &["toml"]), FilePick::Mapping);
 }
 
-pub(super) fn pick_truth(shared: &Arc<Shared>) {
-    pick_file(shared, "Open ground truth", ANNOTATIONS, FilePick::Truth);
-}
-
-pub(super) fn pick_truth_folder(shared: &Arc<Shared>) {
-    pick_a_folder(shared, "Open ground truth folder", FilePick::Truth);
-}
-
-pub(super) fn pick_predictions(shared: &Arc<Shared>, kind: PickKind) {
-    let title = "Open predictions";
+pub(super) fn pick_annotations(shared: &Arc<Shared>, kind: PickKind) {
     match kind {
-        PickKind::File => pick_file(shared, title, ANNOTATIONS, FilePick::Predictions),
-        PickKind::Folder => pick_a_folder(shared, title, FilePick::Predictions),
+        PickKind::File => pick_file(shared, "Choose a file", ANNOTATIONS, FilePick::Annotations),
+        PickKind::Folder => pick_a_folder(shared, "Choose a folder", FilePick::Annotations),
     }
 }
 

@@ -4,16 +4,16 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::{Effects, Shared, desktop};
+use super::import::files_at;
+use super::{Effects, Shared};
 use crate::annotations::NamePattern;
 use crate::domain::{FileStamp, Sample, SampleId, SampleUri, SharedList};
 use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, of_run, open_truth};
 use crate::evaluation::{DRAWS, GroundTruth};
 use crate::matching::{ImageKey, ImageMatches};
 use crate::review::Outcomes;
-use crate::source::Files;
 use crate::state::{
-    EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, FilesAt, NO_IMAGE, OpenedTruth, Ticket,
+    EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket, TruthAt,
     TruthImages, TruthSource,
 };
 
@@ -23,8 +23,6 @@ const MAX_NAMED: usize = 5;
 pub(super) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
     let shared = &effects.shared;
     match effect {
-        EvaluationEffect::PickTruth => desktop::pick_truth(shared),
-        EvaluationEffect::PickTruthFolder => desktop::pick_truth_folder(shared),
         EvaluationEffect::OpenTruth { from, samples, ticket } => open(shared, from, samples, ticket),
         EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
     }
@@ -35,28 +33,35 @@ fn open(shared: &Arc<Shared>, from: TruthSource, samples: SharedList<Sample>, ti
         "open ground truth",
         ticket,
         move |shared, ticket| {
-            let from = truth_from(shared, from, &samples)?;
+            let (at, from) = truth_from(shared, from, &samples)?;
             let truth = open_truth(&from, &ticket.control).map_err(|error| failure(&error))?;
             let images = match_images(&truth, &samples);
-            Ok(OpenedTruth { truth: Arc::new(truth), images })
+            Ok(OpenedTruth { at, truth: Arc::new(truth), images })
         },
         |task, result| EvaluationEvent::TruthOpened { task, result },
     );
 }
 
-fn truth_from(shared: &Shared, from: TruthSource, samples: &SharedList<Sample>) -> Result<TruthFrom, Failure> {
+fn truth_from(
+    shared: &Shared,
+    from: TruthSource,
+    samples: &SharedList<Sample>,
+) -> Result<(TruthAt, TruthFrom), Failure> {
     Ok(match from {
-        TruthSource::Files(FilesAt::Path(path)) => TruthFrom::Files(Files::local(&path)),
-        TruthSource::Files(FilesAt::S3(place)) => TruthFrom::Files(Files::in_s3(&shared.aws, &place)),
+        TruthSource::Files(at) => {
+            let (at, files) = files_at(shared, &at)?;
+            (TruthAt::Files(at), TruthFrom::Files(files))
+        }
         TruthSource::Verdicts { source, run, view } => {
             let project = shared.project(source).ok_or(Failure::Cancelled)?;
             // It is read from the project: verdicts that are not saved yet would be missing.
             project.flush().map_err(|error| error.to_string())?;
-            TruthFrom::Verdicts { project, run, view }
+            (TruthAt::Verdicts(run.id), TruthFrom::Verdicts { project, run, view })
         }
         TruthSource::Names(pattern) => {
             let names = samples.iter().map(|sample| sample.name.clone()).collect();
-            TruthFrom::Names { names, pattern: NamePattern::parse(&pattern)? }
+            let parsed = NamePattern::parse(&pattern)?;
+            (TruthAt::Names(pattern), TruthFrom::Names { names, pattern: parsed })
         }
     })
 }

@@ -30,7 +30,7 @@ pub(super) fn open(shared: &Arc<Shared>, request: OpenPredictionsRequest, ticket
 fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) -> Result<OutputsEnd, OutputsFailure> {
     let control = &ticket.control;
     let source = shared.source(request.source).ok_or(OutputsFailure::Cancelled)?;
-    let file = read(&files_at(shared, &request.at)?, control)?;
+    let file = read(&files_at(shared, &request.at)?.1, control)?;
     let mut summary = vec![file.summary()];
     let mut notes: Vec<String> = file.remarks();
     for line in &mut notes {
@@ -82,13 +82,15 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     Ok(OutputsEnd { outcome: TaskOutcome::Done(summary.join("; ")), is_complete, notes })
 }
 
-fn files_at(shared: &Shared, at: &FilesAt) -> Result<Files, String> {
+/// The files at a place, and the place as it can be found again later: a path is made absolute.
+pub(super) fn files_at(shared: &Shared, at: &FilesAt) -> Result<(FilesAt, Files), String> {
     match at {
         FilesAt::Path(path) => {
             let path = absolute(&browse::with_home(path)).map_err(|error| format!("{error}: {}", path.display()))?;
-            Ok(Files::local(&path))
+            let files = Files::local(&path);
+            Ok((FilesAt::Path(path), files))
         }
-        FilesAt::S3(place) => Ok(Files::in_s3(&shared.aws, place)),
+        FilesAt::S3(place) => Ok((at.clone(), Files::in_s3(&shared.aws, place))),
     }
 }
 

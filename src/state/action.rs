@@ -34,24 +34,14 @@ pub enum Action {
     OpenProject,
     #[strum(
         message = "Open ground truth…",
-        detailed_message = "Compares predictions with annotations in a file: COCO, CSV, JSON Lines, TFRecord, data.yaml"
+        detailed_message = "Compares predictions with annotations in a file or folder, local or in S3, or in file names"
     )]
     OpenTruth,
-    #[strum(
-        message = "Open ground truth folder…",
-        detailed_message = "Compares predictions with annotations in a folder: YOLO, Pascal VOC, folders by class"
-    )]
-    OpenTruthFolder,
     #[strum(
         message = "Ground truth with the images",
         detailed_message = "Takes the folders of the images as their classes, or what a TFRecord stores with them"
     )]
     TruthOfImages,
-    #[strum(
-        message = "Class in file names…",
-        detailed_message = "Takes a part of each file name as the class of the image"
-    )]
-    TruthOfNames,
     #[strum(
         message = "Verdicts as ground truth",
         detailed_message = "Takes what was accepted or corrected in this project as right"
@@ -506,9 +496,7 @@ impl Action {
                 let has_place = |open: &super::OpenSource| open.place.is_some() || open.path.is_some();
                 need(state.source.as_ref().is_some_and(has_place), "Open a folder, a TFRecord file or a prefix first")
             }
-            Self::OpenTruth | Self::OpenTruthFolder | Self::TruthOfNames => {
-                need(state.source.is_some(), "Open the images first")
-            }
+            Self::OpenTruth => need(state.source.is_some(), "Open the images first"),
             Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
             Self::Reload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed")),

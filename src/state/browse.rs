@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use crate::domain::{ListingChange, Page, S3Place, Sample, SampleUri, TileKey};
 use crate::state::{
-    CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId,
+    CacheUsage, DisplayInfo, FilePick, PickKind, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId,
     ThumbnailRequest, Ticket, ViewSettings,
 };
 
@@ -17,6 +17,8 @@ pub enum BrowseCommand {
     OpenPlace(Box<S3Place>),
     /// Files and folders dropped on the window.
     Drop(Vec<PathBuf>),
+    /// Asks for a file or folder for the dialog that opens ground truth or predictions.
+    PickAnnotations(PickKind),
     /// Shows one sample and selects only it.
     Show(SampleId),
     /// Adds a sample to the selection or takes it away.
@@ -96,6 +98,7 @@ pub enum BrowseEffect {
     LimitMegapixels(u64),
     PickFolder,
     PickImages,
+    PickAnnotations(PickKind),
     /// Find out what was dropped while images are open.
     LookAtDropped {
         source: SourceId,

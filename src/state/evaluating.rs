@@ -15,9 +15,7 @@ use crate::review::{ImageOutcomes, OtherRun, OutcomeCounts, OutcomeKind, Outcome
 #[derive(Debug, Clone, PartialEq)]
 pub enum EvaluationCommand {
     /// Takes these annotations as right, in place of others.
-    OpenTruth(FilesAt),
-    /// The class of each image is in its file name: `{class}` in a pattern with `*` for anything else.
-    OpenNames(String),
+    OpenTruth(TruthAt),
     CloseTruth,
     /// Reads the ground truth and evaluates the run on screen again, as both are now.
     EvaluateAgain,
@@ -37,19 +35,10 @@ pub enum EvaluationCommand {
 /// Effects about ground truth and evaluations.
 #[derive(Debug, Clone)]
 pub enum EvaluationEffect {
-    PickTruth,
-    PickTruthFolder,
     /// Read ground truth and match it with the images.
-    OpenTruth {
-        from: TruthSource,
-        samples: SharedList<Sample>,
-        ticket: Ticket,
-    },
+    OpenTruth { from: TruthSource, samples: SharedList<Sample>, ticket: Ticket },
     /// Measure a run.
-    Evaluate {
-        request: EvaluateRequest,
-        ticket: Ticket,
-    },
+    Evaluate { request: EvaluateRequest, ticket: Ticket },
 }
 
 /// Events about ground truth and evaluations.
@@ -79,7 +68,7 @@ pub enum TruthAt {
     Files(FilesAt),
     /// What people judged of a run.
     Verdicts(RunId),
-    /// As [`EvaluationCommand::OpenNames`].
+    /// The class of each image is in its file name: `{class}` in a pattern with `*` for anything else.
     Names(String),
 }
 
@@ -106,6 +95,8 @@ pub struct EvaluateRequest {
 /// Ground truth, with the images that it is about.
 #[derive(Debug, Clone)]
 pub struct OpenedTruth {
+    /// Where it was found, as the project keeps it: a path is absolute.
+    pub at: TruthAt,
     pub truth: Arc<GroundTruth>,
     pub images: TruthImages,
 }

@@ -91,22 +91,27 @@ pub enum StoredPrediction {
     Failed(String),
 }
 
+/// What a file dialog offers: it shows either files or folders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PickKind {
+    File,
+    Folder,
+}
+
 /// The result of a file dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
     Model(PathBuf),
-    /// A file or folder of ground truth.
-    Truth(PathBuf),
+    /// A file or folder of ground truth or predictions, for the dialog that opens them.
+    Annotations(PathBuf),
     /// The names of a model's classes.
     Labels(PathBuf),
     /// The weights of the model of this id.
     Weights(String, PathBuf),
     /// A mapping of outputs.
     Mapping(PathBuf),
-    /// Predictions of another program.
-    Predictions(PathBuf),
     /// A project file to open.
     Project(PathBuf),
     /// The file for a copy of the project.

@@ -49,7 +49,7 @@ pub use evaluating::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
     OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthSource,
 };
-pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow};
+pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, PickKind, StoredPrediction, StoredRow};
 pub use explanation::{ExplainRequest, Explanation, Question};
 use export::CountBasis;
 pub use export::{
@@ -81,7 +81,7 @@ pub use remote::{
     FilesAt, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList,
     JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom,
     ModelRequest, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PickKind, Prices, Reading, ReadingTrial,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial,
     RehearsalOptions, RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
     RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
 };
@@ -98,6 +98,7 @@ pub use update::update;
 pub use upload::{UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading};
 
 use std::borrow::Cow;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings};
@@ -126,6 +127,9 @@ pub struct State {
     pub comparing: Option<Comparing>,
     /// A number that changes with everything that a comparison depends on.
     comparison_number: u64,
+    /// What was chosen last for the dialog that opens ground truth or predictions, and a number that tells two choices
+    /// apart.
+    pub picked_annotations: Option<(u64, PathBuf)>,
     /// The ground truth that the runs are compared with.
     pub evaluating: Option<Evaluating>,
     /// A number that changes with every evaluation.
@@ -257,6 +261,8 @@ pub enum Overlay {
     OpenOutputs,
     /// The dialog for opening predictions of other programs as a run.
     OpenPredictions,
+    /// The dialog for opening ground truth.
+    OpenTruth,
     /// The dialog about a remote model.
     RemoteInference,
     Help,
@@ -265,8 +271,6 @@ pub enum Overlay {
     /// The question whether that many images are to be judged at once.
     MassVerdict,
     GoTo,
-    /// The field for the pattern of classes in file names.
-    TruthNames,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -21,6 +21,8 @@ pub(crate) use textures::color_image;
 pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
 
+use overlays::OpenAs;
+
 use crate::domain::S3Place;
 use crate::state::{BrowseCommand, Command, Queue, State};
 
@@ -38,7 +40,6 @@ pub struct Window {
     wrong_class: overlays::WrongClassMemory,
     export: overlays::ExportMemory,
     go_to: overlays::GoToMemory,
-    truth_names: overlays::TruthNamesMemory,
     open_s3: overlays::OpenS3Memory,
     upload: overlays::UploadMemory,
     job_form: overlays::JobFormMemory,
@@ -47,7 +48,8 @@ pub struct Window {
     endpoints: overlays::EndpointsMemory,
     evaluation: evaluation::EvaluationMemory,
     open_outputs: overlays::OpenOutputsMemory,
-    open_predictions: overlays::OpenPredictionsMemory,
+    open_predictions: overlays::OpenAnnotationsMemory,
+    open_truth: overlays::OpenAnnotationsMemory,
     remote_inference: overlays::RemoteModelMemory,
     toast: overlays::ToastMemory,
     mass_verdict: overlays::MassVerdictMemory,
@@ -90,7 +92,6 @@ impl Window {
         overlays::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
         overlays::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
         overlays::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
-        overlays::truth_names_ui(ui.ctx(), state, &mut self.truth_names, &mut commands);
         overlays::import_ui(ui.ctx(), state, &mut self.textures, &mut commands);
         overlays::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         overlays::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
@@ -99,7 +100,9 @@ impl Window {
         overlays::endpoint_form_ui(ui.ctx(), state, &mut self.endpoint_form, &mut commands);
         overlays::endpoints_ui(ui.ctx(), state, &mut self.endpoints, &mut commands);
         overlays::open_outputs_ui(ui.ctx(), state, &mut self.open_outputs, &mut self.textures, &mut commands);
-        overlays::open_predictions_ui(ui.ctx(), state, &mut self.open_predictions, &mut commands);
+        for (open_as, memory) in [(OpenAs::Run, &mut self.open_predictions), (OpenAs::Truth, &mut self.open_truth)] {
+            overlays::open_annotations_ui(ui.ctx(), state, open_as, memory, &mut commands);
+        }
         overlays::remote_model_ui(ui.ctx(), state, &mut self.remote_inference, &mut self.textures, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use spotcheck::app::App;
 use spotcheck::domain::ReadingRequest;
 use spotcheck::state::{
-    Action, EvaluationCommand, FilesAt, OutputsAt, OutputsCommand, OutputsRequest, ReviewCommand, ViewChange,
+    Action, EvaluationCommand, FilesAt, OutputsAt, OutputsCommand, OutputsRequest, ReviewCommand, TruthAt, ViewChange,
 };
 
 use crate::remote::wait_for_listing;
@@ -67,7 +67,7 @@ impl Bench {
     /// A window with the outputs as the run on screen, compared with the ground truth.
     fn open(&self, truth: &FilesAt) -> Harness<'static, App> {
         let mut window = self.open_images();
-        window.state_mut().command(EvaluationCommand::OpenTruth(truth.clone()));
+        window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(truth.clone())));
         wait_until_idle(&mut window);
         window
     }
@@ -236,7 +236,7 @@ fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
 
 /// Clicks what has this label and no more.
 #[track_caller]
-fn click_exactly(window: &mut Harness<'static, App>, label: &str) {
+pub(crate) fn click_exactly(window: &mut Harness<'static, App>, label: &str) {
     window.get_by_role_and_label(Role::Button, label).click_accesskit();
     window.run_steps(2);
 }
@@ -332,10 +332,10 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
     let mut window = open(Some(bench.images.path()), MODEL);
     wait_for_listing(&mut window);
     let missing = FilesAt::Path(bench.truth.path().join("missing.json"));
-    window.state_mut().command(EvaluationCommand::OpenTruth(missing));
+    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(missing)));
     wait_for(&mut window, "missing.json");
     wait_for(&mut window, "Read it again");
-    window.state_mut().command(EvaluationCommand::OpenTruth(truth));
+    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(truth)));
     wait_until_idle(&mut window);
     wait_for(&mut window, "3 of its 3 images");
     // The run is of a classifier.

@@ -239,6 +239,7 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
         (Action::Endpoints, "Part of the name of an endpoint"),
         (Action::OpenOutputs, "Open as a run"),
         (Action::OpenPredictions, "Choose a folder…"),
+        (Action::OpenTruth, "{class} stands for the class"),
     ] {
         window.state_mut().command(action);
         wait_for(&mut window, text);

@@ -4,16 +4,20 @@ use std::path::{Path, PathBuf};
 
 use egui::Key;
 use egui_kittest::Harness;
-use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::Verdict;
 use spotcheck::review::{Direction, FilmBox, OutcomeCounts, OutcomeKind, Sort, SortBy};
-use spotcheck::state::{Action, EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, ViewChange};
+use spotcheck::state::{Action, EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, TruthAt, ViewChange};
 
+use crate::evaluating::click_exactly;
+use crate::remote::{open_place, replace_in, serve, type_into};
+use crate::support::alone::alone;
+use crate::support::seaweed::Seaweed;
 use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
+const FIELD: &str = "File, folder or pattern of the ground truth";
 
 /// Above a score of 0.5 the model shows a person in `astronaut.png`, a cat in `chelsea.png`, a cup and a dining table
 /// in `coffee.png`, a person and a tie in `grace_hopper.jpg`, and nothing in `rocket.jpg`. The truth here has the
@@ -55,7 +59,12 @@ fn predict_all(window: &mut Harness<'static, App>) {
 }
 
 pub(crate) fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
-    window.state_mut().command(EvaluationCommand::OpenTruth(FilesAt::Path(truth)));
+    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(FilesAt::Path(truth))));
+    wait_for_evaluation(window);
+}
+
+#[track_caller]
+fn wait_for_evaluation(window: &mut Harness<'static, App>) {
     wait_until(window, "the evaluation", |window| {
         let state = window.state().state();
         state.outcome_counts().is_some() && state.tasks.is_idle()
@@ -175,13 +184,59 @@ fn ground_truth_stays_with_the_project_and_classes_can_be_corrected() {
 }
 
 #[test]
+fn ground_truth_in_s3_is_opened_from_the_dialog() {
+    let mut plane = None;
+    alone("truth::ground_truth_in_s3_is_opened_from_the_dialog", serve(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-truth");
+        for name in ["chelsea.png", "coffee.png"] {
+            bucket.put(&format!("photos/{name}"), &std::fs::read(samples().join(name)).unwrap());
+        }
+        bucket.put("truth.csv", b"image,class\nchelsea.png,tiger cat\ncoffee.png,tabby\n");
+        let mut window = open_place(&bucket, 2);
+        click(&mut window, "Predict all");
+        wait_for(&mut window, "2 predicted");
+        click(&mut window, "Evaluate");
+        click(&mut window, "Open ground truth…");
+        type_into(&mut window, FIELD, &bucket.uri("none.csv"));
+        wait_for(&mut window, "Sign in with");
+        click(&mut window, "Server and region");
+        wait_for(&mut window, "Address of the server");
+        window.key_press(Key::Enter);
+        wait_for(&mut window, "does not exist");
+        assert!(!sees(&window, "Sign in with"), "the dialog stays open");
+        click(&mut window, "Open ground truth…");
+        replace_in(&mut window, FIELD, &bucket.uri("truth.csv"));
+        click_exactly(&mut window, "Open");
+        wait_for_evaluation(&mut window);
+        let state = window.state().state();
+        let all = state.outcome_counts().unwrap().all();
+        assert_eq!((all.correct, all.wrong), (1, 1), "{all:?}");
+        let kept = &state.evaluating.as_ref().unwrap().at;
+        let TruthAt::Files(FilesAt::S3(place)) = kept else { panic!("{kept:?}") };
+        assert_eq!(place.address.to_string(), bucket.uri("truth.csv"));
+    });
+}
+
+#[test]
+fn a_relative_path_of_ground_truth_is_kept_as_a_whole_one() {
+    let folder = tempfile::tempdir_in(".").unwrap();
+    let truth = truth_of_samples(folder.path());
+    let relative = Path::new(folder.path().file_name().unwrap()).join("truth.json");
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    open_truth(&mut window, relative);
+    let kept = &window.state().state().evaluating.as_ref().unwrap().at;
+    assert_eq!(*kept, TruthAt::Files(FilesAt::Path(std::path::absolute(truth).unwrap())));
+}
+
+#[test]
 fn broken_ground_truth_is_told_and_the_window_goes_on() {
     let folder = tempfile::tempdir().unwrap();
     let broken = folder.path().join("cut.json");
     std::fs::write(&broken, r#"{"images": [{"id": 1, "file_name": "coffee.png"}], "annotations": [{"id": 1,"#).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
-    window.state_mut().command(EvaluationCommand::OpenTruth(FilesAt::Path(broken)));
+    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(FilesAt::Path(broken))));
     wait_until(&mut window, "the failure", |window| {
         let evaluating = window.state().state().evaluating.as_ref();
         evaluating.is_some_and(|evaluating| evaluating.truth.failure().is_some())
@@ -268,12 +323,10 @@ fn verdicts_folders_and_file_names_are_ground_truth_too() {
     window.state_mut().command(EvaluationCommand::CloseTruth);
     window.run_steps(2);
     assert!(window.state().state().outcome_counts().is_none());
-    window.state_mut().command(Action::TruthOfNames);
+    window.state_mut().command(Action::OpenTruth);
     window.run_steps(2);
-    let field = window.get_by_label("*_{class}.png");
-    field.focus();
-    field.type_text("*_{class}");
-    window.run_steps(2);
+    type_into(&mut window, FIELD, "*_{class}");
+    wait_for(&mut window, "First image: 7_");
     window.key_press(Key::Enter);
     wait_until(&mut window, "the names", is_measured);
 }

@@ -24,7 +24,6 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) 
     match effect {
         OutputsEffect::Open { request, ticket } => open(shared, request, ticket),
         OutputsEffect::OpenPredictions { request, ticket } => import::open(shared, request, ticket),
-        OutputsEffect::PickPredictions(kind) => desktop::pick_predictions(shared, kind),
         OutputsEffect::Preview { place, ticket } => preview(shared, place, ticket),
         OutputsEffect::TryReading { question, examples, request } => {
             reading::try_it(shared, question, examples, request);

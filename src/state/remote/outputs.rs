@@ -19,7 +19,6 @@ pub enum OutputsCommand {
     Open(Box<OutputsRequest>),
     /// Predictions of another program become a run of the open images.
     OpenPredictions(FilesAt),
-    PickPredictions(PickKind),
     /// Shows the first of them, without opening them.
     Preview(Box<OutputsAt>),
     /// Shows what the examples say when they are read so.
@@ -47,7 +46,6 @@ pub enum OutputsEffect {
         request: OpenPredictionsRequest,
         ticket: Ticket,
     },
-    PickPredictions(PickKind),
     /// Read the first predictions about these images.
     Preview {
         place: OutputsPlace,
@@ -173,13 +171,6 @@ impl FilesAt {
             Self::S3(place) => place.address.to_string(),
         }
     }
-}
-
-/// What a file dialog offers: it shows either files or folders.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PickKind {
-    File,
-    Folder,
 }
 
 /// Predictions of another program to read into a run.

@@ -6,9 +6,9 @@ use super::remote::outputs;
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DroppedKind, Effect, EvaluationCommand,
-    FilePick, FilesAt, ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step,
-    TaskId, TaskKind, TaskOutcome, ThumbnailRequest,
+    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DroppedKind, Effect, FilePick, FilesAt,
+    ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
+    TaskOutcome, ThumbnailRequest, TruthAt,
 };
 use crate::tasks::ProgressUnit;
 
@@ -20,6 +20,7 @@ pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mu
             open_place(state, *place, effects);
         }
         BrowseCommand::Drop(paths) => dropped(state, paths, effects),
+        BrowseCommand::PickAnnotations(kind) => effects.push(BrowseEffect::PickAnnotations(kind)),
         BrowseCommand::Show(sample) => {
             super::evaluate::show_panel(state, false);
             show(state, sample, effects);
@@ -138,8 +139,7 @@ fn looked_at_dropped(
             outputs::open_predictions(state, FilesAt::Path(path), effects);
         }
         (Ok(DroppedKind::Truth), Some(path)) => {
-            let open = EvaluationCommand::OpenTruth(FilesAt::Path(path));
-            super::evaluate::on_command(state, open, effects);
+            super::evaluate::open(state, TruthAt::Files(FilesAt::Path(path)), effects);
         }
         (Ok(DroppedKind::Images), last) => {
             paths.extend(last);
@@ -188,16 +188,12 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, ImportSubject::File(path), effects),
-        FilePick::Truth(path) => {
-            let at = FilesAt::Path(path);
-            super::evaluate::on_command(state, EvaluationCommand::OpenTruth(at), effects);
-        }
+        FilePick::Annotations(path) => state.picked_annotations = Some((state.ids.next(), path)),
         FilePick::Labels(path) => super::import::labels_picked(state, path, effects),
         FilePick::Weights(id, path) => {
             models::fetch_model(state, id, Some(path), effects);
         }
         FilePick::Mapping(path) => super::remote::reading::load(state, path, effects),
-        FilePick::Predictions(path) => outputs::open_predictions(state, FilesAt::Path(path), effects),
         FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
         FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),
         FilePick::ExportTarget(path) => state.export.picked = Some(path),

@@ -10,7 +10,8 @@ use crate::matching::{ClassCorrections, classes_of};
 use crate::state::evaluating::EvaluationBasis;
 use crate::state::{
     Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
-    FilesAt, Listing, Loadable, OpenedTruth, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthAt, TruthSource,
+    FilesAt, Listing, Loadable, OpenedTruth, Overlay, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthAt,
+    TruthSource,
 };
 use crate::tasks::ProgressUnit;
 
@@ -31,8 +32,7 @@ struct Saved {
 
 pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects: &mut Queue<Effect>) {
     match command {
-        EvaluationCommand::OpenTruth(at) => open(state, TruthAt::Files(at), effects),
-        EvaluationCommand::OpenNames(pattern) => open(state, TruthAt::Names(pattern), effects),
+        EvaluationCommand::OpenTruth(at) => open(state, at, effects),
         EvaluationCommand::CloseTruth => close(state, effects),
         EvaluationCommand::EvaluateAgain => {
             let run = state.run().map(Run::id);
@@ -58,9 +58,9 @@ pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects:
     }
 }
 
-pub(super) fn on_event(state: &mut State, event: EvaluationEvent) {
+pub(super) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut Queue<Effect>) {
     match event {
-        EvaluationEvent::TruthOpened { task, result } => opened(state, task, result),
+        EvaluationEvent::TruthOpened { task, result } => opened(state, task, result, effects),
         EvaluationEvent::Measured { task, run, evaluated } => measured(state, task, run, *evaluated),
         EvaluationEvent::Evaluated { task, run, result } => ended(state, task, run, result),
     }
@@ -75,6 +75,9 @@ pub(super) fn open(state: &mut State, at: TruthAt, effects: &mut Queue<Effect>) 
     // What was corrected for another file may still fit: corrections are by name.
     let corrections = state.evaluating.take().map(|before| before.corrections).unwrap_or_default();
     state.evaluating = Some(Evaluating { is_shown: true, ..Evaluating::new(at, corrections) });
+    if state.overlay == Overlay::OpenTruth {
+        state.overlay = Overlay::None;
+    }
     save(state, effects);
 }
 
@@ -151,7 +154,7 @@ pub(super) fn restore(state: &mut State, name: &str, json: &str) {
 }
 
 /// What could not be used is listed among the problems.
-fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>) {
+fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>, effects: &mut Queue<Effect>) {
     if !run_tasks::settle(state, task, result, |state| Some(&mut state.evaluating.as_mut()?.truth)) {
         return;
     }
@@ -159,6 +162,10 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>)
     let Some(opened) = state.opened_truth().cloned() else {
         return;
     };
+    if let Some(evaluating) = state.evaluating.as_mut().filter(|evaluating| evaluating.at != opened.at) {
+        evaluating.at = opened.at;
+        save(state, effects);
+    }
     let name = &opened.truth.name;
     let problems = &opened.truth.problems;
     for (kind, count) in problems.counts() {

@@ -32,8 +32,7 @@ use std::path::PathBuf;
 use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, State};
 use crate::domain::{Problem, Verdict};
 use crate::state::{
-    BrowseEffect, EndpointsEffect, EvaluationCommand, EvaluationEffect, ImportSubject, ModelsEffect, ProjectEffect,
-    Queue, TruthAt,
+    BrowseEffect, EndpointsEffect, EvaluationCommand, ImportSubject, ModelsEffect, ProjectEffect, Queue, TruthAt,
 };
 
 /// Applies one message and gives what is to be done outside, in order.
@@ -110,15 +109,13 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::OpenS3 => s3::toggle_picker(state, effects),
         Action::OpenSamples => browse::open_samples(state, effects),
         Action::OpenProject => effects.push(ProjectEffect::Pick),
-        Action::OpenTruth => effects.push(EvaluationEffect::PickTruth),
-        Action::OpenTruthFolder => effects.push(EvaluationEffect::PickTruthFolder),
+        Action::OpenTruth => state.overlay = toggled(state.overlay, Overlay::OpenTruth),
         Action::TruthOfImages => evaluate::open_source(state, effects),
         Action::TruthOfVerdicts => {
             if let Some(run) = state.run().map(Run::id) {
                 evaluate::open(state, TruthAt::Verdicts(run), effects);
             }
         }
-        Action::TruthOfNames => state.overlay = toggled(state.overlay, Overlay::TruthNames),
         Action::Evaluation => {
             let is_shown = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
             evaluate::show_panel(state, !is_shown);
@@ -218,7 +215,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
         Event::Project(event) => project::on_event(state, event, effects),
         Event::Browse(event) => browse::on_event(state, event, effects),
         Event::Review(event) => review::on_event(state, event, effects),
-        Event::Evaluation(event) => evaluate::on_event(state, event),
+        Event::Evaluation(event) => evaluate::on_event(state, event, effects),
     }
 }
 

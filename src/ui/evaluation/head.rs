@@ -40,7 +40,7 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                 commands.push(Action::Evaluation);
             }
             ui.menu_button("Ground truth", |ui| {
-                for action in [Action::OpenTruth, Action::OpenTruthFolder, Action::CloseTruth] {
+                for action in [Action::OpenTruth, Action::CloseTruth] {
                     action_menu_item_ui(ui, state, action, commands);
                 }
             });
@@ -67,9 +67,7 @@ fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         if ui.button("Read it again").clicked() {
             commands.push(EvaluationCommand::EvaluateAgain);
         }
-        for action in [Action::OpenTruth, Action::OpenTruthFolder] {
-            action_button_ui(ui, state, action, commands);
-        }
+        action_button_ui(ui, state, Action::OpenTruth, commands);
     });
 }
 

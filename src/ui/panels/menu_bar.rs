@@ -75,9 +75,7 @@ const FILE: &Menu = &[
 
 const EVALUATE: &Menu = &[
     Some(Action::OpenTruth),
-    Some(Action::OpenTruthFolder),
     Some(Action::TruthOfImages),
-    Some(Action::TruthOfNames),
     Some(Action::TruthOfVerdicts),
     Some(Action::CloseTruth),
     None,

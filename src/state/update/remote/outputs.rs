@@ -16,7 +16,6 @@ pub(in super::super) fn on_command(state: &mut State, command: OutputsCommand, e
     match command {
         OutputsCommand::Open(request) => open_outputs(state, *request, effects),
         OutputsCommand::OpenPredictions(at) => open_predictions(state, at, effects),
-        OutputsCommand::PickPredictions(kind) => effects.push(OutputsEffect::PickPredictions(kind)),
         OutputsCommand::Preview(at) => preview_outputs(state, *at, effects),
         OutputsCommand::TryReading(request) => reading::try_it(state, *request, effects),
         OutputsCommand::SaveMapping(request) => reading::save(state, *request, effects),

@@ -1,0 +1,219 @@
+//! The dialog that opens annotations of other programs, of this machine or in S3: predictions as a run of the open
+//! images, or ground truth that the runs are compared with.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Key, Label, TextEdit, Ui};
+
+use super::super::widgets::{Tone, banner_ui, primary_button, strong};
+use super::dialog::dialog;
+use super::open_s3::access::{AccessMemory, access_ui};
+use super::open_s3::problem_text;
+use crate::domain::{S3Link, S3Place};
+use crate::state::{
+    Action, BrowseCommand, Command, EvaluationCommand, FilesAt, OutputsCommand, OutputsFailure, Overlay, PickKind,
+    Queue, State, TaskSignal, TruthAt,
+};
+
+const WIDTH: f32 = 560.0;
+/// Stands for the class in a pattern of file names.
+const CLASS: &str = "{class}";
+
+/// What annotations are opened as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum OpenAs {
+    Run,
+    Truth,
+}
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(in super::super) struct OpenAnnotationsMemory {
+    address: String,
+    access: AccessMemory,
+    was_open: bool,
+    /// The choice of a file dialog that was taken over last.
+    taken_over: u64,
+}
+
+impl OpenAs {
+    fn action(self) -> Action {
+        match self {
+            Self::Run => Action::OpenPredictions,
+            Self::Truth => Action::OpenTruth,
+        }
+    }
+
+    fn overlay(self) -> Overlay {
+        match self {
+            Self::Run => Overlay::OpenPredictions,
+            Self::Truth => Overlay::OpenTruth,
+        }
+    }
+
+    fn explanation(self) -> &'static str {
+        match self {
+            Self::Run => {
+                "Opens predictions of another program as a run over the open images: COCO, YOLO, Pascal VOC, CSV or \
+                 JSON Lines, recognised by the content. They may also be dropped on the window."
+            }
+            Self::Truth => {
+                "Compares the runs with annotations: COCO, YOLO, Pascal VOC, CSV, JSON Lines, TFRecord or folders by \
+                 class, recognised by the content. They may also be dropped on the window. If the file names of the \
+                 images have their class, enter a pattern: {class} stands for the class, * for anything else."
+            }
+        }
+    }
+
+    /// The name of the field, and its hint.
+    fn field(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Run => ("File or folder of predictions", "results.json, or s3://bucket/results.json"),
+            Self::Truth => {
+                ("File, folder or pattern of the ground truth", "instances.json, s3://bucket/labels/, or *_{class}.png")
+            }
+        }
+    }
+
+    fn button(self) -> &'static str {
+        match self {
+            Self::Run => "Open as a run",
+            Self::Truth => "Open",
+        }
+    }
+
+    /// `None` while nothing valid is typed.
+    fn command(self, state: &State, memory: &OpenAnnotationsMemory) -> Option<Command> {
+        let at = || place_of(state, memory);
+        Some(match self {
+            Self::Run => OutputsCommand::OpenPredictions(at()?).into(),
+            Self::Truth if memory.address.contains(CLASS) => {
+                EvaluationCommand::OpenTruth(TruthAt::Names(memory.address.trim().to_owned())).into()
+            }
+            Self::Truth => EvaluationCommand::OpenTruth(TruthAt::Files(at()?)).into(),
+        })
+    }
+}
+
+pub(in super::super) fn open_annotations_ui(
+    ctx: &egui::Context,
+    state: &State,
+    open_as: OpenAs,
+    memory: &mut OpenAnnotationsMemory,
+    commands: &mut Queue<Command>,
+) {
+    let is_open = state.overlay == open_as.overlay();
+    let is_new = is_open && !memory.was_open;
+    memory.was_open = is_open;
+    if !is_open {
+        return;
+    }
+    if let Some((number, path)) = &state.picked_annotations
+        && memory.taken_over != *number
+    {
+        memory.taken_over = *number;
+        if !is_new {
+            memory.address = path.display().to_string();
+        }
+    }
+    let modal = dialog(ctx, open_as.action().label()).show(ctx, |ui| {
+        ui.set_width(WIDTH);
+        ui.label(strong(open_as.action().label().trim_end_matches('…')).size(18.0));
+        ui.weak(open_as.explanation());
+        ui.add_space(8.0);
+        let is_entered = place_ui(ui, state, open_as, memory, is_new, commands);
+        footer_ui(ui, state, open_as, memory, is_entered, commands);
+    });
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+/// Returns true if Enter was pressed to open them.
+fn place_ui(
+    ui: &mut Ui,
+    state: &State,
+    open_as: OpenAs,
+    memory: &mut OpenAnnotationsMemory,
+    is_new: bool,
+    commands: &mut Queue<Command>,
+) -> bool {
+    let (name, hint) = open_as.field();
+    let field = ui.add(TextEdit::singleline(&mut memory.address).hint_text(hint).desired_width(f32::INFINITY));
+    if is_new {
+        field.request_focus();
+    }
+    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    field.accessible_name(name);
+    ui.add_space(4.0);
+    ui.horizontal(|ui| {
+        for (text, kind) in [("Choose a file…", PickKind::File), ("Choose a folder…", PickKind::Folder)] {
+            if ui.button(text).clicked() {
+                commands.push(BrowseCommand::PickAnnotations(kind));
+            }
+        }
+    });
+    let address = memory.address.trim();
+    if open_as == OpenAs::Truth && address.contains(CLASS) {
+        if let Some(first) = state.order().at(0).and_then(|id| state.samples.get(id)) {
+            ui.add(Label::new(format!("First image: {}", first.uri.file_name())).truncate());
+        }
+    } else if S3Link::is_address(address) {
+        if let Err(error) = S3Link::parse(address) {
+            ui.label(problem_text(ui, &error));
+        }
+        access_ui(ui, state, &mut memory.access, commands);
+    }
+    is_entered
+}
+
+/// `None` while nothing valid is typed.
+fn place_of(state: &State, memory: &OpenAnnotationsMemory) -> Option<FilesAt> {
+    let address = memory.address.trim();
+    if address.is_empty() {
+        return None;
+    }
+    if !S3Link::is_address(address) {
+        return Some(FilesAt::Path(PathBuf::from(address)));
+    }
+    let link = S3Link::parse(address).ok()?;
+    let access = memory.access.with_drafts(state.s3.access.clone());
+    Some(FilesAt::S3(Box::new(S3Place { access, ..S3Place::new(link.address) })))
+}
+
+fn footer_ui(
+    ui: &mut Ui,
+    state: &State,
+    open_as: OpenAs,
+    memory: &OpenAnnotationsMemory,
+    is_entered: bool,
+    commands: &mut Queue<Command>,
+) {
+    ui.add_space(8.0);
+    let outputs = Some(&state.remote.outputs).filter(|_| open_as == OpenAs::Run);
+    if let Some(OutputsFailure::Failed { message, .. }) = outputs.and_then(|outputs| outputs.failure.as_ref()) {
+        banner_ui(ui, Tone::Error, message, |_| {});
+        ui.add_space(4.0);
+    }
+    ui.horizontal(|ui| {
+        let task = outputs.and_then(|outputs| outputs.task);
+        let command = open_as.command(state, memory).filter(|_| task.is_none());
+        let open = ui.add_enabled(command.is_some(), primary_button(ui, open_as.button()));
+        let open = open.on_disabled_hover_text(match task {
+            Some(_) => "Wait until reading ends, or stop it",
+            None => "Enter or choose a file or folder",
+        });
+        if let (true, Some(command)) = (open.clicked() || is_entered, command) {
+            commands.push(command);
+        }
+        if let Some(task) = task {
+            ui.spinner();
+            if ui.button("Stop").clicked() {
+                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+            }
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+    });
+}
