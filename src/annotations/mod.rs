@@ -21,7 +21,7 @@ mod yolo;
 
 pub use judged::{JudgedImage, of_verdicts};
 pub use names::{NamePattern, of_file_names};
-pub use run::{RunClasses, name_by, task_of};
+pub use run::{RunClasses, name_by, read_class_map, task_of};
 pub use tf_record::of_records;
 
 use std::fmt;

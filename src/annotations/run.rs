@@ -1,6 +1,7 @@
 //! Predictions of other programs as those of a run.
 
 use std::collections::HashSet;
+use std::path::Path;
 
 use crate::domain::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, Annotations, BoundingBox, ClassScore, Detection, LabelSet,
@@ -73,6 +74,17 @@ impl RunClasses {
         };
         Ok(Prediction { width, height, content, warnings: Vec::new() })
     }
+}
+
+/// Corrections of classes in a CSV file.
+///
+/// # Errors
+/// What is wrong with the file, for people.
+pub fn read_class_map(path: &Path) -> Result<ClassCorrections, String> {
+    let name = path.display();
+    let bytes = std::fs::read(path).map_err(|error| format!("Could not read {name}: {error}"))?;
+    let text = String::from_utf8(bytes).map_err(|_| format!("{name} is not UTF-8; save it as UTF-8"))?;
+    ClassCorrections::parse(&text).map_err(|error| format!("Could not use {name}: {error}"))
 }
 
 fn own_labels(classes: &[TruthLabel]) -> LabelSet {

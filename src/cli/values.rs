@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::bail;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantArray;
 
+use crate::annotations;
 use crate::domain::{LabelSet, endpoint_name_problem, name_problem, region_problem};
 use crate::library::{built_in_labels, labels_from_file};
 use crate::matching::ClassCorrections;
@@ -98,10 +99,7 @@ pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> 
 
 /// Corrections of classes in a file.
 pub(in crate::cli) fn read_class_map(path: &Path) -> anyhow::Result<ClassCorrections> {
-    let bytes = std::fs::read(path).with_context(|| format!("Could not read {}", path.display()))?;
-    let text = String::from_utf8(bytes);
-    let text = text.map_err(|_| anyhow::anyhow!("{} is not UTF-8; save it as UTF-8", path.display()))?;
-    ClassCorrections::parse(&text).with_context(|| format!("Could not use {}", path.display()))
+    annotations::read_class_map(path).map_err(anyhow::Error::msg)
 }
 
 /// The names of classes that a flag names: of a built-in set, or in a file.

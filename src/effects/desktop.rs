@@ -13,7 +13,7 @@ use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{Prediction, SampleUri, ViewSettings};
 use crate::export::annotate;
-use crate::state::{Event, FilePick, PickKind, SourceId};
+use crate::state::{AnnotationsPick, Event, FilePick, SourceId};
 
 /// A dialog that ends without a prediction sooner than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
@@ -72,10 +72,12 @@ pub(super) fn pick_mapping(shared: &Arc<Shared>) {
     pick_file(shared, "Load a mapping", ("Output mappings", &["toml"]), FilePick::Mapping);
 }
 
-pub(super) fn pick_annotations(shared: &Arc<Shared>, kind: PickKind) {
-    match kind {
-        PickKind::File => pick_file(shared, "Choose a file", ANNOTATIONS, FilePick::Annotations),
-        PickKind::Folder => pick_a_folder(shared, "Choose a folder", FilePick::Annotations),
+pub(super) fn pick_annotations(shared: &Arc<Shared>, pick: AnnotationsPick) {
+    let picked = move |path| FilePick::Annotations(pick, path);
+    match pick {
+        AnnotationsPick::File => pick_file(shared, "Choose a file", ANNOTATIONS, picked),
+        AnnotationsPick::Folder => pick_a_folder(shared, "Choose a folder", picked),
+        AnnotationsPick::ClassMap => pick_file(shared, "Corrections of classes", ("CSV files", &["csv"]), picked),
     }
 }
 

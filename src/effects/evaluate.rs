@@ -1,10 +1,11 @@
 //! Reads ground truth, and evaluates runs.
 
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use super::import::files_at;
+use super::import::{corrections_in, files_at};
 use super::{Effects, Shared};
 use crate::annotations::NamePattern;
 use crate::domain::{FileStamp, Sample, SampleId, SampleUri, SharedList};
@@ -23,20 +24,33 @@ const MAX_NAMED: usize = 5;
 pub(super) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
     let shared = &effects.shared;
     match effect {
-        EvaluationEffect::OpenTruth { from, samples, ticket } => open(shared, from, samples, ticket),
+        EvaluationEffect::OpenTruth { from, class_map, samples, ticket } => {
+            open(shared, from, class_map, samples, ticket);
+        }
         EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
     }
 }
 
-fn open(shared: &Arc<Shared>, from: TruthSource, samples: SharedList<Sample>, ticket: Ticket) {
+fn open(
+    shared: &Arc<Shared>,
+    from: TruthSource,
+    class_map: Option<PathBuf>,
+    samples: SharedList<Sample>,
+    ticket: Ticket,
+) {
     shared.run_task(
         "open ground truth",
         ticket,
         move |shared, ticket| {
+            let corrections = class_map.as_deref().map(corrections_in).transpose()?.unwrap_or_default();
             let (at, from) = truth_from(shared, from, &samples)?;
             let truth = open_truth(&from, &ticket.control).map_err(|error| failure(&error))?;
+            corrections.check_targets(&truth.labels).map_err(|error| {
+                let file = class_map.unwrap_or_default();
+                format!("Could not use {}: {error}", file.display())
+            })?;
             let images = match_images(&truth, &samples);
-            Ok(OpenedTruth { at, truth: Arc::new(truth), images })
+            Ok(OpenedTruth { at, truth: Arc::new(truth), images, corrections })
         },
         |task, result| EvaluationEvent::TruthOpened { task, result },
     );

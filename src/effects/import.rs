@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use super::desktop::ANNOTATION_EXTENSIONS;
 use super::remote::outputs::Bundles;
+use super::remote::reading::labels_of;
 use super::{Shared, browse};
-use crate::annotations::{self, AnnotationFormat, AnnotationsError};
+use crate::annotations::{self, AnnotationFormat, AnnotationsError, read_class_map};
 use crate::domain::{Sample, is_lines_name};
 use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
+use crate::matching::ClassCorrections;
 use crate::predict::ResultSink;
 use crate::source::{Files, Source, absolute};
 use crate::state::{
@@ -30,7 +32,10 @@ pub(super) fn open(shared: &Arc<Shared>, request: OpenPredictionsRequest, ticket
 fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) -> Result<OutputsEnd, OutputsFailure> {
     let control = &ticket.control;
     let source = shared.source(request.source).ok_or(OutputsFailure::Cancelled)?;
-    let file = read(&files_at(shared, &request.at)?.1, control)?;
+    let labels = labels_of(&request.from.labels)?;
+    let class_map = request.from.class_map.as_deref();
+    let corrections = class_map.map(corrections_in).transpose()?.unwrap_or_default();
+    let file = read(&files_at(shared, &request.from.at)?.1, control)?;
     let mut summary = vec![file.summary()];
     let mut notes: Vec<String> = file.remarks();
     for line in &mut notes {
@@ -40,7 +45,13 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     // Only the numbers of results are those of the data set, whatever it is.
     let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);
     let truth = truth.map(|truth| (&truth.labels[..], &truth.images[..]));
-    let run = ImportedRun::of(file, Naming { truth, ..Naming::default() })?;
+    let run =
+        ImportedRun::of(file, Naming { truth, labels, corrections, model: None }).map_err(|error| match class_map {
+            Some(path) if matches!(error, ImportError::Classes(_)) => {
+                format!("Could not use {}: {error}", path.display()).into()
+            }
+            _ => OutputsFailure::from(error),
+        })?;
     if !run.left_out.is_empty() {
         notes.push(format!("left out, because the run does not have their classes: {}", run.left_out.join(", ")));
     }
@@ -92,6 +103,11 @@ pub(super) fn files_at(shared: &Shared, at: &FilesAt) -> Result<(FilesAt, Files)
         }
         FilesAt::S3(place) => Ok((at.clone(), Files::in_s3(&shared.aws, place))),
     }
+}
+
+/// Corrections of classes in a file.
+pub(super) fn corrections_in(path: &Path) -> Result<ClassCorrections, String> {
+    read_class_map(&browse::with_home(path))
 }
 
 /// Reads a file whose bytes are not the progress of the task.

@@ -72,16 +72,14 @@ impl ClassMatches {
         let row = |class: &TruthLabel| ClassRow { class: class.clone(), matched: targets.find(class, &sources) };
         let mut rows: Vec<ClassRow> = from.iter().map(row).collect();
         for correction in &corrections.rows {
-            let unknown = |name: &str, side: &str| CorrectionsError {
-                line: correction.line,
-                reason: format!("names the class “{name}”, which {side} do not have"),
-            };
             let from = sources.named(&correction.from);
-            let from = from.ok_or_else(|| unknown(&correction.from, "the annotations that are matched"))?;
+            let from =
+                from.ok_or_else(|| correction.unknown(&correction.from, "the annotations that are matched do"))?;
             rows[from as usize].matched = match correction.to.as_str() {
                 "" => None,
                 to => {
-                    let index = targets.named(to).ok_or_else(|| unknown(to, "the classes to match with"))?;
+                    let index =
+                        targets.named(to).ok_or_else(|| correction.unknown(to, "the classes to match with do"))?;
                     Some((index, ClassReason::Correction))
                 }
             };
@@ -166,12 +164,26 @@ fn spelling(name: &str) -> String {
     spaced.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
+impl Correction {
+    fn unknown(&self, name: &str, side: &str) -> CorrectionsError {
+        CorrectionsError { line: self.line, reason: format!("names the class “{name}”, which {side} not have") }
+    }
+}
+
 impl ClassCorrections {
-    /// The corrections about one of these classes.
-    #[must_use]
-    pub fn about(&self, classes: &[TruthLabel]) -> Self {
+    /// The corrections about one of these classes, and the others.
+    pub fn about(&self, classes: &[TruthLabel]) -> (Self, Self) {
         let targets = Targets::of(classes);
-        Self { rows: self.rows.iter().filter(|row| targets.named(&row.from).is_some()).cloned().collect() }
+        let (of_these, others) = self.rows.iter().cloned().partition(|row| targets.named(&row.from).is_some());
+        (Self { rows: of_these }, Self { rows: others })
+    }
+
+    /// # Errors
+    /// A correction leads to a class of the ground truth that is not among these.
+    pub fn check_targets(&self, truth: &[TruthLabel]) -> Result<(), CorrectionsError> {
+        let targets = Targets::of(truth);
+        let unknown = self.rows.iter().find(|row| !row.to.is_empty() && targets.named(&row.to).is_none());
+        unknown.map_or(Ok(()), |row| Err(row.unknown(&row.to, "the ground truth does")))
     }
 
     /// Replaces what was said of the class before.
@@ -182,7 +194,7 @@ impl ClassCorrections {
     }
 
     /// The class and the one that it is, as a person named them.
-    pub fn rows(&self) -> impl Iterator<Item = (&str, &str)> {
+    pub fn rows(&self) -> impl ExactSizeIterator<Item = (&str, &str)> {
         self.rows.iter().map(|row| (row.from.as_str(), row.to.as_str()))
     }
 

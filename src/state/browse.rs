@@ -4,8 +4,8 @@ use std::path::PathBuf;
 
 use crate::domain::{ListingChange, Page, S3Place, Sample, SampleUri, TileKey};
 use crate::state::{
-    CacheUsage, DisplayInfo, FilePick, PickKind, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step, TaskId,
-    ThumbnailRequest, Ticket, ViewSettings,
+    AnnotationsPick, CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step,
+    TaskId, ThumbnailRequest, Ticket, ViewSettings,
 };
 
 /// Commands about the open source and its images.
@@ -17,8 +17,7 @@ pub enum BrowseCommand {
     OpenPlace(Box<S3Place>),
     /// Files and folders dropped on the window.
     Drop(Vec<PathBuf>),
-    /// Asks for a file or folder for the dialog that opens ground truth or predictions.
-    PickAnnotations(PickKind),
+    PickAnnotations(AnnotationsPick),
     /// Shows one sample and selects only it.
     Show(SampleId),
     /// Adds a sample to the selection or takes it away.
@@ -98,7 +97,7 @@ pub enum BrowseEffect {
     LimitMegapixels(u64),
     PickFolder,
     PickImages,
-    PickAnnotations(PickKind),
+    PickAnnotations(AnnotationsPick),
     /// Find out what was dropped while images are open.
     LookAtDropped {
         source: SourceId,

@@ -1,6 +1,7 @@
 //! Ground truth, and how the runs compare with it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -15,7 +16,11 @@ use crate::review::{ImageOutcomes, OtherRun, OutcomeCounts, OutcomeKind, Outcome
 #[derive(Debug, Clone, PartialEq)]
 pub enum EvaluationCommand {
     /// Takes these annotations as right, in place of others.
-    OpenTruth(TruthAt),
+    OpenTruth {
+        at: TruthAt,
+        /// A CSV file with corrections of classes, which are added to those that are there.
+        class_map: Option<PathBuf>,
+    },
     CloseTruth,
     /// Reads the ground truth and evaluates the run on screen again, as both are now.
     EvaluateAgain,
@@ -36,7 +41,7 @@ pub enum EvaluationCommand {
 #[derive(Debug, Clone)]
 pub enum EvaluationEffect {
     /// Read ground truth and match it with the images.
-    OpenTruth { from: TruthSource, samples: SharedList<Sample>, ticket: Ticket },
+    OpenTruth { from: TruthSource, class_map: Option<PathBuf>, samples: SharedList<Sample>, ticket: Ticket },
     /// Measure a run.
     Evaluate { request: EvaluateRequest, ticket: Ticket },
 }
@@ -99,6 +104,8 @@ pub struct OpenedTruth {
     pub at: TruthAt,
     pub truth: Arc<GroundTruth>,
     pub images: TruthImages,
+    /// Of the file that was given with it.
+    pub corrections: ClassCorrections,
 }
 
 /// Which images of the source are those of the ground truth.
@@ -134,6 +141,8 @@ pub struct EvaluatedRun {
 pub struct Evaluating {
     pub at: TruthAt,
     pub corrections: ClassCorrections,
+    /// A file whose corrections are added to these when the ground truth is there.
+    pub(super) class_map: Option<PathBuf>,
     pub truth: Loadable<OpenedTruth>,
     /// Whether the panel with the numbers is in the place of the image.
     pub is_shown: bool,
@@ -148,6 +157,8 @@ pub struct RunEvaluation {
     pub status: Loadable<()>,
     /// The classes of the run beside those of the ground truth.
     pub classes: Arc<MatchedClasses>,
+    /// Corrections about classes that the run does not have.
+    pub unused: ClassCorrections,
     /// The last numbers; they stay while new ones are computed.
     pub last: Option<EvaluatedRun>,
     /// What the last or present request depends on.
@@ -184,7 +195,15 @@ impl TruthImages {
 
 impl Evaluating {
     pub(super) fn new(at: TruthAt, corrections: ClassCorrections) -> Self {
-        Self { at, corrections, truth: Loadable::NotLoaded, is_shown: false, is_due: true, runs: BTreeMap::new() }
+        Self {
+            at,
+            corrections,
+            class_map: None,
+            truth: Loadable::NotLoaded,
+            is_shown: false,
+            is_due: true,
+            runs: BTreeMap::new(),
+        }
     }
 
     pub fn of_run(&self, run: RunId) -> Option<&RunEvaluation> {

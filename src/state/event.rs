@@ -91,11 +91,12 @@ pub enum StoredPrediction {
     Failed(String),
 }
 
-/// What a file dialog offers: it shows either files or folders.
+/// What is chosen for the dialog that opens ground truth or predictions. A file dialog shows either files or folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PickKind {
+pub enum AnnotationsPick {
     File,
     Folder,
+    ClassMap,
 }
 
 /// The result of a file dialog.
@@ -104,8 +105,8 @@ pub enum FilePick {
     Folder(PathBuf),
     Files(Vec<PathBuf>),
     Model(PathBuf),
-    /// A file or folder of ground truth or predictions, for the dialog that opens them.
-    Annotations(PathBuf),
+    /// For the dialog that opens ground truth or predictions.
+    Annotations(AnnotationsPick, PathBuf),
     /// The names of a model's classes.
     Labels(PathBuf),
     /// The weights of the model of this id.

@@ -49,7 +49,9 @@ pub use evaluating::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
     OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthSource,
 };
-pub use event::{DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, PickKind, StoredPrediction, StoredRow};
+pub use event::{
+    AnnotationsPick, DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow,
+};
 pub use explanation::{ExplainRequest, Explanation, Question};
 use export::CountBasis;
 pub use export::{
@@ -81,9 +83,9 @@ pub use remote::{
     FilesAt, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList,
     JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom,
     ModelRequest, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Prices, Reading, ReadingTrial,
-    RehearsalOptions, RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
-    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom, Prices, Reading,
+    ReadingTrial, RehearsalOptions, RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList,
+    RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
 };
 pub use review::{ReviewCommand, ReviewEffect, ReviewEvent};
 pub use runs::{Run, Runs};
@@ -129,7 +131,7 @@ pub struct State {
     comparison_number: u64,
     /// What was chosen last for the dialog that opens ground truth or predictions, and a number that tells two choices
     /// apart.
-    pub picked_annotations: Option<(u64, PathBuf)>,
+    pub picked_annotations: Option<(u64, AnnotationsPick, PathBuf)>,
     /// The ground truth that the runs are compared with.
     pub evaluating: Option<Evaluating>,
     /// A number that changes with every evaluation.

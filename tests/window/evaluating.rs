@@ -67,7 +67,7 @@ impl Bench {
     /// A window with the outputs as the run on screen, compared with the ground truth.
     fn open(&self, truth: &FilesAt) -> Harness<'static, App> {
         let mut window = self.open_images();
-        window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(truth.clone())));
+        window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(truth.clone()), class_map: None });
         wait_until_idle(&mut window);
         window
     }
@@ -332,10 +332,10 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
     let mut window = open(Some(bench.images.path()), MODEL);
     wait_for_listing(&mut window);
     let missing = FilesAt::Path(bench.truth.path().join("missing.json"));
-    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(missing)));
+    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(missing), class_map: None });
     wait_for(&mut window, "missing.json");
     wait_for(&mut window, "Read it again");
-    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(truth)));
+    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(truth), class_map: None });
     wait_until_idle(&mut window);
     wait_for(&mut window, "3 of its 3 images");
     // The run is of a classifier.

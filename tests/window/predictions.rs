@@ -190,6 +190,32 @@ fn predictions_in_s3_become_a_run() {
 }
 
 #[test]
+fn classes_of_predictions_are_named_and_corrected_in_the_dialog() {
+    let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
+    let write = |name: &str, content: &str| {
+        std::fs::write(files.path().join(name), content).unwrap();
+        files.path().join(name).to_str().unwrap().to_owned()
+    };
+    let rows = write("theirs.csv", "image,label,score\n0-chelsea.png,Luchs,0.625\n0-chelsea.png,tabby,0.25\n");
+    let labels = write("names.txt", "tabby\nlynx\nwolf\n");
+    let map = write("classes.csv", "Luchs,lion\n");
+    let mut window = two_images(&images);
+    window.state_mut().command(Action::OpenPredictions);
+    wait_for(&mut window, "Corrections of classes");
+    type_into(&mut window, FIELD, &rows);
+    type_into(&mut window, "Label set or label file", &labels);
+    type_into(&mut window, "File with corrections of classes", &map);
+    click(&mut window, "Open as a run");
+    wait_for(&mut window, "classes.csv: line 1 names the class “lion”");
+    write("classes.csv", "Luchs,lynx\n");
+    click(&mut window, "Open as a run");
+    wait_for_run(&mut window, "theirs");
+    wait_for(&mut window, "lynx 62.5 %");
+    let labels: Vec<_> = window.state().state().run().unwrap().labels().iter().collect();
+    assert_eq!(labels, [(0, "tabby"), (1, "lynx"), (2, "wolf")]);
+}
+
+#[test]
 fn what_cannot_be_opened_is_said_in_the_dialog() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let file = files.path().join("truth.csv");

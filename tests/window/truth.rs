@@ -18,6 +18,7 @@ use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
 const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
 const FIELD: &str = "File, folder or pattern of the ground truth";
+const CLASS_MAP: &str = "File with corrections of classes";
 
 /// Above a score of 0.5 the model shows a person in `astronaut.png`, a cat in `chelsea.png`, a cup and a dining table
 /// in `coffee.png`, a person and a tie in `grace_hopper.jpg`, and nothing in `rocket.jpg`. The truth here has the
@@ -59,7 +60,9 @@ fn predict_all(window: &mut Harness<'static, App>) {
 }
 
 pub(crate) fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
-    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(FilesAt::Path(truth))));
+    window
+        .state_mut()
+        .command(EvaluationCommand::OpenTruth { at: TruthAt::Files(FilesAt::Path(truth)), class_map: None });
     wait_for_evaluation(window);
 }
 
@@ -218,6 +221,38 @@ fn ground_truth_in_s3_is_opened_from_the_dialog() {
 }
 
 #[test]
+fn corrections_of_classes_are_read_from_a_file_and_kept_with_the_project() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = truth_of_samples(folder.path());
+    let text = std::fs::read_to_string(&truth).unwrap().replace("\"cup\"", "\"mug\"");
+    std::fs::write(&truth, text).unwrap();
+    let map = folder.path().join("classes.csv");
+    std::fs::write(&map, "from,to\ncup,jug\n").unwrap();
+    let projects = folder.path().join("projects");
+    let mut window = open_in(&projects, Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    window.state_mut().command(Action::OpenTruth);
+    wait_for(&mut window, "Corrections of classes");
+    type_into(&mut window, FIELD, truth.to_str().unwrap());
+    type_into(&mut window, CLASS_MAP, map.to_str().unwrap());
+    click_exactly(&mut window, "Open");
+    wait_for(&mut window, "classes.csv: line 2 names the class “jug”, which the ground truth does not have");
+    std::fs::write(&map, "from,to\ncup,mug\nunicorn,cat\n").unwrap();
+    click(&mut window, "Read it again");
+    wait_for_evaluation(&mut window);
+    let correct =
+        |window: &Harness<'static, App>| window.state().state().outcome_counts().map(|counts| counts.all().correct);
+    assert_eq!(correct(&window), Some(3), "a cup is a mug");
+    click(&mut window, "Class matching");
+    wait_for(&mut window, "Corrections about classes that the model does not have: unicorn");
+    wait_until(&mut window, "the project", |window| window.state().state().project.unsaved() == 0);
+    drop(window);
+    std::fs::remove_file(map).unwrap();
+    let mut window = open_in(&projects, Some(&samples()), DETECTOR);
+    wait_until(&mut window, "the numbers of the project", |window| correct(window) == Some(3));
+}
+
+#[test]
 fn a_relative_path_of_ground_truth_is_kept_as_a_whole_one() {
     let folder = tempfile::tempdir_in(".").unwrap();
     let truth = truth_of_samples(folder.path());
@@ -236,7 +271,9 @@ fn broken_ground_truth_is_told_and_the_window_goes_on() {
     std::fs::write(&broken, r#"{"images": [{"id": 1, "file_name": "coffee.png"}], "annotations": [{"id": 1,"#).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
-    window.state_mut().command(EvaluationCommand::OpenTruth(TruthAt::Files(FilesAt::Path(broken))));
+    window
+        .state_mut()
+        .command(EvaluationCommand::OpenTruth { at: TruthAt::Files(FilesAt::Path(broken)), class_map: None });
     wait_until(&mut window, "the failure", |window| {
         let evaluating = window.state().state().evaluating.as_ref();
         evaluating.is_some_and(|evaluating| evaluating.truth.failure().is_some())
@@ -262,7 +299,7 @@ fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
     ]);
     let file = folder.path().join("results.json");
     std::fs::write(&file, results.to_string()).unwrap();
-    window.state_mut().command(OutputsCommand::OpenPredictions(FilesAt::Path(file)));
+    window.state_mut().command(OutputsCommand::OpenPredictions(FilesAt::Path(file).into()));
     wait_until(&mut window, "the second run, evaluated", |window| {
         let state = window.state().state();
         state.run().unwrap().id() != first && state.outcome_counts().is_some() && state.tasks.is_idle()

@@ -10,7 +10,7 @@ use crate::remote::outputs::{ExampleReadings, OutputShape, ReadingChoice};
 use crate::state::{Event, OutputsEvent, ReadingTrial, SavedMapping};
 
 /// The labels that a field names: a built-in set, or a file; `None` for an empty one.
-fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
+pub(in super::super) fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
     match text.trim() {
         "" => Ok(None),
         name => match built_in_labels(name) {

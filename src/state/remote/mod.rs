@@ -26,7 +26,7 @@ pub use jobs::{JobId, JobList, JobsCommand, JobsEffect, JobsEvent, KnownJob, Lef
 pub use model_draft::{ChosenModel, ModelDraft, ModelFrom, ModelRequest};
 pub use outputs::{
     FilesAt, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand,
-    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest,
+    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom,
 };
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};

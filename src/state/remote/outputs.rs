@@ -18,7 +18,7 @@ pub enum OutputsCommand {
     /// Outputs of a job or a folder become a run of the open images.
     Open(Box<OutputsRequest>),
     /// Predictions of another program become a run of the open images.
-    OpenPredictions(FilesAt),
+    OpenPredictions(PredictionsFrom),
     /// Shows the first of them, without opening them.
     Preview(Box<OutputsAt>),
     /// Shows what the examples say when they are read so.
@@ -173,12 +173,28 @@ impl FilesAt {
     }
 }
 
+/// Predictions of another program, and what they do not say themselves.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PredictionsFrom {
+    pub at: FilesAt,
+    /// The names of the classes: a label set or a file; empty for those of the predictions.
+    pub labels: String,
+    /// A CSV file that says which class of the predictions is which of `labels`.
+    pub class_map: Option<PathBuf>,
+}
+
+impl From<FilesAt> for PredictionsFrom {
+    fn from(at: FilesAt) -> Self {
+        Self { at, labels: String::new(), class_map: None }
+    }
+}
+
 /// Predictions of another program to read into a run.
 #[derive(Debug, Clone)]
 pub struct OpenPredictionsRequest {
     pub source: SourceId,
     pub samples: SharedList<Sample>,
-    pub at: FilesAt,
+    pub from: PredictionsFrom,
     /// The open ground truth, which may name what the predictions only number.
     pub truth: Option<Arc<GroundTruth>>,
     /// The runs of the project.

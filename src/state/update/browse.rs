@@ -136,10 +136,10 @@ fn looked_at_dropped(
     }
     match (result, paths.pop()) {
         (Ok(DroppedKind::Predictions), Some(path)) => {
-            outputs::open_predictions(state, FilesAt::Path(path), effects);
+            outputs::open_predictions(state, FilesAt::Path(path).into(), effects);
         }
         (Ok(DroppedKind::Truth), Some(path)) => {
-            super::evaluate::open(state, TruthAt::Files(FilesAt::Path(path)), effects);
+            super::evaluate::open(state, TruthAt::Files(FilesAt::Path(path)), None, effects);
         }
         (Ok(DroppedKind::Images), last) => {
             paths.extend(last);
@@ -188,7 +188,7 @@ fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
         FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
         FilePick::Files(paths) => open_dropped(state, paths, effects),
         FilePick::Model(path) => super::import::open(state, ImportSubject::File(path), effects),
-        FilePick::Annotations(path) => state.picked_annotations = Some((state.ids.next(), path)),
+        FilePick::Annotations(pick, path) => state.picked_annotations = Some((state.ids.next(), pick, path)),
         FilePick::Labels(path) => super::import::labels_picked(state, path, effects),
         FilePick::Weights(id, path) => {
             models::fetch_model(state, id, Some(path), effects);

@@ -1,5 +1,6 @@
 //! Ground truth: opening it, matching it with the images, evaluating the runs on screen.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -32,7 +33,7 @@ struct Saved {
 
 pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects: &mut Queue<Effect>) {
     match command {
-        EvaluationCommand::OpenTruth(at) => open(state, at, effects),
+        EvaluationCommand::OpenTruth { at, class_map } => open(state, at, class_map, effects),
         EvaluationCommand::CloseTruth => close(state, effects),
         EvaluationCommand::EvaluateAgain => {
             let run = state.run().map(Run::id);
@@ -66,7 +67,7 @@ pub(super) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut 
     }
 }
 
-pub(super) fn open(state: &mut State, at: TruthAt, effects: &mut Queue<Effect>) {
+pub(super) fn open(state: &mut State, at: TruthAt, class_map: Option<PathBuf>, effects: &mut Queue<Effect>) {
     if state.source.is_none() {
         state.show_notice("Open the images first, then their ground truth");
         return;
@@ -74,7 +75,7 @@ pub(super) fn open(state: &mut State, at: TruthAt, effects: &mut Queue<Effect>) 
     stop(state, effects);
     // What was corrected for another file may still fit: corrections are by name.
     let corrections = state.evaluating.take().map(|before| before.corrections).unwrap_or_default();
-    state.evaluating = Some(Evaluating { is_shown: true, ..Evaluating::new(at, corrections) });
+    state.evaluating = Some(Evaluating { class_map, is_shown: true, ..Evaluating::new(at, corrections) });
     if state.overlay == Overlay::OpenTruth {
         state.overlay = Overlay::None;
     }
@@ -162,9 +163,15 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
     let Some(opened) = state.opened_truth().cloned() else {
         return;
     };
-    if let Some(evaluating) = state.evaluating.as_mut().filter(|evaluating| evaluating.at != opened.at) {
-        evaluating.at = opened.at;
-        save(state, effects);
+    if let Some(evaluating) = &mut state.evaluating {
+        evaluating.class_map = None;
+        for (from, to) in opened.corrections.rows() {
+            evaluating.corrections.set(from.to_owned(), to.to_owned());
+        }
+        if evaluating.at != opened.at || !opened.corrections.is_empty() {
+            evaluating.at = opened.at;
+            save(state, effects);
+        }
     }
     let name = &opened.truth.name;
     let problems = &opened.truth.problems;
@@ -245,7 +252,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
     if !std::mem::take(&mut evaluating.is_due) {
         return;
     }
-    let at = evaluating.at.clone();
+    let (at, class_map) = (evaluating.at.clone(), evaluating.class_map.clone());
     let title = format!("Read the ground truth: {}", at.name());
     let Some(from) = truth_source(state, &at) else {
         return;
@@ -254,7 +261,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.truth = Loadable::Loading(ticket.id);
     }
-    effects.push(EvaluationEffect::OpenTruth { from, samples: state.samples.snapshot(), ticket });
+    effects.push(EvaluationEffect::OpenTruth { from, class_map, samples: state.samples.snapshot(), ticket });
 }
 
 /// `None` if the run that was judged does not exist any more.
@@ -277,7 +284,7 @@ pub(super) fn open_source(state: &mut State, effects: &mut Queue<Effect>) {
         (None, path) => path.clone().map(FilesAt::Path),
     });
     if let Some(at) = at {
-        open(state, TruthAt::Files(at), effects);
+        open(state, TruthAt::Files(at), None, effects);
     }
 }
 
@@ -315,7 +322,7 @@ fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
     }
     // What was corrected for another model may be about classes that this one does not have.
     let named = classes_of(of_run.labels());
-    let corrections = evaluating.corrections.about(&named);
+    let (corrections, unused) = evaluating.corrections.about(&named);
     let classes = opened.truth.match_classes(&named, &corrections).unwrap_or_default();
     let request = EvaluateRequest {
         source: source.id,
@@ -333,6 +340,7 @@ fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
         of_run.status = Loadable::Loading(ticket.id);
         of_run.basis = Some(basis);
         of_run.classes = Arc::new(classes);
+        of_run.unused = unused;
     }
     effects.push(EvaluationEffect::Evaluate { request, ticket });
 }

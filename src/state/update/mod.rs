@@ -113,7 +113,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::TruthOfImages => evaluate::open_source(state, effects),
         Action::TruthOfVerdicts => {
             if let Some(run) = state.run().map(Run::id) {
-                evaluate::open(state, TruthAt::Verdicts(run), effects);
+                evaluate::open(state, TruthAt::Verdicts(run), None, effects);
             }
         }
         Action::Evaluation => {

@@ -41,6 +41,10 @@ pub(super) fn matching_ui(
         }
     });
     unfound_ui(ui, &opened.truth, evaluation);
+    if !evaluation.unused.is_empty() {
+        let names = some_of(evaluation.unused.rows().map(|(from, _)| from.to_owned()));
+        warning_ui(ui, &format!("Corrections about classes that the model does not have: {names}"));
+    }
     let listed: Vec<&ClassRow> = rows.iter().filter(|row| !memory.only_unmatched || row.matched.is_none()).collect();
     ScrollArea::vertical().id_salt("class matching").auto_shrink(false).show_rows(
         ui,
@@ -69,12 +73,19 @@ fn unfound_ui(ui: &mut Ui, truth: &GroundTruth, evaluation: &RunEvaluation) {
     if unfound.is_empty() {
         return;
     }
-    let mut names: Vec<String> = unfound.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-    if unfound.len() > MOST_NAMED {
-        names.push(format!("and {} more", unfound.len() - MOST_NAMED));
-    }
-    let text = format!("⚠ Classes of the ground truth that no class of the model is: {}", names.join(", "));
-    ui.add(Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+    let names = some_of(unfound.iter().map(ToString::to_string));
+    warning_ui(ui, &format!("Classes of the ground truth that no class of the model is: {names}"));
+}
+
+fn some_of(names: impl ExactSizeIterator<Item = String>) -> String {
+    let more = names.len().saturating_sub(MOST_NAMED);
+    let mut named: Vec<String> = names.take(MOST_NAMED).collect();
+    named.extend((more > 0).then(|| format!("and {more} more")));
+    named.join(", ")
+}
+
+fn warning_ui(ui: &mut Ui, text: &str) {
+    ui.add(Label::new(RichText::new(format!("⚠ {text}")).color(ui.visuals().warn_fg_color)).wrap());
 }
 
 /// The name as the corrections know it.

@@ -3,16 +3,17 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Key, Label, TextEdit, Ui};
+use eframe::egui::{self, Button, Key, Label, TextEdit, Ui, vec2};
 
 use super::super::widgets::{Tone, banner_ui, primary_button, strong};
 use super::dialog::dialog;
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::problem_text;
+use super::reading::{BUTTON_WIDTH, labels_ui, width_beside_button};
 use crate::domain::{S3Link, S3Place};
 use crate::state::{
-    Action, BrowseCommand, Command, EvaluationCommand, FilesAt, OutputsCommand, OutputsFailure, Overlay, PickKind,
-    Queue, State, TaskSignal, TruthAt,
+    Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, FilesAt, OutputsCommand, OutputsFailure,
+    Overlay, PredictionsFrom, Queue, State, TaskSignal, TruthAt,
 };
 
 const WIDTH: f32 = 560.0;
@@ -30,6 +31,8 @@ pub(in super::super) enum OpenAs {
 #[derive(Default)]
 pub(in super::super) struct OpenAnnotationsMemory {
     address: String,
+    labels: String,
+    class_map: String,
     access: AccessMemory,
     was_open: bool,
     /// The choice of a file dialog that was taken over last.
@@ -85,12 +88,18 @@ impl OpenAs {
     /// `None` while nothing valid is typed.
     fn command(self, state: &State, memory: &OpenAnnotationsMemory) -> Option<Command> {
         let at = || place_of(state, memory);
+        let class_map = Some(memory.class_map.trim()).filter(|path| !path.is_empty()).map(PathBuf::from);
         Some(match self {
-            Self::Run => OutputsCommand::OpenPredictions(at()?).into(),
-            Self::Truth if memory.address.contains(CLASS) => {
-                EvaluationCommand::OpenTruth(TruthAt::Names(memory.address.trim().to_owned())).into()
+            Self::Run => {
+                let labels = memory.labels.trim().to_owned();
+                OutputsCommand::OpenPredictions(PredictionsFrom { at: at()?, labels, class_map }).into()
             }
-            Self::Truth => EvaluationCommand::OpenTruth(TruthAt::Files(at()?)).into(),
+            Self::Truth => {
+                let is_pattern = memory.address.contains(CLASS);
+                let pattern = || TruthAt::Names(memory.address.trim().to_owned());
+                let at = if is_pattern { pattern() } else { TruthAt::Files(at()?) };
+                EvaluationCommand::OpenTruth { at, class_map }.into()
+            }
         })
     }
 }
@@ -108,12 +117,16 @@ pub(in super::super) fn open_annotations_ui(
     if !is_open {
         return;
     }
-    if let Some((number, path)) = &state.picked_annotations
+    if let Some((number, pick, path)) = &state.picked_annotations
         && memory.taken_over != *number
     {
         memory.taken_over = *number;
+        let field = match pick {
+            AnnotationsPick::File | AnnotationsPick::Folder => &mut memory.address,
+            AnnotationsPick::ClassMap => &mut memory.class_map,
+        };
         if !is_new {
-            memory.address = path.display().to_string();
+            *field = path.display().to_string();
         }
     }
     let modal = dialog(ctx, open_as.action().label()).show(ctx, |ui| {
@@ -122,6 +135,12 @@ pub(in super::super) fn open_annotations_ui(
         ui.weak(open_as.explanation());
         ui.add_space(8.0);
         let is_entered = place_ui(ui, state, open_as, memory, is_new, commands);
+        ui.add_space(8.0);
+        if open_as == OpenAs::Run {
+            labels_ui(ui, &mut memory.labels);
+            ui.add_space(6.0);
+        }
+        class_map_ui(ui, open_as, &mut memory.class_map, commands);
         footer_ui(ui, state, open_as, memory, is_entered, commands);
     });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
@@ -147,7 +166,8 @@ fn place_ui(
     field.accessible_name(name);
     ui.add_space(4.0);
     ui.horizontal(|ui| {
-        for (text, kind) in [("Choose a file…", PickKind::File), ("Choose a folder…", PickKind::Folder)] {
+        for (text, kind) in [("Choose a file…", AnnotationsPick::File), ("Choose a folder…", AnnotationsPick::Folder)]
+        {
             if ui.button(text).clicked() {
                 commands.push(BrowseCommand::PickAnnotations(kind));
             }
@@ -165,6 +185,26 @@ fn place_ui(
         access_ui(ui, state, &mut memory.access, commands);
     }
     is_entered
+}
+
+fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: &mut Queue<Command>) {
+    ui.label(strong("Corrections of classes"));
+    ui.horizontal(|ui| {
+        let hint = "none, or a CSV file with “from,to” in each line";
+        let field = TextEdit::singleline(class_map).hint_text(hint).desired_width(width_beside_button(ui));
+        let to = match open_as {
+            OpenAs::Run => "one of the names above",
+            OpenAs::Truth => "the one of the ground truth that it is",
+        };
+        let explanation = format!(
+            "In each line a class of the predictions, a comma and {to}, both by name or number. Nothing behind the \
+             comma leaves the class out."
+        );
+        ui.add(field).on_hover_text(explanation).accessible_name("File with corrections of classes");
+        if ui.add(Button::new("Choose…").min_size(vec2(BUTTON_WIDTH, 0.0))).clicked() {
+            commands.push(BrowseCommand::PickAnnotations(AnnotationsPick::ClassMap));
+        }
+    });
 }
 
 /// `None` while nothing valid is typed.

@@ -18,7 +18,7 @@ pub(super) use preview::examples_ui;
 
 pub(super) const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
 /// The width of the buttons on the right of fields, in points.
-const BUTTON_WIDTH: f32 = 92.0;
+pub(super) const BUTTON_WIDTH: f32 = 92.0;
 const LOAD_WIDTH: f32 = 60.0;
 const RECOGNISED: &str = "Automatically";
 const OWN: &str = "With a mapping";
@@ -152,7 +152,7 @@ fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
     }
 }
 
-fn labels_ui(ui: &mut Ui, labels: &mut String) {
+pub(super) fn labels_ui(ui: &mut Ui, labels: &mut String) {
     ui.label(strong("Names of the classes"));
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(labels)
@@ -265,7 +265,7 @@ fn doomed_ui(ui: &mut Ui, saved: &SavedMapping, doomed: &mut Option<PathBuf>, co
 }
 
 /// The width of a field with a button of [`BUTTON_WIDTH`] on its right.
-fn width_beside_button(ui: &Ui) -> f32 {
+pub(super) fn width_beside_button(ui: &Ui) -> f32 {
     ui.available_width() - BUTTON_WIDTH - ui.spacing().item_spacing.x
 }
 

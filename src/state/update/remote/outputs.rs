@@ -6,8 +6,8 @@ use super::super::{compare, predict, project_requests, task_ends};
 use super::{begin, reading};
 use crate::domain::{Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo};
 use crate::state::{
-    Action, Effect, FilesAt, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
-    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, Queue, Run,
+    Action, Effect, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand, OutputsEffect,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom, Queue, Run,
     SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::tasks::ProgressUnit;
@@ -15,7 +15,7 @@ use crate::tasks::ProgressUnit;
 pub(in super::super) fn on_command(state: &mut State, command: OutputsCommand, effects: &mut Queue<Effect>) {
     match command {
         OutputsCommand::Open(request) => open_outputs(state, *request, effects),
-        OutputsCommand::OpenPredictions(at) => open_predictions(state, at, effects),
+        OutputsCommand::OpenPredictions(from) => open_predictions(state, from, effects),
         OutputsCommand::Preview(at) => preview_outputs(state, *at, effects),
         OutputsCommand::TryReading(request) => reading::try_it(state, *request, effects),
         OutputsCommand::SaveMapping(request) => reading::save(state, *request, effects),
@@ -127,7 +127,7 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
 }
 
 /// Opens predictions of another program, if that can be done now.
-pub(in super::super) fn open_predictions(state: &mut State, at: FilesAt, effects: &mut Queue<Effect>) {
+pub(in super::super) fn open_predictions(state: &mut State, from: PredictionsFrom, effects: &mut Queue<Effect>) {
     let is_idle = state.remote.outputs.task.is_none();
     let busy = "Other predictions are being read; wait until they are, or cancel that task";
     let check = Action::OpenPredictions.check(state).and(if is_idle { Ok(()) } else { Err(busy) });
@@ -137,11 +137,11 @@ pub(in super::super) fn open_predictions(state: &mut State, at: FilesAt, effects
     let Some(source) = state.source.as_ref().map(|open| open.id) else {
         return;
     };
-    let ticket = begin_opening(state, format!("Open predictions: {}", at.name()));
+    let ticket = begin_opening(state, format!("Open predictions: {}", from.at.name()));
     let request = OpenPredictionsRequest {
         source,
         samples: state.samples.snapshot(),
-        at,
+        from,
         truth: state.opened_truth().map(|opened| Arc::clone(&opened.truth)),
         known: known_runs(state),
         new_run: state.runs.new_id(),
