@@ -25,8 +25,8 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
 pub(super) struct EvaluateArgs {
-    /// Folder of images or `s3://bucket/folder/` of a project; optional with --project or --predictions. With
-    /// --predictions it gives the sizes of the images, for boxes that are fractions of them
+    /// Folder of images or `s3://bucket/folder/` of a project; optional with --project or --predictions. It gives the
+    /// images of --report, and the sizes for boxes of --predictions that are fractions
     #[arg(required_unless_present_any = ["project", "predictions"])]
     source: Option<PathBuf>,
     /// Ground truth: a file or folder, local or in S3, whose format is recognised by its content; or a project file
@@ -72,6 +72,9 @@ pub(super) struct EvaluateArgs {
     /// Output folder for the plots, each as SVG and PNG
     #[arg(long, value_name = "FOLDER")]
     plots: Option<PathBuf>,
+    /// Output file for an HTML page with numbers, plots and the most confident errors; with SOURCE also their images
+    #[arg(long, value_name = "FILE.html")]
+    report: Option<PathBuf>,
     /// Replace existing files, and a folder of earlier plots
     #[arg(long)]
     force: bool,
@@ -89,7 +92,7 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let outputs = Outputs::of(args)?;
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
-    let sides = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
+    let (sides, listed) = with_progress("Reading", &control, || sides::read(args, &dirs, &control))?;
     for note in &sides.notes {
         eprintln!("{note}");
     }
@@ -104,7 +107,7 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
         Ok(evaluated)
     })?;
     let text = text::summary(&evaluated);
-    outputs.write(&evaluated, &control)?;
+    outputs.write(&evaluated, listed.as_ref(), &control)?;
     if outputs.takes_stdout() {
         eprint!("{text}");
     } else {

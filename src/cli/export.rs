@@ -131,6 +131,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             source_name: root.as_deref().unwrap_or("several places").to_owned(),
             source: Arc::clone(&source),
             limits: DecodeLimits::default(),
+            evaluation: None,
         };
         let samples = samples.into_iter();
         let mut rows = ProjectRows::new(project.clone(), run.id, samples, judgements.clone());

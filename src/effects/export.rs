@@ -95,6 +95,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
         source_name: request.source_name,
         source,
         limits: shared.limits(),
+        evaluation: None,
     };
     let target = target(&request.target);
     let report = export::export(&mut rows, &context, request.options, &target, control);

@@ -3,8 +3,9 @@
 use super::EvaluateError;
 use crate::domain::{BoxRole, ModelTask, SampleId};
 use crate::evaluation::{
-    ClassificationEvaluation, ClassificationIntervals, DetectionDraws, DetectionEvaluation, DetectionIntervals, Drawn,
-    Evaluated, FoundOutcomes, ImageSides, Metrics, Outcome, Sides, TrueObject, drawn_numbers,
+    ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, DetectionDraws, DetectionEvaluation,
+    DetectionIntervals, Drawn, Evaluated, FoundOutcomes, ImageSides, Metrics, Outcome, Sides, TrueObject,
+    drawn_numbers,
 };
 use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
 use crate::tasks::TaskControl;
@@ -35,12 +36,13 @@ pub fn measure(
 ) -> Result<(Evaluated, Option<Draws>), EvaluateError> {
     control.set_total(Some(sides.images.len() as u64));
     let counted = sides.counted.clone();
+    let mut errors = ConfidentErrors::default();
     let (metrics, of) = match sides.task {
-        ModelTask::Detection => detection(sides, times, outcomes, control)?,
-        ModelTask::Classification => classification(sides, times, outcomes, control)?,
+        ModelTask::Detection => detection(sides, times, outcomes, &mut errors, control)?,
+        ModelTask::Classification => classification(sides, times, outcomes, &mut errors, control)?,
     };
     control.checkpoint()?;
-    Ok((Evaluated { metrics, counted }, of.map(|of| Draws { times, of })))
+    Ok((Evaluated { metrics, counted, confident_errors: errors.finish() }, of.map(|of| Draws { times, of })))
 }
 
 impl Draws {
@@ -92,13 +94,16 @@ fn detection(
     sides: Sides,
     times: usize,
     mut outcomes: Option<&mut Outcomes>,
+    errors: &mut ConfidentErrors,
     control: &TaskControl,
 ) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
-    let mut evaluation = DetectionEvaluation::new(sides.classes, sides.thresholds.clone());
-    let mut draws = (times > 0).then(|| DetectionDraws::new(sides.thresholds));
+    let thresholds = sides.thresholds;
+    let mut evaluation = DetectionEvaluation::new(sides.classes, thresholds.clone());
+    let mut draws = (times > 0).then(|| DetectionDraws::new(thresholds.clone()));
     for image in sides.images {
         control.checkpoint()?;
         let found = evaluation.add(&image.objects);
+        errors.add_boxes(&image, &found, &thresholds);
         if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {
             add_boxes(outcomes, sample, &image, &found);
         }
@@ -146,6 +151,7 @@ fn classification(
     sides: Sides,
     times: usize,
     mut outcomes: Option<&mut Outcomes>,
+    errors: &mut ConfidentErrors,
     control: &TaskControl,
 ) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
     let mut evaluation = ClassificationEvaluation::new(sides.classes);
@@ -155,6 +161,7 @@ fn classification(
         control.add_done(1);
         let Some(truth) = image.truth_class else { continue };
         evaluation.add(truth, &image.classes);
+        errors.add_class(&image, truth);
         let is_within = |most: usize| image.classes.iter().take(most).any(|(class, _)| *class == truth);
         hits.push([is_within(1), is_within(5)]);
         if let (Some(outcomes), Some(sample)) = (outcomes.as_deref_mut(), image.sample) {

@@ -238,6 +238,7 @@ struct Stored {
 impl Stored {
     /// Moves the prediction beside the ground truth of its image.
     fn beside(&mut self, mut image: ImageSides) -> ImageSides {
+        image.name = std::mem::take(&mut self.name);
         image.objects.detections = std::mem::take(&mut self.detections);
         image.classes = std::mem::take(&mut self.classes);
         image.stored = std::mem::take(&mut self.places);

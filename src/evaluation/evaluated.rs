@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use super::bootstrap::{DetectionIntervals, Interval};
 use super::classification::ClassificationMetrics;
+use super::confident_errors::ConfidentError;
 use super::detection::DetectionMetrics;
 use super::ground_truth::Counted;
 
@@ -14,6 +15,9 @@ pub struct Evaluated {
     pub metrics: Metrics,
     #[serde(flatten)]
     pub counted: Counted,
+    /// Images with errors above the minimum score, the most confident first; not more than a person looks at.
+    #[serde(skip)]
+    pub confident_errors: Vec<ConfidentError>,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -103,7 +103,7 @@ impl GroundTruth {
         let truths = self.classes.truths(image, size.or(image.size))?;
         let truth_class = image.labels.first().and_then(|label| self.classes.place(label.class));
         let objects = ImageObjects { truths, detections: Vec::new() };
-        Some(ImageSides { objects, truth_class, ..ImageSides::default() })
+        Some(ImageSides { name: image.shown_name(), objects, truth_class, ..ImageSides::default() })
     }
 
     /// The order of the images in which equal scores are compared: that of their ids if all are numbered, as
@@ -139,6 +139,8 @@ pub struct Sides {
 /// The ground truth and the prediction of one image.
 #[derive(Debug, Default)]
 pub struct ImageSides {
+    /// The path relative to the source, with `/`.
+    pub name: String,
     pub objects: ImageObjects,
     /// The class of the whole image in the ground truth.
     pub truth_class: Option<u32>,

@@ -23,6 +23,7 @@ mod bootstrap;
 mod class_map;
 mod classification;
 mod coco;
+mod confident_errors;
 mod confusion;
 mod curve;
 mod detection;
@@ -40,6 +41,7 @@ pub use class_map::ClassMap;
 pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
 };
+pub use confident_errors::{ConfidentError, ConfidentErrors, ErrorSide};
 pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use curve::{Curve, CurvePoint};
 pub use detection::{

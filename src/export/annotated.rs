@@ -10,12 +10,24 @@ use crate::domain::{
 /// best classes in the upper left corner. Boxes are clipped to the image; labels are moved, shortened or left
 /// out to stay inside and apart.
 pub fn annotate(image: &RgbImage, prediction: &Prediction, view: &ViewSettings, confirmed: &[u32]) -> RgbImage {
-    annotate_in(image, prediction, view, confirmed, Style::of(image))
+    annotate_in(image, prediction, view, confirmed, None, Style::of(image))
 }
 
-/// The same for an image that is shown at about half its size: text and lines are larger in it.
-pub(super) fn annotate_thumbnail(image: &RgbImage, prediction: &Prediction, view: &ViewSettings) -> RgbImage {
-    annotate_in(image, prediction, view, &[], Style::with_text(23.0, 3))
+/// The same for an image that is shown at about half its size: text and lines are larger in it. An object of the
+/// ground truth is dashed.
+pub(super) fn annotate_thumbnail(
+    image: &RgbImage,
+    prediction: &Prediction,
+    view: &ViewSettings,
+    truth: Option<TruthBox>,
+) -> RgbImage {
+    annotate_in(image, prediction, view, &[], truth.as_ref(), Style::with_text(23.0, 3))
+}
+
+/// An object of the ground truth, in pixels of the image.
+pub(super) struct TruthBox {
+    pub(super) bounds: BoundingBox,
+    pub(super) label: String,
 }
 
 fn annotate_in(
@@ -23,6 +35,7 @@ fn annotate_in(
     prediction: &Prediction,
     view: &ViewSettings,
     confirmed: &[u32],
+    truth: Option<&TruthBox>,
     style: Style,
 ) -> RgbImage {
     let mut canvas = Canvas::new(image);
@@ -32,12 +45,20 @@ fn annotate_in(
         view.visible_detections(prediction, confirmed).into_iter().map(|index| &detections[index]).collect();
     visible.reverse();
     for detection in &visible {
-        draw_box(&mut canvas, detection, style);
+        draw_box(&mut canvas, &detection.bounds, Line::Solid(class_color(detection.class_id)), style);
+    }
+    if let Some(truth) = truth {
+        draw_box(&mut canvas, &truth.bounds, Line::Dashed(TRUTH), style);
     }
     // The best first, so that they get the best places.
     let mut places = LabelPlaces::new(BoundingBox::new(0.0, 0.0, canvas.width() as f32, canvas.height() as f32));
-    for detection in visible.iter().rev() {
-        draw_label(&mut canvas, &mut places, detection, style);
+    for Detection { bounds, label, score, class_id } in visible.iter().rev() {
+        let texts = [&format!("{label} {}", percent(*score)), label];
+        draw_label(&mut canvas, &mut places, bounds, texts, class_color(*class_id), style);
+    }
+    if let Some(TruthBox { bounds, label }) = truth {
+        let texts = [&format!("truth: {label}"), label];
+        draw_label(&mut canvas, &mut places, bounds, texts, TRUTH, style);
     }
     draw_classes(&mut canvas, view.visible_classes(prediction), style);
     canvas.into_image()
@@ -77,19 +98,31 @@ impl Style {
 
 const SHADOW: Paint = Paint { color: [0, 0, 0], opacity: 0.55 };
 
-fn draw_box(canvas: &mut Canvas, detection: &Detection, style: Style) {
-    let Some(area) = area_of(canvas, detection) else {
+/// Of the ground truth; classes have other colours.
+const TRUTH: [u8; 3] = [255, 255, 255];
+
+/// How an edge is drawn, with its colour.
+#[derive(Debug, Clone, Copy)]
+enum Line {
+    Solid([u8; 3]),
+    Dashed([u8; 3]),
+}
+
+fn draw_box(canvas: &mut Canvas, bounds: &BoundingBox, line: Line, style: Style) {
+    let Some(area) = area_of(canvas, bounds) else {
         return;
     };
     // A dark line on both sides keeps the colour apart from any background.
     let edge = (style.stroke / 3).max(1);
     canvas.frame(area.grown(edge), style.stroke + 2 * edge, SHADOW);
-    canvas.frame(area, style.stroke, Paint::opaque(class_color(detection.class_id)));
+    match line {
+        Line::Solid(color) => canvas.frame(area, style.stroke, Paint::opaque(color)),
+        Line::Dashed(color) => canvas.dashed_frame(area, style.stroke, Paint::opaque(color)),
+    }
 }
 
 /// The part of the box inside the image, at least one pixel wide and high; `None` if none is inside.
-fn area_of(canvas: &Canvas, detection: &Detection) -> Option<Area> {
-    let bounds = &detection.bounds;
+fn area_of(canvas: &Canvas, bounds: &BoundingBox) -> Option<Area> {
     if !bounds.is_finite() {
         return None;
     }
@@ -100,13 +133,20 @@ fn area_of(canvas: &Canvas, detection: &Detection) -> Option<Area> {
     (left < right && top < bottom).then_some(Area { left, top, right, bottom })
 }
 
-fn draw_label(canvas: &mut Canvas, places: &mut LabelPlaces, detection: &Detection, style: Style) {
-    let Some(area) = area_of(canvas, detection) else {
+/// Draws the first of `texts` that has room, on `color`.
+fn draw_label(
+    canvas: &mut Canvas,
+    places: &mut LabelPlaces,
+    bounds: &BoundingBox,
+    texts: [&String; 2],
+    color: [u8; 3],
+    style: Style,
+) {
+    let Some(area) = area_of(canvas, bounds) else {
         return;
     };
-    let text = format!("{} {}", detection.label, percent(detection.score));
     let room = (canvas.width() - 2 * style.padding) as f32;
-    let texts = [text.as_str(), &detection.label].into_iter().filter_map(|text| style.text.fitted(text, room));
+    let texts = texts.into_iter().filter_map(|text| style.text.fitted(text, room));
     let width_of = |text: &str| style.text.width_of(text).ceil() as i64 + 2 * style.padding;
     let size_of = |text: &String| [width_of(text) as f32, style.line_height as f32];
     let around = BoundingBox::new(area.left as f32, area.top as f32, area.right as f32, area.bottom as f32);
@@ -115,7 +155,7 @@ fn draw_label(canvas: &mut Canvas, places: &mut LabelPlaces, detection: &Detecti
     };
     let (left, top) = (place.x1 as i64, place.y1 as i64);
     let plate = Area { left, top, right: left + width_of(&text), bottom: top + style.line_height };
-    canvas.fill(plate, Paint::opaque(class_color(detection.class_id)));
+    canvas.fill(plate, Paint::opaque(color));
     canvas.text(
         &text,
         (left + style.padding) as f32,
@@ -287,5 +327,15 @@ mod tests {
             assert_eq!((drawn_boxes.width(), drawn_boxes.height()), (width, height));
             drawn(&image, &classes(&image, &[long, "日本語", ""]));
         }
+    }
+    #[test]
+    fn an_object_of_the_ground_truth_is_dashed() {
+        let image = plain(400, 300, 90);
+        let truth = TruthBox { bounds: BoundingBox::new(100.0, 150.0, 300.0, 250.0), label: "cat".to_owned() };
+        let drawn = annotate_thumbnail(&image, &boxes(&image, &[]), &ViewSettings::default(), Some(truth));
+        let edge: Vec<bool> = (100..300).map(|x| drawn.pixel(x, 249) == Some(TRUTH)).collect();
+        let white = edge.iter().filter(|is_white| **is_white).count();
+        assert!((80..=120).contains(&white), "{white} of 200");
+        assert!(edge[1] && edge.windows(2).filter(|pair| pair[0] != pair[1]).count() > 10);
     }
 }

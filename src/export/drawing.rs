@@ -72,6 +72,22 @@ impl Canvas {
         }
     }
 
+    /// As [`Self::frame`], with gaps as long as the dashes.
+    pub(super) fn dashed_frame(&mut self, area: Area, thickness: i64, paint: Paint) {
+        let Area { left, top, right, bottom } = area;
+        let dash = (thickness * 4).max(1);
+        for x in (left..right).step_by(2 * dash as usize) {
+            let end = (x + dash).min(right);
+            self.fill(Area { left: x, top, right: end, bottom: (top + thickness).min(bottom) }, paint);
+            self.fill(Area { left: x, top: (bottom - thickness).max(top), right: end, bottom }, paint);
+        }
+        for y in (top..bottom).step_by(2 * dash as usize) {
+            let end = (y + dash).min(bottom);
+            self.fill(Area { left, top: y, right: (left + thickness).min(right), bottom: end }, paint);
+            self.fill(Area { left: (right - thickness).max(left), top: y, right, bottom: end }, paint);
+        }
+    }
+
     /// A frame inside `area`; a thick frame of a small area fills it.
     pub(super) fn frame(&mut self, area: Area, thickness: i64, paint: Paint) {
         let Area { left, top, right, bottom } = area;

@@ -1,6 +1,7 @@
 //! The report: one HTML page for the user, with summary, charts and examples, that needs nothing from outside.
 
 mod charts;
+mod evaluation;
 mod examples;
 mod page;
 mod summary;
@@ -9,6 +10,8 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::Arc;
 
+pub use self::evaluation::EvaluatedImages;
+pub(super) use self::evaluation::page as evaluation_page;
 use self::examples::{Example, Examples, Thumbnail};
 use self::summary::Summary;
 use super::row::{ChosenImage, ExportContext};
@@ -26,6 +29,8 @@ pub(super) struct ReportWriter<'c> {
     control: &'c TaskControl,
     summary: Summary,
     examples: Examples,
+    /// The name and address of each image, if there is an evaluation to be shown with its images.
+    names: Vec<(String, SampleUri)>,
 }
 
 impl<'c> ReportWriter<'c> {
@@ -42,6 +47,7 @@ impl<'c> ReportWriter<'c> {
             control,
             summary: Summary::new(),
             examples: Examples::default(),
+            names: Vec::new(),
         })
     }
 }
@@ -50,6 +56,9 @@ impl Writer for ReportWriter<'_> {
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
         self.summary.add(image);
         self.examples.consider(image, &self.context.view);
+        if self.context.evaluation.is_some() {
+            self.names.push((image.row.sample.name.clone(), image.row.sample.uri.clone()));
+        }
         tally.images += 1;
         tally.boxes = self.summary.scores.total();
         Ok(())
@@ -83,7 +92,17 @@ impl Writer for ReportWriter<'_> {
             .into_iter()
             .map(|section| section.drawn(&mut draw))
             .collect::<Result<Vec<_>, ExportError>>()?;
-        let html = page::page(self.context, self.options, &self.summary, &sections);
+        let evaluation = self.context.evaluation.as_ref().map(|evaluated| {
+            let images = EvaluatedImages {
+                source: &*self.context.source,
+                samples: self.names.iter().map(|(name, uri)| (name.as_str(), uri)).collect(),
+                limits: &self.context.limits,
+            };
+            let thumbnails = evaluation::thumbnails(evaluated, &images, &mut tally.problems, self.control)?;
+            Ok::<_, ExportError>(evaluation::sections(evaluated, Some(&thumbnails)))
+        });
+        let evaluation = evaluation.transpose()?;
+        let html = page::page(self.context, self.options, &self.summary, &sections, evaluation.as_ref());
         self.file.write_all(html.as_bytes()).map_err(ExportError::write(self.file.path()))?;
         self.file.commit()
     }

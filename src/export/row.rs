@@ -10,6 +10,7 @@ use crate::domain::{
     BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet, ModelTask, Prediction,
     PredictionContent, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
 };
+use crate::evaluation::Evaluated;
 use crate::review::VerdictKind;
 use crate::source::Source;
 
@@ -69,6 +70,8 @@ pub struct ExportContext {
     /// The source of images for the formats that show or copy them.
     pub source: Arc<dyn Source>,
     pub limits: DecodeLimits,
+    /// How the run compares with ground truth, for the report.
+    pub evaluation: Option<Evaluated>,
 }
 
 impl ExportContext {

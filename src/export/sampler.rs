@@ -81,6 +81,7 @@ pub(super) fn context() -> ExportContext {
         source_name: "/photos".to_owned(),
         source: Arc::new(MemorySource::default()),
         limits: DecodeLimits::default(),
+        evaluation: None,
     }
 }
 

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use spotcheck::domain::{Change, RunId, SampleUri, Verdict, VerdictTarget};
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 
+use crate::export::python;
 use crate::support::{repository, spotcheck};
 
 const CLOSE: f64 = 1e-9;
@@ -526,4 +527,52 @@ fn a_classifier_has_plots_and_a_table_of_its_own() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!((lines.len(), lines[0]), (4, "id,name,truths,predictions,precision,recall,f1"));
     assert!(lines[1].starts_with(",cat,14,"), "{text}");
+}
+
+/// The report of an evaluation as a browser reads it; `arguments` behind `--truth TRUTH --predictions PREDICTIONS`.
+fn report(folder: &Path, truth: &str, predictions: &str, arguments: &[&Path]) -> Value {
+    let [truth_file, predictions_file, report] =
+        ["truth.csv", "predictions.csv", "report.html"].map(|name| folder.join(name));
+    std::fs::write(&truth_file, truth).unwrap();
+    std::fs::write(&predictions_file, predictions).unwrap();
+    let mut evaluate = spotcheck(&["evaluate", "--force", "--truth"]);
+    evaluate.arg(&truth_file).arg("--predictions").arg(&predictions_file).arg("--report").arg(&report);
+    let output = evaluate.args(arguments).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let read = python("read_html.py", &[&report]);
+    assert_eq!((&read["unbalanced"], &read["from_outside"]), (&json!([]), &json!([])), "{read}");
+    assert_eq!(
+        (&read["scripts"], &read["images_without_text"], &read["broken_jpegs"]),
+        (&json!(0), &json!(0), &json!(0))
+    );
+    read
+}
+
+#[test]
+fn the_report_shows_the_most_confident_errors_with_their_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let samples = repository().join("assets/samples");
+    let truth = "image,class,x,y,w,h\ncoffee.png,cup,100,50,200,150\nchelsea.png,cat,10,10,400,280\n\
+                 astronaut.png,person,50,50,300,400\n";
+    // Another class; right; nothing there; an IoU of 150 / 400; below the minimum score of 0.5.
+    let predictions = "image,class,x,y,w,h,score\nastronaut.png,person,50,50,300,150,0.6\n\
+                       coffee.png,cat,100,50,200,150,0.95\nchelsea.png,cat,10,10,400,280,0.9\n\
+                       chelsea.png,cat,400,250,50,50,0.85\nastronaut.png,cat,400,400,50,50,0.4\n";
+    let errors = json!([
+        ["coffee.png", "FP, wrong class: cat 0.95, truth: cup"],
+        ["chelsea.png", "FP, background: cat 0.85"],
+        ["astronaut.png", "FP, badly placed: person 0.60, truth: person"]
+    ]);
+    let read = report(folder.path(), truth, predictions, &[]);
+    assert_eq!((&read["captions"], &read["jpegs"]), (&errors, &json!(0)));
+    for heading in ["Precision and recall", "Confusion matrix", "Classes of the ground truth"] {
+        assert!(read["headings"].as_array().unwrap().contains(&heading.into()), "{read}");
+    }
+    let read = report(folder.path(), truth, predictions, &[&samples]);
+    assert_eq!((&read["captions"], &read["jpegs"]), (&errors, &json!(3)));
+    let truth = "image,class\ncoffee.png,cup\nchelsea.png,cat\n";
+    let predictions = "image,class,score\ncoffee.png,cat,0.9\nchelsea.png,cat,0.8\n";
+    let read = report(folder.path(), truth, predictions, &[&samples]);
+    assert_eq!(read["captions"], json!([["coffee.png", "FP, wrong class: cat 0.90, truth: cup"]]));
+    assert_eq!(read["jpegs"], 1);
 }

@@ -201,7 +201,7 @@ fn stderr(output: &Output) -> String {
 
 /// Runs a script that reads an export with an independent loader and prints JSON.
 #[track_caller]
-fn python(script: &str, arguments: &[&Path]) -> Value {
+pub(crate) fn python(script: &str, arguments: &[&Path]) -> Value {
     let mut command = Command::new("python3");
     command
         .env("PYTHONPATH", python_packages("dataset-loaders"))

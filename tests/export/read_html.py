@@ -15,6 +15,8 @@ class Page(HTMLParser):
     def __init__(self):
         super().__init__()
         self.open, self.unbalanced, self.outside, self.headings = [], [], [], []
+        self.captions = []
+        self.kind = None
         self.scripts = self.without_text = self.jpegs = self.broken = 0
 
     def handle_starttag(self, tag, attributes):
@@ -35,6 +37,9 @@ class Page(HTMLParser):
                 self.broken += 1
         if tag == "h2":
             self.headings.append("")
+        self.kind = attributes.get("class") if tag == "span" else None
+        if self.kind == "name":
+            self.captions.append({})
 
     def handle_startendtag(self, tag, attributes):
         self.handle_starttag(tag, attributes)
@@ -42,12 +47,15 @@ class Page(HTMLParser):
             self.open.pop()
 
     def handle_endtag(self, tag):
+        self.kind = None
         if not self.open or self.open.pop() != tag:
             self.unbalanced.append(tag)
 
     def handle_data(self, data):
         if self.open and self.open[-1] == "h2":
             self.headings[-1] += data
+        if self.kind in ("name", "seen"):
+            self.captions[-1][self.kind] = data
         if self.open and self.open[-1] == "style" and ("url(" in data or "@import" in data):
             self.outside.append("style")
 
@@ -66,6 +74,7 @@ print(
             "jpegs": page.jpegs,
             "broken_jpegs": page.broken,
             "headings": page.headings,
+            "captions": [[caption["name"], caption["seen"]] for caption in page.captions],
         }
     )
 )

@@ -6,10 +6,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 
 use super::EvaluateArgs;
+use super::sides::Listing;
 use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::terminal::stdout;
+use crate::decode::DecodeLimits;
 use crate::evaluation::Evaluated;
-use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
+use crate::export::evaluation::{EvaluatedImages, write_classes_csv, write_json, write_plots, write_report};
 use crate::export::{Existing, ExportTarget};
 use crate::tasks::TaskControl;
 
@@ -17,6 +19,7 @@ use crate::tasks::TaskControl;
 pub(super) struct Outputs {
     files: Vec<(OutKind, PathBuf)>,
     plots: Option<PathBuf>,
+    report: Option<PathBuf>,
     existing: Existing,
 }
 
@@ -50,7 +53,7 @@ impl Outputs {
             ("the corrections of the classes", args.class_map.as_deref()),
         ];
         let mut seen: Vec<&Path> = Vec::new();
-        for out in args.out.iter().chain(&args.plots).map(PathBuf::as_path) {
+        for out in args.out.iter().chain(&args.plots).chain(&args.report).map(PathBuf::as_path) {
             if seen.contains(&out) {
                 bail!("two outputs have one name: {}", out.display());
             }
@@ -67,6 +70,7 @@ impl Outputs {
         Ok(Self {
             files: kinds.collect::<anyhow::Result<_>>()?,
             plots: args.plots.clone(),
+            report: args.report.clone(),
             existing: if args.force { Existing::Replace } else { Existing::Keep },
         })
     }
@@ -76,7 +80,13 @@ impl Outputs {
         self.files.iter().any(|(kind, _)| *kind == OutKind::Stdout)
     }
 
-    pub(super) fn write(&self, evaluated: &Evaluated, control: &TaskControl) -> anyhow::Result<()> {
+    /// `listed`: the images, if they are known.
+    pub(super) fn write(
+        &self,
+        evaluated: &Evaluated,
+        listed: Option<&Listing>,
+        control: &TaskControl,
+    ) -> anyhow::Result<()> {
         for (kind, path) in &self.files {
             let target = self.target(path);
             match kind {
@@ -95,6 +105,18 @@ impl Outputs {
                 "Plots: {}",
                 if plots.is_empty() { "none, there is nothing to draw".to_owned() } else { plots.join(", ") }
             );
+        }
+        if let Some(path) = &self.report {
+            let limits = DecodeLimits::default();
+            let images = listed.map(|(source, samples)| EvaluatedImages {
+                source: &**source,
+                samples: samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect(),
+                limits: &limits,
+            });
+            let problems = write_report(evaluated, images.as_ref(), &self.target(path), control);
+            for problem in problems.context("Could not write the report")? {
+                eprintln!("{problem}");
+            }
         }
         Ok(())
     }

@@ -27,7 +27,17 @@ const MAX_NAMED: usize = 5;
 /// The minimum score where no project says one.
 const USUAL_MIN_SCORE: f64 = 0.5;
 
-pub(super) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Sides> {
+/// A source, and its images as they are now.
+pub(super) type Listing = (Arc<dyn Source>, Vec<Sample>);
+
+/// The two sides, and the images if a source is given.
+pub(super) fn read(
+    args: &EvaluateArgs,
+    dirs: &AppDirs,
+    control: &TaskControl,
+) -> anyhow::Result<(Sides, Option<Listing>)> {
+    let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
+    begin(control);
     let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
     let (truth, mut notes, sides) = if let Some(predictions) = &args.predictions {
         check_is_no_project(predictions)?;
@@ -35,17 +45,16 @@ pub(super) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -
         let files = files(predictions, &args.s3)?;
         let mut found = annotations::open(&files, control).context("Could not read the predictions")?;
         begin(control);
-        let names = || match &args.source {
-            Some(source) => Ok(names_of(&listing(source, &args.s3, control)?.1)),
+        let names = || match &listed {
+            Some((_, samples)) => Ok(names_of(samples)),
             None => Ok(found.annotations.images.iter().map(|image| image.name.clone()).collect()),
         };
         let mut truth = read_truth(args, dirs, control, names)?;
-        if let Some(source) = &args.source {
-            let images = || listing(source, &args.s3, control);
-            sizes::add(&mut truth.images, images, control)?;
+        if let Some(listed) = &listed {
+            sizes::add(&mut truth.images, listed, control)?;
             // That of the ground truth counts for both.
             if truth.images.iter().any(|image| image.size.is_none()) {
-                sizes::add(&mut found.annotations.images, images, control)?;
+                sizes::add(&mut found.annotations.images, listed, control)?;
             }
         }
         let notes = problem_notes(&found.annotations.problems);
@@ -57,21 +66,20 @@ pub(super) fn read(args: &EvaluateArgs, dirs: &AppDirs, control: &TaskControl) -
         let path: &PathBuf = path.context("Give a folder of images, or --project, or --predictions")?;
         let project = open_project(path, &args.s3, dirs, "spotcheck evaluate")?;
         let run = choose_run(&project, args.run.as_deref(), "evaluating")?;
-        let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
         let names = || match &listed {
             Some((_, samples)) => Ok(names_of(samples)),
             None => names_of_run(&project, &run, control),
         };
         let truth = read_truth(args, dirs, control, names)?;
         begin(control);
-        let samples = listed.map(|(_, samples)| samples);
-        let sides = read_run(&truth, &corrections, args, (&project, &run, samples.as_deref()), control)?;
+        let samples = listed.as_ref().map(|(_, samples)| samples.as_slice());
+        let sides = read_run(&truth, &corrections, args, (&project, &run, samples), control)?;
         (truth, Vec::new(), sides)
     };
     let mut sides = sides.map_err(|error| with_advice(error, args))?;
     notes.splice(0..0, problem_notes(&truth.problems));
     sides.notes.extend(notes);
-    Ok(sides)
+    Ok((sides, listed))
 }
 
 /// `names`: those of the images, if the classes are in them.
@@ -210,8 +218,7 @@ fn read_run(
     Ok(of_run(truth, &side, corrections, control))
 }
 
-/// A source, and its images as they are now.
-fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<(Arc<dyn Source>, Vec<Sample>)> {
+fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<Listing> {
     control.set_step("listing the images");
     let opened = Place::parse(source, s3)?.open(control)?;
     let samples = for_task(&opened.source, control).pages().flat_map(|page| page.samples).collect();

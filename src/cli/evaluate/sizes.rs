@@ -1,13 +1,12 @@
 //! Sizes of images, for boxes that are fractions of them.
 
-use std::sync::Arc;
-
 use anyhow::bail;
 
+use super::sides::Listing;
 use crate::domain::{AnnotatedImage, BoxUnit, Sample};
 use crate::matching::{ImageKey, ImageMatches};
 use crate::remote::outputs::image_size;
-use crate::source::{Source, for_task};
+use crate::source::for_task;
 use crate::tasks::TaskControl;
 
 /// Reads the headers of images whose boxes are fractions of a size that their file does not say. What the source does
@@ -17,7 +16,7 @@ use crate::tasks::TaskControl;
 /// Cancelled, or an image cannot be read: without its boxes the numbers would be wrong.
 pub(super) fn add(
     images: &mut [AnnotatedImage],
-    source: impl FnOnce() -> anyhow::Result<(Arc<dyn Source>, Vec<Sample>)>,
+    (source, samples): &Listing,
     control: &TaskControl,
 ) -> anyhow::Result<()> {
     let is_fraction = |image: &AnnotatedImage| image.boxes.iter().any(|found| found.unit == BoxUnit::Fractions);
@@ -26,7 +25,6 @@ pub(super) fn add(
     if images.is_empty() {
         return Ok(());
     }
-    let (source, samples) = source()?;
     control.set_step("reading the sizes of images");
     let keys: Vec<ImageKey<'_>> = images.iter().map(|image| ImageKey::of(image)).collect();
     let named: Vec<ImageKey<'_>> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();
@@ -34,7 +32,7 @@ pub(super) fn add(
     drop(keys);
     let wanted: Vec<(usize, &Sample)> =
         (0..images.len()).filter_map(|index| Some((index, &samples[matches.index(index)? as usize]))).collect();
-    let source = for_task(&source, control);
+    let source = for_task(source, control);
     let readers = source.useful_reads().max(1);
     let read = |from: usize| {
         let wanted = wanted.iter().skip(from).step_by(readers);

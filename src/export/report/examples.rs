@@ -8,7 +8,9 @@ use super::super::annotated::annotate_thumbnail;
 use super::super::row::{ChosenImage, ChosenPrediction};
 use super::summary::VerdictCounts;
 use crate::decode::{DecodeLimits, encode_jpeg, thumbnail};
-use crate::domain::{BoundingBox, ModelTask, Prediction, PredictionContent, Sample, SampleUri, Verdict, ViewSettings};
+use crate::domain::{
+    BoundingBox, ModelTask, Prediction, PredictionContent, RgbImage, Sample, SampleUri, Verdict, ViewSettings,
+};
 use crate::review::margin;
 use crate::source::Source;
 
@@ -168,20 +170,32 @@ impl Example {
 
     /// The image, small, with boxes or classes drawn over it.
     pub(super) fn thumbnail(&self, source: &dyn Source, limits: &DecodeLimits) -> Result<Thumbnail, String> {
-        let uri: &SampleUri = &self.sample.uri;
+        let everything = ViewSettings { min_score: 0.0, top_k: 3, ..ViewSettings::default() };
+        Thumbnail::of(source, &self.sample.uri, limits, |image, _| {
+            let prediction = scaled(&self.prediction, image.width(), image.height());
+            annotate_thumbnail(image, &prediction, &everything, None)
+        })
+    }
+}
+
+impl Thumbnail {
+    /// The image, small, as `draw` makes it of the small image and the bytes of the whole one.
+    pub(super) fn of(
+        source: &dyn Source,
+        uri: &SampleUri,
+        limits: &DecodeLimits,
+        draw: impl FnOnce(&RgbImage, &[u8]) -> RgbImage,
+    ) -> Result<Self, String> {
         let bytes = source.read(uri).map_err(|error| error.to_string())?;
         let image = thumbnail(&bytes, THUMBNAIL_SIDE, limits).map_err(|error| error.to_string())?;
-        let (width, height) = (image.width(), image.height());
-        let prediction = scaled(&self.prediction, width, height);
-        let everything = ViewSettings { min_score: 0.0, top_k: 3, ..ViewSettings::default() };
-        let drawn = annotate_thumbnail(&image, &prediction, &everything);
+        let drawn = draw(&image, &bytes);
         let jpeg = encode_jpeg(&drawn, JPEG_QUALITY).map_err(|error| error.to_string())?;
-        Ok(Thumbnail { width, height, jpeg })
+        Ok(Self { width: drawn.width(), height: drawn.height(), jpeg })
     }
 }
 
 /// The same boxes over a smaller image.
-fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
+pub(super) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
     let mut scaled = prediction.clone();
     let x = width as f32 / prediction.width.max(1) as f32;
     let y = height as f32 / prediction.height.max(1) as f32;

@@ -15,6 +15,7 @@ use crate::domain::{
     BoxChoice, ExportOptions, ModelTask, Prediction, PredictionContent, RunInfo, Verdict, VerdictChoice, human_bytes,
 };
 use crate::export::ExportContext;
+use crate::export::evaluation::Plot;
 
 /// Classes in the chart; the table has all of them.
 const CHARTED_CLASSES: usize = 15;
@@ -26,9 +27,31 @@ pub(super) fn page(
     options: ExportOptions,
     summary: &Summary,
     sections: &[Section<Option<Arc<Thumbnail>>>],
+    evaluation: Option<&Markup>,
 ) -> String {
     let run = &context.run;
     let title = format!("{} on {}", run.card.name, context.source_name);
+    let body = html! {
+        header {
+            h1 { (run.card.name) }
+            p.source { (context.source_name) }
+            (key_figures(context, summary))
+        }
+        main {
+            (charts(context, options, summary))
+            @if let Some(evaluation) = evaluation { (evaluation) }
+            (verdicts(summary))
+            @for section in sections { (examples(section)) }
+            (class_table(context, summary))
+            (failures(summary))
+            (settings(context, options))
+        }
+    };
+    whole(&title, &body)
+}
+
+/// A page with the style of all reports.
+pub(super) fn whole(title: &str, body: &Markup) -> String {
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -40,22 +63,10 @@ pub(super) fn page(
                 meta name="color-scheme" content="light dark";
                 meta name="generator" content=(concat!("Spotcheck ", env!("CARGO_PKG_VERSION")));
                 title { (title) }
-                style { (PreEscaped(STYLE)) }
+                style { (PreEscaped(STYLE)) (PreEscaped(Plot::STYLE)) }
             }
             body {
-                header {
-                    h1 { (run.card.name) }
-                    p.source { (context.source_name) }
-                    (key_figures(context, summary))
-                }
-                main {
-                    (charts(context, options, summary))
-                    (verdicts(summary))
-                    @for section in sections { (examples(section)) }
-                    (class_table(context, summary))
-                    (failures(summary))
-                    (settings(context, options))
-                }
+                (body)
                 footer { "Made with Spotcheck " (env!("CARGO_PKG_VERSION")) }
             }
         }
@@ -164,14 +175,7 @@ fn example_card(example: &Example, thumbnail: Option<&Thumbnail>) -> Markup {
     let seen = seen(&example.prediction);
     html! {
         figure {
-            @match thumbnail {
-                Some(thumbnail) => {
-                    img width=(thumbnail.width) height=(thumbnail.height) alt=(format!("{}: \
-                        {seen}", example.sample.name))
-                        src=(format!("data:image/jpeg;base64,{}", BASE64.encode(&thumbnail.jpeg)));
-                }
-                None => { div.missing { "The image could not be read" } }
-            }
+            (thumbnail_or_reason(thumbnail, &format!("{}: {seen}", example.sample.name)))
             figcaption {
                 span.name { (example.sample.name) }
                 span.seen { (seen) }
@@ -180,6 +184,18 @@ fn example_card(example: &Example, thumbnail: Option<&Thumbnail>) -> Markup {
                 @for tag in &example.tags { span.tag { (tag) } }
                 @if let Some(note) = &example.note { span.note { (note) } }
             }
+        }
+    }
+}
+
+pub(super) fn thumbnail_or_reason(thumbnail: Option<&Thumbnail>, text: &str) -> Markup {
+    html! {
+        @match thumbnail {
+            Some(thumbnail) => {
+                img width=(thumbnail.width) height=(thumbnail.height) alt=(text)
+                    src=(format!("data:image/jpeg;base64,{}", BASE64.encode(&thumbnail.jpeg)));
+            }
+            None => { div.missing { "The image could not be read" } }
         }
     }
 }
@@ -344,7 +360,7 @@ fn utc(milliseconds: i64) -> String {
 }
 
 /// `12 345`, with thin spaces that do not break.
-fn grouped(number: u64) -> String {
+pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {

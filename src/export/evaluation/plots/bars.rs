@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::plot::{Name, Plot, WIDTH, number, percent};
+use crate::domain::counted;
 use crate::evaluation::{ClassificationMetrics, DetectionMetrics};
 
 /// Classes with a bar; more of them are left out in the middle.
@@ -25,7 +26,7 @@ pub(super) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
             name: class.class.name.clone(),
             value: class.ap?,
             tick: class.ap50,
-            text: format!("{}, {} objects", percent(class.ap), class.truths),
+            text: format!("{}, {}", percent(class.ap), counted(class.truths as usize, "object", "objects")),
         })
     });
     let caption = "Bars: AP (IoU 0.50:0.95). Lines: AP (IoU 0.50). Classes without objects are left out.";

@@ -9,6 +9,7 @@ mod plot;
 mod reliability;
 
 pub use self::plot::Plot;
+pub(in super::super) use self::plot::percent;
 
 use self::matrix::Words;
 use crate::evaluation::{ClassificationMetrics, DetectionMetrics, EvaluatedClass, Metrics};

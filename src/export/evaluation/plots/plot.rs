@@ -4,9 +4,6 @@ use maud::{Markup, PreEscaped, Render, html};
 
 use super::super::super::drawing::TextSize;
 
-/// The rules of a plot. Colours are those of the page that it is in.
-const STYLE: &str = include_str!("plot.css");
-
 /// The page's colours on paper: those of `report/style.css` in the light.
 const ON_PAPER: [(&str, &str); 9] = [
     ("var(--card)", "#fff"),
@@ -40,6 +37,21 @@ pub struct Plot {
 }
 
 impl Plot {
+    /// The rules of plots. Colours are those of the page that they are in.
+    pub const STYLE: &str = include_str!("plot.css");
+
+    /// Inside a page with [`Self::STYLE`].
+    pub fn figure(&self) -> Markup {
+        let [width, height] = self.size.map(number);
+        html! {
+            figure {
+                h2 { (self.title) }
+                svg.plot viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(self.title) { (self.body) }
+                figcaption { (self.caption) }
+            }
+        }
+    }
+
     /// Width and height of the file, in pixels.
     pub fn size(&self) -> [f64; 2] {
         let [width, height] = self.size;
@@ -50,7 +62,7 @@ impl Plot {
     /// The whole file.
     pub fn svg(&self) -> String {
         let [width, height] = self.size().map(number);
-        let style = ON_PAPER.iter().fold(STYLE.to_owned(), |style, (name, color)| style.replace(name, color));
+        let style = ON_PAPER.iter().fold(Self::STYLE.to_owned(), |style, (name, color)| style.replace(name, color));
         let top = MARGIN + TITLE_HEIGHT;
         let caption_top = top + self.size[1] + 1.5 * LINE_HEIGHT;
         let svg = html! {
@@ -117,7 +129,7 @@ pub(super) fn number(value: f64) -> String {
 }
 
 /// `37.2 %`; `–` if there is nothing to measure.
-pub(super) fn percent(number: Option<f64>) -> String {
+pub(in super::super::super) fn percent(number: Option<f64>) -> String {
     number.map_or_else(|| "–".to_owned(), |number| format!("{:.1} %", number * 100.0))
 }
 
