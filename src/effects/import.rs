@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::desktop::ANNOTATION_EXTENSIONS;
-use super::remote::outputs::Bundles;
+use super::remote::outputs::{Bundles, announce};
 use super::remote::reading::labels_of;
 use super::{Shared, browse};
 use crate::annotations::{self, AnnotationFormat, AnnotationsError, read_class_map};
@@ -62,16 +62,8 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
         .iter()
         .find(|known| known.key == run.key && known.card.origin == run.card.origin && known.labels == run.labels);
     let run_id = same.map_or(request.new_run, |known| known.id);
-    let is_open = shared.report(OutputsEvent::Found {
-        source: request.source,
-        task: ticket.id,
-        run: run_id,
-        found: Box::new(FoundRun { key: run.key.clone(), card: run.card.clone(), labels: run.labels.clone() }),
-    });
-    if !is_open {
-        return Err(OutputsFailure::Cancelled);
-    }
-    control.set_step("");
+    let described = FoundRun { key: run.key.clone(), card: run.card.clone(), labels: run.labels.clone() };
+    announce(shared, (request.source, run_id), ticket, described)?;
     let mut sink = Bundles::new(shared, (request.source, run_id), &samples, control);
     let mut failed = 0_usize;
     let read = run.each_prediction(&source, &samples, &matches.pairs, control, |sample, result| {

@@ -132,16 +132,8 @@ fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> R
         }
         None => request.new_run,
     };
-    let is_open = shared.report(OutputsEvent::Found {
-        source: place.source,
-        task: ticket.id,
-        run: run_id,
-        found: Box::new(FoundRun { key: run.key.clone(), card: run.card.clone(), labels: run.labels.clone() }),
-    });
-    if !is_open {
-        return Err(OutputsFailure::Cancelled);
-    }
-    control.set_step("");
+    let described = FoundRun { key: run.key.clone(), card: run.card.clone(), labels: run.labels.clone() };
+    announce(shared, (place.source, run_id), ticket, described)?;
     let samples = found.samples();
     let everything = (0..samples.len()).map(SampleId::from_index).collect();
     let mut sink = Bundles::new(shared, (place.source, run_id), samples, control);
@@ -152,6 +144,21 @@ fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> R
         outcome: ended(&outcome, &found, notes),
         notes: Vec::new(),
     })
+}
+
+/// Tells the window which run the predictions are added to.
+///
+/// # Errors
+/// The window was closed.
+pub(in super::super) fn announce(
+    shared: &Shared,
+    (source, run): (SourceId, RunId),
+    ticket: &Ticket,
+    found: FoundRun,
+) -> Result<(), OutputsFailure> {
+    ticket.control.set_step("");
+    let is_open = shared.report(OutputsEvent::Found { source, task: ticket.id, run, found: Box::new(found) });
+    if is_open { Ok(()) } else { Err(OutputsFailure::Cancelled) }
 }
 
 fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> TaskOutcome {

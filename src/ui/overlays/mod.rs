@@ -18,6 +18,7 @@ mod open_annotations;
 mod open_outputs;
 mod open_s3;
 mod palette;
+mod place_field;
 mod prices;
 mod reading;
 mod remote_inference;

@@ -3,17 +3,15 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, Key, Label, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Label, TextEdit, Ui, vec2};
 
-use super::super::widgets::{Tone, banner_ui, primary_button, strong};
+use super::super::widgets::strong;
 use super::dialog::dialog;
-use super::open_s3::access::{AccessMemory, access_ui};
-use super::open_s3::problem_text;
+use super::place_field::{PlaceMemory, footer_ui};
 use super::reading::{BUTTON_WIDTH, labels_ui, width_beside_button};
-use crate::domain::{S3Link, S3Place};
 use crate::state::{
-    Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, FilesAt, OutputsCommand, OutputsFailure,
-    Overlay, PredictionsFrom, Queue, State, TaskSignal, TruthAt,
+    Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, OutputsCommand, Overlay, PredictionsFrom,
+    Queue, State, TruthAt,
 };
 
 const WIDTH: f32 = 560.0;
@@ -30,10 +28,9 @@ pub(in super::super) enum OpenAs {
 /// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct OpenAnnotationsMemory {
-    address: String,
+    place: PlaceMemory,
     labels: String,
     class_map: String,
-    access: AccessMemory,
     was_open: bool,
     /// The choice of a file dialog that was taken over last.
     taken_over: u64,
@@ -87,7 +84,7 @@ impl OpenAs {
 
     /// `None` while nothing valid is typed.
     fn command(self, state: &State, memory: &OpenAnnotationsMemory) -> Option<Command> {
-        let at = || place_of(state, memory);
+        let at = || memory.place.files_at(state);
         let class_map = Some(memory.class_map.trim()).filter(|path| !path.is_empty()).map(PathBuf::from);
         Some(match self {
             Self::Run => {
@@ -95,9 +92,9 @@ impl OpenAs {
                 OutputsCommand::OpenPredictions(PredictionsFrom { at: at()?, labels, class_map }).into()
             }
             Self::Truth => {
-                let is_pattern = memory.address.contains(CLASS);
-                let pattern = || TruthAt::Names(memory.address.trim().to_owned());
-                let at = if is_pattern { pattern() } else { TruthAt::Files(at()?) };
+                let address = memory.place.address.trim();
+                let is_pattern = address.contains(CLASS);
+                let at = if is_pattern { TruthAt::Names(address.to_owned()) } else { TruthAt::Files(at()?) };
                 EvaluationCommand::OpenTruth { at, class_map }.into()
             }
         })
@@ -122,7 +119,7 @@ pub(in super::super) fn open_annotations_ui(
     {
         memory.taken_over = *number;
         let field = match pick {
-            AnnotationsPick::File | AnnotationsPick::Folder => &mut memory.address,
+            AnnotationsPick::File | AnnotationsPick::Folder => &mut memory.place.address,
             AnnotationsPick::ClassMap => &mut memory.class_map,
         };
         if !is_new {
@@ -141,7 +138,10 @@ pub(in super::super) fn open_annotations_ui(
             ui.add_space(6.0);
         }
         class_map_ui(ui, open_as, &mut memory.class_map, commands);
-        footer_ui(ui, state, open_as, memory, is_entered, commands);
+        let opening = Some(&state.remote.outputs).filter(|_| open_as == OpenAs::Run);
+        let command = open_as.command(state, memory);
+        let command = command.ok_or_else(|| "Enter or choose a file or folder".to_owned());
+        footer_ui(ui, opening, open_as.button(), command, is_entered, commands);
     });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));
@@ -157,13 +157,7 @@ fn place_ui(
     is_new: bool,
     commands: &mut Queue<Command>,
 ) -> bool {
-    let (name, hint) = open_as.field();
-    let field = ui.add(TextEdit::singleline(&mut memory.address).hint_text(hint).desired_width(f32::INFINITY));
-    if is_new {
-        field.request_focus();
-    }
-    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-    field.accessible_name(name);
+    let is_entered = memory.place.field_ui(ui, open_as.field(), f32::INFINITY, is_new);
     ui.add_space(4.0);
     ui.horizontal(|ui| {
         for (text, kind) in [("Choose a file…", AnnotationsPick::File), ("Choose a folder…", AnnotationsPick::Folder)]
@@ -173,16 +167,12 @@ fn place_ui(
             }
         }
     });
-    let address = memory.address.trim();
-    if open_as == OpenAs::Truth && address.contains(CLASS) {
+    if open_as == OpenAs::Truth && memory.place.address.contains(CLASS) {
         if let Some(first) = state.order().at(0).and_then(|id| state.samples.get(id)) {
             ui.add(Label::new(format!("First image: {}", first.uri.file_name())).truncate());
         }
-    } else if S3Link::is_address(address) {
-        if let Err(error) = S3Link::parse(address) {
-            ui.label(problem_text(ui, &error));
-        }
-        access_ui(ui, state, &mut memory.access, commands);
+    } else {
+        memory.place.access_ui(ui, state, commands);
     }
     is_entered
 }
@@ -203,57 +193,6 @@ fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: 
         ui.add(field).on_hover_text(explanation).accessible_name("File with corrections of classes");
         if ui.add(Button::new("Choose…").min_size(vec2(BUTTON_WIDTH, 0.0))).clicked() {
             commands.push(BrowseCommand::PickAnnotations(AnnotationsPick::ClassMap));
-        }
-    });
-}
-
-/// `None` while nothing valid is typed.
-fn place_of(state: &State, memory: &OpenAnnotationsMemory) -> Option<FilesAt> {
-    let address = memory.address.trim();
-    if address.is_empty() {
-        return None;
-    }
-    if !S3Link::is_address(address) {
-        return Some(FilesAt::Path(PathBuf::from(address)));
-    }
-    let link = S3Link::parse(address).ok()?;
-    let access = memory.access.with_drafts(state.s3.access.clone());
-    Some(FilesAt::S3(Box::new(S3Place { access, ..S3Place::new(link.address) })))
-}
-
-fn footer_ui(
-    ui: &mut Ui,
-    state: &State,
-    open_as: OpenAs,
-    memory: &OpenAnnotationsMemory,
-    is_entered: bool,
-    commands: &mut Queue<Command>,
-) {
-    ui.add_space(8.0);
-    let outputs = Some(&state.remote.outputs).filter(|_| open_as == OpenAs::Run);
-    if let Some(OutputsFailure::Failed { message, .. }) = outputs.and_then(|outputs| outputs.failure.as_ref()) {
-        banner_ui(ui, Tone::Error, message, |_| {});
-        ui.add_space(4.0);
-    }
-    ui.horizontal(|ui| {
-        let task = outputs.and_then(|outputs| outputs.task);
-        let command = open_as.command(state, memory).filter(|_| task.is_none());
-        let open = ui.add_enabled(command.is_some(), primary_button(ui, open_as.button()));
-        let open = open.on_disabled_hover_text(match task {
-            Some(_) => "Wait until reading ends, or stop it",
-            None => "Enter or choose a file or folder",
-        });
-        if let (true, Some(command)) = (open.clicked() || is_entered, command) {
-            commands.push(command);
-        }
-        if let Some(task) = task {
-            ui.spinner();
-            if ui.button("Stop").clicked() {
-                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-            }
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
         }
     });
 }

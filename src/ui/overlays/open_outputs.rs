@@ -1,35 +1,29 @@
 //! The dialog that opens the outputs of a job or another program as a run: where they are and how they are read, with a
 //! preview of the first ones.
 
-use std::path::PathBuf;
-
-use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Label, RichText, Ui, vec2};
 
 use super::super::textures::Textures;
-use super::super::widgets::{Tone, banner_ui, primary_button, strong};
+use super::super::widgets::strong;
 use super::dialog::dialog;
 use super::form::two_columns_ui;
-use super::open_s3::access::{AccessMemory, access_ui};
-use super::open_s3::problem_text;
+use super::place_field::{PlaceMemory, footer_ui};
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
-use crate::domain::{S3Link, S3Place};
-use crate::state::{
-    Action, Command, JobId, OutputsAt, OutputsCommand, OutputsFailure, OutputsRequest, Overlay, Queue, State,
-    TaskSignal,
-};
+use crate::domain::S3Place;
+use crate::state::{Action, Command, FilesAt, JobId, OutputsAt, OutputsCommand, OutputsRequest, Overlay, Queue, State};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 48.0;
 const LOOK_WIDTH: f32 = 124.0;
-const WHERE: &str = "Folder of outputs";
+/// The name of the field, and its hint.
+const FIELD: (&str, &str) = ("Folder of outputs", "s3://bucket/folder/, or a folder of this machine");
 const NOTHING_SEEN: &str = "“Preview” shows the first outputs here: their contents, and how they are read";
 
 /// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct OpenOutputsMemory {
-    address: String,
+    place: PlaceMemory,
     reading: ReadingMemory,
-    access: AccessMemory,
     was_open: bool,
 }
 
@@ -80,13 +74,14 @@ fn contents_ui(
         },
         |ui, memory| examples_ui(ui, state, &mut memory.reading, textures, NOTHING_SEEN),
     );
-    footer_ui(ui, state, memory, is_entered, commands);
+    let command = command_of(state, memory);
+    footer_ui(ui, Some(&state.remote.outputs), "Open as a run", command, is_entered, commands);
 }
 
 /// The job whose outputs were requested last, while no other folder is typed.
 fn job_of<'s>(state: &'s State, memory: &OpenOutputsMemory) -> Option<&'s JobId> {
     match state.remote.outputs.request.as_ref().map(|request| &request.at) {
-        Some(OutputsAt::Job(id)) if memory.address.trim().is_empty() => Some(id),
+        Some(OutputsAt::Job(id)) if memory.place.is_empty() => Some(id),
         _ => None,
     }
 }
@@ -106,15 +101,8 @@ fn place_ui(
     }
     let mut is_entered = false;
     ui.horizontal(|ui| {
-        let field = TextEdit::singleline(&mut memory.address)
-            .hint_text("s3://bucket/folder/, or a folder of this machine")
-            .desired_width(ui.available_width() - LOOK_WIDTH - ui.spacing().item_spacing.x);
-        let field = ui.add(field);
-        if is_new {
-            field.request_focus();
-        }
-        is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-        field.accessible_name(WHERE);
+        let width = ui.available_width() - LOOK_WIDTH - ui.spacing().item_spacing.x;
+        is_entered = memory.place.field_ui(ui, FIELD, width, is_new);
         let at = at_of(state, memory);
         let is_ready = at.is_some() && state.remote.outputs.task.is_none();
         let look = Button::new("Preview").min_size(vec2(LOOK_WIDTH, 0.0));
@@ -125,60 +113,25 @@ fn place_ui(
             commands.push(OutputsCommand::Preview(Box::new(at)));
         }
     });
-    let address = memory.address.trim();
-    if S3Link::is_address(address) {
-        if let Err(error) = S3Link::parse(address) {
-            ui.label(problem_text(ui, &error));
-        }
-        access_ui(ui, state, &mut memory.access, commands);
-    }
+    memory.place.access_ui(ui, state, commands);
     is_entered
 }
 
 /// `None` while nothing valid is typed.
 fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
-    let address = memory.address.trim();
-    if address.is_empty() {
+    if memory.place.is_empty() {
         return job_of(state, memory).cloned().map(OutputsAt::Job);
     }
-    if !S3Link::is_address(address) {
-        return Some(OutputsAt::Folder(PathBuf::from(address)));
-    }
-    let link = S3Link::parse(address).ok()?;
-    Some(OutputsAt::Place(Box::new(S3Place {
-        access: memory.access.with_drafts(state.s3.access.clone()),
-        ..S3Place::new(link.address.as_folder())
-    })))
+    Some(match memory.place.files_at(state)? {
+        FilesAt::Path(path) => OutputsAt::Folder(path),
+        FilesAt::S3(place) => OutputsAt::Place(Box::new(S3Place { address: place.address.as_folder(), ..*place })),
+    })
 }
 
-fn footer_ui(ui: &mut Ui, state: &State, memory: &OpenOutputsMemory, is_entered: bool, commands: &mut Queue<Command>) {
-    ui.add_space(8.0);
-    // The preview already says why the first predictions cannot be read.
-    if let Some(OutputsFailure::Failed { message, examples: None }) = &state.remote.outputs.failure {
-        banner_ui(ui, Tone::Error, message, |_| {});
-        ui.add_space(4.0);
-    }
-    ui.horizontal(|ui| {
-        let task = state.remote.outputs.task;
-        let request = at_of(state, memory).zip(memory.reading.request().ok());
-        let is_ready = request.is_some() && task.is_none();
-        let open = ui.add_enabled(is_ready, primary_button(ui, "Open as a run"));
-        let open = open.on_disabled_hover_text(match memory.reading.request() {
-            _ if task.is_some() => "Wait until reading ends, or stop it".to_owned(),
-            Err(fault) => format!("The mapping is not complete: {}", fault.reason),
-            Ok(_) => "Enter the folder of the outputs".to_owned(),
-        });
-        if let (true, Some((at, reading))) = (open.clicked() || (is_entered && is_ready), request) {
-            commands.push(OutputsCommand::Open(Box::new(OutputsRequest { at, reading })));
-        }
-        if let Some(task) = task {
-            ui.spinner();
-            if ui.button("Stop").clicked() {
-                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-            }
-        }
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
-        }
-    });
+/// What the button does, or why it cannot.
+fn command_of(state: &State, memory: &OpenOutputsMemory) -> Result<Command, String> {
+    let reading = memory.reading.request();
+    let reading = reading.map_err(|fault| format!("The mapping is not complete: {}", fault.reason))?;
+    let at = at_of(state, memory).ok_or("Enter the folder of the outputs")?;
+    Ok(OutputsCommand::Open(Box::new(OutputsRequest { at, reading })).into())
 }

@@ -1,0 +1,103 @@
+//! What dialogs share that open files of this machine or in S3 as something: the address, the access to it, and the
+//! buttons.
+
+use std::path::PathBuf;
+
+use eframe::egui::{Key, TextEdit, Ui};
+
+use super::super::widgets::{Tone, banner_ui, primary_button};
+use super::open_s3::access::{AccessMemory, access_ui};
+use super::open_s3::problem_text;
+use crate::domain::{S3Link, S3Place};
+use crate::state::{Command, FilesAt, OpeningOutputs, OutputsFailure, Overlay, Queue, State, TaskSignal};
+
+/// Drafts of the fields.
+#[derive(Default)]
+pub(super) struct PlaceMemory {
+    pub(super) address: String,
+    access: AccessMemory,
+}
+
+impl PlaceMemory {
+    pub(super) fn is_empty(&self) -> bool {
+        self.address.trim().is_empty()
+    }
+
+    /// `None` while nothing valid is typed.
+    pub(super) fn files_at(&self, state: &State) -> Option<FilesAt> {
+        let address = self.address.trim();
+        if address.is_empty() {
+            return None;
+        }
+        if !S3Link::is_address(address) {
+            return Some(FilesAt::Path(PathBuf::from(address)));
+        }
+        let link = S3Link::parse(address).ok()?;
+        let access = self.access.with_drafts(state.s3.access.clone());
+        Some(FilesAt::S3(Box::new(S3Place { access, ..S3Place::new(link.address) })))
+    }
+
+    /// `name` is for screen readers. Returns true if Enter was pressed.
+    pub(super) fn field_ui(&mut self, ui: &mut Ui, (name, hint): (&str, &str), width: f32, is_new: bool) -> bool {
+        let field = ui.add(TextEdit::singleline(&mut self.address).hint_text(hint).desired_width(width));
+        if is_new {
+            field.request_focus();
+        }
+        let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        field.accessible_name(name);
+        is_entered
+    }
+
+    /// The access, if the address is in S3, and what is wrong with the address.
+    pub(super) fn access_ui(&mut self, ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+        let address = self.address.trim();
+        if S3Link::is_address(address) {
+            if let Err(error) = S3Link::parse(address) {
+                ui.label(problem_text(ui, &error));
+            }
+            access_ui(ui, state, &mut self.access, commands);
+        }
+    }
+}
+
+/// The buttons of a dialog: the first one pushes `command`, or says why it cannot. `opening`: what else must not be
+/// opened at the same time, and why it failed.
+pub(super) fn footer_ui(
+    ui: &mut Ui,
+    opening: Option<&OpeningOutputs>,
+    label: &str,
+    command: Result<Command, String>,
+    is_entered: bool,
+    commands: &mut Queue<Command>,
+) {
+    ui.add_space(8.0);
+    // A preview already says why the first predictions cannot be read.
+    if let Some(OutputsFailure::Failed { message, examples: None }) =
+        opening.and_then(|opening| opening.failure.as_ref())
+    {
+        banner_ui(ui, Tone::Error, message, |_| {});
+        ui.add_space(4.0);
+    }
+    ui.horizontal(|ui| {
+        let task = opening.and_then(|opening| opening.task);
+        let command = match task {
+            Some(_) => Err("Wait until reading ends, or stop it".to_owned()),
+            None => command,
+        };
+        let open = ui.add_enabled(command.is_ok(), primary_button(ui, label));
+        match command {
+            Ok(command) if open.clicked() || is_entered => commands.push(command),
+            Ok(_) => {}
+            Err(reason) => drop(open.on_disabled_hover_text(reason)),
+        }
+        if let Some(task) = task {
+            ui.spinner();
+            if ui.button("Stop").clicked() {
+                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+            }
+        }
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+    });
+}
