@@ -19,8 +19,8 @@ use super::terminal::{interruptible, stdout};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::annotations::NamePattern;
 use crate::dirs::AppDirs;
-use crate::evaluate::measure;
-use crate::evaluation::{DRAWS, Evaluated};
+use crate::evaluate::measure_all;
+use crate::evaluation::DRAWS;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
@@ -99,13 +99,7 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let measuring = TaskControl::new(ProgressUnit::Images);
     let to_cancel = measuring.clone();
     let _hook = control.on_cancel(move || to_cancel.cancel());
-    let evaluated = with_progress("Evaluating", &measuring, || -> anyhow::Result<Evaluated> {
-        let (mut evaluated, draws) = measure(sides, args.draws, None, &measuring)?;
-        if let Some(draws) = draws {
-            draws.add_intervals(&mut evaluated, &measuring)?;
-        }
-        Ok(evaluated)
-    })?;
+    let evaluated = with_progress("Evaluating", &measuring, || measure_all(sides, args.draws, &measuring))?;
     let text = text::summary(&evaluated);
     outputs.write(&evaluated, listed.as_ref(), &control)?;
     if outputs.takes_stdout() {

@@ -115,6 +115,62 @@ impl ComparisonFormat {
     }
 }
 
+/// The form in which an evaluation leaves Spotcheck.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, VariantArray)]
+pub enum EvaluationFormat {
+    /// One HTML page.
+    #[default]
+    Report,
+    /// One JSON object with all numbers.
+    Json,
+    /// A table with a row a class.
+    Csv,
+    /// A folder with each plot as SVG and PNG.
+    Plots,
+}
+
+impl EvaluationFormat {
+    /// The name on screen.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Report => "HTML report",
+            Self::Json => "JSON",
+            Self::Csv => "CSV",
+            Self::Plots => "Plots",
+        }
+    }
+
+    /// What one gets.
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Report => "One page to read and share: numbers, plots, the most confident errors",
+            Self::Json => "All numbers in one file, as spotcheck evaluate --out writes it",
+            Self::Csv => "One row per class",
+            Self::Plots => "A folder with each plot as SVG and PNG",
+        }
+    }
+
+    /// What was written.
+    pub fn content(self) -> &'static str {
+        match self {
+            Self::Report => "Report of the evaluation",
+            Self::Json => "All numbers of the evaluation",
+            Self::Csv => "Table of the classes",
+            Self::Plots => "Plots of the evaluation",
+        }
+    }
+
+    /// The extension of the one file that is written; `None` if it is a folder.
+    pub fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::Report => Some("html"),
+            Self::Json => Some("json"),
+            Self::Csv => Some("csv"),
+            Self::Plots => None,
+        }
+    }
+}
+
 /// What of the run is exported, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportOptions {

@@ -58,7 +58,8 @@ pub use endpoint::{
     EndpointSummary, EndpointVariant, GPU_AMIS, UploadedArchive, default_ami, endpoint_name_problem,
 };
 pub use export_options::{
-    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, VerdictChoice,
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions,
+    VerdictChoice,
 };
 pub use geometry::{AxisTransform, BoundingBox};
 pub use label_map::LabelError;

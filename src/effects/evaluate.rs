@@ -9,14 +9,15 @@ use super::import::{corrections_in, files_at};
 use super::{Effects, Shared};
 use crate::annotations::NamePattern;
 use crate::domain::{FileStamp, Sample, SampleId, SampleUri, SharedList};
-use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, of_run, open_truth};
-use crate::evaluation::{DRAWS, GroundTruth};
+use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, measure_all, of_run, open_truth};
+use crate::evaluation::{DRAWS, Evaluated, GroundTruth, Sides};
 use crate::matching::{ImageKey, ImageMatches};
 use crate::review::Outcomes;
 use crate::state::{
     EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket, TruthAt,
     TruthImages, TruthSource,
 };
+use crate::tasks::TaskControl;
 
 /// Images that a message names.
 const MAX_NAMED: usize = 5;
@@ -112,15 +113,7 @@ fn evaluate(shared: &Arc<Shared>, request: EvaluateRequest, ticket: Ticket) {
 fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Result<EvaluatedRun, Failure> {
     let begun = Instant::now();
     let control = &ticket.control;
-    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
-    // The evaluation reads the project: predictions that are not saved yet would be missing.
-    project.flush().map_err(|error| error.to_string())?;
-    let stamped = |(at, sample): (usize, &Sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()));
-    let listed: HashMap<SampleUri, (SampleId, FileStamp)> = request.samples.iter().enumerate().map(stamped).collect();
-    let listing = |uri: &SampleUri| listed.get(uri).cloned();
-    let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: Some(&listing) };
-    let sides = of_run(&request.truth, &side, &request.corrections, control).map_err(|error| failure(&error))?;
-    drop(listed);
+    let sides = sides_of(shared, request, control)?;
     let names = sides.classes.iter().map(|class| class.name.clone());
     let mut outcomes = Outcomes::new(request.predictions.clone(), names, sides.model_classes.iter().copied());
     let notes = sides.notes.clone();
@@ -140,6 +133,27 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     }
     run.evaluated = Arc::new(evaluated);
     Ok(run)
+}
+
+/// All numbers of a run, to be exported.
+pub(super) fn measured(
+    shared: &Shared,
+    request: &EvaluateRequest,
+    control: &TaskControl,
+) -> Result<Evaluated, Failure> {
+    let sides = sides_of(shared, request, control)?;
+    measure_all(sides, DRAWS, control).map_err(|error| failure(&error))
+}
+
+fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -> Result<Sides, Failure> {
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    // The evaluation reads the project: predictions that are not saved yet would be missing.
+    project.flush().map_err(|error| error.to_string())?;
+    let stamped = |(at, sample): (usize, &Sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()));
+    let listed: HashMap<SampleUri, (SampleId, FileStamp)> = request.samples.iter().enumerate().map(stamped).collect();
+    let listing = |uri: &SampleUri| listed.get(uri).cloned();
+    let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: Some(&listing) };
+    of_run(&request.truth, &side, &request.corrections, control).map_err(|error| failure(&error))
 }
 
 fn failure(error: &EvaluateError) -> Failure {

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 
 use super::browse::with_home;
+use super::evaluate::measured;
 use super::latest::{LatestSender, latest};
 use super::{Effects, Shared, desktop, guarded};
-use crate::domain::SampleId;
+use crate::domain::{EvaluationFormat, SampleId};
+use crate::export::evaluation::{EvaluatedImages, write_classes_csv, write_json, write_plots, write_report};
 use crate::export::{self, ComparisonContext, Existing, ExportContext, ExportError, ExportTarget, ProjectRows};
 use crate::review::count_boxes;
 use crate::state::{
-    BoxCountId, BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvent, ExportFile,
-    ExportRequest, Exported, Failure, Ticket,
+    BoxCountId, BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
+    ExportEvent, ExportFile, ExportRequest, Exported, Failure, Ticket,
 };
 use crate::store::PredictionPairs;
 use crate::tasks::TaskControl;
@@ -22,6 +24,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
         ExportEffect::StartComparison { request, ticket } => {
             export_comparison(shared, request, ticket);
         }
+        ExportEffect::StartEvaluation { request, ticket } => export_evaluation(shared, *request, ticket),
         ExportEffect::PickTarget(name) => desktop::pick_export_target(shared, name),
         ExportEffect::CountBoxes { id, what } => effects.box_counts.request(id, what),
     }
@@ -87,6 +90,10 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
     // The export includes the last verdicts.
     project.flush().map_err(|error| failed(&error))?;
     let judgements = project.judgements().map_err(|error| failed(&error))?;
+    let evaluation = request.evaluation.as_ref().map(|evaluation| measured(shared, evaluation, control)).transpose()?;
+    control.set_total(Some(request.samples.len() as u64));
+    control.set_done_before(0);
+    control.set_step("");
     let samples = request.samples.into_iter();
     let mut rows = ProjectRows::new(project, request.run.id, samples, judgements);
     let context = ExportContext {
@@ -95,7 +102,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
         source_name: request.source_name,
         source,
         limits: shared.limits(),
-        evaluation: None,
+        evaluation,
     };
     let target = target(&request.target);
     let report = export::export(&mut rows, &context, request.options, &target, control);
@@ -130,6 +137,43 @@ fn write_comparison(
     let report = export::export_comparison(pairs, &context, request.format, &target, control);
     let report = report.map_err(of_export)?;
     Ok(Exported { summary: report.to_string(), notes: Vec::new(), path: report.path })
+}
+
+fn export_evaluation(shared: &Arc<Shared>, request: ExportEvaluationRequest, ticket: Ticket) {
+    shared.run_task(
+        "export an evaluation",
+        ticket,
+        move |shared, ticket| write_evaluation(shared, &request, &ticket.control),
+        |task, result| ExportEvent::Ended { task, result },
+    );
+}
+
+fn write_evaluation(
+    shared: &Shared,
+    request: &ExportEvaluationRequest,
+    control: &TaskControl,
+) -> Result<Exported, Failure> {
+    let ExportEvaluationRequest { evaluation, format, target: file } = request;
+    let source = shared.source(evaluation.source).ok_or(Failure::Cancelled)?;
+    let evaluated = measured(shared, evaluation, control)?;
+    let target = target(file);
+    let written = match format {
+        EvaluationFormat::Json => write_json(&evaluated, &target).map(|()| Vec::new()),
+        EvaluationFormat::Csv => write_classes_csv(&evaluated, &target).map(|()| Vec::new()),
+        EvaluationFormat::Plots => write_plots(&evaluated, &target, control).map(|_| Vec::new()),
+        EvaluationFormat::Report => {
+            let limits = shared.limits();
+            let samples = evaluation.samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect();
+            let images = EvaluatedImages { source: &*source, samples, limits: &limits };
+            write_report(&evaluated, Some(&images), &target, control)
+        }
+    };
+    let problems = written.map_err(of_export)?;
+    Ok(Exported {
+        summary: format!("{} written: {}", format.content(), target.path.display()),
+        notes: problems.iter().map(ToString::to_string).collect(),
+        path: target.path,
+    })
 }
 
 fn of_export(error: ExportError) -> Failure {

@@ -45,6 +45,18 @@ pub fn measure(
     Ok((Evaluated { metrics, counted, confident_errors: errors.finish() }, of.map(|of| Draws { times, of })))
 }
 
+/// All numbers; intervals unless `times` is 0.
+///
+/// # Errors
+/// As [`measure`].
+pub fn measure_all(sides: Sides, times: usize, control: &TaskControl) -> Result<Evaluated, EvaluateError> {
+    let (mut evaluated, draws) = measure(sides, times, None, control)?;
+    if let Some(draws) = draws {
+        draws.add_intervals(&mut evaluated, control)?;
+    }
+    Ok(evaluated)
+}
+
 impl Draws {
     /// Adds the intervals. Gives the numbers of each draw: AP, AP50, precision, recall and F1; or top-1 and top-5.
     ///

@@ -6,7 +6,7 @@ mod measure;
 mod sides;
 mod truth;
 
-pub use measure::{Draws, measure};
+pub use measure::{Draws, measure, measure_all};
 pub use sides::{ListedSample, RunSide, of_annotations, of_run};
 pub use truth::{TruthFrom, open_truth};
 

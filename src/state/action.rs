@@ -79,6 +79,11 @@ pub enum Action {
     )]
     ExportComparison,
     #[strum(
+        message = "Export evaluation…",
+        detailed_message = "Writes the numbers against the ground truth: a report, all numbers, classes or plots"
+    )]
+    ExportEvaluation,
+    #[strum(
         message = "Upload to S3…",
         detailed_message = "Uploads the image files to a bucket; existing objects are kept"
     )]
@@ -467,6 +472,10 @@ impl Action {
             Self::ExportComparison => need(
                 state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()),
                 "Compare two runs first",
+            ),
+            Self::ExportEvaluation => need(
+                state.evaluation().is_some_and(|evaluation| evaluation.last.is_some()),
+                "Open ground truth and predict its images first",
             ),
             Self::Upload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to upload"))

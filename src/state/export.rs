@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{Loadable, Order, Overlay, SourceId, State};
+use super::{EvaluateRequest, Loadable, Order, Overlay, SourceId, State};
 use crate::domain::{
-    ComparisonFormat, ExportFormat, ExportOptions, RunId, RunInfo, Sample, SampleId, SampleSet, SharedList,
-    ViewSettings,
+    ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, RunId, RunInfo, Sample, SampleId, SampleSet,
+    SharedList, ViewSettings,
 };
 use crate::review::{Marks, Predictions, Suppressed};
 use crate::state::{Failure, TaskId, Ticket};
@@ -18,6 +18,7 @@ pub enum ExportCommand {
     /// Changes the choices in the export dialog.
     Set(ExportOptions, ExportScope),
     SetComparisonFormat(ComparisonFormat),
+    SetEvaluationFormat(EvaluationFormat),
     /// Sets the target of whichever export dialog is open.
     PickTarget,
     Start {
@@ -27,6 +28,12 @@ pub enum ExportCommand {
     },
     /// The comparison on screen.
     StartComparison {
+        path: PathBuf,
+        /// Whether what has this name already may be replaced.
+        replaces: bool,
+    },
+    /// The evaluation of the run on screen, at the filters on screen.
+    StartEvaluation {
         path: PathBuf,
         /// Whether what has this name already may be replaced.
         replaces: bool,
@@ -41,6 +48,8 @@ pub enum ExportEffect {
     Start { request: Box<ExportRequest>, ticket: Ticket },
     /// Write how far two runs, left and right, agree over these samples.
     StartComparison { request: ExportComparisonRequest, ticket: Ticket },
+    /// Measure a run, and write the numbers.
+    StartEvaluation { request: Box<ExportEvaluationRequest>, ticket: Ticket },
     /// Ask for a file or folder to write, with a suggestion for its name.
     PickTarget(String),
     /// Count the boxes that could be exported.
@@ -68,6 +77,8 @@ pub struct ExportDraft {
     pub scope: ExportScope,
     /// The choices in the dialog about the comparison of two runs.
     pub comparison: ComparisonFormat,
+    /// The same in the dialog about an evaluation.
+    pub evaluation: EvaluationFormat,
     /// Chosen in a file dialog; the path field takes it over once.
     pub picked: Option<PathBuf>,
     /// The confirmed export; the dialog stays open until it is done.
@@ -91,6 +102,8 @@ pub struct ExportRequest {
     pub view: ViewSettings,
     pub options: ExportOptions,
     pub samples: Vec<Sample>,
+    /// To be measured for the report.
+    pub evaluation: Option<EvaluateRequest>,
     pub target: ExportFile,
 }
 
@@ -106,12 +119,21 @@ pub struct ExportComparisonRequest {
     pub target: ExportFile,
 }
 
+/// An evaluation to measure and export.
+#[derive(Debug, Clone)]
+pub struct ExportEvaluationRequest {
+    pub evaluation: EvaluateRequest,
+    pub format: EvaluationFormat,
+    pub target: ExportFile,
+}
+
 impl Default for ExportDraft {
     fn default() -> Self {
         Self {
             options: ExportOptions::of_format(ExportFormat::Coco),
             scope: ExportScope::Filter,
             comparison: ComparisonFormat::default(),
+            evaluation: EvaluationFormat::default(),
             picked: None,
             stage: Loadable::NotLoaded,
         }
@@ -137,6 +159,11 @@ impl State {
     fn export_kind(&self) -> (&'static str, Option<&'static str>) {
         if self.overlay == Overlay::ExportComparison {
             return ("comparison", Some(self.export.comparison.into_str()));
+        }
+        if self.overlay == Overlay::ExportEvaluation {
+            let format = self.export.evaluation;
+            let what = if format == EvaluationFormat::Plots { "plots" } else { "evaluation" };
+            return (what, format.extension());
         }
         let format = self.export.options.format;
         (format.content_word(), format.extension())

@@ -56,7 +56,7 @@ pub use explanation::{ExplainRequest, Explanation, Question};
 use export::CountBasis;
 pub use export::{
     BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportCommand, ExportComparisonRequest, ExportDraft,
-    ExportEffect, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
+    ExportEffect, ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
 };
 pub use filmstrip::{Filmstrip, FilmstripId};
 pub use import::{
@@ -248,6 +248,8 @@ pub enum Overlay {
     Palette,
     Export,
     ExportComparison,
+    /// Choices about the export of an evaluation.
+    ExportEvaluation,
     Upload,
     /// The dialog for opening images in S3.
     OpenS3,

@@ -8,9 +8,10 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::{Value, json};
 use spotcheck::app::App;
-use spotcheck::domain::ReadingRequest;
+use spotcheck::domain::{ExportFormat, ExportOptions, ReadingRequest};
 use spotcheck::state::{
-    Action, EvaluationCommand, FilesAt, OutputsAt, OutputsCommand, OutputsRequest, ReviewCommand, TruthAt, ViewChange,
+    Action, EvaluationCommand, ExportCommand, ExportScope, FilesAt, OutputsAt, OutputsCommand, OutputsRequest,
+    ReviewCommand, TruthAt, ViewChange,
 };
 
 use crate::remote::wait_for_listing;
@@ -344,4 +345,49 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
     assert!(!sees(&window, "3 of its 3 images"));
     window.state_mut().command(Action::Evaluation);
     wait_for(&mut window, "3 of its 3 images");
+}
+
+#[test]
+fn the_evaluation_is_exported_at_the_minimum_score_on_screen() {
+    let (_bench, mut window) = open_animals();
+    let folder = tempfile::tempdir().unwrap();
+    // A right dog of 0.55 is below.
+    set_min_score(&mut window, 0.58);
+    let mut export = |format: &str, name: &str| {
+        let path = folder.path().join(name);
+        click(&mut window, "Export evaluation…");
+        click(&mut window, format);
+        let target = if format.starts_with("Plots") { "Target folder" } else { "Target file" };
+        wait_for(&mut window, target);
+        // The field has the keyboard, and all of its text is selected.
+        window.key_press_modifiers(Modifiers::COMMAND, Key::A);
+        window.event(egui::Event::Text(path.display().to_string()));
+        window.run_steps(2);
+        click(&mut window, "Export now");
+        wait_for(&mut window, "Exported");
+        click(&mut window, "Close");
+        path
+    };
+    let metrics = export("JSON: ", "metrics.json");
+    let metrics: Value = serde_json::from_slice(&std::fs::read(metrics).unwrap()).unwrap();
+    let count = |name: &str| metrics[name].as_u64().unwrap();
+    assert!((metrics["threshold"].as_f64().unwrap() - 0.58).abs() < 1e-6);
+    assert_eq!([count("true_positives"), count("false_positives"), count("missed")], [2, 2, 3]);
+    assert!(metrics["intervals"].is_object());
+    let classes = std::fs::read_to_string(export("CSV: ", "classes.csv")).unwrap();
+    assert_eq!(classes.lines().count(), 4);
+    let plots = export("Plots: ", "plots");
+    assert!(plots.join("confusion-matrix.png").exists() && plots.join("confusion-matrix.svg").exists());
+    // The dog that is a cat in a.png, and the dog of b.png where there is nothing.
+    let report = std::fs::read_to_string(export("HTML report: ", "report.html")).unwrap();
+    assert_eq!(report.matches("data:image/jpeg").count(), 2);
+    assert!(report.contains("FP, wrong class: cat 0.80, truth: dog") && report.contains("FP, background: dog 0.60"));
+    // The report of the run has the evaluation, too.
+    let path = folder.path().join("run.html");
+    let options = ExportOptions::of_format(ExportFormat::Report);
+    window.state_mut().command(ExportCommand::Set(options, ExportScope::All));
+    window.state_mut().command(ExportCommand::Start { path: path.clone(), replaces: false });
+    wait_for(&mut window, "Exported");
+    let report = std::fs::read_to_string(path).unwrap();
+    assert!(report.contains("FP, wrong class: cat 0.80, truth: dog") && report.contains("Least certain"));
 }

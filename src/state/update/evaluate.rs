@@ -293,20 +293,16 @@ fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
         state.tasks.running().iter().any(|task| {
             matches!(&task.kind, TaskKind::Predict { .. } | TaskKind::ReadOutputs | TaskKind::LoadRun { .. })
         });
-    let (Some(evaluating), Some(of_run), Some(source)) = (&state.evaluating, state.runs.get(run), &state.source) else {
+    let (Some(evaluating), Some(of_run)) = (&state.evaluating, state.runs.get(run)) else {
         return;
     };
-    let Some(opened) = evaluating.truth.ready() else {
-        return;
-    };
-    if is_changing || !of_run.is_loaded() || of_run.predictions.predicted() == 0 {
+    if is_changing {
         return;
     }
-    let view = state.view_of_run(run).into_owned();
     let basis = EvaluationBasis {
         predictions: of_run.predictions.revision(),
         samples: state.samples.len(),
-        nms_iou: view.nms_iou,
+        nms_iou: state.view_of_run(run).nms_iou,
         corrections: evaluating.corrections.clone(),
     };
     if let Some(known) = evaluating.runs.get(&run) {
@@ -320,20 +316,13 @@ fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
             return;
         }
     }
-    // What was corrected for another model may be about classes that this one does not have.
-    let named = classes_of(of_run.labels());
-    let (corrections, unused) = evaluating.corrections.about(&named);
-    let classes = opened.truth.match_classes(&named, &corrections).unwrap_or_default();
-    let request = EvaluateRequest {
-        source: source.id,
-        truth: Arc::clone(&opened.truth),
-        corrections,
-        samples: state.samples.snapshot(),
-        run: Box::new(of_run.info.clone()),
-        view,
-        predictions: of_run.predictions.clone(),
+    let Some(request) = request(state, run) else {
+        return;
     };
-    let title = format!("Evaluate {}", of_run.info.name);
+    let named = classes_of(&request.run.labels);
+    let (_, unused) = evaluating.corrections.about(&named);
+    let classes = request.truth.match_classes(&named, &request.corrections).unwrap_or_default();
+    let title = format!("Evaluate {}", request.run.name);
     let ticket = run_tasks::begin(state, TaskKind::Evaluate, ProgressUnit::Images, title);
     if let Some(evaluating) = &mut state.evaluating {
         let of_run = evaluating.runs.entry(run).or_default();
@@ -343,6 +332,26 @@ fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
         of_run.unused = unused;
     }
     effects.push(EvaluationEffect::Evaluate { request, ticket });
+}
+
+/// All that measuring a run needs; `None` without ground truth or predictions.
+pub(super) fn request(state: &State, run: RunId) -> Option<EvaluateRequest> {
+    let (evaluating, of_run) = (state.evaluating.as_ref()?, state.runs.get(run)?);
+    let opened = evaluating.truth.ready()?;
+    if !of_run.is_loaded() || of_run.predictions.predicted() == 0 {
+        return None;
+    }
+    // What was corrected for another model may be about classes that this one does not have.
+    let (corrections, _) = evaluating.corrections.about(&classes_of(of_run.labels()));
+    Some(EvaluateRequest {
+        source: state.source.as_ref()?.id,
+        truth: Arc::clone(&opened.truth),
+        corrections,
+        samples: state.samples.snapshot(),
+        run: Box::new(of_run.info.clone()),
+        view: state.view_of_run(run).into_owned(),
+        predictions: of_run.predictions.clone(),
+    })
 }
 
 /// The run was deleted.

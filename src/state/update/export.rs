@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use super::{run_tasks, task_ends};
+use super::{evaluate, run_tasks, task_ends};
 use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
 use crate::review::Suppressed;
 use crate::state::{
-    BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvent,
-    ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable, Overlay, Queue, Run, State, TaskId, TaskKind,
-    TaskOutcome,
+    BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect,
+    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable, Overlay,
+    Queue, Run, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
@@ -19,9 +19,13 @@ pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mu
             state.export.scope = scope;
         }
         ExportCommand::SetComparisonFormat(format) => state.export.comparison = format,
+        ExportCommand::SetEvaluationFormat(format) => state.export.evaluation = format,
         ExportCommand::PickTarget => pick_target(state, effects),
         ExportCommand::StartComparison { path, replaces } => {
             confirm_comparison(state, path, replaces, effects);
+        }
+        ExportCommand::StartEvaluation { path, replaces } => {
+            confirm_evaluation(state, path, replaces, effects);
         }
         ExportCommand::Start { path, replaces } => confirm(state, path, replaces, effects),
         ExportCommand::Dismiss => state.exported = None,
@@ -108,6 +112,8 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
         state.export.scope.ids(state).into_iter().filter_map(|id| state.samples.get(id).cloned()).collect();
     let (source_id, source_name) = (source.id, source.name.clone());
     let (info, view) = (run.info.clone(), state.view().into_owned());
+    let is_report = options.format == ExportFormat::Report;
+    let evaluation = is_report.then(|| evaluate::request(state, info.id)).flatten();
     let title = format!("Export {} images as {}", samples.len(), options.format.name());
     let ticket = run_tasks::begin(state, TaskKind::Export, ProgressUnit::Images, title);
     ticket.control.set_total(Some(samples.len() as u64));
@@ -119,6 +125,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
         view,
         options,
         samples,
+        evaluation,
         target: ExportFile { path, replaces },
     };
     effects.push(ExportEffect::Start { request: Box::new(request), ticket });
@@ -162,8 +169,26 @@ fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effe
     effects.push(ExportEffect::StartComparison { request, ticket });
 }
 
+/// Exports the evaluation of the run on screen. It is measured again, at the filters on screen.
+fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
+    let Some(evaluation) = state.run().map(Run::id).and_then(|run| evaluate::request(state, run)) else {
+        return;
+    };
+    let format = state.export.evaluation;
+    if let Some(extension) = format.extension()
+        && path.extension().is_none()
+    {
+        path.set_extension(extension);
+    }
+    let title = format!("Export the evaluation of {}", evaluation.run.name);
+    let ticket = run_tasks::begin(state, TaskKind::Export, ProgressUnit::Images, title);
+    state.export.stage = Loadable::Loading(ticket.id);
+    let request = ExportEvaluationRequest { evaluation, format, target: ExportFile { path, replaces } };
+    effects.push(ExportEffect::StartEvaluation { request: Box::new(request), ticket });
+}
+
 fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, effects: &mut Queue<Effect>) {
-    let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison);
+    let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison | Overlay::ExportEvaluation);
     // Another dialog or another export may have been opened meanwhile.
     let is_shown = is_open && state.export.stage == Loadable::Loading(task);
     match result {

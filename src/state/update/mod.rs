@@ -141,6 +141,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::PredictInTfServing => remote::edit_tf_serving(state, effects),
         Action::CompareWithLocal => remote::compare_with_local(state, effects),
         Action::ExportComparison => export::show(state, Overlay::ExportComparison),
+        Action::ExportEvaluation => export::show(state, Overlay::ExportEvaluation),
         Action::SaveProjectAs => {
             effects.push(ProjectEffect::PickTarget(state.source_stem()));
         }

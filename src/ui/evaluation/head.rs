@@ -39,6 +39,7 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             if ui.button("Show the image").on_hover_text("Back to the image and its boxes").clicked() {
                 commands.push(Action::Evaluation);
             }
+            action_button_ui(ui, state, Action::ExportEvaluation, commands);
             ui.menu_button("Ground truth", |ui| {
                 for action in [Action::OpenTruth, Action::CloseTruth] {
                     action_menu_item_ui(ui, state, action, commands);

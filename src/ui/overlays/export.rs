@@ -13,8 +13,8 @@ use super::super::theme;
 use super::super::widgets::{Tone, banner_ui, box_count, checkbox_ui, grouped, primary_button, radio_ui, strong};
 use super::dialog::dialog;
 use crate::domain::{
-    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, ExportFormat, ExportOptions, ModelTask, SampleUri,
-    VerdictChoice,
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, ModelTask,
+    SampleUri, VerdictChoice,
 };
 use crate::state::{
     BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, Queue, State, TaskId, TaskSignal,
@@ -28,6 +28,7 @@ pub(in super::super) struct ExportMemory {
     /// The file of the predictions; a comparison of two runs has its own.
     export: Target,
     comparison: Target,
+    evaluation: Target,
     taken_over: Option<PathBuf>,
 }
 
@@ -53,14 +54,17 @@ pub(in super::super) fn export_ui(
     if let Some(exported) = &state.exported {
         exported_ui(ctx, exported, commands);
     }
-    let is_comparison = state.overlay == Overlay::ExportComparison;
-    if !is_comparison && state.overlay != Overlay::Export {
-        for target in [&mut memory.export, &mut memory.comparison] {
-            (target.replaces, target.has_had_keyboard) = (false, false);
+    let target = match state.overlay {
+        Overlay::Export => &mut memory.export,
+        Overlay::ExportComparison => &mut memory.comparison,
+        Overlay::ExportEvaluation => &mut memory.evaluation,
+        _ => {
+            for target in [&mut memory.export, &mut memory.comparison, &mut memory.evaluation] {
+                (target.replaces, target.has_had_keyboard) = (false, false);
+            }
+            return;
         }
-        return;
-    }
-    let target = if is_comparison { &mut memory.comparison } else { &mut memory.export };
+    };
     let picked = &state.export.picked;
     if *picked != memory.taken_over {
         memory.taken_over.clone_from(picked);
@@ -71,10 +75,10 @@ pub(in super::super) fn export_ui(
     target.follow(state);
     let modal = dialog(ctx, "export").show(ctx, |ui| {
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-        if is_comparison {
-            comparison_ui(ui, state, target, commands);
-        } else {
-            contents_ui(ui, state, target, commands);
+        match state.overlay {
+            Overlay::ExportComparison => comparison_ui(ui, state, target, commands),
+            Overlay::ExportEvaluation => evaluation_ui(ui, state, target, commands),
+            _ => contents_ui(ui, state, target, commands),
         }
     });
     if modal.should_close() {
@@ -120,7 +124,12 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
         ui.add_space(8.0);
         ui.vertical(|ui| {
             ui.set_width(ui.available_width());
-            ui.add(Label::new(RichText::new(options.format.description()).weak()).wrap());
+            let mut description = options.format.description().to_owned();
+            let is_evaluated = state.evaluation().is_some_and(|evaluation| evaluation.last.is_some());
+            if options.format == ExportFormat::Report && is_evaluated {
+                description.push_str(", and the evaluation of all images");
+            }
+            ui.add(Label::new(RichText::new(description).weak()).wrap());
             ui.add_space(6.0);
             ui.label(strong("Images"));
             for &choice in ExportScope::VARIANTS {
@@ -181,6 +190,31 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
     target_ui(ui, "Target file", target, commands);
     if confirmed_ui(ui, state, target, true, commands) {
         commands.push(ExportCommand::StartComparison {
+            path: PathBuf::from(target.path.trim()),
+            replaces: target.replaces,
+        });
+    }
+}
+
+/// The export of the numbers against the ground truth.
+fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
+    let run = state.run().map_or("", |run| run.info.name.as_str());
+    let truth = state.evaluating.as_ref().map(|evaluating| evaluating.at.name()).unwrap_or_default();
+    let about = format!("Run “{run}” against the ground truth {truth}, measured again at the filters on screen");
+    heading_ui(ui, "Export evaluation", &about);
+    let mut format = state.export.evaluation;
+    ui.label(strong("Format"));
+    for &choice in EvaluationFormat::VARIANTS {
+        let text = format!("{}: {}", choice.name(), choice.description());
+        radio_ui(ui, &mut format, choice, text);
+    }
+    if format != state.export.evaluation {
+        commands.push(ExportCommand::SetEvaluationFormat(format));
+    }
+    let name = if format.extension().is_some() { "Target file" } else { "Target folder" };
+    target_ui(ui, name, target, commands);
+    if confirmed_ui(ui, state, target, true, commands) {
+        commands.push(ExportCommand::StartEvaluation {
             path: PathBuf::from(target.path.trim()),
             replaces: target.replaces,
         });

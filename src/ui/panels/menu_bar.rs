@@ -80,6 +80,7 @@ const EVALUATE: &Menu = &[
     Some(Action::CloseTruth),
     None,
     Some(Action::Evaluation),
+    Some(Action::ExportEvaluation),
 ];
 
 const PREDICT: &Menu = &[
