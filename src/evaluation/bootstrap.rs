@@ -18,8 +18,7 @@ use crate::domain::BoxRole;
 pub const DRAWS: usize = 500;
 /// Fewer draws say nothing about 95 %.
 const FEWEST_DRAWS: usize = 40;
-/// Detections of one class in an image, and thresholds of IoU, as in COCO.
-const MOST_DETECTIONS: usize = 100;
+/// Thresholds of IoU, as in COCO.
 const IOUS: usize = 10;
 
 /// The middle 95 % of what the draws gave.
@@ -172,16 +171,9 @@ impl DetectionDraws {
         let overlaps = Overlaps::of(image);
         let matches: [Vec<Option<usize>>; IOUS] =
             std::array::from_fn(|step| overlaps.matches(image, self.params.iou_thrs[step]));
-        let mut of_class = vec![0; self.classes.len()];
-        for &index in overlaps.order() {
+        for index in overlaps.counted(image, self.classes.len()) {
             let detection = &image.detections[index];
-            let Some(class) = self.classes.get_mut(detection.class as usize) else {
-                continue;
-            };
-            of_class[detection.class as usize] += 1;
-            if of_class[detection.class as usize] > MOST_DETECTIONS {
-                continue;
-            }
+            let class = &mut self.classes[detection.class as usize];
             let mut found = Found { score: detection.score, image: number, is_correct: 0, is_ignored: 0 };
             for (step, matches) in matches.iter().enumerate() {
                 match matches[index].map(|truth| image.truths[truth].role) {

@@ -8,6 +8,7 @@ use super::coco::CocoBuilder;
 use super::curve::Curve;
 use super::objects::{CORRECT_IOU, ImageObjects, Outcome, Overlaps};
 use super::operating_point::{BestThreshold, Counts, ScoredOutcomes, add_truths};
+use super::tide::{self, ClassErrors};
 use super::voc;
 use crate::domain::BoxRole;
 
@@ -21,6 +22,7 @@ pub struct DetectionEvaluation {
     voc: Vec<ScoredOutcomes>,
     /// As COCO matches them.
     outcomes: Vec<ScoredOutcomes>,
+    errors: Vec<ClassErrors>,
     confusion: BTreeMap<(Option<u32>, Option<u32>), u64>,
     images: u64,
 }
@@ -152,6 +154,7 @@ impl DetectionEvaluation {
             coco: CocoBuilder::new(count),
             voc: vec![ScoredOutcomes::default(); count],
             outcomes: vec![ScoredOutcomes::default(); count],
+            errors: vec![ClassErrors::default(); count],
             confusion: BTreeMap::new(),
             images: 0,
             classes,
@@ -166,6 +169,7 @@ impl DetectionEvaluation {
         let overlaps = Overlaps::of(image);
         voc::add(&mut self.voc, image, &overlaps);
         let outcomes = overlaps.outcomes(image, CORRECT_IOU);
+        tide::add(&mut self.errors, image, &overlaps, &outcomes);
         for (found, outcome) in image.detections.iter().zip(&outcomes) {
             let of_class = self.outcomes.get_mut(found.class as usize).filter(|_| *outcome != Outcome::Ignored);
             if let Some(of_class) = of_class {
@@ -266,11 +270,7 @@ impl DetectionEvaluation {
             best: pooled.best(),
             curve: pooled.curve(),
             classes,
-            errors: coco
-                .errors
-                .into_iter()
-                .map(|(kind, count, ap50_cost)| (kind, ErrorCost { count, ap50_cost }))
-                .collect(),
+            errors: tide::costs(self.errors),
             confusion: cells.map(|((truth, predicted), count)| ConfusionCell { truth, predicted, count }).collect(),
         })
     }

@@ -13,9 +13,9 @@
 //!   [`match_boxes`] does it.
 
 //!
-//! Against ground truth, AP, AR and the kinds of errors are measured by `hotcoco`, which equals pycocotools. What it
-//! does not have is here: the outcome of each box ([`outcomes`]), precision and recall at a minimum score, the AP of
-//! Pascal VOC, and classification.
+//! Against ground truth, AP and AR are measured by `hotcoco`, which equals pycocotools. What it does not have is here:
+//! the outcome of each box ([`outcomes`]), precision and recall at a minimum score, the AP of Pascal VOC, and
+//! classification. What the kinds of errors cost is here, too, because the outcomes say it already.
 
 mod against;
 mod agreement;
@@ -32,6 +32,7 @@ mod ground_truth;
 mod matching;
 mod objects;
 mod operating_point;
+mod tide;
 mod voc;
 
 pub use against::{EvaluatedClasses, annotated_detections, detections};

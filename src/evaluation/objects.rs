@@ -8,6 +8,9 @@ pub const CORRECT_IOU: f64 = 0.5;
 /// The IoU up to which a detection shows background (TIDE, Bolya et al. 2020).
 pub const BACKGROUND_IOU: f64 = 0.1;
 
+/// Detections of one class in an image that COCO counts.
+const MOST_DETECTIONS: usize = 100;
+
 /// The ground truth and the detections of one image. Boxes are left, top, width and height in pixels of the upright
 /// image; classes are indices into those of the evaluation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -104,6 +107,18 @@ impl Overlaps {
         &self.order
     }
 
+    /// The detections that COCO counts, in the same order: at most 100 of a class.
+    pub(super) fn counted<'o>(&'o self, image: &'o ImageObjects, classes: usize) -> impl Iterator<Item = usize> + 'o {
+        let mut of_class = vec![0; classes];
+        self.order.iter().copied().filter(move |&index| {
+            let of_class = of_class.get_mut(image.detections[index].class as usize);
+            of_class.is_some_and(|of_class| {
+                *of_class += 1;
+                *of_class <= MOST_DETECTIONS
+            })
+        })
+    }
+
     pub(super) fn row(&self, detection: usize) -> &[f64] {
         &self.ious[detection * self.truths..(detection + 1) * self.truths]
     }
@@ -136,6 +151,18 @@ impl Overlaps {
         let fitting = truths.filter(|(_, (truth, iou))| **iou > 0.0 && (!is_of_class || truth.class == class));
         let most = fitting.max_by(|(_, (_, one)), (_, (_, other))| one.total_cmp(other));
         most.map(|(index, (_, iou))| (index as u32, *iou))
+    }
+
+    /// The object of its class that a detection overlaps most: of equals one that counts, and of those the first.
+    pub(super) fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
+        let class = image.detections[detection].class;
+        let of_class = image.truths.iter().zip(self.row(detection)).enumerate();
+        let of_class = of_class.filter(|(_, (truth, _))| truth.class == class).rev();
+        let most = of_class.max_by(|(_, (one, iou)), (_, (other, other_iou))| {
+            let counts = |truth: &TrueObject| truth.role == BoxRole::Object;
+            iou.total_cmp(other_iou).then(counts(one).cmp(&counts(other)))
+        });
+        most.map(|(index, _)| index)
     }
 
     /// The truth that each detection takes.
