@@ -148,6 +148,8 @@ pub struct Evaluating {
     pub is_shown: bool,
     /// Whether it is to be read as soon as all images are listed.
     pub(super) is_due: bool,
+    /// The revision of the verdicts when they were last read as ground truth.
+    pub(super) verdicts: u64,
     pub(super) runs: BTreeMap<RunId, RunEvaluation>,
 }
 
@@ -202,6 +204,7 @@ impl Evaluating {
             truth: Loadable::NotLoaded,
             is_shown: false,
             is_due: true,
+            verdicts: 0,
             runs: BTreeMap::new(),
         }
     }
@@ -220,7 +223,7 @@ pub struct ShownObject {
     pub bounds: [f32; 4],
     /// Whether it is missed if no right box shows it.
     pub counts: bool,
-    /// Whether a right box on screen shows it; `None` if the image is not evaluated.
+    /// Whether a right box on screen shows it; `None` if the image is not evaluated, or its prediction not read yet.
     pub is_found: Option<bool>,
 }
 
@@ -294,7 +297,7 @@ impl State {
         let opened = self.opened_truth()?;
         let image = opened.truth.images.get(opened.images.of(sample)?)?;
         let outcomes = self.outcomes_of(sample);
-        let shown = outcomes.map(|_| self.boxes_on_screen(sample));
+        let shown = outcomes.and_then(|_| self.boxes_on_screen(sample));
         let object = |(index, found): (usize, &crate::domain::AnnotatedBox)| {
             let [left, top, width, height] = found.in_pixels(Some(size))?;
             let label = opened.truth.class_name(found.class);
@@ -321,12 +324,12 @@ impl State {
         labels().unwrap_or_default()
     }
 
-    /// The boxes of the run on screen that an image shows.
-    fn boxes_on_screen(&self, sample: SampleId) -> Vec<usize> {
+    /// The boxes of the run on screen that an image shows; `None` while its prediction is read.
+    fn boxes_on_screen(&self, sample: SampleId) -> Option<Vec<usize>> {
         if self.shown_sample() == Some(sample) && self.shown.prediction.is_some() {
-            return self.shown_boxes();
+            return Some(self.shown_boxes());
         }
-        let found = self.run().map(Run::id).zip(self.prediction_of(sample));
-        found.map_or_else(Vec::new, |(run, prediction)| self.visible_boxes(run, sample, prediction))
+        let (run, prediction) = (self.run()?.id(), self.prediction_of(sample)?);
+        Some(self.visible_boxes(run, sample, prediction))
     }
 }

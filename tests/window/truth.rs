@@ -338,6 +338,15 @@ fn verdicts_folders_and_file_names_are_ground_truth_too() {
     });
     let all = window.state().state().outcome_counts().unwrap().all();
     assert_eq!((all.correct, all.wrong, all.missed), (2, 0, 0), "the cup and the table were accepted");
+    assert!(!window.state().state().evaluation_is_outdated());
+    window.state_mut().command(ReviewCommand::SetVerdict(Some(Verdict::Reject)));
+    window.state_mut().command(EvaluationCommand::ShowPanel(true));
+    wait_for(&mut window, "Evaluate again");
+    window.state_mut().command(ReviewCommand::SetVerdict(Some(Verdict::Accept)));
+    click(&mut window, "Evaluate again");
+    wait_until(&mut window, "the verdicts again", |window| {
+        !window.state().state().evaluation_is_outdated() && window.state().state().tasks.is_idle()
+    });
 
     let folder = tempfile::tempdir().unwrap();
     for (class, image) in [("tiger cat", "chelsea.png"), ("espresso", "rocket.jpg")] {

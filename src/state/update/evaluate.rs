@@ -260,6 +260,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
     let ticket = run_tasks::begin(state, TaskKind::ReadTruth, ProgressUnit::Bytes, title);
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.truth = Loadable::Loading(ticket.id);
+        evaluating.verdicts = state.judgements.marks().revision();
     }
     effects.push(EvaluationEffect::OpenTruth { from, class_map, samples: state.samples.snapshot(), ticket });
 }
@@ -362,11 +363,15 @@ pub(super) fn forget_run(state: &mut State, run: RunId) {
 }
 
 impl State {
-    /// Whether predictions of the run on screen changed since it was evaluated.
+    /// Whether predictions of the run on screen, or verdicts that are its ground truth, changed since it was
+    /// evaluated.
     pub fn evaluation_is_outdated(&self) -> bool {
-        let Some((run, evaluation)) = self.run().zip(self.evaluation()) else {
+        let (Some(run), Some(evaluating)) = (self.run(), &self.evaluating) else {
             return false;
         };
-        evaluation.basis.as_ref().is_some_and(|basis| basis.predictions != run.predictions.revision())
+        let is_of_verdicts = matches!(evaluating.at, TruthAt::Verdicts(_));
+        let basis = evaluating.of_run(run.id()).and_then(|evaluation| evaluation.basis.as_ref());
+        is_of_verdicts && evaluating.verdicts != self.judgements.marks().revision()
+            || basis.is_some_and(|basis| basis.predictions != run.predictions.revision())
     }
 }

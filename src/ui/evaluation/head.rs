@@ -95,7 +95,7 @@ fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     } else if evaluation.is_none_or(|evaluation| evaluation.last.is_none()) {
         ui.weak("The run is evaluated as soon as its predictions are loaded");
     } else if state.evaluation_is_outdated() {
-        let message = "Predictions have changed since this was measured";
+        let message = "Predictions or verdicts have changed since this was measured";
         banner_ui(ui, Tone::Warning, message, |ui| again_ui(ui, "Evaluate again", commands));
     }
 }
