@@ -272,6 +272,66 @@ fn the_minimum_score_is_moved_in_a_chart_by_keys_and_the_counts_follow() {
     assert!(state.evaluating.as_ref().unwrap().is_shown);
 }
 
+fn pointer(window: &mut Harness<'static, App>, at: egui::Pos2, pressed: Option<bool>) {
+    window.event(egui::Event::PointerMoved(at));
+    if let Some(pressed) = pressed {
+        let (button, modifiers) = (egui::PointerButton::Primary, Modifiers::NONE);
+        window.event(egui::Event::PointerButton { pos: at, button, pressed, modifiers });
+    }
+    window.run_steps(2);
+}
+
+#[test]
+fn the_minimum_score_follows_the_pointer_and_a_click_shows_the_boxes() {
+    let (_bench, mut window) = open_animals();
+    let chart = window.get_by_label_contains("F1 over the minimum score of all classes").rect();
+    let at = |share: f32| egui::pos2(chart.left() + share * chart.width(), chart.center().y);
+    let score = |window: &Harness<'static, App>| window.state().state().view().min_score;
+    pointer(&mut window, at(0.3), Some(true));
+    let mut scores = Vec::new();
+    for share in [0.4, 0.6, 0.8] {
+        pointer(&mut window, at(share), None);
+        wait_until_idle(&mut window);
+        scores.push(score(&window));
+    }
+    pointer(&mut window, at(0.8), Some(false));
+    wait_until_idle(&mut window);
+    assert_eq!(score(&window), scores[2]);
+    assert!((scores[1] - f32::midpoint(scores[0], scores[2])).abs() < 0.011, "{scores:?}");
+    assert!(scores[2] - scores[0] > 0.35, "{scores:?}");
+    assert!(window.state().state().filmstrip.is_none(), "a drag shows no boxes");
+
+    for is_pressed in [true, false] {
+        pointer(&mut window, at(0.4), Some(is_pressed));
+    }
+    wait_until_idle(&mut window);
+    assert_eq!(score(&window), scores[0]);
+    let (counts, frames) = {
+        let state = window.state().state();
+        (state.outcome_counts().unwrap().all(), state.filmstrip.as_ref().unwrap().frames().len())
+    };
+    assert_eq!(frames as u64, counts.correct + counts.wrong);
+}
+
+#[test]
+fn cells_of_the_matrix_grow_and_fit_again() {
+    let (_bench, mut window) = open_animals();
+    click(&mut window, "Confusion matrix");
+    let side = |window: &Harness<'static, App>| window.get_by_label("cat right: 2").rect().width();
+    let fitted = side(&window);
+    for _ in 0..2 {
+        click(&mut window, "Larger cells");
+    }
+    assert!((side(&window) / fitted - 1.25 * 1.25).abs() < 0.02, "{fitted} {}", side(&window));
+    click_exactly(&mut window, "Fit");
+    window.run_steps(2);
+    assert_eq!(side(&window), fitted);
+    for _ in 0..20 {
+        click(&mut window, "Smaller cells");
+    }
+    assert_eq!(side(&window), 9.0);
+}
+
 #[test]
 fn bars_of_the_reliability_diagram_lead_to_exactly_their_images() {
     let names: Vec<String> = (0..16).map(|number| format!("{number:02}.png")).collect();
