@@ -63,7 +63,7 @@ pub fn of_annotations(
     let matches = ImageMatches::between(&truth.keys(), &keys);
     let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
     let mut counted = Counted { predictions: name, problems, ..Counted::default() };
-    count_unmatched(&matches, |index| image_name(&predicted.images[index]), (&mut counted, &mut notes));
+    count_unmatched(&matches, |index| predicted.images[index].shown_name(), (&mut counted, &mut notes));
     let mut images = Vec::with_capacity(truth.images.len());
     for index in truth.order() {
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
@@ -78,7 +78,7 @@ pub fn of_annotations(
         if let Some(partner) = partner {
             let found = annotated_detections(partner, size, class_of);
             let detections = found
-                .ok_or_else(|| EvaluateError::UnknownSize { side: "the predictions", image: image_name(partner) })?;
+                .ok_or_else(|| EvaluateError::UnknownSize { side: "the predictions", image: partner.shown_name() })?;
             counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
             image.objects.detections = detections;
             let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
@@ -176,7 +176,7 @@ pub fn of_run(
     }
     if images.is_empty() {
         return Err(EvaluateError::NoImageInCommon {
-            truth: some_of(truth.images.iter().map(image_name)),
+            truth: some_of(truth.images.iter().map(AnnotatedImage::shown_name)),
             predicted: some_of(stored.iter().map(|stored| stored.name.as_str())),
         });
     }
@@ -280,7 +280,7 @@ fn no_class_in_common(truth: &GroundTruth, predicted: &[TruthLabel]) -> Evaluate
 fn truth_of(truth: &GroundTruth, index: usize, size: Option<[u32; 2]>) -> Result<ImageSides, EvaluateError> {
     truth
         .image(index, size)
-        .ok_or_else(|| EvaluateError::UnknownSize { side: "the ground truth", image: image_name(&truth.images[index]) })
+        .ok_or_else(|| EvaluateError::UnknownSize { side: "the ground truth", image: truth.images[index].shown_name() })
 }
 
 /// Adds what the ground truth says of itself.
@@ -298,13 +298,6 @@ fn classified(scored: impl Iterator<Item = (Option<u32>, f64)>, counted: &mut Co
     let classes: Vec<(Option<u32>, f64)> = scored.collect();
     counted.predictions_of_other_classes += u64::from(classes.first().is_some_and(|(class, _)| class.is_none()));
     classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
-}
-
-fn image_name(image: &AnnotatedImage) -> String {
-    match &image.id {
-        Some(id) if image.name.is_empty() => id.to_string(),
-        _ => image.name.clone(),
-    }
 }
 
 /// Counts and names the predicted images that are left out.
