@@ -11,8 +11,8 @@ use hotcoco::params::{IouType, Params};
 use serde::Serialize;
 
 use super::objects::{ImageObjects, Overlaps};
-use super::operating_point::Counts;
 use crate::domain::BoxRole;
+use crate::review::ClassOutcomes;
 
 /// The usual number of draws.
 pub const DRAWS: usize = 500;
@@ -202,7 +202,7 @@ impl DetectionDraws {
     /// AP, AP50, precision, recall and F1 if each image is there so many times.
     pub(super) fn measure(&self, times: &[u32]) -> [Option<f64>; 5] {
         let (mut ap, mut ap50, mut measured) = (0.0, 0.0, 0);
-        let mut counts = Counts::default();
+        let mut counts = ClassOutcomes::default();
         for (class, threshold) in self.classes.iter().zip(&self.thresholds) {
             counts += class.counts(times, *threshold);
             if let Some(by_iou) = class.ap(times, &self.params.rec_thrs) {
@@ -221,8 +221,8 @@ impl ClassDraws {
         self.truths.iter().map(|image| u64::from(times[*image as usize])).sum()
     }
 
-    fn counts(&self, times: &[u32], threshold: f64) -> Counts {
-        let mut counts = Counts { truths: self.truths(times), ..Counts::default() };
+    fn counts(&self, times: &[u32], threshold: f64) -> ClassOutcomes {
+        let mut counts = ClassOutcomes::default();
         for found in self.found.iter().take_while(|found| found.score >= threshold) {
             let times = u64::from(times[found.image as usize]);
             if found.is_correct & 1 != 0 {
@@ -231,6 +231,7 @@ impl ClassDraws {
                 counts.wrong += times;
             }
         }
+        counts.missed = self.truths(times).saturating_sub(counts.correct);
         counts
     }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::confusion::ConfusionMatrix;
 use super::detection::{ConfusionCell, EvaluatedClass};
-use super::operating_point::{Counts, ratio};
+use crate::review::{ClassOutcomes, share};
 
 /// Bins of the reliability diagram and of the calibration error, of equal width (Guo et al. 2017).
 pub const CALIBRATION_BINS: usize = 15;
@@ -106,18 +106,24 @@ impl ClassificationEvaluation {
         let bins = calibration_curve(&self.scores, &self.is_correct, CALIBRATION_BINS);
         let (ece, _) = calibration_error(&bins);
         let has_top5 = self.kept >= 5.min(self.classes.len());
-        let mut counts = vec![Counts::default(); self.classes.len()];
+        let mut counts = vec![ClassOutcomes::default(); self.classes.len()];
         for (truth, predicted, count) in self.confusion.cells() {
+            if truth == predicted {
+                if let Some(counts) = counts.get_mut(truth as usize) {
+                    counts.correct += count;
+                }
+                continue;
+            }
             if let Some(counts) = counts.get_mut(truth as usize) {
-                counts.truths += count;
+                counts.missed += count;
             }
             if let Some(counts) = counts.get_mut(predicted as usize) {
-                *(if truth == predicted { &mut counts.correct } else { &mut counts.wrong }) += count;
+                counts.wrong += count;
             }
         }
-        let classified = |(class, counts): (EvaluatedClass, &Counts)| ClassifiedClass {
+        let classified = |(class, counts): (EvaluatedClass, &ClassOutcomes)| ClassifiedClass {
             class,
-            truths: counts.truths,
+            truths: counts.truths(),
             predictions: counts.correct + counts.wrong,
             precision: counts.precision(),
             recall: counts.recall(),
@@ -136,7 +142,7 @@ impl ClassificationEvaluation {
             task: "classification",
             images: self.confusion.total(),
             top1: self.confusion.accuracy(),
-            top5: ratio(self.in_top5, self.with_top5).filter(|_| has_top5),
+            top5: share(self.in_top5, self.with_top5).filter(|_| has_top5),
             macro_precision: mean(|class| class.precision),
             macro_recall: mean(|class| class.recall),
             macro_f1: mean(|class| class.f1),

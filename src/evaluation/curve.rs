@@ -2,7 +2,8 @@
 
 use std::collections::BinaryHeap;
 
-use super::operating_point::{Counts, ScoredOutcomes};
+use super::operating_point::ScoredOutcomes;
+use crate::review::ClassOutcomes;
 
 /// More points than a chart has room for.
 const MOST_POINTS: usize = 300;
@@ -30,7 +31,7 @@ pub struct CurvePoint {
 }
 
 impl CurvePoint {
-    fn of(threshold: f64, counts: Counts) -> Option<Self> {
+    fn of(threshold: f64, counts: ClassOutcomes) -> Option<Self> {
         let (precision, recall, f1) = (counts.precision()?, counts.recall()?, counts.f1()?);
         Some(Self { threshold, precision, recall, f1 })
     }

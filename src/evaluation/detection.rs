@@ -7,10 +7,11 @@ use serde::Serialize;
 use super::coco::CocoBuilder;
 use super::curve::Curve;
 use super::objects::{CORRECT_IOU, ImageObjects, Outcome, Overlaps};
-use super::operating_point::{BestThreshold, Counts, ScoredOutcomes, add_truths};
+use super::operating_point::{BestThreshold, ScoredOutcomes, add_truths};
 use super::tide::{self, ClassErrors};
 use super::voc;
 use crate::domain::BoxRole;
+use crate::review::ClassOutcomes;
 
 /// Collects images one by one and measures them together.
 pub struct DetectionEvaluation {
@@ -213,7 +214,7 @@ impl DetectionEvaluation {
         let voc: Vec<Option<[f64; 2]>> = self.voc.iter().map(voc::ap).collect();
         let [ap, ap50, ap75, ap_small, ap_medium, ap_large, ar1, ar10, ar100, ar_small, ar_medium, ar_large] =
             coco.summary;
-        let mut all = Counts::default();
+        let mut all = ClassOutcomes::default();
         let mut classes = Vec::new();
         let parts = self.classes.into_iter().zip(&self.thresholds).zip(&self.outcomes).zip(&coco.by_class).zip(&voc);
         for (((((class, &threshold), outcomes), [ap, ap50]), voc), precision_at_recall) in parts.zip(coco.curves) {
@@ -266,7 +267,7 @@ impl DetectionEvaluation {
             f1: all.f1(),
             true_positives: all.correct,
             false_positives: all.wrong,
-            missed: all.missed(),
+            missed: all.missed,
             best: pooled.best(),
             curve: pooled.curve(),
             classes,

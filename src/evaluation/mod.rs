@@ -52,4 +52,4 @@ pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
 pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
-pub use operating_point::{BestThreshold, Counts, ScoredOutcomes};
+pub use operating_point::{BestThreshold, ScoredOutcomes};

@@ -4,48 +4,7 @@ use serde::Serialize;
 
 use super::objects::ImageObjects;
 use crate::domain::BoxRole;
-
-/// Counts of right and wrong detections above a minimum score, and of missed objects.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Counts {
-    pub correct: u64,
-    pub wrong: u64,
-    /// Objects of the ground truth that count.
-    pub truths: u64,
-}
-
-impl Counts {
-    pub fn missed(&self) -> u64 {
-        self.truths.saturating_sub(self.correct)
-    }
-
-    /// Correct detections among all; `None` without detections.
-    pub fn precision(&self) -> Option<f64> {
-        ratio(self.correct, self.correct + self.wrong)
-    }
-
-    /// Found objects among all; `None` without objects.
-    pub fn recall(&self) -> Option<f64> {
-        ratio(self.correct, self.truths)
-    }
-
-    /// The harmonic mean of precision and recall; `None` if there are neither detections nor objects.
-    pub fn f1(&self) -> Option<f64> {
-        ratio(2 * self.correct, self.correct + self.wrong + self.truths)
-    }
-}
-
-impl std::ops::AddAssign for Counts {
-    fn add_assign(&mut self, other: Self) {
-        self.correct += other.correct;
-        self.wrong += other.wrong;
-        self.truths += other.truths;
-    }
-}
-
-pub(super) fn ratio(part: u64, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| part as f64 / whole as f64)
-}
+use crate::review::ClassOutcomes;
 
 /// The detections of one class that are right or wrong, and how many objects there are.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -97,18 +56,19 @@ impl ScoredOutcomes {
     }
 
     /// What counts if only detections with a score of at least `threshold` are shown.
-    pub fn at(&self, threshold: f64) -> Counts {
+    pub fn at(&self, threshold: f64) -> ClassOutcomes {
         let shown = self.scored.partition_point(|(score, _)| *score >= threshold);
         let correct = self.scored[..shown].iter().filter(|(_, is_correct)| *is_correct).count() as u64;
-        Counts { correct, wrong: shown as u64 - correct, truths: self.truths }
+        ClassOutcomes { correct, wrong: shown as u64 - correct, missed: self.truths.saturating_sub(correct) }
     }
 
     /// The counts at each score, the highest first. Equal scores are shown together or not at all.
-    pub(super) fn steps(&self) -> impl Iterator<Item = (f64, Counts)> {
-        let mut counts = Counts { truths: self.truths, ..Counts::default() };
+    pub(super) fn steps(&self) -> impl Iterator<Item = (f64, ClassOutcomes)> {
+        let mut counts = ClassOutcomes { missed: self.truths, ..ClassOutcomes::default() };
         self.scored.chunk_by(|one, next| one.0 == next.0).map(move |equal| {
             let correct = equal.iter().filter(|(_, is_correct)| *is_correct).count() as u64;
-            counts += Counts { correct, wrong: equal.len() as u64 - correct, truths: 0 };
+            counts += ClassOutcomes { correct, wrong: equal.len() as u64 - correct, missed: 0 };
+            counts.missed = self.truths.saturating_sub(counts.correct);
             (equal[0].0, counts)
         })
     }
@@ -149,8 +109,8 @@ mod tests {
     fn counts_at_a_threshold_include_equal_scores() {
         let outcomes = ScoredOutcomes::new([(0.5, true), (0.9, true), (0.7, false)], 4);
         let counts = outcomes.at(0.5);
-        assert_eq!((counts.correct, counts.wrong, counts.missed()), (2, 1, 2));
-        assert_eq!(outcomes.at(0.95), Counts { correct: 0, wrong: 0, truths: 4 });
+        assert_eq!((counts.correct, counts.wrong, counts.missed), (2, 1, 2));
+        assert_eq!(outcomes.at(0.95), ClassOutcomes { correct: 0, wrong: 0, missed: 4 });
         assert_eq!(outcomes.at(0.95).precision(), None);
     }
 

@@ -30,7 +30,7 @@ pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};
 pub use outcomes::{
-    BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes,
+    BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes, share,
 };
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{

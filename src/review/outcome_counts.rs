@@ -37,12 +37,11 @@ impl OutcomeCounts {
 
     /// All classes together.
     pub fn all(&self) -> ClassOutcomes {
-        let others = ClassOutcomes { wrong: self.wrong_of_other_classes, ..ClassOutcomes::default() };
-        self.classes.iter().fold(others, |all, class| ClassOutcomes {
-            correct: all.correct + class.correct,
-            wrong: all.wrong + class.wrong,
-            missed: all.missed + class.missed,
-        })
+        let mut all = ClassOutcomes { wrong: self.wrong_of_other_classes, ..ClassOutcomes::default() };
+        for class in &self.classes {
+            all += *class;
+        }
+        all
     }
 }
 

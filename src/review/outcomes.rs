@@ -326,7 +326,7 @@ pub(super) struct MissedObject {
     pub(super) object: ObjectOutcome,
 }
 
-/// Boxes and objects of one class.
+/// Boxes and objects, or classified images, of one class or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClassOutcomes {
     /// Boxes of the class that are right.
@@ -338,22 +338,36 @@ pub struct ClassOutcomes {
 }
 
 impl ClassOutcomes {
-    /// `None` without boxes.
+    /// Objects of the class.
+    pub fn truths(&self) -> u64 {
+        self.correct + self.missed
+    }
+
+    /// The right boxes among all; `None` without boxes.
     pub fn precision(&self) -> Option<f64> {
         share(self.correct, self.correct + self.wrong)
     }
 
-    /// `None` without objects.
+    /// The found objects among all; `None` without objects.
     pub fn recall(&self) -> Option<f64> {
-        share(self.correct, self.correct + self.missed)
+        share(self.correct, self.truths())
     }
 
-    /// `None` if there are neither boxes nor objects.
+    /// The harmonic mean of precision and recall; `None` if there are neither boxes nor objects.
     pub fn f1(&self) -> Option<f64> {
         share(2 * self.correct, 2 * self.correct + self.wrong + self.missed)
     }
 }
 
-fn share(part: u64, whole: u64) -> Option<f64> {
+impl std::ops::AddAssign for ClassOutcomes {
+    fn add_assign(&mut self, other: Self) {
+        self.correct += other.correct;
+        self.wrong += other.wrong;
+        self.missed += other.missed;
+    }
+}
+
+/// `None` if there is nothing to have a share of.
+pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }
