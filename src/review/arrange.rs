@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use super::candidate::Candidate;
+use super::candidate::{Candidate, Counted};
 use super::facts::Gate;
 use super::filter::Filter;
-use super::outcomes::{OutcomeClass, OutcomeFacts, Outcomes, ShownOutcomes};
+use super::outcomes::{OutcomeClass, Outcomes, ShownOutcomes};
 use super::{
     ClassChanges, ClassOutcomes, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Summary,
     Suppressed, VerdictKind,
@@ -182,12 +182,11 @@ impl ArrangeRequest {
         let outcomes = summary.zip(gate).and_then(|(summary, gate)| self.shown_outcomes(id, summary, gate));
         Candidate {
             outcomes,
-            outcome_facts: outcomes.map(ShownOutcomes::facts),
-            other_facts: self.other.as_ref().zip(other).and_then(|(run, gate)| run.facts(id, gate)),
+            other_outcomes: self.other.as_ref().zip(other).and_then(|(run, gate)| run.shown_outcomes(id, gate)),
             id,
             sample,
             gate,
-            prediction: summary.zip(gate).map(|(summary, gate)| (summary, gate.facts(id, summary))),
+            summary: summary.filter(|_| gate.is_some()),
             mark,
             verdict: match summary.zip(gate) {
                 Some((summary, gate)) => gate.verdict(id, summary),
@@ -197,6 +196,7 @@ impl ArrangeRequest {
             is_damaged: predictions.is_some_and(|predictions| !predictions.warnings(id).is_empty()),
             is_outdated: self.outdated.contains(id),
             disagreement: self.disagreement.as_ref().and_then(|all| all.get(id.index()).copied()),
+            counted: Counted::default(),
         }
     }
 }
@@ -207,9 +207,8 @@ impl OtherRun {
         Gate::new(self.predictions.task(), &self.view, None, None)
     }
 
-    fn facts(&self, id: SampleId, gate: &Gate<'_>) -> Option<OutcomeFacts> {
-        let shown = ShownOutcomes::of(&self.outcomes, id, self.predictions.summary(id)?, gate)?;
-        Some(shown.facts())
+    fn shown_outcomes<'a>(&'a self, id: SampleId, gate: &'a Gate<'a>) -> Option<ShownOutcomes<'a>> {
+        ShownOutcomes::of(&self.outcomes, id, self.predictions.summary(id)?, gate)
     }
 }
 
@@ -249,14 +248,14 @@ impl FilterCounts {
             Some(kind) => self.verdicts[kind as usize] += 1,
             None => self.unjudged += 1,
         }
-        for (all, facts) in self.outcomes.iter_mut().zip([candidate.outcome_facts, candidate.other_facts]) {
+        for (all, facts) in self.outcomes.iter_mut().zip([candidate.outcome_facts(), candidate.other_facts()]) {
             if let Some(facts) = facts {
                 all.correct += u64::from(facts.correct);
                 all.wrong += u64::from(facts.wrong);
                 all.missed += u64::from(facts.missed);
             }
         }
-        if let Some(facts) = candidate.outcome_facts {
+        if let Some(facts) = candidate.outcome_facts() {
             self.evaluated += 1;
             self.with_wrong += usize::from(facts.wrong > 0);
             self.with_missed += usize::from(facts.missed > 0);
@@ -266,7 +265,7 @@ impl FilterCounts {
             self.better += usize::from(gain > 0);
             self.worse += usize::from(gain < 0);
         }
-        if let (Some((_, facts)), Some(gate)) = (candidate.prediction, candidate.gate) {
+        if let (Some(facts), Some(gate)) = (candidate.facts(), candidate.gate) {
             let is_detection = gate.task() == ModelTask::Detection;
             self.predicted += 1;
             self.no_box += usize::from(is_detection && facts.boxes == 0);

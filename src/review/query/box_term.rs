@@ -143,7 +143,7 @@ impl BoxTerm {
         if self.needs_truth() {
             return image.outcomes.is_some_and(|shown| self.passes_outcomes(shown));
         }
-        let (Some((summary, _)), Some(gate), Some(class)) = (image.prediction, image.gate, &self.class) else {
+        let (Some(summary), Some(gate), Some(class)) = (image.summary, image.gate, &self.class) else {
             return false;
         };
         match gate.task() {

@@ -115,7 +115,7 @@ pub(super) static KEYS: [Key; 21] = [
     ], takes: Takes::Nothing, test: |image, _| image.has_problem },
     Key { words: &["answered"], example: "answered", meaning: "has a prediction", help: &[
         ("!answered", "No prediction yet"),
-    ], takes: Takes::Nothing, test: |image, _| image.prediction.is_some() },
+    ], takes: Takes::Nothing, test: |image, _| image.summary.is_some() },
     Key { words: &["damaged"], example: "damaged", meaning: "predicted although data is missing", help: &[
         ("damaged", "Predicted although data is missing in the file"),
     ], takes: Takes::Nothing, test: |image, _| image.is_damaged },
