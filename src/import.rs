@@ -90,7 +90,11 @@ pub struct MatchedImages {
 impl AnnotationFile {
     /// Reads the annotations of a file or folder. Progress is in bytes.
     pub fn read(files: &Files, control: &TaskControl) -> Result<Self, AnnotationsError> {
-        let found = annotations::open(files, control)?;
+        Self::of(annotations::open(files, control)?, files, control)
+    }
+
+    /// The annotations that were read of a file or folder.
+    pub fn of(found: Found, files: &Files, control: &TaskControl) -> Result<Self, AnnotationsError> {
         let listed = files.list(control).map_err(|error| match error {
             FilesError::Cancelled(cancelled) => AnnotationsError::Cancelled(cancelled),
             error => AnnotationsError::Files(error),

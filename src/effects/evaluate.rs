@@ -9,7 +9,7 @@ use super::import::{corrections_in, files_at};
 use super::{Effects, Shared};
 use crate::annotations::NamePattern;
 use crate::domain::{FileStamp, Sample, SampleId, SampleUri, SharedList};
-use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, measure_all, of_run, open_truth};
+use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, measure_all, of_run, open_truth, truth_of};
 use crate::evaluation::{DRAWS, Evaluated, GroundTruth, Sides};
 use crate::matching::{ImageKey, ImageMatches};
 use crate::review::Outcomes;
@@ -45,7 +45,14 @@ fn open(
         move |shared, ticket| {
             let corrections = class_map.as_deref().map(corrections_in).transpose()?.unwrap_or_default();
             let (at, from) = truth_from(shared, from, &samples)?;
-            let truth = open_truth(&from, &ticket.control).map_err(|error| failure(&error))?;
+            let control = &ticket.control;
+            let truth = match &from {
+                TruthFrom::Files(files) if let Some(found) = shared.take_dropped(files, control) => {
+                    truth_of(files.name(), found)
+                }
+                _ => open_truth(&from, control),
+            };
+            let truth = truth.map_err(|error| failure(&error))?;
             corrections.check_targets(&truth.labels).map_err(|error| {
                 let file = class_map.unwrap_or_default();
                 format!("Could not use {}: {error}", file.display())

@@ -35,7 +35,7 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     let labels = labels_of(&request.from.labels)?;
     let class_map = request.from.class_map.as_deref();
     let corrections = class_map.map(corrections_in).transpose()?.unwrap_or_default();
-    let file = read(&files_at(shared, &request.from.at)?.1, control)?;
+    let file = read(shared, &request.from.at, control)?;
     let mut summary = vec![file.summary()];
     let mut notes: Vec<String> = file.remarks();
     for line in &mut notes {
@@ -102,13 +102,17 @@ pub(super) fn corrections_in(path: &Path) -> Result<ClassCorrections, String> {
     read_class_map(&browse::with_home(path))
 }
 
-/// Reads a file whose bytes are not the progress of the task.
-fn read(files: &Files, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
+/// Counts bytes first, and images afterwards.
+fn read(shared: &Shared, at: &FilesAt, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
+    let (_, files) = files_at(shared, at)?;
     control.set_step("reading the predictions");
-    let of_reading = TaskControl::new(ProgressUnit::Bytes);
-    let cancelled = of_reading.clone();
-    let _cancel = control.on_cancel(move || cancelled.cancel());
-    AnnotationFile::read(files, &of_reading).map_err(|error| match error {
+    control.begin(ProgressUnit::Bytes);
+    let read = match shared.take_dropped(&files, control) {
+        Some(found) => AnnotationFile::of(found, &files, control),
+        None => AnnotationFile::read(&files, control),
+    };
+    control.begin(ProgressUnit::Images);
+    read.map_err(|error| match error {
         AnnotationsError::Cancelled(_) => OutputsFailure::Cancelled,
         error => format!("Could not open predictions: {error}").into(),
     })
@@ -133,23 +137,30 @@ pub(super) fn look(shared: &Arc<Shared>, source: SourceId, paths: Vec<PathBuf>, 
     shared.run_task(
         "look at what was dropped",
         ticket,
-        move |_, ticket| kind_of(&paths, &ticket.control),
+        move |shared, ticket| kind_of(shared, paths, &ticket.control),
         move |task, result| BrowseEvent::LookedAtDropped { source, task, paths: reported, result },
     );
 }
 
-fn kind_of(paths: &[PathBuf], control: &TaskControl) -> Result<DroppedKind, String> {
+/// What annotations have is kept until they are opened.
+fn kind_of(shared: &Shared, paths: Vec<PathBuf>, control: &TaskControl) -> Result<DroppedKind, String> {
     if paths.iter().any(|path| holds_images(path, control)) {
         return Ok(DroppedKind::Images);
     }
-    let [path] = paths else {
+    let Ok([path]) = <[PathBuf; 1]>::try_from(paths) else {
         return Err("Drop predictions and ground truth one file or folder at a time".to_owned());
     };
-    match annotations::open(&Files::local(path), control) {
-        Ok(found) if found.annotations.has_scores() => Ok(DroppedKind::Predictions),
-        Ok(_) => Ok(DroppedKind::Truth),
+    let is_lines = is_lines_name(&path.to_string_lossy());
+    let (_, files) = files_at(shared, &FilesAt::Path(path))?;
+    let listed = files.list(control).map_err(|error| error.to_string())?;
+    match annotations::open(&files, control) {
+        Ok(found) => {
+            let has_scores = found.annotations.has_scores();
+            *shared.dropped.lock() = Some((listed, found));
+            Ok(if has_scores { DroppedKind::Predictions } else { DroppedKind::Truth })
+        }
         // Lines with the images themselves.
-        Err(AnnotationsError::Unknown { .. }) if is_lines_name(&path.to_string_lossy()) => Ok(DroppedKind::Images),
+        Err(AnnotationsError::Unknown { .. }) if is_lines => Ok(DroppedKind::Images),
         Err(error) => Err(error.to_string()),
     }
 }

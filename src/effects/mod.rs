@@ -36,6 +36,7 @@ use model_work::ModelWork;
 use parking_lot::Mutex;
 use poll_promise::Promise;
 
+use crate::annotations::Found;
 use crate::aws::Aws;
 use crate::cache::DiskCache;
 use crate::decode::{DecodeLimits, ThumbnailCache};
@@ -43,10 +44,10 @@ use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::library::Library;
 use crate::review::FilmBox;
-use crate::source::Source;
+use crate::source::{FileEntry, Files, Source};
 use crate::state::{BrowseEvent, Effect, Event, FilePick, SourceId, TaskId, TaskSignal, Ticket};
 use crate::store::Project;
-use crate::tasks::{self, Waker};
+use crate::tasks::{self, TaskControl, Waker};
 
 /// Workers wait when the window is this many predictions behind.
 const EVENTS_WAITING: usize = 256;
@@ -144,6 +145,8 @@ struct Shared {
     dialogs: Mutex<Vec<Promise<FilePick>>>,
     source: Mutex<Option<(SourceId, Arc<dyn Source>)>>,
     project: Mutex<Option<(SourceId, Project)>>,
+    /// The last files that were dropped and what was read of them, until something is opened.
+    dropped: Mutex<Option<(Vec<FileEntry>, Found)>>,
     model_work: Arc<ModelWork>,
 }
 
@@ -166,6 +169,7 @@ impl Effects {
             dialogs: Mutex::default(),
             source: Mutex::new(None),
             project: Mutex::new(None),
+            dropped: Mutex::default(),
             model_work: Arc::default(),
         });
         let effects = Self {
@@ -339,6 +343,12 @@ impl Shared {
             move |shared| event(task, work(shared, &ticket)),
             move |reason| event_of_panic(task, Err(F::from(reason))),
         );
+    }
+
+    /// What was read of these files when they were dropped, once; `None` if they have changed since.
+    fn take_dropped(&self, files: &Files, control: &TaskControl) -> Option<Found> {
+        let (dropped, found) = self.dropped.lock().take()?;
+        (files.list(control).ok()? == dropped).then_some(found)
     }
 
     /// Runs `work` in the background and reports its event, or that of `on_panic` if it panics.

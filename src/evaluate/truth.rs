@@ -40,6 +40,14 @@ pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth
             ("names of the images".to_owned(), annotations::of_file_names(names, pattern))
         }
     };
+    truth_of(name, found)
+}
+
+/// Ground truth in annotations that were read.
+///
+/// # Errors
+/// It is not ground truth.
+pub fn truth_of(name: String, found: Found) -> Result<GroundTruth, EvaluateError> {
     let notes = notes_of(&name, &found);
     GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| EvaluateError::NoTruth { name, reason })
 }

@@ -172,6 +172,13 @@ impl TaskControl {
         inner.running_since = inner.running_since.map(|_| Instant::now());
     }
 
+    /// Begins another part of the work, which is counted from 0 in another unit.
+    pub fn begin(&self, unit: ProgressUnit) {
+        self.set_done_before(0);
+        let mut inner = self.0.inner.lock();
+        (inner.unit, inner.total, inner.counted) = (unit, None, None);
+    }
+
     pub fn add_done(&self, more: u64) {
         self.0.inner.lock().done += more;
     }

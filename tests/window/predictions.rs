@@ -6,12 +6,13 @@ use std::time::{Duration, SystemTime};
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::{BoundingBox, SampleId};
-use spotcheck::state::Action;
+use spotcheck::state::{Action, EvaluationCommand};
 
 use crate::browsing::drop_on;
 use crate::remote::{open_place, serve, type_into, wait_for_listing};
 use crate::support::alone::alone;
 use crate::support::seaweed::Seaweed;
+use crate::truth::truth_of_samples;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -136,6 +137,49 @@ fn what_is_dropped_on_images_is_recognised_by_its_content() {
     let other = folder_of(3, "coffee.png");
     drop_on(&mut window, other.path());
     wait_for(&mut window, "3 images");
+}
+
+/// The bytes that this process has read of files.
+#[cfg(target_os = "linux")]
+fn bytes_read() -> u64 {
+    let counts = std::fs::read_to_string("/proc/self/io").unwrap();
+    counts.lines().find_map(|line| line.strip_prefix("rchar: ")).unwrap().parse().unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn what_is_dropped_is_read_once() {
+    const BYTES: usize = 48 << 20;
+    alone(
+        "predictions::what_is_dropped_is_read_once",
+        |_| {},
+        || {
+            let folder = tempfile::tempdir().unwrap();
+            let truth = truth_of_samples(folder.path());
+            let text = std::fs::read_to_string(&truth).unwrap();
+            std::fs::write(&truth, text + &" ".repeat(BYTES)).unwrap();
+            let mut window = open(Some(&samples()), CLASSIFIER);
+            wait_for(&mut window, "1 predicted");
+            wait_for_listing(&mut window);
+            wait_until_idle(&mut window);
+            let before = bytes_read();
+            drop_on(&mut window, &truth);
+            wait_until(&mut window, "the ground truth", |window| window.state().state().opened_truth().is_some());
+            let read = (bytes_read() - before) as f64 / BYTES as f64;
+            assert!((1.0..1.5).contains(&read), "{read} times");
+            // Opened again it is read again.
+            std::fs::write(&truth, "{}").unwrap();
+            window.state_mut().command(EvaluationCommand::EvaluateAgain);
+            wait_until(&mut window, "the failure", |window| {
+                window
+                    .state()
+                    .state()
+                    .evaluating
+                    .as_ref()
+                    .is_some_and(|evaluating| evaluating.truth.failure().is_some())
+            });
+        },
+    );
 }
 
 #[test]

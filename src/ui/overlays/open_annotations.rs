@@ -141,7 +141,7 @@ pub(in super::super) fn open_annotations_ui(
         let opening = Some(&state.remote.outputs).filter(|_| open_as == OpenAs::Run);
         let command = open_as.command(state, memory);
         let command = command.ok_or_else(|| "Enter or choose a file or folder".to_owned());
-        footer_ui(ui, opening, open_as.button(), command, is_entered, commands);
+        footer_ui(ui, state, opening, open_as.button(), command, is_entered, commands);
     });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));

@@ -5,11 +5,11 @@ use std::path::PathBuf;
 
 use eframe::egui::{Key, TextEdit, Ui};
 
-use super::super::widgets::{Tone, banner_ui, primary_button};
+use super::super::widgets::{Tone, banner_ui, primary_button, progress_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::problem_text;
 use crate::domain::{S3Link, S3Place};
-use crate::state::{Command, FilesAt, OpeningOutputs, OutputsFailure, Overlay, Queue, State, TaskSignal};
+use crate::state::{Command, FilesAt, OpeningOutputs, OutputsFailure, Overlay, Queue, State};
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -64,6 +64,7 @@ impl PlaceMemory {
 /// opened at the same time, and why it failed.
 pub(super) fn footer_ui(
     ui: &mut Ui,
+    state: &State,
     opening: Option<&OpeningOutputs>,
     label: &str,
     command: Result<Command, String>,
@@ -78,8 +79,12 @@ pub(super) fn footer_ui(
         banner_ui(ui, Tone::Error, message, |_| {});
         ui.add_space(4.0);
     }
+    let task = opening.and_then(|opening| opening.task);
+    if let Some(task) = task {
+        progress_ui(ui, state, task, "Stop", commands);
+        ui.add_space(4.0);
+    }
     ui.horizontal(|ui| {
-        let task = opening.and_then(|opening| opening.task);
         let command = match task {
             Some(_) => Err("Wait until reading ends, or stop it".to_owned()),
             None => command,
@@ -89,12 +94,6 @@ pub(super) fn footer_ui(
             Ok(command) if open.clicked() || is_entered => commands.push(command),
             Ok(_) => {}
             Err(reason) => drop(open.on_disabled_hover_text(reason)),
-        }
-        if let Some(task) = task {
-            ui.spinner();
-            if ui.button("Stop").clicked() {
-                commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-            }
         }
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));

@@ -2,12 +2,10 @@
 
 use eframe::egui::{self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui};
 
-use super::super::widgets::{action_button_ui, human_duration, strong};
-use crate::domain::human_bytes;
+use super::super::widgets::{action_button_ui, human_duration, progress_text, strong};
 use crate::state::{
     Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry, TaskOutcome, TaskSignal,
 };
-use crate::tasks::{Progress, ProgressUnit};
 
 pub(in super::super) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     Panel::bottom("tasks").resizable(true).default_size(130.0).size_range(90.0..=500.0).show(ui, |ui| {
@@ -71,38 +69,6 @@ fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Queue<Command>) {
         ui.add(Label::new(RichText::new(text).small().weak()).truncate());
     });
     ui.add_space(4.0);
-}
-
-/// `120 of 812, 14.2 images/s, 49 s left`.
-fn progress_text(progress: &Progress, is_paused: bool) -> String {
-    let amount = |number: u64| match progress.unit {
-        ProgressUnit::Bytes => human_bytes(number),
-        ProgressUnit::Images | ProgressUnit::Steps => number.to_string(),
-    };
-    let mut parts = Vec::new();
-    let texts = [&progress.step, &progress.detail];
-    parts.extend(texts.into_iter().filter(|text| !text.is_empty()).cloned());
-    match progress.total {
-        Some(total) => parts.push(format!("{} of {}", amount(progress.done), amount(total))),
-        None if progress.done > 0 => parts.push(amount(progress.done)),
-        None => {}
-    }
-    if is_paused {
-        parts.push("paused".to_owned());
-        return parts.join(", ");
-    }
-    if let Some(rate) = progress.rate() {
-        match progress.unit {
-            ProgressUnit::Images => parts.push(format!("{rate:.1} images/s")),
-            ProgressUnit::Bytes => parts.push(format!("{}/s", human_bytes(rate as u64))),
-            ProgressUnit::Steps => {}
-        }
-    }
-    if let Some(left) = progress.time_left() {
-        parts.push(format!("{} left", human_duration(left)));
-    }
-    parts.extend(progress.count_age_text());
-    parts.join(", ")
 }
 
 fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
@@ -170,28 +136,4 @@ fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut
             commands.push(BrowseCommand::Show(sample));
         }
     });
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    #[test]
-    fn progress_says_amount_rate_and_time_left() {
-        let progress = Progress {
-            done: 20,
-            total: Some(100),
-            unit: ProgressUnit::Images,
-            step: String::new(),
-            detail: String::new(),
-            done_before: 0,
-            elapsed: Duration::from_secs(4),
-            counted: None,
-        };
-        let text = progress_text(&progress, false);
-        assert_eq!(text, "20 of 100, 5.0 images/s, 16 s left");
-        assert_eq!(progress_text(&progress, true), "20 of 100, paused");
-    }
 }
