@@ -132,7 +132,7 @@ fn filmstrips(request: &ArrangeRequest) {
 fn outcomes(request: &ArrangeRequest, random: &mut Random) -> Option<Outcomes> {
     const OBJECTS: usize = 7;
     let predictions = request.predictions.as_ref()?;
-    let names = (0..CLASSES).map(|class| format!("class {class}"));
+    let names = (0..CLASSES).map(|class| (Some(class.into()), format!("class {class}")));
     let mut outcomes = Outcomes::new(predictions.clone(), names, (0..CLASSES).map(|class| (class, class)));
     for (id, summary) in predictions.iter() {
         let wrong = OutcomeKind::VARIANTS.iter().filter(|kind| kind.is_wrong());

@@ -121,8 +121,8 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     let begun = Instant::now();
     let control = &ticket.control;
     let sides = sides_of(shared, request, control)?;
-    let names = sides.classes.iter().map(|class| class.name.clone());
-    let mut outcomes = Outcomes::new(request.predictions.clone(), names, sides.model_classes.iter().copied());
+    let named = sides.classes.iter().map(|class| (class.id, class.name.clone()));
+    let mut outcomes = Outcomes::new(request.predictions.clone(), named, sides.model_classes.iter().copied());
     let notes = sides.notes.clone();
     let (mut evaluated, draws) =
         measure(sides, DRAWS, Some(&mut outcomes), control).map_err(|error| failure(&error))?;

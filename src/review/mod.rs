@@ -34,8 +34,8 @@ pub use outcomes::{
 };
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{
-    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, has_term, truth_term,
-    with_term, without_changes, without_term,
+    ClassChanges, Completion, Query, QueryError, change_key, change_term, class_term, complete, exact_class_term,
+    exact_truth_term, has_term, with_term, without_changes, without_term,
 };
 pub use sort::{Direction, Sort, SortBy};
 pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistics};

@@ -1,5 +1,6 @@
 //! How each box of a run compares with the ground truth, and which objects were missed.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use strum::{IntoStaticStr, VariantArray};
@@ -100,6 +101,8 @@ pub struct ImageOutcomes<'o> {
 /// A class of the ground truth.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutcomeClass {
+    /// Its number in the ground truth; its place, from 0, if not each class there has a number of its own.
+    pub number: i64,
     pub name: String,
     /// The class of the model that is the same; the first of several.
     pub of_model: Option<u32>,
@@ -130,15 +133,21 @@ struct Row {
 }
 
 impl Outcomes {
-    /// `names`: the classes of the ground truth. `model_classes`: each class id of the model that is one of them, with
-    /// its place among them.
+    /// `named`: the classes of the ground truth, each with its number if it has one. `model_classes`: each class id of
+    /// the model that is one of them, with its place among them.
     pub fn new(
         predictions: Predictions,
-        names: impl IntoIterator<Item = String>,
+        named: impl IntoIterator<Item = (Option<i64>, String)>,
         model_classes: impl IntoIterator<Item = (u32, u32)>,
     ) -> Self {
-        let mut classes: Vec<OutcomeClass> =
-            names.into_iter().map(|name| OutcomeClass { name, of_model: None }).collect();
+        let (numbers, names): (Vec<Option<i64>>, Vec<String>) = named.into_iter().unzip();
+        let different: BTreeSet<i64> = numbers.iter().flatten().copied().collect();
+        let are_numbered = different.len() == names.len();
+        let class = |(place, (number, name)): (usize, (Option<i64>, String))| {
+            let number = number.filter(|_| are_numbered).unwrap_or(place as i64);
+            OutcomeClass { number, name, of_model: None }
+        };
+        let mut classes: Vec<OutcomeClass> = numbers.into_iter().zip(names).enumerate().map(class).collect();
         let mut places = ByClass::new(None);
         for (id, place) in model_classes {
             *places.get_mut(id) = Some(place);

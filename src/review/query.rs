@@ -19,8 +19,8 @@ use std::ops::Range;
 use std::sync::Arc;
 
 pub use complete::{
-    Completion, change_key, change_term, class_term, complete, has_term, truth_term, with_term, without_changes,
-    without_term,
+    Completion, change_key, change_term, class_term, complete, exact_class_term, exact_truth_term, has_term, with_term,
+    without_changes, without_term,
 };
 
 pub(in crate::review) use self::box_term::BoxTerm;

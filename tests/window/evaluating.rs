@@ -235,6 +235,39 @@ fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
     assert!(sorted[0].starts_with("Class bird: ") && sorted[2].starts_with("Class dog: "), "{sorted:?}");
 }
 
+/// Of two classes with one name, and of one whose name is a pattern that fits them.
+#[test]
+fn the_counts_of_classes_whose_names_are_not_their_own_lead_to_their_boxes_alone() {
+    let bench = Bench::new(&["a.png", "b.png"]);
+    bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40])]);
+    bench.put_boxes("b.png", &[("dog", 0.8, [60, 60, 90, 90])]);
+    let image = |id: u32, name: &str| json!({"id": id, "file_name": name, "width": SIDE, "height": SIDE});
+    let objects = [
+        (1, 5, [10, 10, 30, 30]),
+        (1, 6, [60, 10, 20, 20]),
+        (1, 6, [10, 60, 20, 20]),
+        (2, 6, [10, 10, 20, 20]),
+        (2, 5, [10, 60, 20, 20]),
+        (2, 7, [60, 10, 20, 20]),
+    ];
+    let annotations = objects.iter().enumerate().map(|(id, (image, class, bounds))| {
+        json!({"id": id + 1, "image_id": image, "category_id": class, "bbox": bounds, "iscrowd": 0})
+    });
+    let truth = json!({
+        "images": [image(1, "a.png"), image(2, "b.png")],
+        "categories": [{"id": 5, "name": "cat"}, {"id": 6, "name": "Cat"}, {"id": 7, "name": "c*t"}],
+        "annotations": annotations.collect::<Vec<_>>(),
+    });
+    let truth = bench.write_truth("cats.json", &truth.to_string());
+    let mut window = bench.open(&truth);
+    click(&mut window, "Confusion matrix");
+    let cells = counts(&window, count_at_end);
+    for label in ["cat right: 1", "cat missed: 1", "Cat missed: 3", "c*t missed: 1"] {
+        assert!(cells.iter().any(|(cell, _)| cell == label), "{label} is not in {cells:?}");
+    }
+    each_shows_its_boxes(&mut window, &cells);
+}
+
 /// Clicks what has this label and no more.
 #[track_caller]
 pub(crate) fn click_exactly(window: &mut Harness<'static, App>, label: &str) {

@@ -47,7 +47,7 @@ pub(in crate::review) enum OutcomeWord {
 /// A class as it was typed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ClassName {
-    /// The name, with `*` for any characters; in lower case.
+    /// The name, with `*` for any characters, in lower case; or a number after `#`.
     pub(super) pattern: String,
     pub(super) at: Range<usize>,
     /// The classes that the pattern names; none before they are looked up.
@@ -69,8 +69,26 @@ impl ClassName {
         }
     }
 
+    /// The number that alone is meant.
+    fn number(&self) -> Option<i64> {
+        self.pattern.strip_prefix('#')?.parse().ok()
+    }
+
+    /// The places of the classes of the ground truth that are meant.
+    pub(super) fn places(&self, truth: &[OutcomeClass]) -> Vec<u32> {
+        let number = self.number();
+        let is_meant = |class: &OutcomeClass| match number {
+            Some(number) => class.number == number,
+            None => matches(&self.pattern, &class.name.to_lowercase()),
+        };
+        (0_u32..).zip(truth).filter(|(_, class)| is_meant(class)).map(|(place, _)| place).collect()
+    }
+
     /// The ids of the classes that are meant.
     pub(super) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
+        if let Some(number) = self.number() {
+            return u32::try_from(number).into_iter().collect();
+        }
         let named = labels.iter();
         let mut ids: Vec<u32> =
             named.filter(|(_, name)| matches(&self.pattern, &name.to_lowercase())).map(|(id, _)| id).collect();
@@ -116,9 +134,7 @@ impl BoxTerm {
             class.prepare(class.ids(labels));
         }
         if let Some(class) = &mut self.truth {
-            let pattern = class.pattern.clone();
-            let named = (0_u32..).zip(truth).filter(|(_, one)| matches(&pattern, &one.name.to_lowercase()));
-            class.prepare(named.map(|(place, _)| place));
+            class.prepare(class.places(truth));
         }
     }
 
@@ -134,9 +150,8 @@ impl BoxTerm {
             }
         }
         let class = self.truth.as_ref().filter(|_| !truth.is_empty())?;
-        let is_known = truth.iter().any(|one| matches(&class.pattern, &one.name.to_lowercase()));
         let names: Vec<&str> = truth.iter().map(|class| class.name.as_str()).collect();
-        (!is_known).then(|| class.warning("The ground truth", "truth", &names))
+        class.places(truth).is_empty().then(|| class.warning("The ground truth", "truth", &names))
     }
 
     pub(super) fn passes(&self, image: &Candidate<'_>) -> bool {

@@ -114,9 +114,33 @@ pub fn class_term(name: &str) -> String {
     format!("class:{}", quoted(&name.to_lowercase()))
 }
 
-/// The term for a class of the ground truth by its name.
-pub fn truth_term(name: &str) -> String {
-    format!("truth:{}", quoted(&name.to_lowercase()))
+/// The term for this class and no other: by its name, or by its number if the name finds others, too.
+pub fn exact_class_term(labels: &LabelSet, class: u32) -> String {
+    let name = labels.name(class);
+    let others = labels.iter().filter(|(id, _)| *id != class).map(|(_, name)| name);
+    if is_found_alone(&name, others) { class_term(&name) } else { format!("class:#{class}") }
+}
+
+/// As [`exact_class_term`], for the class of the ground truth at this place.
+pub fn exact_truth_term(truth: &[OutcomeClass], place: u32) -> String {
+    let Some(class) = truth.get(place as usize) else {
+        return String::new();
+    };
+    let others = truth.iter().enumerate().filter(|(at, _)| *at != place as usize).map(|(_, other)| &*other.name);
+    if is_found_alone(&class.name, others) {
+        format!("truth:{}", quoted(&class.name.to_lowercase()))
+    } else {
+        format!("truth:#{}", class.number)
+    }
+}
+
+/// Whether a search for the name finds none of the others.
+fn is_found_alone<'n>(name: &str, mut others: impl Iterator<Item = &'n str>) -> bool {
+    let name = name.to_lowercase();
+    !name.is_empty()
+        && !name.contains('*')
+        && !name.starts_with('#')
+        && !others.any(|other| other.to_lowercase() == name)
 }
 
 const CHANGED: &str = "changed:";
@@ -265,6 +289,7 @@ fn is_turning(span: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::{Term, Value};
     use super::*;
     use crate::review::testing::Random;
 
@@ -335,6 +360,34 @@ mod tests {
             let class = query.class().expect("a class");
             assert_eq!(class.ids(&labels), [7], "{name}");
         }
+    }
+
+    #[test]
+    fn each_class_has_a_term_that_finds_it_and_no_other() {
+        let names = ["cat", "Cat", "cat", "c*t", "*", "#1", "#9", "class 12", "dog", "traffic light", "7", ""];
+        let labels: LabelSet = (0..).zip(names.map(str::to_owned)).collect();
+        let truth: Vec<OutcomeClass> = (0..)
+            .zip(names)
+            .map(|(place, name)| OutcomeClass { number: 90 - place, name: name.to_owned(), of_model: None })
+            .collect();
+        let boxes = |text: &str| match Query::parse(text).expect(text).root {
+            Some(Node::Term(Term { value: Value::Boxes(boxes), .. })) => boxes,
+            other => panic!("{text}: {other:?}"),
+        };
+        // The last one is of no label.
+        for class in 0..=names.len() as u32 {
+            let term = exact_class_term(&labels, class);
+            assert_eq!(boxes(&term).class.unwrap().ids(&labels), [class], "{term}");
+        }
+        for place in 0..names.len() as u32 {
+            let term = exact_truth_term(&truth, place);
+            assert_eq!(boxes(&term).truth.unwrap().places(&truth), [place], "{term}");
+        }
+        assert_eq!(
+            [exact_class_term(&labels, 8), exact_truth_term(&truth, 9)],
+            ["class:dog", "truth:\"traffic light\""]
+        );
+        assert_eq!([exact_class_term(&labels, 1), exact_truth_term(&truth, 1)], ["class:#1", "truth:#89"]);
     }
 
     #[test]

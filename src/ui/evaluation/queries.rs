@@ -2,7 +2,7 @@
 
 use super::Shown;
 use crate::evaluation::ReliabilityBin;
-use crate::review::{OutcomeKind, class_term, truth_term};
+use crate::review::{OutcomeKind, exact_class_term, exact_truth_term};
 
 /// All that were compared, right and wrong.
 pub(super) const ALL: &str = "tp or fp";
@@ -50,15 +50,14 @@ impl Shown<'_> {
     }
 
     fn truth(&self, place: u32) -> String {
-        truth_term(self.name(place))
+        exact_truth_term(&self.outcomes.classes, place)
     }
 
     /// Several classes of the model can be one class of the ground truth.
     fn of_model(&self, start: &str, place: u32) -> String {
-        let terms = self.outcomes.model_classes(place).map(|class| class_term(&self.labels.name(class)));
+        let terms = self.outcomes.model_classes(place).map(|class| exact_class_term(self.labels, class));
         let mut searches: Vec<String> = terms.map(|term| format!("{start} {term}")).collect();
         searches.sort_unstable();
-        searches.dedup();
         searches.join(" or ")
     }
 }

@@ -343,9 +343,9 @@ fn row_ui(
         let place = number_rect(rect, columns, at);
         let text = row.text(*column);
         let query = match column {
-            Column::Right if row.right > 0 => shown.right(row.place),
-            Column::Wrong if row.wrong > 0 => shown.wrong(row.place),
-            Column::Missed if row.missed > 0 => shown.not_found(row.place),
+            Column::Right if row.right > 0 => Shown::right,
+            Column::Wrong if row.wrong > 0 => Shown::wrong,
+            Column::Missed if row.missed > 0 => Shown::not_found,
             _ => {
                 let at = place.right_center() - vec2(4.0, 0.0);
                 ui.painter().text(at, Align2::RIGHT_CENTER, text, font.clone(), color);
@@ -354,7 +354,7 @@ fn row_ui(
         };
         let says = format!("{text} {} of {}", column.into_str().to_lowercase(), row.name);
         if count_ui(ui, place, row.place, &text, &says) {
-            show_boxes(commands, query);
+            show_boxes(commands, query(shown, row.place));
         }
     }
     let tooltip = match class {
