@@ -1,11 +1,10 @@
 //! What is compared with what, and how far that is.
 
-use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, Ui};
+use eframe::egui::{Align, Label, Layout, RichText, Ui};
 
-use super::super::widgets::{Tone, action_button_ui, action_menu_item_ui, banner_ui, grouped, strong};
+use super::super::widgets::{Tone, action_button_ui, action_menu_item_ui, banner_ui, grouped, progress_ui, strong};
 use crate::state::{
     Action, Command, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, Queue, RunEvaluation, State,
-    TaskId, TaskSignal,
 };
 
 pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
@@ -20,7 +19,7 @@ pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, comma
         }
         Loadable::Loading(task) => {
             ui.add(Label::new(format!("Reading {}", evaluating.at.name())).truncate());
-            progress_ui(ui, state, *task, commands);
+            progress_ui(ui, state, *task, "Cancel", commands);
         }
         Loadable::Failed(failure) => banner_ui(ui, Tone::Error, failure.message(), |ui| {
             read_again_ui(ui, state, commands);
@@ -76,7 +75,7 @@ fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let has_predictions = state.run().is_some_and(|run| run.predictions.predicted() > 0);
     let evaluation = state.evaluation();
     if let Some(task) = evaluation.and_then(|evaluation| evaluation.status.task()) {
-        progress_ui(ui, state, task, commands);
+        progress_ui(ui, state, task, "Cancel", commands);
     } else if !has_predictions {
         let message = "There are no predictions to compare with the ground truth yet. Predict the images, or open \
                        predictions of another program";
@@ -108,19 +107,4 @@ fn again_ui(ui: &mut Ui, label: &str, commands: &mut Queue<Command>) {
     if ui.button(label).clicked() {
         commands.push(EvaluationCommand::EvaluateAgain);
     }
-}
-
-fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
-    let Some(entry) = state.tasks.get(task) else {
-        return;
-    };
-    let progress = entry.control.progress();
-    ui.horizontal(|ui| {
-        ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(150.0).desired_height(8.0));
-        if ui.button("Cancel").clicked() {
-            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
-        }
-        let step = if progress.step.is_empty() { entry.title.clone() } else { progress.step.clone() };
-        ui.add(Label::new(RichText::new(step).small().weak()).truncate());
-    });
 }
