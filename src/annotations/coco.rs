@@ -440,7 +440,7 @@ impl<'de> Visitor<'de> for Document<'_> {
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {
         self.0.are_results = true;
-        Each::new(|index, raw| self.0.annotation(index, raw)).of_list(seq)
+        Each::new("a list", |index, raw| self.0.annotation(index, raw)).of_list(seq)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
@@ -453,15 +453,17 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "annotations" if dataset.has_annotations => return Err(twice("annotations")),
                 "images" => {
                     dataset.images.listed = Some(0);
-                    map.next_value_seed(Each::new(|index, raw| dataset.image(index, raw)))?;
+                    map.next_value_seed(Each::new("a list of images", |index, raw| dataset.image(index, raw)))?;
                 }
                 "categories" => {
                     dataset.classes.listed = Some(0);
-                    map.next_value_seed(Each::new(|index, raw| dataset.category(index, raw)))?;
+                    map.next_value_seed(Each::new("a list of categories", |index, raw| dataset.category(index, raw)))?;
                 }
                 "annotations" => {
                     dataset.has_annotations = true;
-                    map.next_value_seed(Each::new(|index, raw| dataset.annotation(index, raw)))?;
+                    map.next_value_seed(Each::new("a list of annotations", |index, raw| {
+                        dataset.annotation(index, raw)
+                    }))?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),
             }

@@ -283,13 +283,15 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ElementVisitor<T> {
 
 /// Hands over each element of a list as it is read, so that the list is never in memory.
 pub(super) struct Each<T, F> {
+    /// What is expected, for messages.
+    what: &'static str,
     each: F,
     element: PhantomData<T>,
 }
 
 impl<T, F: FnMut(u64, Option<T>)> Each<T, F> {
-    pub(super) fn new(each: F) -> Self {
-        Self { each, element: PhantomData }
+    pub(super) fn new(what: &'static str, each: F) -> Self {
+        Self { what, each, element: PhantomData }
     }
 
     pub(super) fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
@@ -317,7 +319,7 @@ impl<'de, T: Deserialize<'de>, F: FnMut(u64, Option<T>)> Visitor<'de> for Each<T
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a list")
+        formatter.write_str(self.what)
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {

@@ -225,7 +225,7 @@ fn of_list(text: &str) -> Content {
         let keys = top_keys(behind.as_bytes());
         if !keys.iter().any(|key| key == "image_id") {
             return Content::Other(format!(
-                "a list of COCO results has entries with image_id; the keys of the first one here are {}",
+                "a list of COCO results has entries with image_id; the first one here has {}",
                 names(&keys)
             ));
         }
@@ -243,13 +243,15 @@ fn of_object(text: &str, first_line: &str) -> Content {
         return Content::Format(AnnotationFormat::JsonLines);
     }
     Content::Other(format!(
-        "a COCO file has images, annotations and categories, and a line of JSON Lines a uri; the keys of this one \
-        begin with {}",
+        "a COCO file has images, annotations and categories, and a line of JSON Lines a uri; this one has {}",
         names(&keys)
     ))
 }
 
 fn names(keys: &[String]) -> String {
+    if keys.is_empty() {
+        return "no keys".to_owned();
+    }
     let keys: Vec<String> = keys.iter().take(8).map(|key| shortened(key)).collect();
     keys.join(", ")
 }

@@ -72,7 +72,7 @@ pub(super) struct ExportArgs {
     #[arg(long)]
     with_images: bool,
     /// images: as-image, png or jpeg
-    #[arg(long = "picture-kind", default_value = "as-image", value_name = "KIND")]
+    #[arg(long = "image-kind", alias = "picture-kind", default_value = "as-image", value_name = "KIND")]
     annotated_kind: AnnotatedKind,
     #[command(flatten)]
     s3: S3Args,
@@ -105,6 +105,12 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let project = open_project(&args.project, &args.s3, &dirs, "spotcheck export")?;
     let run = choose_run(&project, args.run.as_deref(), "exporting")?;
     let view = view_of(&project, &run, args)?;
+    if query.needs_truth() {
+        bail!(
+            "--filter: this search needs ground truth, which an export does not read; search in the window, and export \
+             “Images on screen” there"
+        );
+    }
     if query.needs_comparison() {
         eprintln!("note: --filter: “changed” matches nothing: an export compares no runs");
     }

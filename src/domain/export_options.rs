@@ -22,7 +22,7 @@ pub enum ExportFormat {
     Voc,
     /// The images with boxes or classes drawn over them.
     #[serde(rename = "pictures")]
-    #[strum(serialize = "pictures")]
+    #[strum(to_string = "images", serialize = "pictures")]
     AnnotatedImages,
     /// One HTML page.
     Report,

@@ -10,7 +10,7 @@ use super::{Effects, Shared};
 use crate::annotations::NamePattern;
 use crate::domain::{FileStamp, Sample, SampleId, SampleUri, SharedList};
 use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, measure_all, of_run, open_truth, truth_of};
-use crate::evaluation::{DRAWS, Evaluated, GroundTruth, Sides};
+use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
 use crate::matching::{ImageKey, ImageMatches};
 use crate::review::Outcomes;
 use crate::state::{
@@ -167,7 +167,7 @@ fn failure(error: &EvaluateError) -> Failure {
     let advice = match error {
         EvaluateError::Cancelled(_) => return Failure::Cancelled,
         EvaluateError::NoClassInCommon { .. } => ". Correct the classes in the table of the evaluation",
-        EvaluateError::NoTruth { .. } => ". Open predictions with “Open predictions…”",
+        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => ". Open predictions with “Open predictions…”",
         EvaluateError::OtherTask { .. } => ". Choose another run under Runs",
         _ => "",
     };

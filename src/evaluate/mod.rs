@@ -33,6 +33,8 @@ pub enum EvaluateError {
     Source(#[from] SourceError),
     #[error("{name} {reason}")]
     NoTruth { name: String, reason: NoTruth },
+    #[error("{name} has nothing that can be used, for example: {problem}")]
+    NothingUsable { name: String, problem: String },
     #[error("The predictions have no scores, so they look like ground truth: {name}")]
     NoScores { name: String },
     /// Boxes against classes of images.

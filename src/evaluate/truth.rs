@@ -3,7 +3,7 @@
 use super::EvaluateError;
 use crate::annotations::{self, Found, JudgedImage, NamePattern};
 use crate::domain::{Prediction, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings, counted};
-use crate::evaluation::GroundTruth;
+use crate::evaluation::{GroundTruth, NoTruth};
 use crate::review::VerdictKind;
 use crate::source::Files;
 use crate::store::Project;
@@ -49,7 +49,11 @@ pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth
 /// It is not ground truth.
 pub fn truth_of(name: String, found: Found) -> Result<GroundTruth, EvaluateError> {
     let notes = notes_of(&name, &found);
-    GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| EvaluateError::NoTruth { name, reason })
+    let problem = found.annotations.problems.iter().next().map(|problem| problem.to_string());
+    GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| match (reason, problem) {
+        (NoTruth::Nothing, Some(problem)) => EvaluateError::NothingUsable { name, problem },
+        (reason, _) => EvaluateError::NoTruth { name, reason },
+    })
 }
 
 /// An image with verdicts of the run, and the prediction that they are about.

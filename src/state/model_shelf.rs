@@ -127,6 +127,8 @@ pub struct ModelEntry {
 pub struct ModelShelf {
     entries: Vec<ModelEntry>,
     chosen: Option<String>,
+    /// Whether it was named on the command line.
+    is_named: bool,
     is_listed: bool,
 }
 
@@ -150,6 +152,11 @@ impl ModelShelf {
 
     pub fn chosen_id(&self) -> Option<&str> {
         self.chosen.as_deref()
+    }
+
+    /// Whether the choice was named on the command line.
+    pub(super) fn is_named(&self) -> bool {
+        self.is_named
     }
 
     /// A better model of the same task that is one download away, if the chosen one is only the small default.
@@ -179,5 +186,10 @@ impl ModelShelf {
 
     pub(super) fn choose(&mut self, id: Option<String>) {
         self.chosen = id;
+    }
+
+    /// Chooses the model of the command line.
+    pub(super) fn choose_named(&mut self, id: String) {
+        (self.chosen, self.is_named) = (Some(id), true);
     }
 }

@@ -549,6 +549,25 @@ fn report(folder: &Path, truth: &str, predictions: &str, arguments: &[&Path]) ->
 }
 
 #[test]
+fn ground_truth_without_a_usable_entry_is_refused_with_the_first_reason() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = folder.path().join("truth.csv");
+    let predictions = folder.path().join("predictions.csv");
+    std::fs::write(&predictions, "image,class,score\na.jpg,cat,0.9\n").unwrap();
+    let flags = ["--truth", "--predictions"].map(Path::new);
+    let said = |content: &str, name: &str| {
+        let truth = truth.with_file_name(name);
+        std::fs::write(&truth, content).unwrap();
+        refused(&[flags[0], &truth, flags[1], &predictions])
+    };
+    let of_csv = said("image,class,x,y,w,h\na.jpg,cat,one,2,3,4\nb.jpg,cat,1,2,three,4\n", "truth.csv");
+    assert!(of_csv.contains("nothing that can be used") && of_csv.contains("line 2"), "{of_csv}");
+    let of_json = said(r#"{"images": [], "annotations": {}, "categories": []}"#, "truth.json");
+    assert!(of_json.contains("a list of annotations"), "{of_json}");
+    assert!(said("{}", "empty.json").contains("this one has no keys"));
+}
+
+#[test]
 fn the_report_shows_the_most_confident_errors_with_their_images() {
     let folder = tempfile::tempdir().unwrap();
     let samples = repository().join("assets/samples");

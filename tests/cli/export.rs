@@ -301,7 +301,7 @@ fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
         panic!("three boxes below the threshold: {scores:?}");
     };
     let drawn = |name: &str| {
-        let images = predicted.exported("pictures", name, &["--picture-kind", "png"]);
+        let images = predicted.exported("images", name, &["--image-kind", "png"]);
         std::fs::read(images.join("coffee.png")).unwrap()
     };
     let as_predicted = drawn("before");
@@ -457,6 +457,9 @@ fn a_filter_and_verdicts_choose_what_is_exported() {
     assert_eq!(rejected, serde_json::json!(["sub/coffee.png"]));
     let without_box = images("empty.json", &["--filter", "boxes:0"]);
     assert!(without_box.as_array().unwrap().contains(&"nothing.png".into()), "{without_box}");
+    let of_truth = predicted.export("coco", &predicted.out("truth.json"), &["--filter", "fp class:cup"]);
+    assert_eq!(of_truth.status.code(), Some(1));
+    assert!(stderr(&of_truth).contains("needs ground truth"), "{}", stderr(&of_truth));
     let relabelled = std::fs::read_to_string(predicted.out("accepted.json")).unwrap();
     assert!(relabelled.contains("\"model_category_id\":1"), "{relabelled}");
 }

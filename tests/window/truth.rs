@@ -7,13 +7,15 @@ use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::Verdict;
 use spotcheck::review::{Direction, FilmBox, OutcomeCounts, OutcomeKind, Sort, SortBy};
-use spotcheck::state::{Action, EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, TruthAt, ViewChange};
+use spotcheck::state::{
+    Action, BrowseCommand, EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, TruthAt, ViewChange,
+};
 
 use crate::evaluating::click_exactly;
 use crate::remote::{open_place, replace_in, serve, type_into};
 use crate::support::alone::alone;
 use crate::support::seaweed::Seaweed;
-use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
+use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -98,6 +100,11 @@ fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
+    // A path that is typed above the thumbnails is recognised as one that is dropped.
+    window.state_mut().command(EvaluationCommand::CloseTruth);
+    window.state_mut().command(BrowseCommand::Open(folder.path().join("truth.json")));
+    wait_until_idle(&mut window);
+    assert_eq!(window.state().state().samples.len(), 8);
     let counts = window.state().state().outcome_counts().unwrap().clone();
     let all = counts.all();
     assert_eq!((counts.images, all.correct, all.wrong, all.missed, counts.missed), (5, 3, 3, 3, 2));

@@ -47,7 +47,8 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
                 let plural = if error.count == 1 { "error" } else { "errors" };
                 let _ = writeln!(text, "  {kind:<12}{:>8} {}, cost in AP (IoU 0.50): {cost}", error.count, plural);
             }
-            classes(&mut text, &metrics.classes, |class: &ClassMetrics| {
+            let occurring: Vec<&ClassMetrics> = metrics.classes.iter().filter(|class| class.truths > 0).collect();
+            classes(&mut text, &occurring, |class: &&ClassMetrics| {
                 let name = &class.class.name;
                 let (ap, ap50) = (percent(class.ap), percent(class.ap50));
                 format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {}", objects(class.truths))

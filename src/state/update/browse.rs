@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::remote::outputs;
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
-use crate::domain::{Page, Problem, S3Place, Sample, SampleId, TileKey};
+use crate::domain::{Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DroppedKind, Effect, FilePick, FilesAt,
     ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
@@ -14,6 +14,7 @@ use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
     match command {
+        BrowseCommand::Open(path) if may_be_annotations(&path) => dropped(state, vec![path], effects),
         BrowseCommand::Open(path) => open_path(state, path, effects),
         BrowseCommand::OpenPlace(place) => {
             state.overlay = Overlay::None;
@@ -105,6 +106,12 @@ pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<
 pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
     let spec = SourceSpec::SampleImages;
     open(state, spec, "Sample images", effects);
+}
+
+/// Whether the name could be one of annotations; those in S3 have a dialog.
+fn may_be_annotations(path: &Path) -> bool {
+    let is_in_s3 = path.to_str().is_some_and(S3Link::is_address);
+    !is_in_s3 && ["json", "jsonl", "csv", "xml", "yaml", "yml"].iter().any(|extension| has_extension(path, extension))
 }
 
 /// While images are open, predictions and ground truth of them may be dropped, too: their content tells.

@@ -58,7 +58,10 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
         Command::Start { source, model } => {
             let file = model.as_ref().map(PathBuf::from).filter(|path| browse::has_extension(path, "onnx"));
             let id = model.filter(|_| file.is_none());
-            state.models.choose(id.or_else(|| state.settings.model.clone()));
+            match id {
+                Some(id) => state.models.choose_named(id),
+                None => state.models.choose(state.settings.model.clone()),
+            }
             effects.push(BrowseEffect::LimitMegapixels(state.settings.max_megapixels));
             let max_bytes = state.settings.cache_bytes;
             effects.push(BrowseEffect::LimitCache(max_bytes));

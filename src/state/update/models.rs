@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::run_tasks::{begin, cancel_preparation};
-use super::{engine, import, predict, report_problem};
+use super::{engine, import, predict, project, report_problem};
 use crate::domain::{Problem, human_bytes};
 use crate::state::{
     Effect, ImportSubject, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
@@ -64,7 +64,12 @@ fn models_listed(
         let default = defaults.detection.or(defaults.classification);
         state.models.choose(default);
     }
-    predict::go_to_active_run(state, effects);
+    if is_first {
+        // The project may have been opened before.
+        project::show_run(state, effects);
+    } else {
+        predict::go_to_active_run(state, effects);
+    }
 }
 
 fn choose_model(state: &mut State, id: String, effects: &mut Queue<Effect>) {

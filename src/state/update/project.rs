@@ -62,15 +62,19 @@ fn opened(state: &mut State, source: SourceId, content: ProjectContent, effects:
     for note in content.notes {
         super::report_problem(state, Problem::general(note));
     }
-    predict::go_to_active_run(state, effects);
-    // Without a run of the chosen model the newest one is better than nothing.
-    if state.run().is_none()
-        && state.inference.remote.is_none()
-        && let Some(newest) = state.runs.iter().last().map(Run::id)
-    {
-        switch_run(state, newest, effects);
-    }
+    show_run(state, effects);
     predict::prepare_queued(state, effects);
+}
+
+/// Shows the run of the chosen model, or else the newest, whose model is chosen then: to look at a project again
+/// begins no run in it. A model that was named on the command line comes first.
+pub(super) fn show_run(state: &mut State, effects: &mut Queue<Effect>) {
+    let newest = state.runs.iter().last().map(Run::id);
+    let is_chosen = state.inference.remote.is_some() || state.models.is_named() || predict::active_run(state).is_some();
+    match newest.filter(|_| !is_chosen) {
+        Some(newest) => switch_run(state, newest, effects),
+        None => predict::go_to_active_run(state, effects),
+    }
 }
 
 fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Effect>) {

@@ -600,6 +600,37 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
     (state, source, run, effects)
 }
 
+/// The listing of the models may end before or after the project is open.
+#[test]
+fn looking_at_a_project_again_begins_no_run_of_another_model() {
+    for is_listed_first in [true, false] {
+        let mut state = State::default();
+        state.settings.model = Some("large".to_owned());
+        command(&mut state, Command::Start { source: None, model: None });
+        let list = |state: &mut State| event(state, models(&["small", "large"]));
+        if is_listed_first {
+            list(&mut state);
+        }
+        let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
+        let mut effects = event(&mut state, project_with(source, vec![stored_run(RunId(7))]));
+        effects.extend(event(&mut state, BrowseEvent::Listed { source, page: page(&["a.jpg"]) }));
+        if !is_listed_first {
+            effects.extend(list(&mut state));
+        }
+        assert_eq!(state.runs.iter().map(Run::id).collect::<Vec<_>>(), [RunId(7)]);
+        assert_eq!((state.run().map(Run::id), state.models.chosen_id()), (Some(RunId(7)), Some("small")));
+        assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
+    }
+    // A model of the command line was asked for.
+    let mut state = State::default();
+    command(&mut state, Command::Start { source: None, model: Some("large".to_owned()) });
+    event(&mut state, models(&["small", "large"]));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
+    event(&mut state, project_with(source, vec![stored_run(RunId(7))]));
+    event(&mut state, BrowseEvent::Listed { source, page: page(&["a.jpg"]) });
+    assert_eq!(state.run().map(|run| run.info.card.id.as_str()), Some("large"));
+}
+
 #[test]
 fn the_project_is_asked_for_a_prediction_before_the_model_is() {
     let (mut state, source, run, effects) = reopened();
