@@ -484,3 +484,21 @@ fn the_evaluation_is_exported_at_the_minimum_score_on_screen() {
     let report = std::fs::read_to_string(path).unwrap();
     assert!(report.contains("FP, wrong class: cat 0.80, truth: dog") && report.contains("Least certain"));
 }
+
+#[test]
+fn tabs_stay_in_their_place_while_the_evaluation_is_made_again() {
+    let (_bench, mut window) = open_animals();
+    let tab = |window: &Harness<'static, App>| {
+        window.query_by_role_and_label(Role::Button, "Confusion matrix").map(|tab| tab.rect())
+    };
+    let before = tab(&window);
+    assert!(before.is_some());
+    window.state_mut().command(EvaluationCommand::EvaluateAgain);
+    let was_seen = std::cell::Cell::new(false);
+    wait_until(&mut window, "the numbers again", |window| {
+        was_seen.set(was_seen.get() || sees(window, "Cancel"));
+        assert_eq!(tab(window), before);
+        window.state().state().tasks.is_idle()
+    });
+    assert!(was_seen.get(), "the evaluation can be cancelled");
+}

@@ -1,10 +1,13 @@
 //! What is compared with what, and how far that is.
 
-use eframe::egui::{Align, Label, Layout, RichText, Ui};
+use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
 
-use super::super::widgets::{Tone, action_button_ui, action_menu_item_ui, banner_ui, grouped, progress_ui, strong};
+use super::super::widgets::{
+    Tone, action_button_ui, action_menu_item_ui, banner_ui, elided_in_middle, grouped, progress_text, strong,
+};
 use crate::state::{
     Action, Command, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, Queue, RunEvaluation, State,
+    TaskId, TaskSignal,
 };
 
 pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
@@ -18,17 +21,38 @@ pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, comma
             banner_ui(ui, Tone::Hint, &message, |ui| read_again_ui(ui, state, commands));
         }
         Loadable::Loading(task) => {
-            ui.add(Label::new(format!("Reading {}", evaluating.at.name())).truncate());
-            progress_ui(ui, state, *task, "Cancel", commands);
+            let name = evaluating.at.name();
+            line_ui(ui, format!("Reading {name}"), &name, |ui| progress_ui(ui, state, *task, commands));
         }
         Loadable::Failed(failure) => banner_ui(ui, Tone::Error, failure.message(), |ui| {
             read_again_ui(ui, state, commands);
         }),
         Loadable::Ready(opened) => {
-            truth_ui(ui, opened);
-            status_ui(ui, state, commands);
+            truth_ui(ui, opened, |ui| status_ui(ui, state, commands));
+            trouble_ui(ui, state, commands);
         }
     }
+}
+
+/// What is compared, and at the right what is happening. It is as high with a button as without one: what is below it
+/// stays under the pointer.
+fn line_ui(ui: &mut Ui, text: String, tooltip: &str, status_ui: impl FnOnce(&mut Ui)) {
+    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+        ui.set_min_height(row.y);
+        status_ui(ui);
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            ui.add(Label::new(RichText::new(text).weak()).truncate()).on_hover_text(tooltip);
+        });
+    });
+}
+
+/// Words at the right, which leave some of the line to what is compared.
+fn words_ui(ui: &mut Ui, text: &str, color: eframe::egui::Color32) {
+    let font = TextStyle::Body.resolve(ui.style());
+    let galley = elided_in_middle(ui, text, &font, color, ui.available_width() * 0.6);
+    let label = ui.add(Label::new(galley)).on_hover_text(text);
+    label.widget_info(|| eframe::egui::WidgetInfo::labeled(eframe::egui::Role::Label, true, text));
 }
 
 fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -53,13 +77,13 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn truth_ui(ui: &mut Ui, opened: &OpenedTruth) {
+fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) {
     let (truth, matched) = (&opened.truth, opened.images.matched);
     let images = truth.images.len();
     // The whole path is in the tooltip.
     let name = truth.name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(&truth.name);
     let text = format!("Ground truth: {name}, {} of its {} images are open here", grouped(matched), grouped(images));
-    ui.add(Label::new(RichText::new(text).weak()).truncate()).on_hover_text(&truth.name);
+    line_ui(ui, text, &truth.name, status_ui);
 }
 
 fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -71,12 +95,39 @@ fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
+fn has_predictions(state: &State) -> bool {
+    state.run().is_some_and(|run| run.predictions.predicted() > 0)
+}
+
+/// In one line: what is happening, or why the numbers are not those of now.
 fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    let has_predictions = state.run().is_some_and(|run| run.predictions.predicted() > 0);
     let evaluation = state.evaluation();
+    let weak = ui.visuals().weak_text_color();
     if let Some(task) = evaluation.and_then(|evaluation| evaluation.status.task()) {
-        progress_ui(ui, state, task, "Cancel", commands);
-    } else if !has_predictions {
+        progress_ui(ui, state, task, commands);
+    } else if !has_predictions(state) || evaluation.is_some_and(|evaluation| evaluation.status.failure().is_some()) {
+        // Said below.
+    } else if state.tasks.prediction_is_running() {
+        words_ui(ui, "The run is evaluated when all images are predicted", weak);
+    } else if evaluation.is_some_and(was_cancelled) {
+        again_ui(ui, "Evaluate", commands);
+        words_ui(ui, "The evaluation was cancelled", ui.visuals().text_color());
+    } else if evaluation.is_none_or(|evaluation| evaluation.last.is_none()) {
+        words_ui(ui, "The run is evaluated as soon as its predictions are loaded", weak);
+    } else if state.evaluation_is_outdated() {
+        again_ui(ui, "Evaluate again", commands);
+        let message = "⚠ Predictions or verdicts have changed since this was measured";
+        words_ui(ui, message, ui.visuals().warn_fg_color);
+    }
+}
+
+/// Why there are no numbers, in full.
+fn trouble_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    let status = state.evaluation().map(|evaluation| &evaluation.status);
+    if status.is_some_and(Loadable::is_loading) {
+        return;
+    }
+    if !has_predictions(state) {
         let message = "There are no predictions to compare with the ground truth yet. Predict the images, or open \
                        predictions of another program";
         banner_ui(ui, Tone::Hint, message, |ui| {
@@ -85,17 +136,8 @@ fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                 action_button_ui(ui, state, Action::OpenPredictions, commands);
             });
         });
-    } else if state.tasks.prediction_is_running() {
-        ui.weak("The run is evaluated when all images are predicted");
-    } else if let Some(failure) = evaluation.and_then(|evaluation| evaluation.status.failure()) {
+    } else if let Some(failure) = status.and_then(Loadable::failure) {
         banner_ui(ui, Tone::Error, failure.message(), |ui| again_ui(ui, "Try again", commands));
-    } else if evaluation.is_some_and(was_cancelled) {
-        banner_ui(ui, Tone::Hint, "The evaluation was cancelled", |ui| again_ui(ui, "Evaluate", commands));
-    } else if evaluation.is_none_or(|evaluation| evaluation.last.is_none()) {
-        ui.weak("The run is evaluated as soon as its predictions are loaded");
-    } else if state.evaluation_is_outdated() {
-        let message = "Predictions or verdicts have changed since this was measured";
-        banner_ui(ui, Tone::Warning, message, |ui| again_ui(ui, "Evaluate again", commands));
     }
 }
 
@@ -107,4 +149,18 @@ fn again_ui(ui: &mut Ui, label: &str, commands: &mut Queue<Command>) {
     if ui.button(label).clicked() {
         commands.push(EvaluationCommand::EvaluateAgain);
     }
+}
+
+fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
+    let Some(entry) = state.tasks.get(task) else {
+        return;
+    };
+    let progress = entry.control.progress();
+    if ui.button("Cancel").clicked() {
+        commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+    }
+    ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_width(110.0).desired_height(8.0));
+    let text = progress_text(&progress, entry.control.is_paused());
+    let text = if text.is_empty() { entry.title.clone() } else { text };
+    words_ui(ui, &text, ui.visuals().weak_text_color());
 }

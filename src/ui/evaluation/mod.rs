@@ -86,7 +86,9 @@ pub(super) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationM
     CentralPanel::default().show(ui, |ui| {
         ui.add_space(6.0);
         head::head_ui(ui, state, evaluating, commands);
-        let Some(evaluation) = state.evaluation().filter(|_| evaluating.truth.ready().is_some()) else {
+        // The last numbers stay while the ground truth is read again.
+        let has_truth = evaluating.truth.ready().is_some() || evaluating.truth.is_loading();
+        let Some(evaluation) = state.evaluation().filter(|_| has_truth) else {
             return;
         };
         let shown = Shown::of(state);
