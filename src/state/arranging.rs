@@ -87,6 +87,11 @@ impl Basis {
     pub(super) fn is_same_question(&self, other: &Self) -> bool {
         self.request == other.request
     }
+
+    /// Whether both are about the same run of the same source.
+    pub(super) fn is_same_run(&self, other: &Self) -> bool {
+        (self.request.source, self.request.run) == (other.request.source, other.request.run)
+    }
 }
 
 impl Arranging {

@@ -66,6 +66,21 @@ impl Filmstrip {
         self.pending = Some((id, basis));
     }
 
+    /// Nothing can be gathered, and what was gathered for something else is no longer true.
+    pub(super) fn clear(&mut self) {
+        self.frames = Arc::default();
+        self.pending = None;
+        self.gathered = None;
+    }
+
+    /// Drops frames of another source or run.
+    pub(super) fn keep_only(&mut self, basis: &FilmBasis) {
+        let newest = self.pending.as_ref().map(|(_, pending)| pending).or(self.gathered.as_ref());
+        if newest.is_some_and(|newest| !newest.images.is_same_run(&basis.images)) {
+            self.clear();
+        }
+    }
+
     pub(super) fn take(&mut self, id: FilmstripId, frames: Vec<FilmFrame>) {
         if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
             self.gathered = Some(basis);

@@ -130,7 +130,9 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
     textures.crops.begin_frame(source.id, run.id());
     let frames = strip.frames();
     if frames.is_empty() {
-        let text = if strip.is_under_way() {
+        let text = if strip.class.is_none() && !state.arranging.is_about_truth() {
+            "Choose a class to see its boxes"
+        } else if strip.is_under_way() || state.arranging.is_under_way() {
             "Searching the predictions…"
         } else if state.arranging.is_about_truth() {
             "The search finds no such box; clear it to see all boxes"

@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions, ReadingRequest};
 use spotcheck::state::{
-    Action, EvaluationCommand, ExportCommand, ExportScope, FilesAt, OutputsAt, OutputsCommand, OutputsRequest,
-    ReviewCommand, TruthAt, ViewChange,
+    Action, BrowseCommand, EvaluationCommand, ExportCommand, ExportScope, FilesAt, OutputsAt, OutputsCommand,
+    OutputsRequest, ReviewCommand, TruthAt, ViewChange,
 };
 
 use crate::remote::wait_for_listing;
@@ -501,4 +501,29 @@ fn tabs_stay_in_their_place_while_the_evaluation_is_made_again() {
         window.state().state().tasks.is_idle()
     });
     assert!(was_seen.get(), "the evaluation can be cancelled");
+}
+
+#[test]
+fn the_filmstrip_is_emptied_when_the_search_is_cleared_and_when_another_folder_is_opened() {
+    let (_bench, mut window) = open_animals();
+    let frames =
+        |window: &Harness<'static, App>| window.state().state().filmstrip.as_ref().map(|strip| strip.frames().len());
+    click(&mut window, "2 wrong");
+    wait_until_idle(&mut window);
+    assert_eq!(frames(&window), Some(2));
+    window.state_mut().command(Action::ClearSearch);
+    wait_until_idle(&mut window);
+    assert_eq!(frames(&window), Some(0));
+    assert!(sees(&window, "Choose a class to see its boxes"));
+
+    window.state_mut().command(ReviewCommand::OpenFilmstrip(0));
+    wait_until_idle(&mut window);
+    assert_eq!(frames(&window), Some(3), "cats above the minimum score");
+    let (other, _) = animals();
+    window.state_mut().command(BrowseCommand::Open(other.images.path().to_owned()));
+    window.run_steps(2);
+    assert_eq!(frames(&window), Some(0));
+    wait_for_listing(&mut window);
+    wait_until_idle(&mut window);
+    assert_eq!(frames(&window), Some(0), "nothing is predicted there");
 }

@@ -35,10 +35,17 @@ pub(super) fn set_order(state: &mut State, order: FilmOrder) {
 
 /// Asks for new frames where those that are there, or under way, are not of the state as it is. After every message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
-    let Some(basis) = basis(state) else {
+    let basis = basis(state);
+    let awaits_overlaps = awaits_overlaps(state);
+    let Some(strip) = &mut state.filmstrip else {
         return;
     };
-    if state.filmstrip.as_ref().is_none_or(|strip| !strip.needs(&basis)) {
+    let Some(basis) = basis else {
+        strip.clear();
+        return;
+    };
+    strip.keep_only(&basis);
+    if awaits_overlaps || !strip.needs(&basis) {
         return;
     }
     let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
@@ -57,22 +64,25 @@ fn hidden_overlaps(state: &State) -> Option<&Suppressed> {
     (bits.max_iou() == max_iou).then_some(bits)
 }
 
+/// Whether it is still computed which boxes are hidden. They come with the order: until then the present frames stay,
+/// instead of all boxes for a moment.
+fn awaits_overlaps(state: &State) -> bool {
+    let is_detection = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
+    let hides_overlaps = is_detection && state.view().nms_iou.is_some();
+    hides_overlaps && hidden_overlaps(state).is_none() && state.arranging.is_under_way()
+}
+
+/// `None` if there is nothing to gather: no run, or neither a class nor a search that says which boxes.
 fn basis(state: &State) -> Option<FilmBasis> {
     let strip = state.filmstrip.as_ref()?;
-    let run = state.runs.current()?;
+    state.runs.current()?;
     if strip.class.is_none() && !state.arranging.is_about_truth() {
-        return None;
-    }
-    let hidden = hidden_overlaps(state);
-    let hides_overlaps = run.task() == ModelTask::Detection && state.view().nms_iou.is_some();
-    // The boxes come with the order: until then the present frames stay, instead of all boxes for a moment.
-    if hides_overlaps && hidden.is_none() && state.arranging.is_under_way() {
         return None;
     }
     Some(FilmBasis {
         images: state.basis()?,
         class: strip.class,
-        hidden: hidden.map(|bits| (bits.max_iou(), bits.revision())),
+        hidden: hidden_overlaps(state).map(|bits| (bits.max_iou(), bits.revision())),
         order: strip.order,
     })
 }
