@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{Order, SourceId, State};
+use super::{Loadable, Order, SourceId, State};
 use crate::domain::{RunId, ViewSettings};
 use crate::review::{
     ArrangeRequest, Arrangement, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, Statistics,
@@ -270,13 +270,24 @@ impl State {
             });
         }
         if query.needs_truth() && self.evaluated().is_none() {
-            warnings.push(QueryError {
-                at: 0..self.arranging.text.len(),
-                message: "This search needs ground truth; open it with “Open ground truth…” in the menu Evaluate"
-                    .to_owned(),
-            });
+            let message = match &self.evaluating {
+                None => "This search needs ground truth; open it with “Open ground truth…” in the menu Evaluate",
+                Some(_) if self.search_awaits_evaluation() => "This search waits for the evaluation",
+                Some(_) => "This search needs the evaluation, which failed or was cancelled; see the panel Evaluation",
+            };
+            warnings.push(QueryError { at: 0..self.arranging.text.len(), message: message.to_owned() });
         }
         warnings
+    }
+
+    /// Whether the search compares boxes with ground truth that is open, but not evaluated yet.
+    pub fn search_awaits_evaluation(&self) -> bool {
+        let is_over = |evaluating: &super::Evaluating| {
+            let truth_was_cancelled = matches!(evaluating.truth, Loadable::NotLoaded) && !evaluating.is_due;
+            let was_ended = |run: &super::RunEvaluation| run.basis.is_some() && !run.status.is_loading();
+            truth_was_cancelled || evaluating.truth.failure().is_some() || self.evaluation().is_some_and(was_ended)
+        };
+        self.arranging.is_about_truth() && self.evaluating.as_ref().is_some_and(|evaluating| !is_over(evaluating))
     }
 
     /// The classes of the ground truth that the run on screen was compared with.

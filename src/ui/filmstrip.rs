@@ -134,6 +134,8 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
             "Choose a class to see its boxes"
         } else if strip.is_under_way() || state.arranging.is_under_way() {
             "Searching the predictions…"
+        } else if state.search_awaits_evaluation() {
+            "The search waits for the evaluation"
         } else if state.arranging.is_about_truth() {
             "The search finds no such box; clear it to see all boxes"
         } else if strip.class.is_some_and(|class| !state.view().shows_class(class)) {

@@ -177,7 +177,11 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
-        ui.label("The search finds no image");
+        ui.label(if state.search_awaits_evaluation() {
+            "The search waits for the evaluation"
+        } else {
+            "The search finds no image"
+        });
         ui.add_space(4.0);
         action_button_ui(ui, state, Action::ClearSearch, commands);
     });
