@@ -277,8 +277,27 @@ impl State {
         self.evaluating.as_ref()?.truth.ready()
     }
 
-    /// The objects of the shown image in the ground truth, or those that are stored with it.
+    /// The objects of the shown image in the ground truth, or those that are stored with it; found and missed by the
+    /// run on screen.
     pub fn shown_objects(&self) -> Vec<ShownObject> {
+        let sample = self.shown_sample();
+        let outcomes = sample.and_then(|sample| self.outcomes_of(sample));
+        let shown = outcomes.and_then(|_| self.boxes_on_screen(sample?));
+        self.objects(outcomes, shown.as_deref())
+    }
+
+    /// The same objects, found and missed by the run that the one on screen is compared with.
+    pub fn compared_objects(&self) -> Vec<ShownObject> {
+        let of_other = || {
+            let (run, evaluated) = self.other_evaluated()?;
+            let sample = self.shown_sample()?;
+            evaluated.outcomes.of(sample, run.predictions.summary(sample)?)
+        };
+        let shown = self.compared_prediction().map(|_| self.compared_boxes());
+        self.objects(of_other(), shown.as_deref())
+    }
+
+    fn objects(&self, outcomes: Option<ImageOutcomes<'_>>, shown: Option<&[usize]>) -> Vec<ShownObject> {
         let Display::Ready(info) = &self.shown.display else {
             return Vec::new();
         };
@@ -288,22 +307,25 @@ impl State {
             counts: true,
             is_found: None,
         };
-        let of_truth = self.shown_sample().and_then(|sample| self.truth_objects(sample, info.size));
+        let of_truth = self.shown_sample().and_then(|sample| self.truth_objects(sample, info.size, outcomes, shown));
         of_truth.unwrap_or_else(|| info.stored_boxes.iter().map(stored).collect())
     }
 
     /// The objects of the ground truth of an image with this size in pixels; `None` if it is not in the ground truth.
-    fn truth_objects(&self, sample: SampleId, size: [u32; 2]) -> Option<Vec<ShownObject>> {
+    fn truth_objects(
+        &self,
+        sample: SampleId,
+        size: [u32; 2],
+        outcomes: Option<ImageOutcomes<'_>>,
+        shown: Option<&[usize]>,
+    ) -> Option<Vec<ShownObject>> {
         let opened = self.opened_truth()?;
         let image = opened.truth.images.get(opened.images.of(sample)?)?;
-        let outcomes = self.outcomes_of(sample);
-        let shown = outcomes.and_then(|_| self.boxes_on_screen(sample));
         let object = |(index, found): (usize, &crate::domain::AnnotatedBox)| {
             let [left, top, width, height] = found.in_pixels(Some(size))?;
             let label = opened.truth.class_name(found.class);
             let outcome = outcomes.and_then(|outcomes| outcomes.objects.get(index));
-            let is_found =
-                outcome.zip(shown.as_ref()).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
+            let is_found = outcome.zip(shown).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
             Some(ShownObject {
                 label,
                 bounds: [left, top, left + width, top + height].map(|number| number as f32),

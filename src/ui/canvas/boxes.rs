@@ -118,7 +118,7 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
 }
 
 /// Draws the objects of the ground truth, dashed in white, below the boxes of the model; missed ones with long dashes.
-/// They are left out when two runs are compared, because the other run's boxes are dashed there.
+/// They are left out where the boxes of two runs are over each other, because the other run's boxes are dashed there.
 pub(super) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement) {
     let painter = ui.painter_at(placement.canvas());
     for (place, object) in truth_places(objects, placement) {
@@ -153,7 +153,8 @@ pub(in super::super) fn object_text(object: &ShownObject) -> String {
 
 /// The objects of the shown image, if they are to be drawn.
 pub(super) fn drawn_objects(state: &State) -> Vec<ShownObject> {
-    let is_wanted = state.settings.show_stored_boxes && state.comparing.is_none();
+    let is_overlaid = state.comparing.is_some() && state.side_by_side().is_none();
+    let is_wanted = state.settings.show_stored_boxes && !is_overlaid;
     if is_wanted { state.shown_objects() } else { Vec::new() }
 }
 
@@ -171,7 +172,7 @@ fn truth_places<'o>(
 /// The legend, if the lines need one.
 pub(super) fn legend(ui: &Ui, state: &State, objects: &[ShownObject], canvas: Rect) -> Option<Caption> {
     if let Some(comparing) = state.side_by_side() {
-        return Some(compared::caption(ui, state, canvas, ("A", comparing.left)));
+        return Some(compared::caption(ui, state, canvas, ("A", comparing.left), objects));
     }
     if let Some(comparing) = &state.comparing {
         state.compared_prediction()?;
@@ -186,7 +187,7 @@ pub(super) fn legend(ui: &Ui, state: &State, objects: &[ShownObject], canvas: Re
     Some(Caption::new(ui, canvas, id, truth_legend(state, objects)))
 }
 
-fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
+pub(super) fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
     let boxes = box_count(objects.len());
     if !state.shown_sample().is_some_and(|sample| state.has_truth(sample)) {
         return format!("Dashed in white: {boxes} stored with the image");

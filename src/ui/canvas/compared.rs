@@ -10,7 +10,7 @@ use super::labels::Labels;
 use super::placement::Placement;
 use super::{boxes, paint_image};
 use crate::domain::{Prediction, RunId};
-use crate::state::{Command, Comparing, Queue, ReviewCommand, State};
+use crate::state::{Command, Comparing, Queue, ReviewCommand, ShownObject, State};
 
 /// The gap between the two images, in points.
 const GAP: f32 = 2.0;
@@ -42,7 +42,9 @@ pub(super) fn image_ui(
     let painter = ui.painter_at(half);
     let placement = Placement::new(half, size, state.canvas);
     paint_image(state, textures, &painter, placement.on_screen);
-    let caption = caption(ui, state, half, ("B", comparing.right));
+    let objects = if state.settings.show_stored_boxes { state.compared_objects() } else { Vec::new() };
+    let caption = caption(ui, state, half, ("B", comparing.right), &objects);
+    boxes::truth_ui(ui, &objects, &placement);
     if let Some(prediction) = state.compared_prediction() {
         let mut labels = Labels::on_canvas(&painter, half);
         labels.reserve(caption.place);
@@ -62,6 +64,7 @@ pub(super) fn image_ui(
             let texts = boxes::tag_texts(detection, None);
             boxes::tag(&mut labels, place, &texts, color);
         }
+        boxes::truth_labels_ui(&objects, &placement, &mut labels);
         labels.paint();
     }
     caption.ui(ui, half);
@@ -70,8 +73,14 @@ pub(super) fn image_ui(
     }
 }
 
-/// The name of the run, and for a classifier its top classes.
-pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, RunId)) -> Caption {
+/// The name of the run, for a classifier its top classes, and how many objects of the ground truth it missed.
+pub(super) fn caption(
+    ui: &Ui,
+    state: &State,
+    half: Rect,
+    (letter, run): (&str, RunId),
+    objects: &[ShownObject],
+) -> Caption {
     let name = state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let sample = state.shown_sample();
     let prediction = sample.and_then(|sample| state.runs.prediction(run, sample));
@@ -79,6 +88,10 @@ pub(super) fn caption(ui: &Ui, state: &State, half: Rect, (letter, run): (&str, 
     for line in prediction.into_iter().flat_map(|found| class_lines(found)) {
         text.push('\n');
         text.push_str(&line);
+    }
+    if !objects.is_empty() {
+        text.push('\n');
+        text.push_str(&boxes::truth_legend(state, objects));
     }
     Caption::new(ui, half, Id::unique(("caption of a run", run.0)), text)
 }

@@ -43,7 +43,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Com
             }
             summary_ui(ui, &agreement.summary, left.task());
             class_changes_ui(ui, state, [left, right], &agreement.summary, commands);
-            truth_ui(ui, state, commands);
+            truth_ui(ui, state, [left, right], commands);
             shown_ui(ui, state, comparing, left.task());
             ui.add_space(2.0);
             action_button_ui(ui, state, Action::ExportComparison, commands);
@@ -238,7 +238,7 @@ fn class_change_ui(
 }
 
 /// Both runs beside the same ground truth, and the images that make the difference.
-fn truth_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Command>) {
     let (Some(one), Some((_, other))) = (state.evaluated(), state.other_evaluated()) else {
         return;
     };
@@ -259,6 +259,9 @@ fn truth_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         for (place, ((name, of_one), (_, of_other))) in measured(one).into_iter().zip(measured(other)).enumerate() {
             let interval = one.drawn.difference(&other.drawn, place);
             numbers_ui(ui, name, [of_one, of_other], interval);
+        }
+        if runs[0].task() == ModelTask::Detection {
+            min_scores_ui(ui, runs.map(|run| state.view_of_run(run.id()).min_score));
         }
         let [of_one, of_other] = counts.outcomes;
         for (name, numbers) in [
@@ -301,6 +304,18 @@ fn truth_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             }
         }
     });
+}
+
+/// What the numbers below depend on: two models may have different ones.
+fn min_scores_ui(ui: &mut Ui, scores: [f32; 2]) {
+    let differ = scores[0] != scores[1];
+    let color = if differ { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
+    let tooltip = "Precision, recall, F1, TP, FP and FN are those of the boxes above the minimum score of each run";
+    for text in ["Minimum score".to_owned(), format!("≥ {:.2}", scores[0]), format!("≥ {:.2}", scores[1])] {
+        ui.label(RichText::new(text).color(color)).on_hover_text(tooltip);
+    }
+    ui.label(RichText::new(if differ { "⚠ different" } else { "" }).color(color)).on_hover_text(tooltip);
+    ui.end_row();
 }
 
 /// A number of both runs and its difference; with the interval, which tells a difference from chance.
