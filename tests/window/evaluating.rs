@@ -527,3 +527,25 @@ fn the_filmstrip_is_emptied_when_the_search_is_cleared_and_when_another_folder_i
     wait_until_idle(&mut window);
     assert_eq!(frames(&window), Some(0), "nothing is predicted there");
 }
+
+#[test]
+fn a_clicked_cell_of_the_matrix_stays_under_the_pointer_and_is_outlined() {
+    let (_bench, mut window) = open_animals();
+    window.set_size(egui::vec2(1100.0, 620.0));
+    click(&mut window, "Confusion matrix");
+    wait_until_idle(&mut window);
+    let label = "dog right: 1";
+    let before = window.get_by_label(label).rect();
+    pointer(&mut window, before.center(), Some(true));
+    pointer(&mut window, before.center(), Some(false));
+    wait_until_idle(&mut window);
+    assert!(window.state().state().filmstrip.is_some());
+    assert_eq!(window.get_by_label(label).rect(), before);
+    let is_selected = |window: &Harness<'static, App>, label: &str| {
+        window.get_by_label(label).accesskit_node().toggled() == Some(egui::accesskit::Toggled::True)
+    };
+    assert!(is_selected(&window, label) && !is_selected(&window, "cat right: 2"));
+    window.state_mut().command(Action::ClearSearch);
+    wait_until_idle(&mut window);
+    assert!(!is_selected(&window, label));
+}

@@ -32,6 +32,8 @@ pub(super) struct MatrixMemory {
     only_confused: bool,
     /// `None` fits the window.
     side: Option<f32>,
+    /// The cell that was clicked last: its place and its search.
+    clicked: Option<([Option<u32>; 2], String)>,
     /// Arranged anew only when the numbers or the choice of classes change.
     arranged: Option<Arranged>,
 }
@@ -139,8 +141,21 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
     let room = vec2(all.width() - NAMES_WIDTH - 12.0, all.height() - NAMES_HEIGHT - 12.0);
     let fitting = (room.x.min(room.y) / lines as f32).clamp(NAMED_SIDE, USUAL_SIDE);
     let side = memory.side.unwrap_or(fitting);
-    let drawn = cells_ui(ui, shown, (arranged, memory.normalise), all, side, commands);
+    let text = shown.state.arranging.text();
+    let outlined = memory
+        .clicked
+        .as_ref()
+        .filter(|([truth, predicted], query)| query == text && shown.cell(*truth, *predicted) == *query);
+    let outlined = outlined.map(|(place, _)| *place);
+    let drawn = cells_ui(ui, shown, (arranged, memory.normalise, outlined), all, side);
     names_ui(ui, shown, arranged, all, side, &drawn);
+    if let Some(place) = drawn.clicked {
+        let query = shown.cell(place[0], place[1]);
+        show_boxes(commands, query.clone());
+        memory.clicked = Some((place, query));
+        // The filmstrip takes some of the room, and the cell is to stay under the pointer.
+        memory.side = Some(side);
+    }
     if ui.rect_contains_pointer(all) {
         let zoom = ui.input(egui::InputState::zoom_delta);
         if zoom != 1.0 {
@@ -173,24 +188,25 @@ fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory, lines: usize) {
     });
 }
 
-/// Where the cells are scrolled to, and the one under the pointer.
+/// Where the cells are scrolled to, the one under the pointer, and the one that was clicked.
 struct Drawn {
     offset: Vec2,
     hovered: Option<[usize; 2]>,
+    clicked: Option<[Option<u32>; 2]>,
 }
 
 fn cells_ui(
     ui: &mut Ui,
     shown: &Shown<'_>,
-    (arranged, normalise): (&Arranged, Normalise),
+    (arranged, normalise, outlined): (&Arranged, Normalise, Option<[Option<u32>; 2]>),
     all: Rect,
     side: f32,
-    commands: &mut Queue<Command>,
 ) -> Drawn {
     let lines = &arranged.lines;
     let place = all.with_min_x(all.left() + NAMES_WIDTH).with_min_y(all.top() + NAMES_HEIGHT);
     let mut inner = ui.new_child(UiBuilder::new().max_rect(place).id_salt("confusion matrix"));
     let mut hovered = None;
+    let mut clicked = None;
     let output = ScrollArea::both().auto_shrink(false).show_viewport(&mut inner, |ui, viewport| {
         let whole = side * lines.len() as f32;
         ui.set_min_size(vec2(whole, whole));
@@ -216,8 +232,9 @@ fn cells_ui(
                     of_row: count as f64 / Arranged::sum(&arranged.row_sums, truth) as f64,
                     of_column: count as f64 / Arranged::sum(&arranged.column_sums, predicted) as f64,
                 };
-                if cell_ui(ui, shown, &cell, (normalise, arranged.most), rect) {
-                    show_boxes(commands, shown.cell(truth, predicted));
+                let is_outlined = outlined == Some([truth, predicted]);
+                if cell_ui(ui, shown, &cell, (normalise, arranged.most, is_outlined), rect) {
+                    clicked = Some([truth, predicted]);
                 }
             }
         }
@@ -232,14 +249,20 @@ fn cells_ui(
                 (place[0] < lines.len() && place[1] < lines.len()).then_some(place)
             });
     });
-    Drawn { offset: output.state.clamped_offset(), hovered }
+    Drawn { offset: output.state.clamped_offset(), hovered, clicked }
 }
 
-fn cell_ui(ui: &Ui, shown: &Shown<'_>, cell: &Cell, (normalise, most): (Normalise, u64), rect: Rect) -> bool {
+fn cell_ui(
+    ui: &Ui,
+    shown: &Shown<'_>,
+    cell: &Cell,
+    (normalise, most, is_outlined): (Normalise, u64, bool),
+    rect: Rect,
+) -> bool {
     let id = ui.scope_id().with((cell.truth, cell.predicted));
     let response = ui.interact(rect, id, Sense::click());
     let text = text_of(shown, cell);
-    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &text));
+    response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, is_outlined, &text));
     let strength = match normalise {
         // Small counts are to be seen beside large ones.
         Normalise::Counts => (cell.count as f64 / most as f64).sqrt(),
@@ -261,8 +284,9 @@ fn cell_ui(ui: &Ui, shown: &Shown<'_>, cell: &Cell, (normalise, most): (Normalis
         let font = FontId::proportional(size);
         ui.painter().text(rect.center(), Align2::CENTER_CENTER, number, font, theme::text_on(fill));
     }
-    if response.hovered() || response.has_focus() {
-        let stroke = Stroke::new(2.0, visuals.strong_text_color());
+    if is_outlined || response.hovered() || response.has_focus() {
+        let width = if is_outlined { 3.0 } else { 2.0 };
+        let stroke = Stroke::new(width, visuals.strong_text_color());
         ui.painter().rect_stroke(rect, 0.0, stroke, egui::StrokeKind::Inside);
     }
     let shares = format!("{} of the row, {} of the column", percent(cell.of_row), percent(cell.of_column));
