@@ -63,8 +63,10 @@ impl Normalise {
 struct Arranged {
     of: Arc<Statistics>,
     only_confused: bool,
-    /// Classes of the ground truth; `None` is the background as a row, and nothing as a column.
+    /// Classes of the ground truth; `None`, the last one, is the background as a row, and nothing as a column.
     lines: Vec<Option<u32>>,
+    /// How many of them are rows: an image always has a class, so a classifier has no background.
+    rows: usize,
     row_sums: Vec<u64>,
     column_sums: Vec<u64>,
     most: u64,
@@ -98,8 +100,9 @@ impl Arranged {
         } else {
             chosen.retain(|&class| row_sums[class as usize] + column_sums[class as usize] > 0);
         }
-        let lines = chosen.into_iter().map(Some).chain([None]).collect();
-        Self { of: Arc::clone(shown.statistics), only_confused, lines, row_sums, column_sums, most }
+        let lines: Vec<Option<u32>> = chosen.into_iter().map(Some).chain([None]).collect();
+        let rows = if shown.is_detection() { lines.len() } else { lines.len() - 1 };
+        Self { of: Arc::clone(shown.statistics), only_confused, lines, rows, row_sums, column_sums, most }
     }
 
     fn sum(sums: &[u64], class: Option<u32>) -> u64 {
@@ -139,7 +142,7 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
     }
     let (all, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
     let room = vec2(all.width() - NAMES_WIDTH - 12.0, all.height() - NAMES_HEIGHT - 12.0);
-    let fitting = (room.x.min(room.y) / lines as f32).clamp(NAMED_SIDE, USUAL_SIDE);
+    let fitting = (room.x / lines as f32).min(room.y / arranged.rows as f32).clamp(NAMED_SIDE, USUAL_SIDE);
     let side = memory.side.unwrap_or(fitting);
     let text = shown.state.arranging.text();
     let outlined = memory
@@ -208,17 +211,17 @@ fn cells_ui(
     let mut hovered = None;
     let mut clicked = None;
     let output = ScrollArea::both().auto_shrink(false).show_viewport(&mut inner, |ui, viewport| {
-        let whole = side * lines.len() as f32;
-        ui.set_min_size(vec2(whole, whole));
+        let whole = side * vec2(lines.len() as f32, arranged.rows as f32);
+        ui.set_min_size(whole);
         let origin = ui.max_rect().min;
-        let range = |from: f32, to: f32| {
-            let last = ((to / side).ceil().max(0.0) as usize).min(lines.len());
+        let range = |from: f32, to: f32, count: usize| {
+            let last = ((to / side).ceil().max(0.0) as usize).min(count);
             ((from / side).floor().max(0.0) as usize).min(last)..last
         };
-        let background = Rect::from_min_size(origin, vec2(whole, whole));
+        let background = Rect::from_min_size(origin, whole);
         ui.painter().rect_filled(background, 0.0, theme::sunken_fill(ui.visuals()));
-        for row in range(viewport.top(), viewport.bottom()) {
-            for column in range(viewport.left(), viewport.right()) {
+        for row in range(viewport.top(), viewport.bottom(), arranged.rows) {
+            for column in range(viewport.left(), viewport.right(), lines.len()) {
                 let (truth, predicted) = (lines[row], lines[column]);
                 let Some(&count) = shown.counts.confusion.get(&(truth, predicted)) else {
                     continue;
@@ -239,14 +242,16 @@ fn cells_ui(
             }
         }
         let grid = Stroke::new(1.0, theme::line(ui.visuals()));
-        let before_last = origin + Vec2::splat(whole - side);
+        let before_last = background.max - Vec2::splat(side);
         ui.painter().vline(before_last.x, background.y_range(), grid);
-        ui.painter().hline(background.x_range(), before_last.y, grid);
+        if arranged.rows == lines.len() {
+            ui.painter().hline(background.x_range(), before_last.y, grid);
+        }
         hovered =
             ui.ctx().pointer_hover_pos().filter(|pointer| ui.clip_rect().contains(*pointer)).and_then(|pointer| {
                 let at = (pointer - origin) / side;
                 let place = [at.y, at.x].map(|at| at.max(0.0) as usize);
-                (place[0] < lines.len() && place[1] < lines.len()).then_some(place)
+                (place[0] < arranged.rows && place[1] < lines.len()).then_some(place)
             });
     });
     Drawn { offset: output.state.clamped_offset(), hovered, clicked }
@@ -346,13 +351,13 @@ fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f3
         if is_hovered { theme::accent(visuals) } else { visuals.text_color() }
     };
     let missed = if shown.is_detection() { "missed" } else { "other class" };
-    let visible = |offset: f32, room: f32| {
-        let last = (((offset + room) / side).ceil().max(0.0) as usize).min(arranged.lines.len());
+    let visible = |offset: f32, room: f32, count: usize| {
+        let last = (((offset + room) / side).ceil().max(0.0) as usize).min(count);
         ((offset / side).floor().max(0.0) as usize).min(last)..last
     };
     let beside = all.with_max_x(corner.x).with_min_y(corner.y);
     let painter = ui.painter().with_clip_rect(beside.intersect(ui.clip_rect()));
-    for line in visible(drawn.offset.y, beside.height()) {
+    for line in visible(drawn.offset.y, beside.height(), arranged.rows) {
         let name = arranged.lines[line].map_or("background", |class| shown.name(class));
         let y = corner.y + (line as f32 + 0.5) * side - drawn.offset.y;
         let galley = truncated(ui, name, font.clone(), color(line, 0), NAMES_WIDTH - 10.0);
@@ -361,7 +366,7 @@ fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f3
     }
     let above = all.with_min_x(corner.x).with_max_y(corner.y);
     let painter = ui.painter().with_clip_rect(above.intersect(ui.clip_rect()));
-    for line in visible(drawn.offset.x, above.width()) {
+    for line in visible(drawn.offset.x, above.width(), arranged.lines.len()) {
         let name = arranged.lines[line].map_or(missed, |class| shown.name(class));
         let x = corner.x + (line as f32 + 0.5) * side - drawn.offset.x;
         let galley = truncated(ui, name, font.clone(), color(line, 1), NAMES_HEIGHT - 10.0);
