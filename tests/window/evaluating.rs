@@ -549,3 +549,31 @@ fn a_clicked_cell_of_the_matrix_stays_under_the_pointer_and_is_outlined() {
     wait_until_idle(&mut window);
     assert!(!is_selected(&window, label));
 }
+
+#[test]
+fn the_tooltip_of_the_precision_recall_curve_says_what_a_click_gives() {
+    let (_bench, mut window) = open_animals();
+    set_min_score(&mut window, 0.1);
+    let curve = "Precision-recall curve of all classes";
+    let chart = window.get_by_label_contains(curve).rect();
+    let mut said = std::collections::BTreeSet::new();
+    for share in [0.35, 0.45, 0.55, 0.65] {
+        let at = egui::pos2(chart.left() + 0.7 * chart.width(), chart.top() + share * chart.height());
+        pointer(&mut window, at, None);
+        wait_until(&mut window, "the tooltip", |window| sees(window, "Click to use it and show its boxes"));
+        let tooltip = window.get_by_label_contains("Click to use it and show its boxes");
+        let text = tooltip.accesskit_node().value().or(tooltip.accesskit_node().label()).unwrap();
+        let numbers = text.split_once(": ").unwrap().1.split(", F1").next().unwrap().to_owned();
+        for is_pressed in [true, false] {
+            pointer(&mut window, at, Some(is_pressed));
+        }
+        wait_until_idle(&mut window);
+        assert!(sees(&window, &format!("{curve}, minimum score: {numbers}")), "{text}");
+        said.insert(numbers);
+        window.state_mut().command(Action::ClearSearch);
+        window.state_mut().command(Action::Filmstrip);
+        pointer(&mut window, egui::pos2(1.0, 1.0), None);
+        wait_until_idle(&mut window);
+    }
+    assert!(said.len() > 1, "{said:?}");
+}

@@ -140,8 +140,7 @@ fn precision_recall_ui(
         ui.painter().circle_stroke(place(&point), 4.0, Stroke::new(1.5, ui.visuals().text_color()));
     }
     let set = |pointer: Pos2| nearest(&chart, curve, pointer).map(|point| not_above(point.threshold));
-    let tooltip = hovered.map(text_of);
-    threshold_control_ui(ui, &chart, threshold, (&label, tooltip, query), set, commands);
+    threshold_control_ui(ui, &chart, (threshold, curve), (&label, query), set, commands);
 }
 
 fn over_threshold_ui(
@@ -167,10 +166,9 @@ fn over_threshold_ui(
     ui.painter().rect_filled(handle, 2.0, strong);
     let says = curve.at(threshold.score.into()).map_or_else(String::new, |now| format!(": F1 {:.3}", now.f1));
     let label = format!("F1 over the minimum score of {name}, minimum score{says}");
-    let tooltip = chart.response.hover_pos().and_then(|pointer| curve.at(chart.across(pointer).into())).map(text_of);
     // To the hundredth, as the slider of the filters.
     let set = |pointer: Pos2| Some((chart.across(pointer) * 100.0).round() / 100.0);
-    threshold_control_ui(ui, &chart, threshold, (&label, tooltip, query), set, commands);
+    threshold_control_ui(ui, &chart, (threshold, curve), (&label, query), set, commands);
 }
 
 fn text_of(point: CurvePoint) -> String {
@@ -211,8 +209,8 @@ fn nearest(chart: &Chart, curve: &Curve, place: Pos2) -> Option<CurvePoint> {
 fn threshold_control_ui(
     ui: &Ui,
     chart: &Chart,
-    threshold: Threshold,
-    (label, tooltip, query): (&str, Option<String>, &str),
+    (threshold, curve): (Threshold, &Curve),
+    (label, query): (&str, &str),
     set: impl Fn(Pos2) -> Option<f32>,
     commands: &mut Queue<Command>,
 ) {
@@ -229,7 +227,7 @@ fn threshold_control_ui(
         }
     });
     let pointer = response.interact_pointer_pos().filter(|_| response.clicked() || response.dragged());
-    if let Some(new) = pointer.and_then(set).or_else(|| moved_by_keys(ui, response, score))
+    if let Some(new) = pointer.and_then(&set).or_else(|| moved_by_keys(ui, response, score))
         && new != score
     {
         commands.push(threshold.change(new));
@@ -238,8 +236,10 @@ fn threshold_control_ui(
         show_boxes(commands, query.to_owned());
     }
     let response = response.clone().on_hover_cursor(CursorIcon::ResizeHorizontal);
-    if let Some(text) = tooltip {
-        response.on_hover_text_at_pointer(text);
+    // The numbers that a click gives: on a steep part they are those of its end, not of the place between.
+    let hovered = response.hover_pos().and_then(set);
+    if let Some(point) = hovered.and_then(|score| curve.at(score.into())) {
+        response.on_hover_text_at_pointer(text_of(point));
     }
 }
 
