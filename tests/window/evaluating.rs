@@ -577,3 +577,14 @@ fn the_tooltip_of_the_precision_recall_curve_says_what_a_click_gives() {
     }
     assert!(said.len() > 1, "{said:?}");
 }
+
+#[test]
+fn intervals_are_measured_again_at_a_moved_minimum_score() {
+    let (_bench, mut window) = open_animals();
+    let (interval, link) = ("Precision 0.500, 95 % interval", "Measure intervals here");
+    set_min_score(&mut window, 0.2);
+    assert!(sees(&window, "Precision 0.500") && !sees(&window, interval));
+    click(&mut window, link);
+    wait_until_idle(&mut window);
+    assert!(sees(&window, interval) && !sees(&window, link));
+}

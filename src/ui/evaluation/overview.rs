@@ -13,7 +13,7 @@ use crate::evaluation::{
     ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Metrics,
 };
 use crate::review::{ClassOutcomes, OutcomeKind};
-use crate::state::{Command, Queue};
+use crate::state::{Command, EvaluationCommand, Queue};
 
 const CURVES_HEIGHT: f32 = 230.0;
 
@@ -85,6 +85,7 @@ fn threshold_ui(
     let ClassOutcomes { correct, wrong, missed } = all;
     // The intervals were measured at the filters of the evaluation.
     let is_measured = (correct, wrong, missed) == (metrics.true_positives, metrics.false_positives, metrics.missed);
+    let offers_intervals = intervals.is_some() && !is_measured;
     let intervals = intervals.filter(|_| is_measured);
     ui.horizontal_wrapped(|ui| {
         let precision = intervals.and_then(|all| all.precision);
@@ -93,6 +94,14 @@ fn threshold_ui(
         card_ui(ui, "Precision", all.precision(), precision, "The share of the boxes that are right at an IoU of 0.50");
         card_ui(ui, "Recall", all.recall(), recall, "The share of the objects that a right box shows");
         card_ui(ui, "F1", all.f1(), f1, "The harmonic mean of precision and recall");
+        let is_idle = shown.state.evaluation().is_some_and(|evaluation| !evaluation.status.is_loading());
+        if offers_intervals && is_idle {
+            let link = ui.link(RichText::new("Measure intervals here").small());
+            let tooltip = "The 95 % intervals were measured at other filters; evaluates again at those on screen";
+            if link.on_hover_text(tooltip).clicked() {
+                commands.push(EvaluationCommand::EvaluateAgain);
+            }
+        }
     });
     ui.horizontal_wrapped(|ui| {
         let counts = [
