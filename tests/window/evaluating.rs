@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions, ReadingRequest};
 use spotcheck::state::{
-    Action, BrowseCommand, EvaluationCommand, ExportCommand, ExportScope, FilesAt, OutputsAt, OutputsCommand,
-    OutputsRequest, ReviewCommand, TruthAt, ViewChange,
+    Action, BrowseCommand, CompareLayout, EvaluationCommand, ExportCommand, ExportScope, FilesAt, OutputsAt,
+    OutputsCommand, OutputsRequest, ReviewCommand, TruthAt, ViewChange,
 };
 
 use crate::remote::wait_for_listing;
@@ -587,4 +587,58 @@ fn intervals_are_measured_again_at_a_moved_minimum_score() {
     click(&mut window, link);
     wait_until_idle(&mut window);
     assert!(sees(&window, interval) && !sees(&window, link));
+}
+
+#[test]
+fn a_search_for_errors_waits_for_the_evaluation() {
+    let (bench, truth) = animals();
+    let mut window = bench.open_images();
+    window.state_mut().command(ReviewCommand::SetQuery("fp".to_owned()));
+    wait_for(&mut window, "This search needs ground truth");
+    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(truth), class_map: None });
+    let has_waited = std::cell::Cell::new(false);
+    wait_until(&mut window, "the evaluation", |window| {
+        let state = window.state().state();
+        let is_evaluated = state.evaluated().is_some();
+        if state.evaluating.is_some() && !is_evaluated {
+            assert!(!sees(window, "needs ground truth") && !sees(window, "finds no image"));
+            has_waited.set(has_waited.get() || sees(window, "The search waits for the evaluation"));
+        }
+        is_evaluated && state.tasks.is_idle()
+    });
+    assert!(has_waited.get());
+    window.run_steps(2);
+    assert!(!sees(&window, "waits for the evaluation"));
+
+    let broken = bench.write_truth("cut.json", r#"{"images": [{"id": 1,"#);
+    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(broken), class_map: None });
+    wait_for(&mut window, "This search needs the evaluation, which failed or was cancelled");
+}
+
+#[test]
+fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_missed() {
+    let (bench, mut window) = open_animals();
+    let first = window.state().state().run().unwrap().id();
+    let others = tempfile::tempdir().unwrap();
+    for output in std::fs::read_dir(bench.outputs.path()).unwrap() {
+        let output = output.unwrap();
+        let of_other_model = std::fs::read_to_string(output.path()).unwrap().replace("theirs", "others");
+        std::fs::write(others.path().join(output.file_name()), of_other_model).unwrap();
+    }
+    open_outputs(&mut window, others.path());
+    wait_until(&mut window, "the second run, evaluated", |window| {
+        let state = window.state().state();
+        state.run().unwrap().id() != first && state.outcome_counts().is_some() && state.tasks.is_idle()
+    });
+    set_min_score(&mut window, 0.95);
+    window.state_mut().command(ReviewCommand::Compare(first));
+    for text in ["Minimum score", "≥ 0.95", "≥ 0.50", "⚠ different"] {
+        wait_for(&mut window, text);
+    }
+    window.state_mut().command(ReviewCommand::SetCompareLayout(CompareLayout::SideBySide));
+    let first_image = window.state().state().samples.ids().next().unwrap();
+    window.state_mut().command(BrowseCommand::Show(first_image));
+    for (run, missed) in [("A: others", 2), ("B: theirs", 1)] {
+        wait_for(&mut window, &format!("{run}\nDashed in white: 2 boxes of the ground truth, {missed} missed"));
+    }
 }

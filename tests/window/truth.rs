@@ -383,33 +383,3 @@ fn verdicts_folders_and_file_names_are_ground_truth_too() {
     window.key_press(Key::Enter);
     wait_until(&mut window, "the names", is_measured);
 }
-
-#[test]
-fn a_search_for_errors_waits_for_the_evaluation() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut window = open(Some(&samples()), DETECTOR);
-    predict_all(&mut window);
-    window.state_mut().command(ReviewCommand::SetQuery("fp".to_owned()));
-    wait_for(&mut window, "This search needs ground truth");
-    let at = TruthAt::Files(FilesAt::Path(truth_of_samples(folder.path())));
-    window.state_mut().command(EvaluationCommand::OpenTruth { at, class_map: None });
-    let has_waited = std::cell::Cell::new(false);
-    wait_until(&mut window, "the evaluation", |window| {
-        let state = window.state().state();
-        let is_evaluated = state.evaluated().is_some();
-        if state.evaluating.is_some() && !is_evaluated {
-            assert!(!sees(window, "needs ground truth") && !sees(window, "finds no image"));
-            has_waited.set(has_waited.get() || sees(window, "The search waits for the evaluation"));
-        }
-        is_evaluated && state.tasks.is_idle()
-    });
-    assert!(has_waited.get());
-    window.run_steps(2);
-    assert!(!sees(&window, "waits for the evaluation"));
-
-    let broken = folder.path().join("cut.json");
-    std::fs::write(&broken, r#"{"images": [{"id": 1,"#).unwrap();
-    let at = TruthAt::Files(FilesAt::Path(broken));
-    window.state_mut().command(EvaluationCommand::OpenTruth { at, class_map: None });
-    wait_for(&mut window, "This search needs the evaluation, which failed or was cancelled");
-}
