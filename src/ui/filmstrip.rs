@@ -8,7 +8,7 @@ use eframe::egui::{
 
 use super::textures::Textures;
 use super::theme;
-use super::widgets::{elided_in_middle, fitting, grouped, strong};
+use super::widgets::{elided_in_middle, fitting, grouped, paint_missed, paint_wrong, strong};
 use crate::domain::ModelTask;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
@@ -206,6 +206,13 @@ fn frame_ui(
     let place = rect.shrink(4.0);
     let place = place.with_max_y(place.bottom() - text_height(state) + 4.0);
     let is_settled = paint_crop(ui, textures, frame, place);
+    match frame.shows {
+        FilmBox::Missed(_) => paint_missed(ui.painter(), place.left_top()),
+        FilmBox::Predicted(_) if frame.outcome.is_some_and(OutcomeKind::is_wrong) => {
+            paint_wrong(ui.painter(), place.left_top(), 1.0);
+        }
+        FilmBox::Predicted(_) => {}
+    }
     let font = TextStyle::Small.resolve(ui.style());
     let lines = [
         (score.as_str(), visuals.text_color()),

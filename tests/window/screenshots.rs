@@ -11,9 +11,7 @@ use egui_kittest::{Harness, HarnessBuilder};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
-use spotcheck::state::{
-    Action, BrowseCommand, Command, Display, EvaluationCommand, ModelsCommand, ReviewCommand, S3Command, ViewChange,
-};
+use spotcheck::state::{Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange};
 
 use crate::adding_models::wait_until_tried;
 use crate::browsing::drop_on;
@@ -173,7 +171,7 @@ fn the_window_measures_a_run_and_what_it_confuses() {
         wait_for(&mut window, "Best F1");
         if theme == Theme::Light {
             click(&mut window, "Confusion matrix");
-            window.state_mut().command(EvaluationCommand::ShowBoxes("truth:dog class:cat error:class".to_owned()));
+            click(&mut window, "dog taken for cat: 1");
             wait_until(&mut window, "the box", |window| {
                 let strip = window.state().state().filmstrip.as_ref();
                 strip.is_some_and(|strip| strip.frames().len() == 1) && window.state().filmstrip_is_complete()

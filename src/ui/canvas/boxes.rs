@@ -3,7 +3,7 @@
 use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{box_count, verdict_sign};
+use super::super::widgets::{MARK_SIZE, box_count, paint_wrong, paint_wrong_small, verdict_sign};
 use super::compared::{self, Caption};
 use super::labels::Labels;
 use super::placement::Placement;
@@ -55,7 +55,7 @@ pub(super) fn boxes_ui(
         let line = line_of(verdict(index));
         frame(painter, place(index), color, strength, is_raised(index), line);
         if state.outcome_of_box(index).is_some_and(|(kind, _)| kind.is_wrong()) {
-            cross(painter, place(index), color, strength);
+            wrong(painter, place(index), strength);
         }
     }
     labels_ui(state, labels, &visible, [selected, hovered], place);
@@ -289,14 +289,14 @@ fn with_outcome([full, short]: [String; 2], outcome: Option<OutcomeKind>) -> [St
 }
 
 /// In the upper right corner of a wrong box.
-fn cross(painter: &Painter, rect: Rect, color: Color32, strength: f32) {
-    let side = 10.0_f32.min(rect.width() / 2.0).min(rect.height() / 2.0);
-    let square = Rect::from_min_max(rect.right_top() + vec2(-side, 0.0), rect.right_top() + vec2(0.0, side));
-    let dark = Stroke::new(LINE + 2.0, Color32::from_black_alpha((170.0 * strength) as u8));
-    for stroke in [dark, Stroke::new(LINE, color.gamma_multiply(strength))] {
-        painter.line_segment([square.left_top(), square.right_bottom()], stroke);
-        painter.line_segment([square.right_top(), square.left_bottom()], stroke);
+fn wrong(painter: &Painter, rect: Rect, strength: f32) {
+    if rect.width() >= 2.0 * MARK_SIZE.x && rect.height() >= 2.0 * MARK_SIZE.y {
+        paint_wrong(painter, rect.right_top() - vec2(MARK_SIZE.x, 0.0), strength);
+        return;
     }
+    let side = 10.0_f32.min(rect.width() / 2.0).min(rect.height() / 2.0);
+    let corner = rect.right_top() - vec2(side, 0.0);
+    paint_wrong_small(painter, Rect::from_min_size(corner, vec2(side, side)), strength);
 }
 
 /// A coloured line between two dark ones.

@@ -4,6 +4,7 @@ mod action;
 mod choice;
 mod endpoint;
 mod number;
+mod outcome;
 mod progress;
 mod recent;
 mod score_bar;
@@ -21,6 +22,7 @@ pub(super) use endpoint::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
 pub(super) use number::{number_field, slider};
+pub(super) use outcome::{MARK_SIZE, paint_missed, paint_wrong, paint_wrong_small};
 pub(super) use progress::{progress_text, progress_ui};
 pub(super) use recent::{RecentLine, recent_line_ui};
 pub(super) use score_bar::score_row_ui;
