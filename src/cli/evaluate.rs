@@ -21,7 +21,7 @@ use crate::annotations::NamePattern;
 use crate::dirs::AppDirs;
 use crate::evaluate::measure_all;
 use crate::evaluation::DRAWS;
-use crate::tasks::{ProgressUnit, TaskControl};
+use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct EvaluateArgs {
@@ -96,10 +96,7 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     for note in &sides.notes {
         eprintln!("{note}");
     }
-    let measuring = TaskControl::new(ProgressUnit::Images);
-    let to_cancel = measuring.clone();
-    let _hook = control.on_cancel(move || to_cancel.cancel());
-    let evaluated = with_progress("Evaluating", &measuring, || measure_all(sides, args.draws, &measuring))?;
+    let evaluated = with_progress("Evaluating", &control, || measure_all(sides, args.draws, &control))?;
     let text = text::summary(&evaluated);
     outputs.write(&evaluated, listed.as_ref(), &control)?;
     if outputs.takes_stdout() {

@@ -8,7 +8,7 @@ use crate::evaluation::{
     drawn_numbers,
 };
 use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// What the 95 % intervals are measured on, and how often images are drawn for them.
 pub struct Draws {
@@ -34,6 +34,7 @@ pub fn measure(
     outcomes: Option<&mut Outcomes>,
     control: &TaskControl,
 ) -> Result<(Evaluated, Option<Draws>), EvaluateError> {
+    control.begin(ProgressUnit::Images);
     control.set_total(Some(sides.images.len() as u64));
     let counted = sides.counted.clone();
     let mut errors = ConfidentErrors::default();

@@ -15,7 +15,7 @@ use crate::evaluation::{
 };
 use crate::matching::{ClassCorrections, ImageKey, ImageMatches, Unmatched, classes_of};
 use crate::store::Project;
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The predictions of a run in a project.
 pub struct RunSide<'r> {
@@ -117,6 +117,7 @@ pub fn of_run(
         }
     }
     let mut counted = Counted { predictions: run.name.clone(), ..Counted::default() };
+    control.begin(ProgressUnit::Images);
     control.set_step("reading the project");
     let root = project.root();
     let mut stored: Vec<Stored> = Vec::new();

@@ -7,7 +7,7 @@ use crate::evaluation::{GroundTruth, NoTruth};
 use crate::review::VerdictKind;
 use crate::source::Files;
 use crate::store::Project;
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Judged images whose predictions are read at once.
 const READ_AT_ONCE: usize = 1000;
@@ -29,6 +29,7 @@ pub enum TruthFrom {
 /// # Errors
 /// It cannot be read or is not ground truth.
 pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth, EvaluateError> {
+    control.begin(ProgressUnit::Bytes);
     control.set_step("reading the ground truth");
     let (name, found) = match from {
         TruthFrom::Files(files) => (files.name(), annotations::open(files, control)?),

@@ -20,7 +20,7 @@ use crate::matching::ClassCorrections;
 use crate::remote::transform::quoted;
 use crate::source::{Files, Source, for_task};
 use crate::store::Project;
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Entries that could not be used, of one kind, that are named.
 const MAX_NAMED: usize = 5;
@@ -37,14 +37,13 @@ pub(super) fn read(
     control: &TaskControl,
 ) -> anyhow::Result<(Sides, Option<Listing>)> {
     let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
-    begin(control);
     let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
     let (truth, mut notes, sides) = if let Some(predictions) = &args.predictions {
         check_is_no_project(predictions)?;
+        control.begin(ProgressUnit::Bytes);
         control.set_step("reading the predictions");
         let files = files(predictions, &args.s3)?;
         let mut found = annotations::open(&files, control).context("Could not read the predictions")?;
-        begin(control);
         let names = || match &listed {
             Some((_, samples)) => Ok(names_of(samples)),
             None => Ok(found.annotations.images.iter().map(|image| image.name.clone()).collect()),
@@ -71,7 +70,6 @@ pub(super) fn read(
             None => names_of_run(&project, &run, control),
         };
         let truth = read_truth(args, dirs, control, names)?;
-        begin(control);
         let samples = listed.as_ref().map(|(_, samples)| samples.as_slice());
         let sides = read_run(&truth, &corrections, args, (&project, &run, samples), control)?;
         (truth, Vec::new(), sides)
@@ -170,12 +168,6 @@ fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {
     })
 }
 
-/// Begins a step whose progress is its own.
-fn begin(control: &TaskControl) {
-    control.set_total(None);
-    control.set_done_before(0);
-}
-
 /// Names some of what could not be used, by kind.
 fn problem_notes(problems: &AnnotationProblems) -> Vec<String> {
     let mut notes = Vec::new();
@@ -219,6 +211,7 @@ fn read_run(
 }
 
 fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<Listing> {
+    control.begin(ProgressUnit::Images);
     control.set_step("listing the images");
     let opened = Place::parse(source, s3)?.open(control)?;
     let samples = for_task(&opened.source, control).pages().flat_map(|page| page.samples).collect();

@@ -7,7 +7,7 @@ use crate::domain::{AnnotatedImage, BoxUnit, Sample};
 use crate::matching::{ImageKey, ImageMatches};
 use crate::remote::outputs::image_size;
 use crate::source::for_task;
-use crate::tasks::TaskControl;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Reads the headers of images whose boxes are fractions of a size that their file does not say. What the source does
 /// not have stays without a size.
@@ -25,6 +25,8 @@ pub(super) fn add(
     if images.is_empty() {
         return Ok(());
     }
+    control.begin(ProgressUnit::Images);
+    control.set_total(Some(images.len() as u64));
     control.set_step("reading the sizes of images");
     let keys: Vec<ImageKey<'_>> = images.iter().map(|image| ImageKey::of(image)).collect();
     let named: Vec<ImageKey<'_>> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();
@@ -37,7 +39,12 @@ pub(super) fn add(
     let read = |from: usize| {
         let wanted = wanted.iter().skip(from).step_by(readers);
         let wanted = wanted.take_while(|_| control.checkpoint().is_ok());
-        wanted.map(|(index, sample)| (*index, image_size(&*source, &sample.uri))).collect::<Vec<_>>()
+        let sized = wanted.map(|(index, sample)| {
+            let size = image_size(&*source, &sample.uri);
+            control.add_done(1);
+            (*index, size)
+        });
+        sized.collect::<Vec<_>>()
     };
     let read = &read;
     let sizes: Vec<_> = std::thread::scope(|scope| {

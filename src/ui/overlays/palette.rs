@@ -95,20 +95,18 @@ fn line_ui(ui: &mut egui::Ui, state: &State, action: Action, is_current: bool) -
     }
 }
 
-/// Actions whose name holds every typed word; those that begin with the first word come first.
+/// Actions whose name holds every typed word, those that begin with the first word before the others; then those whose
+/// description holds the words that the name does not.
 fn matching(query: &str) -> Vec<Action> {
     let query = query.to_lowercase();
-    let words: Vec<&str> = query.split_whitespace().collect();
+    let words: Vec<&str> = query.split_whitespace().map(|word| word.trim_end_matches(['.', '…'])).collect();
     let label = |action: &Action| action.label().to_lowercase();
-    let mut found: Vec<Action> = Action::VARIANTS
-        .iter()
-        .copied()
-        .filter(|action| *action != Action::Palette)
-        .filter(|action| words.iter().all(|word| label(action).contains(word)))
-        .collect();
-    if let Some(first) = words.first() {
-        found.sort_by_key(|action| !label(action).starts_with(first));
-    }
+    let has_all = |text: &str| words.iter().all(|word| text.contains(word));
+    let described = |action: &Action| has_all(&format!("{} {}", label(action), action.tooltip().to_lowercase()));
+    let all = Action::VARIANTS.iter().copied().filter(|action| *action != Action::Palette);
+    let mut found: Vec<Action> = all.filter(described).collect();
+    let first = words.first().copied().unwrap_or_default();
+    found.sort_by_key(|action| (!has_all(&label(action)), !label(action).starts_with(first)));
     found
 }
 
@@ -118,8 +116,10 @@ mod tests {
 
     #[test]
     fn every_typed_word_must_be_in_the_name() {
-        assert_eq!(matching("predict sel"), [Action::PredictSelection]);
-        assert_eq!(matching("FIT"), [Action::FitImage]);
+        assert_eq!(matching("predict sel")[0], Action::PredictSelection);
+        assert_eq!(matching("FIT")[0], Action::FitImage);
+        assert_eq!(matching("open ground truth...")[0], Action::OpenTruth);
+        assert!(matching("how good").contains(&Action::Evaluation), "in its description");
         assert!(matching("no such thing").is_empty());
     }
 
