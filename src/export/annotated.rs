@@ -19,9 +19,9 @@ pub(super) fn annotate_thumbnail(
     image: &RgbImage,
     prediction: &Prediction,
     view: &ViewSettings,
-    truth: Option<TruthBox>,
+    truth: Option<&TruthBox>,
 ) -> RgbImage {
-    annotate_in(image, prediction, view, &[], truth.as_ref(), Style::with_text(23.0, 3))
+    annotate_in(image, prediction, view, &[], truth, Style::with_text(23.0, 3))
 }
 
 /// An object of the ground truth, in pixels of the image.
@@ -332,7 +332,7 @@ mod tests {
     fn an_object_of_the_ground_truth_is_dashed() {
         let image = plain(400, 300, 90);
         let truth = TruthBox { bounds: BoundingBox::new(100.0, 150.0, 300.0, 250.0), label: "cat".to_owned() };
-        let drawn = annotate_thumbnail(&image, &boxes(&image, &[]), &ViewSettings::default(), Some(truth));
+        let drawn = annotate_thumbnail(&image, &boxes(&image, &[]), &ViewSettings::default(), Some(&truth));
         let edge: Vec<bool> = (100..300).map(|x| drawn.pixel(x, 249) == Some(TRUTH)).collect();
         let white = edge.iter().filter(|is_white| **is_white).count();
         assert!((80..=120).contains(&white), "{white} of 200");

@@ -126,8 +126,14 @@ fn animals() -> (Bench, FilesAt) {
 fn open_animals() -> (Bench, Harness<'static, App>) {
     let (bench, truth) = animals();
     let mut window = bench.open(&truth);
+    wait_for_counts(&mut window);
     set_min_score(&mut window, 0.5);
     (bench, window)
+}
+
+fn wait_for_counts(window: &mut Harness<'static, App>) {
+    wait_until(window, "the counts", |window| window.state().state().outcome_counts().is_some());
+    wait_until_idle(window);
 }
 
 fn set_min_score(window: &mut Harness<'static, App>, score: f32) {
@@ -385,6 +391,7 @@ fn bars_of_the_reliability_diagram_lead_to_exactly_their_images() {
     }
     let truth = bench.write_truth("classes.csv", &truth);
     let mut window = bench.open(&truth);
+    wait_for_counts(&mut window);
     let images = |label: &str| {
         let (_, count) = label.strip_prefix("Score ")?.split_once(": ")?;
         count.split_once(" image")?.0.parse().ok()

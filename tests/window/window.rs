@@ -9,7 +9,7 @@ use egui_kittest::kittest::Queryable;
 use egui_kittest::{Harness, Node};
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
-use spotcheck::state::Filmstrip;
+use spotcheck::state::{Filmstrip, ProjectStatus};
 
 use crate::support::alone::process_name;
 use crate::support::{repository, runtime_home};
@@ -157,7 +157,7 @@ pub(crate) fn wait_until(
 }
 
 /// Waits until nothing can appear, disappear or change its name by itself: until tasks, background counts and writes
-/// are finished.
+/// are finished, and the project is open.
 #[track_caller]
 pub(crate) fn wait_until_idle(harness: &mut Harness<'static, App>) {
     wait_until(harness, "everything to come to rest", |harness| {
@@ -167,6 +167,7 @@ pub(crate) fn wait_until_idle(harness: &mut Harness<'static, App>) {
             && !state.arranging.is_under_way()
             && !state.filmstrip.as_ref().is_some_and(gathers)
             && state.project.unsaved() == 0
+            && state.project.status != ProjectStatus::Opening
     });
 }
 

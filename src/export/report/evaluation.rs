@@ -88,7 +88,7 @@ fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classe
         Some(TruthBox { bounds, label: classes.name(truth.class) })
     });
     let everything = ViewSettings { min_score: 0.0, ..ViewSettings::default() };
-    annotate_thumbnail(small, &as_prediction(&error.predicted), &everything, truth)
+    annotate_thumbnail(small, &as_prediction(&error.predicted), &everything, truth.as_ref())
 }
 
 fn corners([left, top, width, height]: [f64; 4]) -> BoundingBox {
