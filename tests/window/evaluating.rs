@@ -643,9 +643,15 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
         wait_for(&mut window, text);
     }
     window.state_mut().command(ReviewCommand::SetCompareLayout(CompareLayout::SideBySide));
-    let first_image = window.state().state().samples.ids().next().unwrap();
+    // The order by disagreement shows its first image.
+    wait_until_idle(&mut window);
+    let state = window.state().state();
+    let comparing = state.comparing.as_ref().unwrap();
+    let [one, other] = [comparing.left, comparing.right]
+        .map(|run| state.runs.iter().find(|of| of.id() == run).unwrap().info.name.clone());
+    let first_image = state.samples.ids().next().unwrap();
     window.state_mut().command(BrowseCommand::Show(first_image));
-    for (run, missed) in [("A: others", 2), ("B: theirs", 1)] {
-        wait_for(&mut window, &format!("{run}\nDashed in white: 2 boxes of the ground truth, {missed} missed"));
-    }
+    let legend = "Dashed in white: 2 boxes of the ground truth";
+    wait_for(&mut window, &format!("A: {one}\n{legend}, 2 missed"));
+    wait_for(&mut window, &format!("B: {other}\n{legend}, 1 missed"));
 }
