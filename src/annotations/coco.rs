@@ -462,7 +462,7 @@ impl<'de> Visitor<'de> for Document<'_> {
                 "annotations" => {
                     dataset.has_annotations = true;
                     map.next_value_seed(Each::new("a list of annotations", |index, raw| {
-                        dataset.annotation(index, raw)
+                        dataset.annotation(index, raw);
                     }))?;
                 }
                 _ => drop(map.next_value::<IgnoredAny>()?),

@@ -285,13 +285,13 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for ElementVisitor<T> {
 pub(super) struct Each<T, F> {
     /// What is expected, for messages.
     what: &'static str,
-    each: F,
+    visit: F,
     element: PhantomData<T>,
 }
 
 impl<T, F: FnMut(u64, Option<T>)> Each<T, F> {
-    pub(super) fn new(what: &'static str, each: F) -> Self {
-        Self { what, each, element: PhantomData }
+    pub(super) fn new(what: &'static str, visit: F) -> Self {
+        Self { what, visit, element: PhantomData }
     }
 
     pub(super) fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
@@ -300,7 +300,7 @@ impl<T, F: FnMut(u64, Option<T>)> Each<T, F> {
     {
         let mut index = 0;
         while let Some(Element(entry)) = seq.next_element()? {
-            (self.each)(index, entry);
+            (self.visit)(index, entry);
             index += 1;
         }
         Ok(())

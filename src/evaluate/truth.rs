@@ -50,7 +50,7 @@ pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth
 /// It is not ground truth.
 pub fn truth_of(name: String, found: Found) -> Result<GroundTruth, EvaluateError> {
     let notes = notes_of(&name, &found);
-    let problem = found.annotations.problems.iter().next().map(|problem| problem.to_string());
+    let problem = found.annotations.problems.iter().next().map(ToString::to_string);
     GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| match (reason, problem) {
         (NoTruth::Nothing, Some(problem)) => EvaluateError::NothingUsable { name, problem },
         (reason, _) => EvaluateError::NoTruth { name, reason },
