@@ -7,8 +7,10 @@ use super::evaluate::measured;
 use super::latest::{LatestSender, latest};
 use super::{Effects, Shared, desktop, guarded};
 use crate::domain::{EvaluationFormat, SampleId};
-use crate::export::evaluation::{EvaluatedImages, write_classes_csv, write_json, write_plots, write_report};
-use crate::export::{self, ComparisonContext, Existing, ExportContext, ExportError, ExportTarget, ProjectRows};
+use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
+use crate::export::{
+    self, ComparisonContext, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
+};
 use crate::review::count_boxes;
 use crate::state::{
     BoxCountId, BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
@@ -165,7 +167,7 @@ fn write_evaluation(
             let limits = shared.limits();
             let samples = evaluation.samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect();
             let images = EvaluatedImages { source: &*source, samples, limits: &limits };
-            write_report(&evaluated, Some(&images), &target, control)
+            export::write_evaluation_report(&evaluated, Some(&images), &target, control)
         }
     };
     let problems = written.map_err(of_export)?;

@@ -8,7 +8,7 @@ use super::coco::CocoBuilder;
 use super::curve::Curve;
 use super::objects::{CORRECT_IOU, ImageObjects, Outcome, Overlaps};
 use super::operating_point::{BestThreshold, ScoredOutcomes, add_truths};
-use super::tide::{self, ClassErrors};
+use super::tide::{self, ClassErrors, ErrorCost};
 use super::voc;
 use crate::domain::BoxRole;
 use crate::review::ClassOutcomes;
@@ -106,15 +106,6 @@ pub struct ClassMetrics {
     pub precision_at_recall: Vec<f64>,
     #[serde(skip)]
     pub curve: Curve,
-}
-
-/// How much an error of TIDE costs.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
-pub struct ErrorCost {
-    /// Errors with any score.
-    pub count: u64,
-    /// AP at IoU 0.50 that repairing only this kind of error would gain.
-    pub ap50_cost: f64,
 }
 
 /// How often one class was taken for another.

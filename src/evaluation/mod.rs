@@ -46,10 +46,11 @@ pub use confident_errors::{ConfidentError, ConfidentErrors, ErrorSide};
 pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use curve::{Curve, CurvePoint};
 pub use detection::{
-    ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, ErrorCost, EvaluatedClass, FoundOutcomes,
+    ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,
 };
 pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
 pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
 pub use operating_point::{BestThreshold, ScoredOutcomes};
+pub use tide::ErrorCost;

@@ -9,13 +9,22 @@ use std::collections::BTreeMap;
 
 use hotcoco::metrics::counts::average_precision_ranked;
 use hotcoco::params::{IouType, Params};
+use serde::Serialize;
 
-use super::detection::ErrorCost;
 use super::objects::{ImageObjects, Outcome, Overlaps};
 use crate::domain::BoxRole;
 use crate::review::OutcomeKind;
 
 const MISSED: &str = "missed";
+
+/// How much an error of TIDE costs.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct ErrorCost {
+    /// Errors with any score.
+    pub count: u64,
+    /// AP at IoU 0.50 that repairing only this kind of error would gain.
+    pub ap50_cost: f64,
+}
 
 /// The errors of one class.
 #[derive(Debug, Clone, Default)]

@@ -36,6 +36,7 @@ pub use error::ExportError;
 pub use image_file::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use project_rows::ProjectRows;
+pub use report::{EvaluatedImages, write_evaluation_report};
 pub use row::{ExportContext, ExportRow};
 pub use tally::ExportReport;
 pub(crate) use target::partial_file;

@@ -11,7 +11,6 @@ use std::io::Write;
 use std::sync::Arc;
 
 pub use self::evaluation::EvaluatedImages;
-pub(super) use self::evaluation::page as evaluation_page;
 use self::examples::{Example, Examples, Thumbnail};
 use self::summary::Summary;
 use super::row::{ChosenImage, ExportContext};
@@ -19,6 +18,7 @@ use super::tally::Tally;
 use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::{ExportOptions, Problem, SampleUri};
+use crate::evaluation::Evaluated;
 use crate::tasks::TaskControl;
 
 /// Counts while the images come, keeps the few that become examples, and reads their images at the end.
@@ -106,4 +106,19 @@ impl Writer for ReportWriter<'_> {
         self.file.write_all(html.as_bytes()).map_err(ExportError::write(self.file.path()))?;
         self.file.commit()
     }
+}
+
+/// Writes an HTML page with all numbers, plots and the most confident errors, which have their images if `images` are
+/// given. Gives the images that could not be shown.
+pub fn write_evaluation_report(
+    evaluated: &Evaluated,
+    images: Option<&EvaluatedImages<'_>>,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<Vec<Problem>, ExportError> {
+    let mut file = WholeFile::create(target)?;
+    let (page, problems) = evaluation::page(evaluated, images, control)?;
+    file.write_all(page.as_bytes()).map_err(ExportError::write(&target.path))?;
+    file.commit()?;
+    Ok(problems)
 }

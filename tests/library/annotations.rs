@@ -138,7 +138,7 @@ fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
     check(br#"{"images": 17}"#, "expected a list");
     check(br#"{"images": [], "images": []}"#, "images twice");
     check(br#"{"images": []} x"#, "trailing characters");
-    check(br#"{"version": "5.0", "shapes": []}"#, "of this one begin with version, shapes");
+    check(br#"{"version": "5.0", "shapes": []}"#, "this one has version, shapes");
     let deep = [br#"{"images": [{"id": "#.as_slice(), &vec![b'['; 100_000]].concat();
     check(&deep, "the file ends early");
     let deep = "[".repeat(100_000);

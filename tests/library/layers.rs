@@ -47,7 +47,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("predict", &["domain", "tasks", "source", "decode", "vision"]),
     ("store", &["dirs", "domain", "tasks"]),
     ("evaluate", &["domain", "tasks", "aws", "source", "matching", "annotations", "review", "evaluation", "store"]),
-    ("export", &["domain", "tasks", "source", "decode", "review", "evaluation", "store"]),
+    ("export", &["domain", "tasks", "source", "decode", "matching", "review", "evaluation", "store"]),
     (
         "remote",
         &[

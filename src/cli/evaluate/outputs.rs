@@ -11,8 +11,8 @@ use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::terminal::stdout;
 use crate::decode::DecodeLimits;
 use crate::evaluation::Evaluated;
-use crate::export::evaluation::{EvaluatedImages, write_classes_csv, write_json, write_plots, write_report};
-use crate::export::{Existing, ExportTarget};
+use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
+use crate::export::{EvaluatedImages, Existing, ExportTarget, write_evaluation_report};
 use crate::tasks::TaskControl;
 
 /// The files and folders, checked before anything is read.
@@ -113,7 +113,7 @@ impl Outputs {
                 samples: samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect(),
                 limits: &limits,
             });
-            let problems = write_report(evaluated, images.as_ref(), &self.target(path), control);
+            let problems = write_evaluation_report(evaluated, images.as_ref(), &self.target(path), control);
             for problem in problems.context("Could not write the report")? {
                 eprintln!("{problem}");
             }

@@ -1,4 +1,4 @@
-//! An evaluation in forms that other programs and people read: all numbers, the table of the classes, plots, a report.
+//! An evaluation in forms that other programs and people read: all numbers, the table of the classes, plots.
 
 mod classes;
 mod plots;
@@ -13,10 +13,7 @@ pub(super) use self::plots::percent;
 pub use self::plots::{Plot, plots};
 pub use self::png::PlotImages;
 use super::ExportError;
-pub use super::report::EvaluatedImages;
-use super::report::evaluation_page;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFile, WholeFolder};
-use crate::domain::Problem;
 use crate::evaluation::Evaluated;
 use crate::tasks::TaskControl;
 
@@ -65,19 +62,4 @@ pub fn write_plots(
     write(FOLDER_MARK.to_owned(), &mark)?;
     folder.commit()?;
     Ok(names)
-}
-
-/// Writes an HTML page with all numbers, plots and the most confident errors, which have their images if `images` are
-/// given. Gives the images that could not be shown.
-pub fn write_report(
-    evaluated: &Evaluated,
-    images: Option<&EvaluatedImages<'_>>,
-    target: &ExportTarget,
-    control: &TaskControl,
-) -> Result<Vec<Problem>, ExportError> {
-    let mut file = WholeFile::create(target)?;
-    let (page, problems) = evaluation_page(evaluated, images, control)?;
-    file.write_all(page.as_bytes()).map_err(ExportError::write(&target.path))?;
-    file.commit()?;
-    Ok(problems)
 }
