@@ -146,6 +146,8 @@ pub struct Evaluating {
     pub truth: Loadable<OpenedTruth>,
     /// Whether the panel with the numbers is in the place of the image.
     pub is_shown: bool,
+    /// How often the panel was opened by its action: it takes the keyboard then.
+    pub openings: u32,
     /// Whether it is to be read as soon as all images are listed.
     pub(super) is_due: bool,
     /// The revision of the verdicts when they were last read as ground truth.
@@ -203,6 +205,7 @@ impl Evaluating {
             class_map: None,
             truth: Loadable::NotLoaded,
             is_shown: false,
+            openings: 0,
             is_due: true,
             verdicts: 0,
             runs: BTreeMap::new(),

@@ -353,6 +353,28 @@ fn the_minimum_score_follows_the_pointer_and_a_click_shows_the_boxes() {
 }
 
 #[test]
+fn the_panel_takes_the_keyboard_when_a_key_opens_it() {
+    let (_bench, mut window) = open_animals();
+    let toggle = |window: &mut Harness<'static, App>| {
+        window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Num6);
+        window.run_steps(3);
+    };
+    let has_focus = |window: &Harness<'static, App>, tab: &str| {
+        window.get_by_role_and_label(Role::Button, tab).accesskit_node().is_focused()
+    };
+    assert!(!has_focus(&window, "Overview"), "opened with the ground truth");
+    toggle(&mut window);
+    assert!(!window.state().state().evaluating.as_ref().unwrap().is_shown);
+    toggle(&mut window);
+    assert!(has_focus(&window, "Overview"));
+    window.key_press(Key::Tab);
+    window.run_steps(2);
+    assert!(has_focus(&window, "Classes"));
+    window.key_press(Key::Enter);
+    wait_for(&mut window, "2 wrong of cat");
+}
+
+#[test]
 fn cells_of_the_matrix_grow_and_fit_again() {
     let (_bench, mut window) = open_animals();
     click(&mut window, "Confusion matrix");

@@ -122,6 +122,9 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::Evaluation => {
             let is_shown = state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown);
             evaluate::show_panel(state, !is_shown);
+            if let Some(evaluating) = state.evaluating.as_mut().filter(|_| !is_shown) {
+                evaluating.openings += 1;
+            }
         }
         Action::CloseTruth => evaluate::on_command(state, EvaluationCommand::CloseTruth, effects),
         Action::Reload => watch::reload(state, effects),

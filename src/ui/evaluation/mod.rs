@@ -26,6 +26,8 @@ use crate::state::{Command, EvaluationCommand, Queue, State};
 #[derive(Default)]
 pub(super) struct EvaluationMemory {
     part: Part,
+    /// The openings of the panel after which a tab had the keyboard.
+    openings: u32,
     table: table::TableMemory,
     matrix: matrix::MatrixMemory,
     matching: matching::MatchingMemory,
@@ -93,7 +95,8 @@ pub(super) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationM
         };
         let shown = Shown::of(state);
         if shown.is_some() {
-            parts_ui(ui, &mut memory.part);
+            let takes_keyboard = std::mem::replace(&mut memory.openings, evaluating.openings) < evaluating.openings;
+            parts_ui(ui, &mut memory.part, takes_keyboard);
         } else if evaluation.classes.matches.rows.is_empty() {
             return;
         } else if evaluation.status.failure().is_none() {
@@ -112,11 +115,15 @@ pub(super) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationM
     });
 }
 
-fn parts_ui(ui: &mut Ui, part: &mut Part) {
+fn parts_ui(ui: &mut Ui, part: &mut Part, takes_keyboard: bool) {
     ui.horizontal_wrapped(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         for choice in Part::VARIANTS {
-            if ui.selectable_label(*part == *choice, choice.into_str()).clicked() {
+            let tab = ui.selectable_label(*part == *choice, choice.into_str());
+            if takes_keyboard && *part == *choice {
+                tab.request_focus();
+            }
+            if tab.clicked() {
                 *part = *choice;
             }
         }
