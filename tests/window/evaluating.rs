@@ -371,7 +371,7 @@ fn the_panel_takes_the_keyboard_when_a_key_opens_it() {
     window.run_steps(2);
     assert!(has_focus(&window, "Classes"));
     window.key_press(Key::Enter);
-    wait_for(&mut window, "2 wrong of cat");
+    wait_for(&mut window, "1 wrong of cat");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use spotcheck::state::Action;
 
 use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, BLIND, Bucket, IMPOSTOR, Login, READER, Seaweed, without_aws};
-use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until};
+use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -110,13 +110,14 @@ fn an_address_and_a_profile_show_the_images_and_who_is_signed_in() {
         wait_for(&mut window, "3 images");
         wait_for(&mut window, "may/a.png, ");
         wait_for(&mut window, "profile reader");
-        // The rest of it is in the tooltip.
+        wait_for(&mut window, "1 predicted");
+        wait_for(&mut window, "All saved");
+        wait_until_idle(&mut window);
+        // The rest of it is in the tooltip, once nothing moves the label away from the pointer.
         let whole = "access key …0001 (not asked";
         assert!(!sees(&window, whole));
         window.get_by_label("profile reader").hover();
         wait_for(&mut window, whole);
-        wait_for(&mut window, "1 predicted");
-        wait_for(&mut window, "All saved");
         assert_no_secret_is_kept(&window, projects.path());
         // It is one click away from here on.
         let place = &window.state().state().settings.recent_places[0];
