@@ -74,16 +74,8 @@ const OF_DETECTOR: [Column; 10] = [
     Column::Truths,
     Column::Predicted,
 ];
-const OF_CLASSIFIER: [Column; 8] = [
-    Column::Precision,
-    Column::Recall,
-    Column::F1,
-    Column::Right,
-    Column::Wrong,
-    Column::Missed,
-    Column::Truths,
-    Column::Predicted,
-];
+/// Without the two of AP, which are about boxes.
+const OF_CLASSIFIER: &[Column] = OF_DETECTOR.split_at(2).1;
 
 impl Column {
     fn tooltip(self) -> &'static str {
@@ -91,7 +83,7 @@ impl Column {
             Self::Class => "By name",
             Self::Ap => "Average precision over an IoU of 0.50 to 0.95, any score",
             Self::Ap50 => "Average precision at an IoU of 0.50, any score",
-            Self::Precision => "The share of what is shown of the class that is right",
+            Self::Precision => "Share of the shown predictions of the class that are right",
             Self::Recall => "The share of the class in the ground truth that is found",
             Self::F1 => "The harmonic mean of precision and recall",
             Self::Right => "True positives at the filters on screen",
@@ -153,7 +145,7 @@ impl Row {
 }
 
 pub(super) fn classes_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut TableMemory, commands: &mut Queue<Command>) {
-    let columns: &[Column] = if shown.is_detection() { &OF_DETECTOR } else { &OF_CLASSIFIER };
+    let columns: &[Column] = if shown.is_detection() { &OF_DETECTOR } else { OF_CLASSIFIER };
     sort(memory, shown);
     let room = ui.available_height() - BESIDE_CURVES;
     let curves_height = (room * 0.5).min(*CURVES_HEIGHT.end());
