@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::annotations::{self, AnnotationsError, Found, RunClasses, name_by, task_of};
 use crate::domain::{
-    AnnotatedImage, Annotations, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, Problem, RunKey, Sample,
-    SampleId, TruthLabel, Utc, counted,
+    AnnotatedImage, Annotations, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, PredictionStatus,
+    Problem, RunKey, Sample, SampleId, TruthLabel, Utc, counted,
 };
 use crate::matching::{ClassCorrections, CorrectionsError, ImageKey, ImageMatches, Unmatched};
 use crate::predict::SampleResult;
@@ -76,12 +76,23 @@ pub struct ImportedRun {
     task: ModelTask,
     images: Vec<AnnotatedImage>,
     classes: RunClasses,
+    unlisted: UnlistedImages,
+}
+
+/// What the predictions say of images that they do not list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum UnlistedImages {
+    /// Nothing was found there: files of detections need not list such images, and count so in an evaluation.
+    Empty,
+    /// Nothing.
+    Unpredicted,
 }
 
 /// Which predictions are those of which images.
 pub struct MatchedImages {
-    /// Images of the source in their order, with the place of theirs among the predictions.
-    pub pairs: Vec<(SampleId, u32)>,
+    /// Images of the source in their order, with the place of theirs among the predictions; `None` for an image in
+    /// which nothing was found.
+    pub pairs: Vec<(SampleId, Option<u32>)>,
     /// Images of the predictions that the source does not have.
     unmatched: Vec<(usize, Unmatched)>,
     samples: usize,
@@ -142,6 +153,11 @@ impl ImportedRun {
         let Some(task) = task_of(&annotations) else {
             return Err(ImportError::Mixed { place: name });
         };
+        let unlisted = match (task, naming.truth) {
+            // The data set lists the images of these predictions.
+            (ModelTask::Classification, _) | (ModelTask::Detection, Some(_)) => UnlistedImages::Unpredicted,
+            (ModelTask::Detection, None) => UnlistedImages::Empty,
+        };
         let classes = RunClasses::of(&annotations, naming.labels, &naming.corrections)?;
         let left_out = classes.of_annotations.iter().zip(&annotations.classes).filter(|(matched, _)| matched.is_none());
         let left_out = left_out.map(|(_, class)| class.to_string()).collect();
@@ -152,7 +168,7 @@ impl ImportedRun {
         let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };
         let key = RunKey::of_predictions(card.id.clone(), keep, InferenceLocation::Outputs { folder: name });
         let labels = classes.labels.clone();
-        Ok(Self { key, card, labels, left_out, task, images: annotations.images, classes })
+        Ok(Self { key, card, labels, left_out, task, images: annotations.images, classes, unlisted })
     }
 
     /// Finds the images of the predictions among those of a source.
@@ -166,15 +182,16 @@ impl ImportedRun {
         let mut pairs = Vec::new();
         let mut unmatched = Vec::new();
         for (index, matched) in (0_u32..).zip(&matches.left) {
+            let status = &self.images[index as usize].status;
             match matched {
-                Ok((sample, _)) => pairs.push((SampleId::from_index(*sample as usize), index)),
+                _ if matches!(status, PredictionStatus::Outdated | PredictionStatus::Unpredicted) => {}
+                Ok((sample, _)) => pairs.push((SampleId::from_index(*sample as usize), Some(index))),
                 Err(why) => unmatched.push((index as usize, *why)),
             }
         }
-        pairs.sort_unstable();
         let is_filled = |image: &AnnotatedImage| !image.boxes.is_empty() || !image.labels.is_empty();
         let are_lost = self.images.iter().any(is_filled)
-            && !pairs.iter().any(|(_, index)| is_filled(&self.images[*index as usize]));
+            && !pairs.iter().any(|(_, index)| index.is_some_and(|index| is_filled(&self.images[index as usize])));
         if (are_lost || pairs.is_empty())
             && let (Some(image), Some(sample)) = (self.images.first(), samples.first())
         {
@@ -184,6 +201,11 @@ impl ImportedRun {
                 example: format!("{} and {}", image.shown_name(), sample.name),
             });
         }
+        if self.unlisted == UnlistedImages::Empty {
+            let missing = matches.right_unmatched.iter().filter(|(_, why)| *why == Unmatched::Missing);
+            pairs.extend(missing.map(|(sample, _)| (SampleId::from_index(*sample as usize), None)));
+        }
+        pairs.sort_unstable();
         Ok(MatchedImages { pairs, unmatched, samples: samples.len() })
     }
 
@@ -218,7 +240,7 @@ impl ImportedRun {
         &self,
         source: &Arc<dyn Source>,
         samples: &[Sample],
-        pairs: &[(SampleId, u32)],
+        pairs: &[(SampleId, Option<u32>)],
         control: &TaskControl,
         mut each: impl FnMut(SampleId, SampleResult) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -227,8 +249,10 @@ impl ImportedRun {
         let readers = source.useful_reads().max(1);
         for chunk in pairs.chunks(readers * READS_IN_TURN) {
             control.checkpoint().map_err(ImportError::from)?;
-            let one = |(sample, image): &(SampleId, u32)| {
-                self.result(&*source, &samples[sample.index()], &self.images[*image as usize])
+            let nothing = AnnotatedImage::default();
+            let one = |(sample, image): &(SampleId, Option<u32>)| {
+                let image = image.map_or(&nothing, |image| &self.images[image as usize]);
+                self.result(&*source, &samples[sample.index()], image)
             };
             let read = |from: usize| chunk.iter().skip(from).step_by(readers).map(one).collect::<Vec<_>>();
             let results: Vec<Vec<Result<SampleResult, ImportError>>> = std::thread::scope(|scope| {
@@ -255,6 +279,9 @@ impl ImportedRun {
         sample: &Sample,
         image: &AnnotatedImage,
     ) -> Result<SampleResult, ImportError> {
+        if let PredictionStatus::Failed(reason) = &image.status {
+            return Ok(Err(Problem::of_sample(sample.uri.clone(), reason.clone())));
+        }
         let size = match image_size(source, &sample.uri) {
             Err(NoSize::Unread(SourceError::Unreachable(reason))) => return Err(ImportError::Unreachable(reason)),
             size => size.map_err(|error| error.to_string()),
@@ -265,9 +292,16 @@ impl ImportedRun {
 }
 
 impl MatchedImages {
-    /// “2 of 3 images are in the predictions”
+    /// “2 of 3 images are in the predictions; the other is imported as an image in which nothing was found”
     pub fn summary(&self) -> String {
-        format!("{} of {} in the predictions", self.pairs.len(), counted(self.samples, "image is", "images are"))
+        let empty = self.pairs.iter().filter(|(_, image)| image.is_none()).count();
+        let listed = self.pairs.len() - empty;
+        let listed = format!("{listed} of {} in the predictions", counted(self.samples, "image is", "images are"));
+        match empty {
+            0 => listed,
+            1 => format!("{listed}; 1 is imported as an image in which nothing was found"),
+            _ => format!("{listed}; {empty} are imported as images in which nothing was found"),
+        }
     }
 
     /// Whether the source has every image of the predictions.

@@ -14,6 +14,7 @@ use serde::de::{DeserializeSeed, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 use super::collect::Tally;
+use super::flag::flag;
 use super::json::{Each, FourNumbers, Scalar};
 use super::{AnnotationFormat, Found};
 use crate::domain::{
@@ -270,6 +271,8 @@ impl Dataset {
             (_, Some(score)) if (0.0..=1.0).contains(&score) => score,
             (told, _) => return Err((Kind::BrokenScore, format!("has the score {told}; scores are 0 to 1"))),
         };
+        let role = if flag("iscrowd", &raw.iscrowd)? { BoxRole::Crowd } else { BoxRole::Object };
+        let is_ignored = flag("ignore", &raw.ignore)?;
         self.has_scores |= !score.is_nan();
         let area = raw.area.number().filter(|area| area.is_finite() && *area >= 0.0);
         if area.is_none() && !raw.area.is_missing() {
@@ -280,9 +283,8 @@ impl Dataset {
             let place = place(self);
             self.without_area.add(|| place);
         }
-        let role = if raw.iscrowd.is_true() { BoxRole::Crowd } else { BoxRole::Object };
         // pycocotools overwrites `ignore` with `iscrowd` (`COCOeval._prepare`).
-        if role == BoxRole::Object && raw.ignore.is_true() {
+        if role == BoxRole::Object && is_ignored {
             let place = place(self);
             self.ignored.add(|| place);
         }

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 
 use super::{AnnotationFormat, Found};
 use crate::domain::{
-    AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblemKind, Annotations, BoxUnit, TruthLabel,
+    AnnotatedBox, AnnotatedImage, AnnotatedLabel, AnnotationProblemKind, Annotations, BoxUnit, PredictionStatus,
+    TruthLabel,
 };
 
 /// Images and classes as they are met.
@@ -18,6 +19,7 @@ pub(super) struct Collector {
     /// Whole sentences.
     pub(super) notes: Vec<String>,
     pub(super) without_area: Tally,
+    without_prediction: Tally,
 }
 
 /// How often something was met that is worth a note, and where first.
@@ -62,8 +64,22 @@ impl Collector {
         &mut images[index as usize]
     }
 
-    pub(super) fn knows_image(&self, name: &str) -> bool {
-        self.image_of.contains_key(&super::image_name(name))
+    /// The image with this name, if it was met before.
+    pub(super) fn known_image(&self, name: &str) -> Option<&AnnotatedImage> {
+        let index = *self.image_of.get(&super::image_name(name))?;
+        self.annotations.images.get(index as usize)
+    }
+
+    /// Notes that an image has no prediction, unless it was met before.
+    pub(super) fn add_unpredicted(&mut self, image: &str, status: &str, error: &str, place: impl FnOnce() -> String) {
+        self.without_prediction.add(place);
+        if self.known_image(image).is_none() {
+            self.image(image).status = match status {
+                "failed" => PredictionStatus::Failed(error.to_owned()),
+                "outdated" => PredictionStatus::Outdated,
+                _ => PredictionStatus::Unpredicted,
+            };
+        }
     }
 
     pub(super) fn class(&mut self, number: Option<i64>, name: Option<&str>) -> u32 {
@@ -106,7 +122,11 @@ impl Collector {
                 image.labels.sort_by(|one, other| score(other).total_cmp(&score(one)));
             }
         }
-        self.notes.extend(self.without_area.without_area());
+        let without_prediction = self.without_prediction.note(
+            "entry has no prediction, and its image is left out",
+            "entries have no prediction, and their images are left out",
+        );
+        self.notes.extend([self.without_area.without_area(), without_prediction].into_iter().flatten());
         Found { format, annotations: self.annotations, files: self.files, entries: self.entries, notes: self.notes }
     }
 

@@ -55,14 +55,6 @@ impl Scalar {
         }
     }
 
-    /// As Python sees it: every number but 0.
-    pub(super) fn is_true(&self) -> bool {
-        match self {
-            Self::Bool(value) => *value,
-            value => value.number().is_some_and(|number| number != 0.0),
-        }
-    }
-
     pub(super) fn is_missing(&self) -> bool {
         *self == Self::Missing
     }

@@ -9,7 +9,7 @@ use super::Found;
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::{Element, FourNumbers, Scalar};
 use super::lines::each_line;
-use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
+use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
 
 /// Keys of a line with the name of its image; the first that is there counts.
 pub(super) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
@@ -24,6 +24,8 @@ struct Line {
     file_name: Scalar,
     #[serde(default)]
     status: Scalar,
+    #[serde(default)]
+    error: Scalar,
     #[serde(default)]
     width: Scalar,
     #[serde(default)]
@@ -62,20 +64,17 @@ pub(super) fn read(reader: impl Read) -> io::Result<Found> {
             lines.collector.problem(kind, place, reason);
         }
     })?;
-    let Lines { mut collector, without_prediction, judged } = lines;
+    let Lines { mut collector, judged } = lines;
     collector.files = 1;
-    let notes = [
-        without_prediction.note("line has no prediction", "lines have no prediction"),
-        judged.note("box has a verdict, which is not used", "boxes have a verdict, which is not used"),
-    ];
-    collector.notes.extend(notes.into_iter().flatten());
+    collector
+        .notes
+        .extend(judged.note("box has a verdict, which is not used", "boxes have a verdict, which is not used"));
     Ok(collector.finish(AnnotationFormat::JsonLines))
 }
 
 #[derive(Default)]
 struct Lines {
     collector: Collector,
-    without_prediction: Tally,
     judged: Tally,
 }
 
@@ -98,16 +97,19 @@ impl Lines {
         let names = [line.uri, line.image, line.file_name].map(Scalar::into_text);
         let name = names.into_iter().flatten().find(|name| !name.is_empty());
         let name = name.ok_or_else(|| unreadable("has no uri"))?;
-        if line.status.into_text().is_some_and(|status| status != "ok") {
-            self.without_prediction.add(|| place.to_owned());
+        if let Some(status) = line.status.into_text().filter(|status| status != "ok") {
+            let error = line.error.into_text().unwrap_or_default();
+            self.collector.add_unpredicted(&name, &status, &error, || place.to_owned());
             return Ok(());
         }
-        if self.collector.knows_image(&name) {
+        if self.collector.known_image(&name).is_some_and(|image| image.status == PredictionStatus::Predicted) {
             let reason = format!("is about an image that was given before, and the first counts: {name}");
             self.collector.problem(Kind::Duplicate, place, reason);
             return Ok(());
         }
-        self.collector.image(&name).size = super::coco::size(&line.width, &line.height);
+        let image = self.collector.image(&name);
+        image.status = PredictionStatus::Predicted;
+        image.size = super::coco::size(&line.width, &line.height);
         for (index, Element(entry)) in line.classes.into_iter().enumerate() {
             let place = || format!("{place}, classes[{index}]");
             if let Err((kind, reason)) = self.class(&name, entry) {

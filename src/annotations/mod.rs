@@ -6,6 +6,7 @@
 
 mod coco;
 mod collect;
+mod flag;
 mod json;
 mod json_lines;
 mod judged;

@@ -6,11 +6,12 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::num::IntErrorKind;
 
-use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
-use super::json::shortened;
+use super::collect::{Collector, Refusal, checked_box, checked_score};
+use super::flag::flag;
+use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields};
 use super::{AnnotationFormat, Found};
-use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
+use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
 
 const IMAGE: &[&str] = &["image", "filename", "file_name", "image_path", "path", "imageid"];
 const NAME: &[&str] = &["label", "class", "class_name", "category", "labelname"];
@@ -30,6 +31,7 @@ struct Columns {
     crowd: Option<usize>,
     ignored: Option<usize>,
     status: Option<usize>,
+    error: Option<usize>,
     /// Open Images counts boxes in parts of the image.
     unit: Option<BoxUnit>,
 }
@@ -60,6 +62,7 @@ impl Columns {
             crowd: first(&["iscrowd", "isgroupof"]),
             ignored: first(&["difficult", "ignore"]),
             status: find("status"),
+            error: find("error"),
             unit: (find("imageid").is_some() && find("labelname").is_some()).then_some(BoxUnit::Fractions),
         };
         if columns.name.is_none() && columns.number.is_none() {
@@ -110,7 +113,6 @@ pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, 
 #[derive(Default)]
 struct Rows {
     collector: Collector,
-    without_prediction: Tally,
 }
 
 impl Rows {
@@ -124,8 +126,9 @@ impl Rows {
         if image.contains('\n') || text(columns.name).contains('\n') {
             return Err(unreadable("has a line break in a name; check its quotes".to_owned()));
         }
-        if !matches!(text(columns.status), "" | "ok") {
-            self.without_prediction.add(place);
+        let status = text(columns.status);
+        if !matches!(status, "" | "ok") {
+            self.collector.add_unpredicted(image, status, text(columns.error), place);
             return Ok(());
         }
         let number_of = |column: usize| -> Result<Option<f64>, Refusal> {
@@ -133,8 +136,7 @@ impl Rows {
             let wrong = || (Kind::Unreadable, format!("has “{}” instead of a number", shortened(text)));
             if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| wrong()) }
         };
-        let is_true =
-            |column: Option<usize>| !matches!(text(column).to_lowercase().as_str(), "" | "0" | "false" | "no");
+        let is_set = |key: &str, column: Option<usize>| flag(key, &Scalar::Text(text(column).to_owned()));
         let size = match columns.size {
             Some([width, height]) => match (text(Some(width)).parse(), text(Some(height)).parse()) {
                 (Ok(width), Ok(height)) if width > 0 && height > 0 => Some([width, height]),
@@ -167,7 +169,7 @@ impl Rows {
             None => [None; 4],
         };
         let score = columns.score.map_or(Ok(None), number_of)?.map(checked_score).transpose()?;
-        let role = match (is_true(columns.crowd), is_true(columns.ignored)) {
+        let role = match (is_set("iscrowd", columns.crowd)?, is_set("difficult", columns.ignored)?) {
             (true, _) => BoxRole::Crowd,
             (false, true) => BoxRole::Ignored,
             (false, false) => BoxRole::Object,
@@ -193,6 +195,7 @@ impl Rows {
             (_, false) => return Err((Kind::UnknownClass, "has a box without a class".to_owned())),
         }
         let image = self.collector.image(image);
+        image.status = PredictionStatus::Predicted;
         image.size = image.size.or(size);
         Ok(())
     }
@@ -213,7 +216,6 @@ impl Rows {
         if looks_so || unit == Some(BoxUnit::Fractions) {
             collector.in_fractions();
         }
-        collector.notes.extend(self.without_prediction.note("row has no prediction", "rows have no prediction"));
         self.collector.finish(AnnotationFormat::Csv)
     }
 }

@@ -8,7 +8,8 @@ use quick_xml::Reader as Xml;
 use quick_xml::events::Event;
 
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
-use super::json::shortened;
+use super::flag::flag;
+use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
 use crate::source::{FileEntry, Files};
@@ -140,7 +141,7 @@ struct Reader {
 impl Reader {
     fn document(&mut self, file: &str, document: Document) {
         let name = self.image_name(file, document.filename.trim());
-        if self.collector.knows_image(&name) {
+        if self.collector.known_image(&name).is_some() {
             let reason = format!("is about an image that was given before, and the first counts: {name}");
             return self.collector.problem(Kind::Duplicate, file, reason);
         }
@@ -152,15 +153,16 @@ impl Reader {
         };
         for object in document.objects {
             self.collector.entries += 1;
-            let place = || format!("{file}, line {}", object.line);
-            match self.object(&object, place) {
+            let line = object.line;
+            let place = || format!("{file}, line {line}");
+            match self.object(object, place) {
                 Ok(found) => self.collector.add_box(&name, found, place),
                 Err((kind, reason)) => self.collector.problem(kind, place(), reason),
             }
         }
     }
 
-    fn object(&mut self, object: &Object, place: impl FnOnce() -> String) -> Result<AnnotatedBox, Refusal> {
+    fn object(&mut self, object: Object, place: impl FnOnce() -> String) -> Result<AnnotatedBox, Refusal> {
         let class = object.name.trim();
         if class.is_empty() {
             return Err((Kind::UnknownClass, "has no name".to_owned()));
@@ -180,10 +182,8 @@ impl Reader {
                 Some(checked_score(text.parse().map_err(wrong)?)?)
             }
         };
-        let role = match object.difficult.trim() {
-            "" | "0" => BoxRole::Object,
-            _ => BoxRole::Ignored,
-        };
+        let is_difficult = flag("difficult", &Scalar::Text(object.difficult))?;
+        let role = if is_difficult { BoxRole::Ignored } else { BoxRole::Object };
         let class = self.collector.class(None, Some(class));
         Ok(AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role })
     }

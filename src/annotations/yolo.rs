@@ -172,7 +172,7 @@ impl Reader {
             labels.iter().map(|file| folder(&label_stem(&file.name)).to_owned()).collect();
         let mut unlabelled = Tally::default();
         for image in images {
-            if folders.contains(folder(&image.name)) && !self.collector.knows_image(&image.name) {
+            if folders.contains(folder(&image.name)) && self.collector.known_image(&image.name).is_none() {
                 self.collector.image(&image.name);
                 unlabelled.add(|| image.name.clone());
             }

@@ -45,7 +45,7 @@ pub(super) struct RunPairArgs {
     #[arg(long, requires = "out")]
     force: bool,
     /// Minimum score of compared boxes; default: the project's thresholds
-    #[arg(long, value_parser = super::values::parse_score)]
+    #[arg(long, value_parser = super::values::parse_score::<f32>)]
     min_score: Option<f32>,
     /// Overlap above which the worse of two boxes of one class is left out, as IoU; `off` compares both. Default: from
     /// the project, otherwise as the card of each model says

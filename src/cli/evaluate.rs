@@ -56,8 +56,8 @@ pub(super) struct EvaluateArgs {
     #[arg(long, value_name = "FILE")]
     class_map: Option<PathBuf>,
     /// Minimum score for precision, recall, F1 and the confusion matrix; default: that of the project, otherwise 0.5
-    #[arg(long, value_name = "SCORE", value_parser = parse_score)]
-    min_score: Option<f32>,
+    #[arg(long, value_name = "SCORE", value_parser = parse_score::<f64>)]
+    min_score: Option<f64>,
     /// Overlap above which the worse of two boxes of one class is left out, as IoU, or `off`; default: from the
     /// project, otherwise as the model's card says. Predictions of another program are taken as they are
     #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou, conflicts_with = "predictions")]

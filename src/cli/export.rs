@@ -50,7 +50,7 @@ pub(super) struct ExportArgs {
     #[arg(long, conflicts_with_all = ["min_score", "top_k", "nms_iou"])]
     all_boxes: bool,
     /// Minimum score of exported boxes; overrides all thresholds of the project
-    #[arg(long, value_parser = super::values::parse_score)]
+    #[arg(long, value_parser = super::values::parse_score::<f32>)]
     min_score: Option<f32>,
     /// Overlap above which the worse of two boxes of one class is left out, as IoU; `off` exports both. Default: from
     /// the project, otherwise as the model's card says

@@ -97,7 +97,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let mut saving =
         Saving::begin(&args.saving, project, run.key.clone(), (&run.card, saved), &with_prediction, &control)?;
     let is_missing = |index: &usize| saving.missing().contains(SampleId::from_index(*index));
-    let missing: Vec<(SampleId, u32)> =
+    let missing: Vec<(SampleId, Option<u32>)> =
         (0..matches.pairs.len()).filter(is_missing).map(|index| matches.pairs[index]).collect();
     let mut failures = Vec::new();
     let imported = with_progress("Importing", &control, || {

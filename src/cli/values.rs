@@ -1,6 +1,7 @@
 //! Parsers for flags that several commands have.
 
 use std::path::Path;
+use std::str::FromStr;
 
 use anyhow::bail;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -56,8 +57,9 @@ pub(in crate::cli) fn parse_positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a number above zero".to_owned())
 }
 
-pub(in crate::cli) fn parse_score(text: &str) -> Result<f32, String> {
-    let score = text.parse().ok().filter(|score| (0.0..=1.0).contains(score));
+/// A score of 64 bits to compare with those of files, or one of 32 bits to compare with those of models.
+pub(in crate::cli) fn parse_score<S: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<S, String> {
+    let score = text.parse().ok().filter(|score| (S::from(0)..=S::from(1)).contains(score));
     score.ok_or_else(|| "expected a score from 0 to 1".to_owned())
 }
 

@@ -29,9 +29,23 @@ pub struct AnnotatedImage {
     pub name: String,
     /// Width and height of the upright image in pixels, if the file tells.
     pub size: Option<[u32; 2]>,
+    pub status: PredictionStatus,
     /// What the whole image shows; for predictions the best class first.
     pub labels: Vec<AnnotatedLabel>,
     pub boxes: Vec<AnnotatedBox>,
+}
+
+/// Whether a file with a row or line per image has a prediction of an image.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum PredictionStatus {
+    /// It has one, which may be empty; also ground truth.
+    #[default]
+    Predicted,
+    /// The prediction failed, with the reason: words that follow the name of the image.
+    Failed(String),
+    /// The image changed after it was predicted.
+    Outdated,
+    Unpredicted,
 }
 
 /// The id that a file gives an image. A text with nothing but a number, as it would be written, is a number.

@@ -32,6 +32,7 @@ mod s3;
 mod saliency;
 mod sample;
 mod sample_set;
+mod score;
 mod shared_list;
 mod transform;
 mod truth;
@@ -43,7 +44,7 @@ mod visible;
 
 pub use annotations::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, AnnotatedLabel, AnnotationProblem, AnnotationProblemKind,
-    AnnotationProblems, Annotations, BoxRole, BoxUnit,
+    AnnotationProblems, Annotations, BoxRole, BoxUnit, PredictionStatus,
 };
 pub use aws_region::{AWS_REGIONS, region_doubt, region_problem};
 pub use bytes::human_bytes;
@@ -91,6 +92,7 @@ pub use s3::{
 pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, Sample, SampleId, SampleUri, is_lines_name};
 pub use sample_set::SampleSet;
+pub use score::decimal;
 pub use shared_list::SharedList;
 pub use transform::{
     ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression, CostEstimate,

@@ -6,8 +6,8 @@ use super::truth::notes_of;
 use super::{EvaluateError, some_of};
 use crate::annotations::Found;
 use crate::domain::{
-    AnnotatedImage, FileStamp, ModelTask, Prediction, RunInfo, SampleId, SamplePrediction, SampleUri, TruthLabel,
-    ViewSettings, counted,
+    AnnotatedImage, FileStamp, ModelTask, Prediction, PredictionStatus, RunInfo, SampleId, SamplePrediction, SampleUri,
+    TruthLabel, ViewSettings, counted, decimal,
 };
 use crate::evaluation::{
     Counted, DetectedObject, GroundTruth, ImageSides, MatchedClasses, OTHER_CLASS, Sides, annotated_detections,
@@ -60,17 +60,24 @@ pub fn of_annotations(
     let matched = match_classes(truth, &predicted.classes, corrections, &mut notes)?;
     let class_of = |class: u32| matched.places.get(class as usize).copied().flatten();
     let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::of).collect();
-    let matches = ImageMatches::between(&truth.keys(), &keys);
+    let mut matches = ImageMatches::between(&truth.keys(), &keys);
     let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
     let mut counted = Counted { predictions: name, problems, ..Counted::default() };
+    for image in &predicted.images {
+        counted.images_failed += u64::from(matches!(image.status, PredictionStatus::Failed(_)));
+        counted.images_outdated += u64::from(image.status == PredictionStatus::Outdated);
+    }
+    let is_predicted = |image: &AnnotatedImage| image.status == PredictionStatus::Predicted;
+    matches.right_unmatched.retain(|(index, _)| is_predicted(&predicted.images[*index as usize]));
     count_unmatched(&matches, |index| predicted.images[index].shown_name(), (&mut counted, &mut notes));
     let mut images = Vec::with_capacity(truth.images.len());
     for index in truth.order() {
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
         let size = truth.images[index].size.or_else(|| partner?.size);
-        if partner.is_none() {
+        if !partner.is_some_and(is_predicted) {
             counted.images_without_prediction += 1;
-            if truth.task == ModelTask::Classification {
+            // Files of detections need not list the images in which nothing was found.
+            if partner.is_some() || truth.task == ModelTask::Classification {
                 continue;
             }
         }
@@ -110,10 +117,10 @@ pub fn of_run(
     }
     let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
     let classes = RunClasses::of(truth, run, corrections, &mut notes)?;
-    let mut thresholds = vec![f64::from(view.min_score); truth.classes.classes.len()];
+    let mut thresholds = vec![decimal(view.min_score); truth.classes.classes.len()];
     for (id, min_score) in &view.min_score_by_class {
         if let Some(place) = classes.place(*id) {
-            thresholds[place as usize] = f64::from(*min_score);
+            thresholds[place as usize] = decimal(*min_score);
         }
     }
     let mut counted = Counted { predictions: run.name.clone(), ..Counted::default() };
@@ -139,7 +146,7 @@ pub fn of_run(
         let kept = prediction.kept_without_overlaps(view.nms_iou);
         let (places, found) = detections(&prediction, &kept, |class| classes.place(class));
         counted.predictions_of_other_classes += (kept.len() - found.len()) as u64;
-        let scored = prediction.classes().iter().map(|class| (classes.place(class.index), f64::from(class.score)));
+        let scored = prediction.classes().iter().map(|class| (classes.place(class.index), decimal(class.score)));
         stored.push(Stored {
             name: uri.name_below(root.as_deref()),
             size: [prediction.width, prediction.height],

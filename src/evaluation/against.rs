@@ -2,7 +2,7 @@
 
 use super::detection::EvaluatedClass;
 use super::objects::{DetectedObject, TrueObject};
-use crate::domain::{AnnotatedBox, AnnotatedImage, Prediction, TruthLabel};
+use crate::domain::{AnnotatedBox, AnnotatedImage, Prediction, TruthLabel, decimal};
 
 /// The classes of ground truth, in the order of their numbers if all have one (as pycocotools has them), otherwise in
 /// that of the file.
@@ -60,7 +60,7 @@ pub fn detections(
         let clipped = found.bounds.clipped(prediction.width, prediction.height);
         let [x1, y1, x2, y2] = <[f32; 4]>::from(clipped).map(f64::from);
         let bounds = [x1, y1, (x2 - x1).max(0.0), (y2 - y1).max(0.0)];
-        Some((index as u32, DetectedObject { bounds, class: class_of(found.class_id)?, score: found.score.into() }))
+        Some((index as u32, DetectedObject { bounds, class: class_of(found.class_id)?, score: decimal(found.score) }))
     };
     indices.iter().filter_map(object).unzip()
 }

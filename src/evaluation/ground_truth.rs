@@ -8,8 +8,8 @@ use super::against::EvaluatedClasses;
 use super::detection::EvaluatedClass;
 use super::objects::ImageObjects;
 use crate::domain::{
-    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, ModelTask, SampleId,
-    TruthLabel, counted,
+    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, ModelTask,
+    PredictionStatus, SampleId, TruthLabel, counted,
 };
 use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey};
 
@@ -54,7 +54,8 @@ impl GroundTruth {
         if annotations.has_scores() {
             return Err(NoTruth::Scores);
         }
-        let Annotations { classes: labels, images, problems } = annotations;
+        let Annotations { classes: labels, mut images, problems } = annotations;
+        images.retain(|image| image.status == PredictionStatus::Predicted);
         let several = images.iter().filter(|image| image.labels.len() > 1).count();
         if several > 0 {
             notes.push(format!(

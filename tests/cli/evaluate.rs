@@ -424,6 +424,97 @@ fn a_model_without_names_is_not_measured_as_always_wrong() {
     refused(&[&images, Path::new("--project"), &project, Path::new("--truth"), &images]);
 }
 
+/// Images of 64 × 48 pixels, ground truth with an object in each, and predictions, which are measured as a file and as
+/// a run that was imported from it.
+struct FileAndRun {
+    folder: tempfile::TempDir,
+    predictions: PathBuf,
+}
+
+impl FileAndRun {
+    fn new(images: &[&str], (name, predictions): (&str, &str)) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let sources = folder.path().join("images");
+        std::fs::create_dir(&sources).unwrap();
+        let mut truth = "image,class,x,y,w,h\n".to_owned();
+        for image in images {
+            image::RgbImage::new(64, 48).save(sources.join(image)).unwrap();
+            writeln!(truth, "{image},cat,10,10,20,20").unwrap();
+        }
+        std::fs::write(folder.path().join("truth.csv"), truth).unwrap();
+        let bench = Self { predictions: folder.path().join(name), folder };
+        std::fs::write(&bench.predictions, predictions).unwrap();
+        let mut import = spotcheck(&["import"]);
+        import.arg(sources).arg("--predictions").arg(&bench.predictions).arg("--project").arg(bench.project());
+        let output = import.output().unwrap();
+        assert!(matches!(output.status.code(), Some(0 | 3)), "{}", stderr(&output));
+        bench
+    }
+
+    fn project(&self) -> PathBuf {
+        self.folder.path().join("run.spotcheck")
+    }
+
+    /// The numbers of the file, after a check that the run has the same.
+    fn numbers(&self, min_score: &str) -> Value {
+        let truth = self.folder.path().join("truth.csv");
+        let project = self.project();
+        let [of_file, of_run] = [("--predictions", &self.predictions), ("--project", &project)].map(|(flag, place)| {
+            let flags = ["--truth", flag, "--min-score", min_score].map(Path::new);
+            evaluate(&[flags[0], &truth, flags[1], place, flags[2], flags[3]]).0
+        });
+        let numbers = NUMBERS.iter().chain(&["precision", "recall", "f1", "threshold", "best", "images", "confusion"]);
+        for name in numbers.chain(&["images_failed", "images_without_truth", "errors"]) {
+            assert_eq!(of_file[name], of_run[name], "{name} at {min_score}");
+        }
+        of_file
+    }
+}
+
+#[test]
+fn a_score_equal_to_the_minimum_score_counts() {
+    let scores = ["0.05", "0.1", "0.2", "0.3", "0.4", "0.6", "0.7", "0.8", "0.9"];
+    let names: Vec<String> = scores.iter().map(|score| format!("{}.png", &score[2..])).collect();
+    let mut rows = "image,class,score,x,y,w,h\n".to_owned();
+    for (name, score) in names.iter().zip(scores) {
+        writeln!(rows, "{name},cat,{score},10,10,20,20\n{name},cat,{score},40,30,10,10").unwrap();
+    }
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let bench = FileAndRun::new(&names, ("predictions.csv", &rows));
+    for (below, score) in scores.into_iter().enumerate() {
+        let metrics = bench.numbers(score);
+        let shown = scores.len() - below;
+        let counts =
+            ["true_positives", "false_positives", "missed"].map(|name| metrics[name].as_u64().unwrap() as usize);
+        assert_eq!(counts, [shown, shown, below], "at {score}");
+        assert_eq!(metrics["threshold"].to_string(), score);
+    }
+}
+
+#[test]
+fn an_imported_run_has_the_numbers_of_its_file() {
+    let all = ["a.png", "b.png", "c.png", "d.png", "e.png"];
+    // Nothing was found in d and e.
+    let rows = "image,class,score,x,y,w,h\na.png,cat,0.9,10,10,20,20\nb.png,cat,0.8,10,12,20,20\n\
+        c.png,cat,0.7,40,30,10,10\n";
+    let metrics = FileAndRun::new(&all, ("predictions.csv", rows)).numbers("0.5");
+    assert_eq!((&metrics["images"], &metrics["recall"]), (&json!(5), &json!(0.4)));
+
+    // c failed, and d is of an older version of the image: neither is an image in which nothing was found.
+    let lines = r#"{"uri":"a.png","status":"ok","width":64,"height":48,"detections":[{"box":[10,10,30,30],"label":"cat","score":0.9}]}
+{"uri":"b.png","status":"ok","width":64,"height":48,"detections":[]}
+{"uri":"c.png","status":"failed","error":"is truncated"}
+{"uri":"d.png","status":"outdated"}
+"#;
+    let rows = "image,status,error,class,score,x,y,w,h\na.png,ok,,cat,0.9,10,10,20,20\nb.png,ok,,,,,,,\n\
+        c.png,failed,is truncated,,,,,,\nd.png,outdated,,,,,,,\n";
+    for predictions in [("lines.jsonl", lines), ("rows.csv", rows)] {
+        let metrics = FileAndRun::new(&all[..4], predictions).numbers("0.5");
+        assert_eq!((&metrics["images"], &metrics["recall"]), (&json!(2), &json!(0.5)), "{predictions:?}");
+        assert_eq!((&metrics["images_failed"], &metrics["images_without_prediction"]), (&json!(1), &json!(2)));
+    }
+}
+
 /// Every plot of a folder is XML that needs nothing from outside, and an image of twice its size that is not blank.
 fn check_plots(folder: &Path, names: &[&str]) {
     let mut files: Vec<String> = std::fs::read_dir(folder)

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use spotcheck::annotations::{Found, open};
-use spotcheck::domain::{AnnotatedImage, AnnotatedImageId, Annotations, BoxRole, BoxUnit};
+use spotcheck::domain::{AnnotatedImage, AnnotatedImageId, Annotations, BoxRole, BoxUnit, PredictionStatus};
 use spotcheck::source::Files;
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
@@ -53,10 +53,17 @@ fn image(image: &AnnotatedImage) -> Value {
         AnnotatedImageId::Number(number) => json!(number),
         AnnotatedImageId::Text(text) => json!(text),
     });
-    json!({
+    let mut shown = json!({
         "id": id, "name": image.name, "size": image.size,
         "boxes": boxes.collect::<Vec<_>>(), "labels": labels.collect::<Vec<_>>(),
-    })
+    });
+    match &image.status {
+        PredictionStatus::Predicted => {}
+        PredictionStatus::Failed(reason) => shown["failed"] = reason.as_str().into(),
+        PredictionStatus::Outdated => shown["failed"] = "outdated".into(),
+        PredictionStatus::Unpredicted => shown["failed"] = "unpredicted".into(),
+    }
+    shown
 }
 
 fn shown(annotations: &Annotations) -> Value {

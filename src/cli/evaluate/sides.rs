@@ -57,7 +57,7 @@ pub(super) fn read(
             }
         }
         let notes = problem_notes(&found.annotations.problems);
-        let min_score = args.min_score.map_or(USUAL_MIN_SCORE, f64::from);
+        let min_score = args.min_score.unwrap_or(USUAL_MIN_SCORE);
         let sides = of_annotations(&truth, (files.name(), found), &corrections, min_score);
         (truth, notes, sides)
     } else {
@@ -191,7 +191,7 @@ fn read_run(
 ) -> anyhow::Result<Result<Sides, EvaluateError>> {
     let mut view = stored_view(project, run)?;
     if let Some(min_score) = args.min_score {
-        view.min_score = min_score;
+        view.min_score = min_score as f32;
         view.min_score_by_class.clear();
     }
     if let Some(NmsIou(iou)) = args.nms_iou {

@@ -56,7 +56,7 @@ pub(super) struct PredictArgs {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Minimum score of detections
-    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score)]
+    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score::<f32>)]
     min_score: f32,
     /// Overlap above which the worse of two boxes of one class is left out of the outputs, as IoU; `off` writes both. A
     /// project keeps both either way. Default: as the model's card says

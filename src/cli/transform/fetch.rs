@@ -59,7 +59,7 @@ pub(super) struct FetchArgs {
     #[arg(long)]
     truth_from_names: bool,
     /// Minimum score of detections
-    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = crate::cli::values::parse_score)]
+    #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = crate::cli::values::parse_score::<f32>)]
     min_score: f32,
     /// Number of classes per image for classifiers
     #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]

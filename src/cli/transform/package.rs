@@ -64,7 +64,7 @@ pub(super) struct OnnxArgs {
     #[arg(long)]
     gpu: bool,
     /// Minimum score of detections; default: 0.005
-    #[arg(long, value_parser = parse_score)]
+    #[arg(long, value_parser = parse_score::<f32>)]
     min_score: Option<f32>,
     /// Number of classes per image for classifiers; default: 5
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]

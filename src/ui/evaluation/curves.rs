@@ -5,6 +5,7 @@ use eframe::egui::{self, CursorIcon, EventFilter, Key, Modifiers, Pos2, Sense, S
 use super::super::theme;
 use super::chart::Chart;
 use super::{Shown, queries, show_boxes};
+use crate::domain::decimal;
 use crate::evaluation::{Curve, CurvePoint, Metrics};
 use crate::state::{Command, Queue, ReviewCommand, ViewChange};
 
@@ -74,7 +75,7 @@ pub(super) fn curves_ui(
             charts(ui);
         });
     }
-    legend_ui(ui, curve.at(threshold.score.into()), name);
+    legend_ui(ui, curve.at(decimal(threshold.score)), name);
 }
 
 fn legend_ui(ui: &mut Ui, point: Option<CurvePoint>, name: &str) {
@@ -126,7 +127,7 @@ fn precision_recall_ui(
     let place = |point: &CurvePoint| chart.at(point.recall, point.precision);
     let line: Vec<Pos2> = curve.points.iter().map(place).collect();
     Line::Solid.draw(ui, &line);
-    let now = curve.at(threshold.score.into());
+    let now = curve.at(decimal(threshold.score));
     if let Some(now) = now {
         let visuals = ui.visuals();
         let edge = Stroke::new(2.0, visuals.strong_text_color());
@@ -139,7 +140,7 @@ fn precision_recall_ui(
     if let Some(point) = hovered {
         ui.painter().circle_stroke(place(&point), 4.0, Stroke::new(1.5, ui.visuals().text_color()));
     }
-    let set = |pointer: Pos2| nearest(&chart, curve, pointer).map(|point| not_above(point.threshold));
+    let set = |pointer: Pos2| nearest(&chart, curve, pointer).map(|point| point.threshold as f32);
     threshold_control_ui(ui, &chart, (threshold, curve), (&label, query), set, commands);
 }
 
@@ -160,11 +161,11 @@ fn over_threshold_ui(
     Line::Dashed.draw(ui, &line_of(|point| point.precision));
     Line::Solid.draw(ui, &line_of(|point| point.f1));
     let strong = ui.visuals().strong_text_color();
-    let x = chart.at(threshold.score.into(), 0.0).x;
+    let x = chart.at(decimal(threshold.score), 0.0).x;
     ui.painter().vline(x, chart.plot.y_range(), Stroke::new(2.0, strong));
     let handle = egui::Rect::from_center_size(egui::pos2(x, chart.plot.top()), vec2(10.0, 10.0));
     ui.painter().rect_filled(handle, 2.0, strong);
-    let says = curve.at(threshold.score.into()).map_or_else(String::new, |now| format!(": F1 {:.3}", now.f1));
+    let says = curve.at(decimal(threshold.score)).map_or_else(String::new, |now| format!(": F1 {:.3}", now.f1));
     let label = format!("F1 over the minimum score of {name}, minimum score{says}");
     // To the hundredth, as the slider of the filters.
     let set = |pointer: Pos2| Some((chart.across(pointer) * 100.0).round() / 100.0);
@@ -177,12 +178,6 @@ fn text_of(point: CurvePoint) -> String {
         "Minimum score {threshold:.3}: precision {precision:.3}, recall {recall:.3}, F1 {f1:.3}\n\
         Click to use it and show its boxes, drag to move it"
     )
-}
-
-/// A point of a curve is written as a score that its boxes have.
-fn not_above(threshold: f64) -> f32 {
-    let nearest = threshold as f32;
-    if f64::from(nearest) > threshold { nearest.next_down() } else { nearest }
 }
 
 /// The point of the curve that is nearest to a place on screen.
@@ -238,7 +233,7 @@ fn threshold_control_ui(
     let response = response.clone().on_hover_cursor(CursorIcon::ResizeHorizontal);
     // The numbers that a click gives: on a steep part they are those of its end, not of the place between.
     let hovered = response.hover_pos().and_then(set);
-    if let Some(point) = hovered.and_then(|score| curve.at(score.into())) {
+    if let Some(point) = hovered.and_then(|score| curve.at(decimal(score))) {
         response.on_hover_text_at_pointer(text_of(point));
     }
 }

@@ -1,6 +1,7 @@
 //! The searches behind the numbers: each finds exactly the boxes that were counted.
 
 use super::Shown;
+use crate::domain::decimal;
 use crate::evaluation::ReliabilityBin;
 use crate::review::{OutcomeKind, exact_class_term, exact_truth_term};
 
@@ -74,7 +75,7 @@ pub(super) fn bin(bin: &ReliabilityBin) -> String {
 /// Scores are `f32`: the smallest one that is not below a bound.
 fn lowest_score(bound: f64) -> f32 {
     let nearest = bound as f32;
-    if f64::from(nearest) < bound { nearest.next_up() } else { nearest }
+    if decimal(nearest) < bound { nearest.next_up() } else { nearest }
 }
 
 #[cfg(test)]
@@ -87,7 +88,7 @@ mod tests {
             for bin in 0..=bins {
                 let bound = f64::from(bin) / f64::from(bins);
                 let score = lowest_score(bound);
-                assert!(f64::from(score) >= bound && (score == 0.0 || f64::from(score.next_down()) < bound), "{bound}");
+                assert!(decimal(score) >= bound && (score == 0.0 || decimal(score.next_down()) < bound), "{bound}");
                 let read = score.to_string().parse::<f64>().unwrap() as f32;
                 assert_eq!(read, score);
             }

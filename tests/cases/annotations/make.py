@@ -34,6 +34,17 @@ def is_number(value):
     return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
+UNSET = ["", "0", "-1", "-", "false", "f", "no", "n", "none", "null", "nan", "na", "n/a", "<na>", "unspecified"]
+
+
+def flag(value):
+    """None if it is no flag."""
+    text = str(value).strip().lower()
+    with contextlib.suppress(ValueError):
+        text = f"{float(text):g}"
+    return False if text in UNSET else True if text in ("1", "true", "t", "yes", "y") else None
+
+
 def coco_box(raw, has_scores):
     """None if the entry cannot be used."""
     bbox = raw.get("bbox")
@@ -43,7 +54,10 @@ def coco_box(raw, has_scores):
     if has_scores and not (is_number(score) and 0 <= score <= 1):
         return None
     area = raw.get("area")
-    role = "crowd" if raw.get("iscrowd") else "object"  # As pycocotools, which does not use `ignore`.
+    crowd = flag(raw.get("iscrowd"))
+    if crowd is None or flag(raw.get("ignore")) is None:
+        return None
+    role = "crowd" if crowd else "object"  # As pycocotools, which does not use `ignore`.
     return {"bounds": [float(side) for side in bbox], "score": score, "area": area if is_number(area) else None,
             "role": role}
 
@@ -210,8 +224,9 @@ def voc(case):
             xmin, ymin, xmax, ymax = map(float, sides)
             # VOCevaldet.m: (xmax - xmin + 1) * (ymax - ymin + 1), counted from 1.
             bounds = [xmin - 1, ymin - 1, xmax - xmin + 1, ymax - ymin + 1]
-            role = "ignored" if found.findtext("difficult") == "1" else "object"
-            if entry := box(bounds, role=role):
+            difficult = flag(found.findtext("difficult"))
+            role = "ignored" if difficult else "object"
+            if difficult is not None and (entry := box(bounds, role=role)):
                 rows.append((name, size, (None, label), entry))
     return images_of(rows)
 
@@ -248,7 +263,10 @@ def table(file):
         if key is None or None in (x1, y1, x2, y2):
             continue
         bounds = [x1, y1, x2, y2] if "w" in row else [x1, y1, x2 - x1, y2 - y1]
-        role = "crowd" if get("iscrowd", "isgroupof") == "1" else "ignored" if get("difficult") == "1" else "object"
+        crowd, difficult = flag(get("iscrowd", "isgroupof")), flag(get("difficult"))
+        if crowd is None or difficult is None:
+            continue
+        role = "crowd" if crowd else "ignored" if difficult else "object"
         more = {"unit": "fractions"} if "imageid" in row else {}
         if entry := box(bounds, score, role, **more):
             rows.append((name, size, key, entry))
@@ -256,15 +274,20 @@ def table(file):
 
 
 def json_lines(file):
-    rows, seen = [], set()
+    rows, seen, without = [], set(), {}
     for text in file.read_text().splitlines():
         try:
             line = json.loads(text)
         except ValueError:
             continue
-        if not isinstance(line, dict) or "uri" not in line or line.get("status", "ok") != "ok":
+        if not isinstance(line, dict) or "uri" not in line:
             continue
         name = line["uri"]
+        if line.get("status", "ok") != "ok":
+            if name not in seen:
+                rows.append((name, None, None, None))
+                without[name] = line["error"] if line["status"] == "failed" else "unpredicted"
+            continue
         if name in seen or not isinstance(line.get("detections", []), list):
             continue
         seen.add(name)
@@ -278,7 +301,11 @@ def json_lines(file):
             x1, y1, x2, y2 = found["box"]
             if entry := box([x1, y1, x2 - x1, y2 - y1], found["score"]):
                 rows.append((name, size, (found["class_id"], found["label"]), entry))
-    return images_of(rows)
+    made = images_of(rows)
+    for image in made["images"]:
+        if image["name"] in without and image["name"] not in seen:
+            image["failed"] = without[image["name"]]
+    return made
 
 
 def folders(case):
