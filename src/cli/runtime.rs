@@ -12,7 +12,7 @@ use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{Device, DeviceReport, ModelTask, RgbImage};
-use crate::inference::runtime::{self, InstalledPackage, Loaded, RuntimeError, RuntimePackage, SearchStep};
+use crate::inference::runtime::{self, InstalledPackage, Loaded, Place, RuntimeError, RuntimePackage, SearchStep};
 use crate::inference::{DeviceSurvey, LoadOptions, OnnxPredictor, survey};
 use crate::library::Library;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -109,7 +109,7 @@ fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
         }
         Err(error) => say(&format!("speed not measured: {error:#}"))?,
     }
-    if let Some(next) = next_command(&loaded, &survey) {
+    for next in [update_command(&loaded), next_command(&loaded, &survey)].into_iter().flatten() {
         say(&next)?;
     }
     Ok(Outcome::AllWell)
@@ -153,6 +153,21 @@ fn describe_devices(survey: &DeviceSurvey) -> Vec<String> {
 }
 
 /// The command that installs a faster device, if there is one.
+/// How to get the release that this version of Spotcheck is tested with.
+fn update_command(loaded: &Loaded) -> Option<String> {
+    let Place::Installed(package) = loaded.found_in else {
+        return None;
+    };
+    (loaded.version != package.version()).then(|| {
+        format!(
+            "this version of Spotcheck is tested with {} {}; to install it: `spotcheck runtime install {}`",
+            package.name(),
+            package.version(),
+            package.into_str()
+        )
+    })
+}
+
 fn next_command(loaded: &Loaded, survey: &DeviceSurvey) -> Option<String> {
     let has_plugin = !loaded.plugins.is_empty();
     let is_refused = |device: Device| survey.refused.iter().any(|refused| refused.device == device);

@@ -38,7 +38,7 @@ const MIN_MINOR_VERSION: u32 = ort::MINOR_VERSION;
 pub struct RuntimeLibrary {
     /// Absolute.
     pub path: PathBuf,
-    /// `1.31.1`, or `1.31` if the library does not say more.
+    /// `1.32.0`, or `1.32` if the library does not say more.
     pub version: String,
     pub found_in: Place,
     /// Execution providers that are libraries of their own.
@@ -191,7 +191,7 @@ fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
     Ok(RuntimeLibrary { path, version, found_in: place, plugins: Vec::new(), plugin_problem: None })
 }
 
-/// `libonnxruntime.so` is mostly a link to `libonnxruntime.so.1.31.1`.
+/// `libonnxruntime.so` is mostly a link to `libonnxruntime.so.1.32.0`.
 fn version_in_name(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let name = path.file_name()?.to_str()?.trim_end_matches(".dylib");
@@ -199,7 +199,7 @@ fn version_in_name(path: &Path) -> Option<String> {
     (version.split('.').count() == 3 && minor_version(version).is_some()).then(|| version.to_owned())
 }
 
-/// The 31 of `1.31.1`.
+/// The 32 of `1.32.0`.
 fn minor_version(version: &str) -> Option<u32> {
     version.strip_prefix("1.")?.split('.').next()?.parse().ok()
 }

@@ -100,14 +100,14 @@ fn wheel(path: &Path, files: &[(&str, &[u8])]) {
     writer.finish().unwrap();
 }
 
-const METADATA: &str = "onnxruntime-1.31.1.dist-info/METADATA";
+const METADATA: &str = "onnxruntime-1.32.0.dist-info/METADATA";
 
 #[test]
 fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
     let prediction = PredictionContent::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
     prediction.must_say(&[
         "ORT_DYLIB_PATH: nothing",
-        "ONNX Runtime 1.31.1 from Spotcheck's own folder: /",
+        "ONNX Runtime 1.32.0 from Spotcheck's own folder: /",
         "running on CPU because no faster device works here",
         "not on WebGPU because ",
         "efficientnet-lite0: model call: p50 ",
@@ -129,7 +129,7 @@ fn without_python_the_message_holds_the_commands_that_help() {
     PredictionContent::of(predict.env("PATH", home.path())).must_fail_with(&[
         "apt-get install python3-pip",
         "pip download",
-        "onnxruntime==1.31.1",
+        "onnxruntime==1.32.0",
         "spotcheck runtime install cpu --from FILE.whl",
     ]);
 }
@@ -165,8 +165,8 @@ fn without_a_network_the_message_says_how_to_install_offline() {
 #[test]
 fn another_wheel_under_the_right_name_is_not_installed() {
     let (home, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let name = format!("onnxruntime-1.31.1-cp311-cp311-manylinux_2_28_{}.whl", std::env::consts::ARCH);
-    let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.31.1\n";
+    let name = format!("onnxruntime-1.32.0-cp311-cp311-manylinux_2_28_{}.whl", std::env::consts::ARCH);
+    let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.32.0\n";
     wheel(&index.path().join(name), &[(METADATA, metadata)]);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
     install.env("PIP_CONFIG_FILE", "/dev/null").env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", index.path());
@@ -179,8 +179,8 @@ fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("mine.whl");
     let library = std::fs::read(installed_library()).unwrap();
-    let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.31.1\n";
-    let libraries = "onnxruntime/capi/libonnxruntime.so.1.31.1";
+    let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.30.0\n";
+    let libraries = "onnxruntime/capi/libonnxruntime.so.1.32.0";
     wheel(
         &path,
         &[(METADATA, metadata), (libraries, &library), ("onnxruntime/capi/../../../../escaped.so", b"outside")],
@@ -189,7 +189,7 @@ fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
     let prediction = PredictionContent::of(install.arg(&path)).must_succeed();
     assert!(prediction.stderr.contains("unpinned"), "{}", prediction.stderr);
     let found = PredictionContent::of(&mut status(home.path())).must_succeed();
-    assert!(found.stdout.contains("running on CPU"), "{}", found.stdout);
+    found.must_say(&["running on CPU", "tested with ONNX Runtime 1.32.0", "`spotcheck runtime install cpu`"]);
     let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
     assert_eq!(stray.filter(|file| file.file_name() == "escaped.so").count(), 0);
 }
@@ -206,14 +206,14 @@ fn wheels_that_cannot_work_are_refused_with_the_reason() {
     check(&[("readme.txt", b"hello")], "it has no METADATA");
     check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.19.2\n")], "1.24 or newer");
     check(
-        &[(METADATA, b"Name: onnxruntime-gpu\nVersion: 1.31.1\n")],
+        &[(METADATA, b"Name: onnxruntime-gpu\nVersion: 1.32.0\n")],
         "install it with `spotcheck runtime install cuda`",
     );
-    check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n")], "it contains no library for this system");
+    check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.32.0\n")], "it contains no library for this system");
     check(
         &[
-            (METADATA, b"Name: onnxruntime\nVersion: 1.31.1\n"),
-            ("onnxruntime/capi/libonnxruntime.so.1.31.1", b"not ELF"),
+            (METADATA, b"Name: onnxruntime\nVersion: 1.32.0\n"),
+            ("onnxruntime/capi/libonnxruntime.so.1.32.0", b"not ELF"),
         ],
         "not a shared library",
     );
@@ -371,7 +371,7 @@ fn what_ort_dylib_path_names_comes_before_the_installed_one() {
     symlink(installed_library(), &library).unwrap();
     let mut command = spotcheck(&["runtime"]);
     let prediction = PredictionContent::of(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
-    let expected = format!("ONNX Runtime 1.31.1 from ORT_DYLIB_PATH: {}", library.display());
+    let expected = format!("ONNX Runtime 1.32.0 from ORT_DYLIB_PATH: {}", library.display());
     assert!(prediction.stdout.contains(&expected), "{}", prediction.stdout);
 }
 

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock};
 
+use spotcheck::inference::runtime::RuntimePackage;
+
 /// The repository's root.
 pub(crate) fn repository() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
@@ -44,9 +46,11 @@ pub(crate) fn runtime_home() -> &'static Path {
     HOME.get_or_init(|| {
         let home = target_folder("test-home");
         let _lock = lock(&home);
-        for package in ["cpu", "webgpu"] {
-            if !home.join("data/runtime").join(package).join("manifest.json").exists() {
-                must_succeed(&mut spotcheck_at(&home, &["runtime", "install", package]));
+        for package in [RuntimePackage::Cpu, RuntimePackage::WebGpu] {
+            let manifest = home.join("data/runtime").join(package.into_str()).join("manifest.json");
+            let manifest = std::fs::read_to_string(manifest).unwrap_or_default();
+            if !manifest.contains(package.version()) {
+                must_succeed(&mut spotcheck_at(&home, &["runtime", "install", package.into_str()]));
             }
         }
         home

@@ -38,7 +38,10 @@ impl RuntimePackage {
 
     pub fn version(self) -> &'static str {
         match self {
-            Self::Cpu | Self::Cuda => "1.31.1",
+            // Before 1.32 the graph optimizer changes the results of some models (YOLOv3-tiny).
+            Self::Cpu => "1.32.0",
+            // The newest in the Python package index on 2026-11-23.
+            Self::Cuda => "1.31.1",
             Self::WebGpu => "0.4.0",
         }
     }
@@ -74,7 +77,7 @@ pub(super) fn is_needed(file_name: &str) -> bool {
     is_library && !file_name.contains("pybind11") && !file_name.contains("tensorrt")
 }
 
-/// `libonnxruntime.so.1.31.1`, `libonnxruntime.1.31.1.dylib`, `onnxruntime.dll`, but not
+/// `libonnxruntime.so.1.32.0`, `libonnxruntime.1.32.0.dylib`, `onnxruntime.dll`, but not
 /// `libonnxruntime_providers_shared.so`.
 pub(super) fn is_core_library(file_name: &str) -> bool {
     let name = file_name.strip_prefix("lib").unwrap_or(file_name);
@@ -112,41 +115,41 @@ const PINS: [Pin; 12] = [
         package: RuntimePackage::Cpu,
         system: LINUX_X64,
         platform: "manylinux_2_28_x86_64",
-        wheel_sha256: "5752bd508126ae7c49894d3b9d2e83f0c3d487319246d04c444b393308d7ad7f",
-        wheel_bytes: 23_753_652,
-        library_sha256: "fc44112fbe06d7d689c57e11d3862031f64711007e4ee020f8eed5185fd2c1d3",
+        wheel_sha256: "5a34fc4dfeb5a7b4a74c95dcba1e773d722abda720b474edf1b0c419dc6d163d",
+        wheel_bytes: 27_773_237,
+        library_sha256: "6c1585d1bbf45b0712ea4a21b705c5fcb4ba04ff2e30f1fbf81a49faf658638f",
     },
     Pin {
         package: RuntimePackage::Cpu,
         system: LINUX_ARM64,
         platform: "manylinux_2_28_aarch64",
-        wheel_sha256: "da05378364c44d4407e463982d2bf8d5e4cfea873283757e48beeb41df97b7f3",
-        wheel_bytes: 21_413_526,
-        library_sha256: "8aa3b76b28c778a2b1dd660d34161adb1d508c9ccd04ff9dc80e26eca5df8467",
+        wheel_sha256: "2303372a85299b6757b0e11e1cbf13e410ddf7e10c37f4b37e99d1c90e7daf7c",
+        wheel_bytes: 23_195_070,
+        library_sha256: "49852228a93995158b2a813d4df487d47a1b76b0eaa894507ef49e91b6d7954a",
     },
     Pin {
         package: RuntimePackage::Cpu,
         system: MAC_ARM64,
         platform: "macosx_14_0_arm64",
-        wheel_sha256: "60b6b69bfe580eab576cacc5d132a0e9cf2a37fcfd18d46dd191042b1d1ed0d7",
-        wheel_bytes: 20_871_676,
-        library_sha256: "f8b06155feece624e55e49124340eea279da812529ae6fbc46a9f2be9c9cad2e",
+        wheel_sha256: "366b9e53d07812cc5c92822cecf7563b76a8a0f32ba3bb8dd232a206ac3bcb6c",
+        wheel_bytes: 22_506_162,
+        library_sha256: "fa585fabbea65b823b9a8f7e27d46aee3989d1be7e36b528203d3a1fd613aae7",
     },
     Pin {
         package: RuntimePackage::Cpu,
         system: WINDOWS_X64,
         platform: "win_amd64",
-        wheel_sha256: "c3d91b5de31e2fc82d71bd65b2b22bddee8b49057a3a36338e9a868e0ea90c05",
-        wheel_bytes: 14_885_761,
-        library_sha256: "8482d2ee174e28504f99730fb01d6861575870283de4ed3a897ad39170d9a9b9",
+        wheel_sha256: "d7e0c45cc5f456ad7805e6dd256a7662736cda9c2fd17becae194eb3c2f6df72",
+        wheel_bytes: 16_695_880,
+        library_sha256: "e9feebaed867b76f741c14ae64e056a3da64a153a61994f1fb48eadc7f9b3ba8",
     },
     Pin {
         package: RuntimePackage::Cpu,
         system: WINDOWS_ARM64,
         platform: "win_arm64",
-        wheel_sha256: "93800007a7023b3ab26ad72e6463d0d57d84ead49a2f6341954d91438e046bc0",
-        wheel_bytes: 14_735_267,
-        library_sha256: "f4f7729bf4aa0c78b6ab5253747f3593bb9a28b4c4275a0a9f59f04ea580d61f",
+        wheel_sha256: "23361cdf98afac352d10aa7d9e0a10ceaeb02d38430fb693c6eff370196db62d",
+        wheel_bytes: 16_027_290,
+        library_sha256: "d3587771474d96427cc5683fa49440127e928622a5e9df0f3e24209ae1fc42ad",
     },
     Pin {
         package: RuntimePackage::Cuda,

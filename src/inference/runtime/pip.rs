@@ -195,7 +195,7 @@ mod tests {
         check(
             concat!(
                 "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n",
-                "    onnxruntime==1.31.1 from file:\n",
+                "    onnxruntime==1.32.0 from file:\n",
                 "        Expected sha256 57\n",
                 "             Got        12\n",
             ),
@@ -204,14 +204,14 @@ mod tests {
         check(
             "WARNING: Retrying (Retry(total=0)) after connection broken by 'NewConnectionError: Failed to establish a \
             new connection: [Errno -3] Temporary failure in name resolution': /simple/onnxruntime/\n\
-            ERROR: Could not find a version that satisfies the requirement onnxruntime==1.31.1 (from versions: none)\n\
-            ERROR: No matching distribution found for onnxruntime==1.31.1",
+            ERROR: Could not find a version that satisfies the requirement onnxruntime==1.32.0 (from versions: none)\n\
+            ERROR: No matching distribution found for onnxruntime==1.32.0",
             |error| matches!(error, RuntimeError::NoNetwork { reason, .. } if reason.contains("name resolution")),
         );
         check(
-            "ERROR: Could not find a version that satisfies the requirement onnxruntime==1.31.1 (from versions: \
+            "ERROR: Could not find a version that satisfies the requirement onnxruntime==1.32.0 (from versions: \
             1.20.0)\n\
-            ERROR: No matching distribution found for onnxruntime==1.31.1",
+            ERROR: No matching distribution found for onnxruntime==1.32.0",
             |error| matches!(error, RuntimeError::NotInIndex { .. }),
         );
         check(

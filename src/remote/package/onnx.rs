@@ -15,9 +15,6 @@ pub(super) const CARD_FILE: &str = "spotcheck-model.json";
 pub(super) const WEIGHTS_FILE: &str = "model.onnx";
 pub(super) const REQUIREMENTS_FILE: &str = "code/requirements.txt";
 
-/// ONNX Runtime for the handler: the one that the tests hold it against.
-const ONNX_RUNTIME_VERSION: &str = "1.31.1";
-
 macro_rules! handler {
     ($($name:literal),* $(,)?) => {
         &[$((concat!("code/", $name), include_str!(concat!("../../../assets/handler/", $name)))),*]
@@ -112,11 +109,13 @@ pub fn package_model(
 
 /// NumPy and Pillow come with every image and fit its other packages, so they are not pinned.
 fn requirements(processor: Processor) -> String {
-    let package = match processor {
-        Processor::Cpu => "onnxruntime",
-        Processor::Cuda => "onnxruntime-gpu",
+    let runtime = match processor {
+        // The one that the tests hold the handler against.
+        Processor::Cpu => "onnxruntime==1.32.0",
+        // The newest in the Python package index on 2026-11-23.
+        Processor::Cuda => "onnxruntime-gpu==1.31.1",
     };
-    format!("{package}=={ONNX_RUNTIME_VERSION}\nnumpy>=1.26\npillow>=10.1\n")
+    format!("{runtime}\nnumpy>=1.26\npillow>=10.1\n")
 }
 
 fn ray_config(processor: Processor) -> String {
