@@ -16,7 +16,7 @@ use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard, Prediction, SampleUri};
 use crate::export::write_image;
 use crate::inference::runtime::{self, Loaded};
-use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, truth_of};
+use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
 use crate::library::{Library, LibraryError, Model, labels_from_file, write_card};
 use crate::remote::transform::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -41,7 +41,8 @@ pub(super) struct InspectArgs {
     /// Image for --preview
     #[arg(long, value_name = "FILE", requires = "preview")]
     image: Option<PathBuf>,
-    /// Images to try common ways of preparing images on; folders called as classes give the accuracy, too
+    /// Images to try common ways of preparing images on; with folders named after classes (or ImageNet's WordNet ids),
+    /// the accuracy is shown
     #[arg(long, value_name = "SOURCE")]
     try_presets: Option<PathBuf>,
     /// Images of --try-presets, spread over the source
@@ -228,6 +229,9 @@ fn trials_text(trials: &[PresetTrial], model: &str) -> String {
     }
     let _ =
         writeln!(text, "\n* as the card is now. The right one mostly has the highest score and the lowest entropy.");
+    if let Some(undecided) = undecided_resize(trials) {
+        let _ = writeln!(text, "{undecided}.");
+    }
     let _ = writeln!(text, "Take one with: spotcheck models add {} --preset NAME", quoted(model));
     text
 }

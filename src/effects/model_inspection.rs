@@ -1,6 +1,5 @@
 //! Looks into a model of the user's own, tries cards on it, and takes it into the library.
 
-use std::cmp::Ordering;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -10,7 +9,9 @@ use parking_lot::Mutex;
 use super::{Delivery, Shared};
 use crate::decode;
 use crate::domain::{LabelSet, ModelCard, ModelTask, Prediction, PredictionContent, RgbImage, SampleUri, ViewSettings};
-use crate::inference::{InspectError, Inspection, PresetTrial, TrialImage, labels_of, runtime, truth_of};
+use crate::inference::{
+    InspectError, Inspection, PresetTrial, TrialImage, labels_of, runtime, truth_of, undecided_resize,
+};
 use crate::library::{built_in_labels, check_card, labels_from_file};
 use crate::state::{
     Event, Failure, ImportFinding, ImportPort, ImportProblem, ImportStart, ImportSubject, ImportTrial, LabelChoice,
@@ -360,15 +361,14 @@ fn try_presets(
     if images.is_empty() {
         return Err(Failure::new("None of the images on screen can be read: open a folder with images first"));
     }
-    let trials =
+    let mut trials =
         model.inspection.try_presets(&request.card, &labels, &images, control).map_err(|error| match error {
             InspectError::Cancelled => Failure::Cancelled,
             error => Failure::new(error.to_string()),
         })?;
-    let mut rows: Vec<PresetRow> = trials.into_iter().map(preset_row).collect();
-    let rank = |row: &PresetRow| (row.accuracy.unwrap_or(0.0), row.mean_top_score);
-    rows.sort_by(|left, right| rank(right).partial_cmp(&rank(left)).unwrap_or(Ordering::Equal));
-    Ok(PresetTable { images: named, rows })
+    trials.sort_by(|left, right| right.compare(left));
+    let undecided = undecided_resize(&trials);
+    Ok(PresetTable { images: named, rows: trials.into_iter().map(preset_row).collect(), undecided })
 }
 
 fn preset_row(trial: PresetTrial) -> PresetRow {

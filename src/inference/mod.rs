@@ -18,7 +18,7 @@ use crate::domain::Device;
 pub use device::{DeviceSurvey, survey};
 pub use inspection::{InspectError, Inspection, labels_of};
 pub use predictor::{LoadOptions, OnnxPredictor};
-pub use preset_trials::{PresetTrial, TrialImage, truth_of};
+pub use preset_trials::{PresetTrial, TrialImage, truth_of, undecided_resize};
 pub use session::OnnxSession;
 
 /// Why a model could not be loaded.

@@ -1,7 +1,10 @@
 //! Tries common ways to prepare images, and says how sure and how right the model is with each.
 
+use std::cmp::Ordering;
+
 use super::inspection::{InspectError, Inspection};
-use crate::domain::{ImageInput, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent, RgbImage};
+use crate::domain::{ImageInput, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent, ResizeRule, RgbImage};
+use crate::library::imagenet_class;
 use crate::tasks::TaskControl;
 use crate::vision::recognise::{Preset, presets};
 use crate::vision::{PredictError, preprocess};
@@ -29,12 +32,37 @@ pub struct PresetTrial {
     pub mean_entropy: Option<f64>,
     /// The share of the images with a known class whose best class is that one.
     pub accuracy: Option<f64>,
+    /// How many images have a known class.
+    pub known_images: usize,
 }
 
-/// The class whose name a folder has.
+/// How many classes have `ImageNet`'s `WordNet` ids.
+const IMAGENET_CLASSES: usize = 1000;
+/// Mean top scores that differ by less do not show which preset is right: crops score higher anyway.
+const CLOSE_TOP_SCORES: f64 = 0.1;
+
+/// The class whose name, or `WordNet` id if the classes are `ImageNet`'s, a folder has.
 pub fn truth_of(folder_name: &str, labels: &LabelSet) -> Option<u32> {
     let folder_name = folder_name.to_lowercase();
-    labels.iter().find(|(_, name)| name.to_lowercase() == folder_name).map(|(id, _)| id)
+    let named = labels.iter().find(|(_, name)| name.to_lowercase() == folder_name).map(|(id, _)| id);
+    let is_imagenet = labels.len() == IMAGENET_CLASSES;
+    named.or_else(|| is_imagenet.then(|| imagenet_class(&folder_name)).flatten())
+}
+
+/// What to know of the best trial if it differs from another one too little to tell whether a classifier wants crops
+/// or stretched images.
+pub fn undecided_resize(trials: &[PresetTrial]) -> Option<String> {
+    let best = trials.iter().max_by(|left, right| left.compare(right))?;
+    let is_rival =
+        |trial: &&PresetTrial| trial.crops() != best.crops() && trial.has_levels_of(best) && trial.is_close_to(best);
+    best.mean_entropy?;
+    let rival = trials.iter().filter(is_rival).max_by(|left, right| left.compare(right))?;
+    let (cropped, stretched) = if best.crops() { (best, rival) } else { (rival, best) };
+    Some(format!(
+        "These images do not show whether the model wants crops ({}) or stretched images ({}): the scores are too \
+        close. More images in folders named after classes decide it",
+        cropped.preset.name, stretched.preset.name
+    ))
 }
 
 impl Inspection {
@@ -86,6 +114,32 @@ impl Inspection {
 }
 
 impl PresetTrial {
+    /// The likelier preset is the greater one.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        let rank = |trial: &Self| (trial.accuracy.unwrap_or(0.0), trial.mean_top_score);
+        rank(self).partial_cmp(&rank(other)).unwrap_or(Ordering::Equal)
+    }
+
+    fn crops(&self) -> bool {
+        matches!(self.preset.input.resize, ResizeRule::ShortSideCrop { .. })
+    }
+
+    fn has_levels_of(&self, other: &Self) -> bool {
+        let levels = |trial: &Self| {
+            let input = &trial.preset.input;
+            (input.channels, input.divide_by, input.mean, input.std)
+        };
+        levels(self) == levels(other)
+    }
+
+    /// Accuracies are close within the half-width of the 95% interval of a share, 0.98 / √images at most.
+    fn is_close_to(&self, other: &Self) -> bool {
+        match (self.accuracy, other.accuracy) {
+            (Some(own), Some(others)) => (own - others).abs() <= 0.98 / (self.known_images as f64).sqrt(),
+            _ => (self.mean_top_score - other.mean_top_score).abs() <= CLOSE_TOP_SCORES,
+        }
+    }
+
     /// `predictions` have every class.
     fn of(
         preset: Preset,
@@ -115,6 +169,7 @@ impl PresetTrial {
             is_present,
             mean_top_score: mean_top_score.unwrap_or(0.0),
             mean_entropy: mean(entropies.into_iter()),
+            known_images: right.len(),
             accuracy: mean(right.into_iter()),
             predictions,
         }
@@ -135,4 +190,39 @@ fn entropy(prediction: &Prediction) -> Option<f64> {
 fn mean(numbers: impl Iterator<Item = f64>) -> Option<f64> {
     let (count, sum) = numbers.fold((0_u32, 0.0), |(count, sum), number| (count + 1, sum + number));
     (count > 0).then(|| sum / f64::from(count))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::{ElementType, Layout, ModelTask};
+
+    /// The trials of a classifier, whose scores and accuracies `measured` gives by the name of the preset.
+    fn trials(measured: &[(&str, f64, Option<f64>)], known_images: usize) -> Vec<PresetTrial> {
+        let input = ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::stretch(224, 224));
+        let trial = |(name, mean_top_score, accuracy): &(&str, f64, Option<f64>)| PresetTrial {
+            preset: crate::vision::recognise::preset(ModelTask::Classification, &input, name).unwrap(),
+            is_present: false,
+            predictions: Vec::new(),
+            mean_top_score: *mean_top_score,
+            mean_entropy: Some(0.5),
+            accuracy: *accuracy,
+            known_images,
+        };
+        measured.iter().map(trial).collect()
+    }
+
+    #[test]
+    fn close_scores_do_not_decide_between_crop_and_stretch() {
+        let (crop, stretch, other) = ("torchvision", "transformers-imagenet", "unit");
+        for (measured, images, is_undecided) in [
+            (vec![(crop, 0.8, None), (stretch, 0.75, None), (other, 0.2, None)], 0, true),
+            (vec![(crop, 0.8, None), (stretch, 0.5, None), (other, 0.78, None)], 0, false),
+            (vec![(crop, 0.8, Some(0.75)), (stretch, 0.6, Some(0.625))], 8, true),
+            (vec![(crop, 0.8, Some(0.75)), (stretch, 0.6, Some(0.625))], 1000, false),
+        ] {
+            let undecided = undecided_resize(&trials(&measured, images));
+            assert_eq!(undecided.is_some(), is_undecided, "{measured:?}: {undecided:?}");
+        }
+    }
 }

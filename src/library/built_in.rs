@@ -36,6 +36,15 @@ pub(super) const LABEL_SETS: &[(&str, &str)] = &[
     ("cifar-10", include_str!("../../models/labels/cifar-10.txt")),
 ];
 
+const IMAGENET_WORDNET_IDS: &str = include_str!("../../models/labels/imagenet-wordnet.txt");
+
+/// The number of the `ImageNet` class with this `WordNet` id, as `ImageNet`'s folders are called: `n01440764` is 0.
+pub fn imagenet_class(wordnet_id: &str) -> Option<u32> {
+    let rows = IMAGENET_WORDNET_IDS.lines().filter_map(|line| line.split_once('\t'));
+    let (class, _) = rows.into_iter().find(|(_, id)| *id == wordnet_id)?;
+    class.parse().ok()
+}
+
 /// The text of a built-in label set.
 pub(super) fn label_set(name: &str) -> Option<&'static str> {
     let found = LABEL_SETS.iter().find(|(known, _)| *known == name);

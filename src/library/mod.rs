@@ -11,7 +11,7 @@ mod mapping;
 mod models;
 mod weights;
 
-pub use built_in::built_in_labels;
+pub use built_in::{built_in_labels, imagenet_class};
 pub use card::{CardError, FieldError, check_card, parse_card, write_card};
 pub use download::{DownloadPolicy, FetchError, MirrorFailure};
 pub use error::LibraryError;

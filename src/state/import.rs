@@ -65,6 +65,8 @@ pub struct PresetTable {
     pub images: Vec<(SampleId, String)>,
     /// The likeliest first.
     pub rows: Vec<PresetRow>,
+    /// What the images do not show.
+    pub undecided: Option<String>,
 }
 
 /// What one way to prepare images gives.

@@ -246,6 +246,25 @@ fn presets_are_tried_on_images_and_one_is_taken_by_its_name() {
 }
 
 #[test]
+fn folders_with_wordnet_ids_give_the_accuracy() {
+    let expected = std::fs::read_to_string("tests/cases/presets/expected.json").unwrap();
+    let expected: Value = serde_json::from_str(&expected).unwrap();
+    let text = |field: &str| expected["imagenet"][field].as_str().unwrap();
+    let images = tempfile::tempdir().unwrap();
+    let folder = images.path().join(text("folder"));
+    std::fs::create_dir(&folder).unwrap();
+    std::fs::copy(IMAGE, folder.join("chelsea.png")).unwrap();
+    let model = format!("tests/cases/conventions/{}/model.onnx", text("model"));
+    let tried = ["models", "inspect", &model, "--try-presets", images.path().to_str().unwrap()];
+    let tried = ended(crate::support::spotcheck(&tried));
+    let row = tried.stdout.lines().find(|line| line.starts_with("* torchvision ")).unwrap_or_default();
+    assert!(row.contains("100.0 %"), "{}{}", tried.stdout, tried.stderr);
+    // One image cannot decide it.
+    let undecided = "These images do not show whether the model wants crops (torchvision) or stretched images";
+    assert!(tried.stdout.contains(undecided), "{}", tried.stdout);
+}
+
+#[test]
 fn a_bare_file_is_predicted_with_a_preset() {
     let expected = std::fs::read_to_string("tests/cases/presets/expected.json").unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();

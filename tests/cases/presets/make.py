@@ -1,8 +1,9 @@
 """What a small classifier gives for images in folders called as classes, with common ways to prepare them.
 
-usage: python make.py        (pip install onnxruntime==1.31.1 pillow==13.0.0 numpy==2.4.6)
+usage: python make.py        (pip install onnxruntime==1.32.0 pillow==13.0.0 numpy==2.4.6)
 Writes expected.json: the folder of each image, and the share of the images whose best class is their folder's name for
-some presets, and the best class of chelsea.png. Images are prepared here with Pillow and NumPy.
+some presets, and the best class of chelsea.png; and, for a model with ImageNet's classes, the WordNet id of the best
+class of chelsea.png. Images are prepared here with Pillow and NumPy.
 """
 
 import json
@@ -39,6 +40,20 @@ for preset, (method, mean, is_bgr) in PRESETS.items():
             best[preset] = {"index": int(scores.argmax()), "score": float(first)}
         right += CLASSES[scores.argmax()] == folder
     accuracy[preset] = right / len(FOLDERS)
-expected = {"model": CASE, "labels": "cifar-10", "folders": FOLDERS, "accuracy": accuracy, "best_of_chelsea": best}
+# The graph is random, so the class means nothing.
+IMAGENET_CASE = "caffe2-resnet50"
+photo = Image.open(ROOT / "assets/samples/chelsea.png").convert("RGB")
+width, height = photo.size
+photo = photo.resize((int(256 * width / height), 256), Image.Resampling.BILINEAR)
+left, top = round((photo.width - 224) / 2), round((photo.height - 224) / 2)
+pixels = np.asarray(photo.crop((left, top, left + 224, top + 224)), np.float32) / np.float32(255)
+pixels = (pixels - np.float32([0.485, 0.456, 0.406])) / np.float32([0.229, 0.224, 0.225])
+session = onnxruntime.InferenceSession(ROOT / "tests/cases/conventions" / IMAGENET_CASE / "model.onnx")
+tensor = np.ascontiguousarray(pixels.transpose(2, 0, 1), np.float32)[None]
+scores = session.run(None, {session.get_inputs()[0].name: tensor})[0][0]
+ids = [line.split("\t")[1] for line in (ROOT / "models/labels/imagenet-wordnet.txt").read_text().splitlines()]
+imagenet = {"model": IMAGENET_CASE, "folder": ids[scores.argmax()]}
+
+expected = {"model": CASE, "labels": "cifar-10", "folders": FOLDERS, "accuracy": accuracy, "best_of_chelsea": best, "imagenet": imagenet}
 (HERE / "expected.json").write_text(json.dumps(expected, indent=1) + "\n")
 print(accuracy)

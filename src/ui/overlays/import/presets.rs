@@ -47,6 +47,9 @@ pub(super) fn presets_ui(
                 image_count(table.images.len())
             );
             ui.add(Label::new(RichText::new(hint).weak()).wrap());
+            if let Some(undecided) = &table.undecided {
+                banner_ui(ui, Tone::Hint, undecided, |_| {});
+            }
             ui.add_space(4.0);
             ScrollArea::both().id_salt("presets").max_height(height - 70.0).auto_shrink([false, true]).show(ui, |ui| {
                 table_ui(ui, form, table, textures, commands);
