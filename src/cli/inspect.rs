@@ -266,6 +266,9 @@ pub(super) fn recognise_for_run(
             eprintln!("{basis}: {}", findings.join("; "));
         }
     }
+    for remark in &recognition.remarks {
+        eprintln!("note: {remark}");
+    }
     eprintln!(
         "see why with `spotcheck models inspect {0}`; correct it with `spotcheck models add {0} --set FIELD=VALUE`",
         quoted(&path.to_string_lossy())
@@ -336,7 +339,7 @@ fn findings_text(recognition: &Recognition) -> String {
     if !recognition.ignored_outputs.is_empty() {
         let _ = writeln!(text, "\noutputs not used: {}", recognition.ignored_outputs.join(", "));
     }
-    for remark in &recognition.remarks {
+    for remark in recognition.remarks.iter().chain(&recognition.card.not_shown) {
         let _ = writeln!(text, "\nnote: {remark}");
     }
     text

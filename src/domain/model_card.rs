@@ -38,6 +38,9 @@ pub struct ModelCard {
     /// Shown wherever the model is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
+    /// What Spotcheck does not show of the model's predictions, as a sentence: “masks are not shown, only boxes”.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub not_shown: Option<String>,
     /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`) or a label file beside the card; without it
     /// classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -84,6 +87,7 @@ impl ModelCard {
             origin: String::new(),
             accuracy: None,
             assumed: Vec::new(),
+            not_shown: None,
             labels: None,
             file: ModelFile { name: String::new(), bytes: 0, sha256: String::new(), urls: Vec::new() },
             input: ImageInput::new(Layout::Nhwc, ElementType::Uint8, ResizeRule::Keep {}),

@@ -157,8 +157,9 @@ fn start_of_file(inspection: &mut Inspection, control: &TaskControl) -> anyhow::
             };
             let found = if choice == LabelChoice::Found { labels } else { LabelSet::default() };
             let findings = recognition.findings.iter().map(finding).collect();
+            let remarks = recognition.remarks.into_iter().chain(recognition.card.not_shown.clone()).collect();
             let start = start_with(inspection, recognition.card, choice, found, findings);
-            Ok(ImportStart { remarks: recognition.remarks, ..start })
+            Ok(ImportStart { remarks, ..start })
         }
         Err(InspectError::Refused { path, reason }) => {
             let Ok((card, found)) = inspection.draft() else {

@@ -273,6 +273,21 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
 
 #[cfg(unix)]
 #[test]
+fn predict_says_what_is_not_shown() {
+    for (case, not_shown) in [
+        ("yolov8-seg", "masks are not shown, only boxes"),
+        ("yolov8-pose", "key points are not shown, only boxes"),
+        ("yolov8-obb", "rotated boxes are shown as the upright boxes around them"),
+    ] {
+        let folder = repository().join("tests/cases/detectors");
+        let model = folder.join(case).join("model.onnx");
+        let output = run(predict(&folder.join("scene.png"), model.to_str().unwrap(), &[]));
+        let stderr = stderr(&output);
+        assert_eq!(stderr.matches(not_shown).count(), 1, "{case}: {stderr}");
+    }
+}
+
+#[test]
 fn a_pipe_is_written_to_and_never_replaced_by_a_file() {
     use std::os::unix::fs::FileTypeExt;
 

@@ -403,6 +403,9 @@ fn print_report(card: &ModelCard, report: &DeviceReport) {
     if !card.assumed.is_empty() {
         eprintln!("assumed: {}", card.assumed.join("; "));
     }
+    if let Some(not_shown) = &card.not_shown {
+        eprintln!("note: {not_shown}");
+    }
 }
 
 /// Reports the result, and returns the outcome for the exit code.

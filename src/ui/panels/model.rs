@@ -83,6 +83,9 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
             }
         });
     }
+    if let Some(not_shown) = &card.not_shown {
+        banner_ui(ui, Tone::Hint, &capitalised(not_shown), |_| {});
+    }
     if let Some(problem) = &chosen.problem {
         banner_ui(ui, Tone::Error, problem, |_| {});
     }

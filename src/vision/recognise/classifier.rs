@@ -51,7 +51,7 @@ pub(super) fn recognise(
         labels_to_store: output.labels_to_store,
         side_multiple: 1,
         usual: None,
-        remark: None,
+        not_shown: None,
     })
 }
 

@@ -69,17 +69,30 @@ pub(super) fn recognise(
         prober.recognise_batches(&used, Same::Exactly, findings);
     }
     let unused = model.graph.outputs.iter().filter(|port| !used.contains(&port.name.as_str()));
-    let ignored_outputs = unused.map(|port| port.name.clone()).collect();
+    let ignored_outputs: Vec<String> = unused.map(|port| port.name.clone()).collect();
+    let not_shown = found.not_shown.or_else(|| ignored_outputs.iter().find_map(|name| not_shown(name)));
     let usual = found.usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format));
     Ok(Some(OutputPrediction {
+        not_shown,
         ignored_outputs,
         convention: OutputConvention::Detection(found.output),
         label_set: naming.label_set,
         labels_to_store: naming.labels_to_store,
         side_multiple,
         usual,
-        remark: found.unread,
     }))
+}
+
+/// What an output holds that is not used, by its name (torchvision's Mask R-CNN and Keypoint R-CNN, DETR).
+fn not_shown(name: &str) -> Option<&'static str> {
+    let name = name.to_lowercase();
+    if name.contains("mask") {
+        Some(found::NO_MASKS)
+    } else if name.contains("keypoint") || name.contains("landmark") {
+        Some(found::NO_KEY_POINTS)
+    } else {
+        None
+    }
 }
 
 /// The largest first and second number of the boxes, without those that fill a graph up.

@@ -124,6 +124,7 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         origin: origin(model.graph),
         accuracy: None,
         assumed: Vec::new(),
+        not_shown: prediction.not_shown.map(str::to_owned),
         labels: prediction.label_set,
         file: model.file,
         input: image_input,
@@ -144,7 +145,7 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         labels: prediction.labels_to_store.filter(|_| !other_labels),
         findings,
         ignored_outputs: prediction.ignored_outputs,
-        remarks: model.notes.remarks.into_iter().chain(prediction.remark.map(str::to_owned)).collect(),
+        remarks: model.notes.remarks,
     })
 }
 
@@ -160,7 +161,7 @@ struct OutputPrediction {
     /// What the exporter of such outputs feeds to its graphs.
     usual: Option<usual::Usual>,
     /// What of the prediction is not shown.
-    remark: Option<&'static str>,
+    not_shown: Option<&'static str>,
 }
 
 impl RecognitionRequest<'_> {

@@ -7,6 +7,9 @@ use crate::vision::recognise::finding::{Basis, Finding};
 use crate::vision::recognise::probe::Prober;
 use crate::vision::recognise::usual::Usual;
 
+pub(super) const NO_MASKS: &str = "masks are not shown, only boxes";
+pub(super) const NO_KEY_POINTS: &str = "key points are not shown, only boxes";
+
 /// The outputs of a detector as a draft.
 #[derive(Debug)]
 pub(super) struct Found {
@@ -24,7 +27,7 @@ pub(super) struct Found {
     /// The exporter that writes such outputs, for what the graph does not record.
     pub(super) usual: Option<Usual>,
     /// What of the prediction is not shown.
-    pub(super) unread: Option<&'static str>,
+    pub(super) not_shown: Option<&'static str>,
 }
 
 impl Found {
@@ -38,7 +41,7 @@ impl Found {
             decided_format: None,
             decided_space: None,
             usual: None,
-            unread: None,
+            not_shown: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! Candidates whose boxes, scores and classes are columns of one output.
 
 use super::columns::{Column, Table};
-use super::found::Found;
+use super::found::{Found, NO_KEY_POINTS, NO_MASKS};
 use super::grids::{self, CellGrid};
 use crate::domain::{
     Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice, Layout,
@@ -337,13 +337,13 @@ impl Found {
 
     /// What the columns after the scores are.
     fn read_rest(&mut self, task: Option<&Noted<NotedTask>>, output: &str, last: u32) {
-        self.unread = Some(match task.map(|task| task.value) {
+        self.not_shown = Some(match task.map(|task| task.value) {
             Some(NotedTask::Obb) => {
                 self.output.angle = Some(Columns::at(output, last));
                 "rotated boxes are shown as the upright boxes around them"
             }
-            Some(NotedTask::Pose) => "key points are not shown, only boxes",
-            Some(NotedTask::Segment) => "masks are not shown, only boxes",
+            Some(NotedTask::Pose) => NO_KEY_POINTS,
+            Some(NotedTask::Segment) => NO_MASKS,
             _ => "masks or key points are not shown, only boxes",
         });
     }
