@@ -152,6 +152,9 @@ def _ratios(numerators, denominators):
 
 def to_tensor(card, placement, image):
     """`image` resized, padded and normalised, in the layout of the card's input."""
+    is_grey = card.get("channels") == "grey"
+    if is_grey:
+        image = image.convert("L").convert("RGB")
     interpolation = card.get("interpolation", "pillow-bilinear")
     if interpolation == "opencv-warp":
         placement = placement._replace(window=(0, 0, *placement.canvas), offset=(0, 0))
@@ -163,10 +166,11 @@ def to_tensor(card, placement, image):
         levels = levels[..., ::-1]
         fill = fill and fill[::-1]
     is_uint8 = card["type"] == "uint8"
-    tensor = np.zeros((placement.canvas[1], placement.canvas[0], 3), np.uint8 if is_uint8 else F32)
+    channels = 1 if is_grey else 3
+    tensor = np.zeros((placement.canvas[1], placement.canvas[0], channels), np.uint8 if is_uint8 else F32)
     x, y = placement.offset
     _, _, width, height = placement.window
-    for channel in range(3):
+    for channel in range(channels):
         values = np.arange(256, dtype=tensor.dtype)
         if not is_uint8:
             values = (values / F32(card["divide_by"]) - F32(card["mean"][channel])) / F32(card["std"][channel])
@@ -207,6 +211,7 @@ def resized(image, placement, interpolation):
 PILLOW = {
     "pillow-bilinear": Image.Resampling.BILINEAR,
     "pillow-bicubic": Image.Resampling.BICUBIC,
+    "pillow-lanczos": Image.Resampling.LANCZOS,
     "pillow-nearest": Image.Resampling.NEAREST,
 }
 

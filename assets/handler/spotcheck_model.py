@@ -82,7 +82,7 @@ class Model:
         names = [port.name for port in self.session.get_outputs()]
         try:
             values = self.session.run(names, {name: self._fed(name, values) for name, values in inputs.items()})
-            return dict(zip(names, values))
+            return {name: _as_array(value) for name, value in zip(names, values)}
         except Exception as error:
             raise RuntimeError(f"ONNX Runtime could not run the model: {error}") from error
 
@@ -109,6 +109,13 @@ class Model:
 
     def _label(self, number):
         return self.labels.get(number, f"class {number}")
+
+
+def _as_array(value):
+    """A list of maps from class name to score becomes rows in the order of the names."""
+    if isinstance(value, list):
+        return np.array([[row[name] for name in sorted(row)] for row in value], F32)
+    return value
 
 
 def _shortest(value):

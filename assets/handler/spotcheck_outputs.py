@@ -32,6 +32,8 @@ def ranked_classes(convention, outputs, top_k, images=1):
         scores = _sigmoid(values)
     else:
         scores = values / (255 if output.dtype == np.uint8 else 1)
+    if kind == "second-probability":
+        scores = np.array([1 - scores[0], scores[0]])
     # Cards of earlier versions say `true` for the first class.
     background = convention.get("background")
     if background in (True, "first"):

@@ -12,12 +12,16 @@ pub struct LabelSet {
 }
 
 impl LabelSet {
-    /// Reads a label file: one class a line, either `id<TAB>name` on every line or only the name, counted from 0.
+    /// Reads a label file: one class a line, either `id<TAB>name` on every line or only the name, counted from 0, which
+    /// the number may precede on every line.
     /// Empty lines at the end are ignored.
     ///
     /// # Errors
     /// An empty name, an id that is not a number, an id given twice, or a mixture of the two forms.
     pub fn parse(text: &str) -> Result<Self, LabelError> {
+        if let Some(labels) = Self::parse_numbered(text) {
+            return Ok(labels);
+        }
         let text = text.trim_end();
         let with_ids = text.lines().next().is_some_and(|line| line.contains('\t'));
         let mut names = BTreeMap::new();
@@ -44,6 +48,18 @@ impl LabelSet {
             }
         }
         Ok(Self { names: Arc::new(names) })
+    }
+
+    /// Reads the label file of Teachable Machine: `0 Rock`, `1 Paper` and so on, without gaps. `None` if it is none.
+    pub fn parse_numbered(text: &str) -> Option<Self> {
+        let lines = text.trim_end().lines().enumerate();
+        let names: Self = lines
+            .map(|(position, line)| {
+                let name = line.strip_prefix(&position.to_string())?.strip_prefix(' ')?.trim();
+                (!name.is_empty()).then(|| (position as u32, name.to_owned()))
+            })
+            .collect::<Option<_>>()?;
+        (names.len() > 1).then_some(names)
     }
 
     /// Reads a label map of TensorFlow Object Detection (`.pbtxt`): an `item` for each class, with its `id`, and its
@@ -112,6 +128,17 @@ mod tests {
         let labels = LabelSet::parse("cat\ndog\n\n").unwrap();
         assert_eq!(labels.get(1), Some("dog"));
         assert_eq!(labels.len(), 2);
+    }
+
+    #[test]
+    fn numbers_before_names_are_not_part_of_them() {
+        let labels = LabelSet::parse("0 Rock\n1 Paper\n2 Big scissors\n").unwrap();
+        assert_eq!(labels.iter().map(|(_, name)| name).collect::<Vec<_>>(), ["Rock", "Paper", "Big scissors"]);
+        for text in ["1 euro\n2 euro\n", "0 Rock\n1\n", "0 Rock\nPaper\n", "0 Rock"] {
+            let names = text.trim_end().lines();
+            let labels = LabelSet::parse(text).unwrap();
+            assert!(names.eq(labels.iter().map(|(_, name)| name)), "{labels:?}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use half::f16;
 use ort::environment::Environment;
 use ort::session::builder::SessionBuilder;
 use ort::session::{RunOptions, Session, SessionInputValue};
-use ort::value::{DynValue, TensorElementType, TensorRef, ValueType};
+use ort::value::{DynValue, DynValueTypeMarker, TensorElementType, TensorRef, ValueType};
 
 use super::InferenceError;
 use super::signature::port;
@@ -106,7 +106,12 @@ impl OnnxSession {
         let inputs: Vec<(Cow<'_, str>, SessionInputValue<'_>)> = values.collect::<Result<_, PredictError>>()?;
         let outputs =
             self.session.run_with_options(inputs, &*self.run_options).map_err(|error| as_predict_error(&error))?;
-        let named = outputs.iter().filter(|(name, _)| output_names.is_empty() || output_names.contains(name));
+        if output_names.is_empty() {
+            // Of all outputs, those that cannot be read are left out: strings beside the scores of Custom Vision.
+            let all = outputs.iter();
+            return Ok(all.filter_map(|(name, value)| Some((name.to_owned(), extract(name, &value).ok()?))).collect());
+        }
+        let named = outputs.iter().filter(|(name, _)| output_names.contains(name));
         named.map(|(name, value)| Ok((name.to_owned(), extract(name, &value)?))).collect()
     }
 }
@@ -161,6 +166,9 @@ where
 
 /// Copies an output, widened to one of the types of [`TensorData`].
 fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
+    if matches!(value.dtype(), ValueType::Sequence(_)) {
+        return extract_maps(name, value);
+    }
     let ValueType::Tensor { ty, shape, .. } = value.dtype() else {
         return Err(PredictError::Failed(format!("the model's output “{name}” is not a tensor")));
     };
@@ -186,7 +194,24 @@ fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
         }
     };
     let data = data.map_err(|error| PredictError::Failed(error.message().to_owned()))?;
-    Ok(Tensor { shape, data })
+    Ok(Tensor::new(shape, data))
+}
+
+/// One map from class name to score per image, as `ZipMap` gives them, in the order of the names.
+fn extract_maps(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
+    let failed = |error: ort::Error| PredictError::Failed(format!("the model's output “{name}”: {}", error.message()));
+    let maps = value.try_extract_sequence::<DynValueTypeMarker>().map_err(failed)?;
+    let mut rows = Vec::new();
+    for map in &maps {
+        let row = map.try_extract_key_values::<String, f32>().map_err(failed)?;
+        rows.push(row.into_iter().collect::<BTreeMap<String, f32>>());
+    }
+    let names: Vec<String> = rows.first().into_iter().flat_map(|row| row.keys().cloned()).collect();
+    if rows.iter().any(|row| !row.keys().eq(&names)) {
+        return Err(PredictError::Failed(format!("the model's output “{name}” names other classes for each image")));
+    }
+    let values = rows.iter().flat_map(|row| row.values().copied()).collect();
+    Ok(Tensor { names, ..Tensor::f32([rows.len(), rows.first().map_or(0, BTreeMap::len)], values) })
 }
 
 fn predict_error(error: &ort::Error, control: &TaskControl) -> PredictError {

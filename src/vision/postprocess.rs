@@ -92,6 +92,7 @@ fn classify(
         ClassValues::Logits => Ok(softmax(values)),
         ClassValues::SigmoidLogits => Ok(values.iter().copied().map(sigmoid).collect()),
         ClassValues::Probabilities => Ok(probabilities(tensor, values)),
+        ClassValues::SecondProbability => both_probabilities(&probabilities(tensor, values)),
     });
     ranked
         .map(|scores| {
@@ -113,6 +114,14 @@ fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
             Ok(scores)
         }
         _ => Err(failed(format!("the model must return one class per image, it returned {values:?}"))),
+    }
+}
+
+/// The probabilities of two classes from that of the second.
+fn both_probabilities(values: &[f64]) -> Result<Vec<f64>, PredictError> {
+    match values {
+        [second] if (0.0..=1.0).contains(second) => Ok(vec![1.0 - second, *second]),
+        _ => Err(failed(format!("the model must return one probability per image, it returned {values:?}"))),
     }
 }
 
@@ -212,6 +221,16 @@ mod tests {
         assert_eq!(prediction.classes()[0].label, "one");
         let negative = [("y", Tensor::i64([1], vec![-1]))];
         assert!(run(&classifier(ClassValues::ArgMax, Background::None), negative).is_err());
+    }
+
+    #[test]
+    fn one_probability_is_for_two_classes() {
+        let outputs = |value: f32| [("y", Tensor::f32([1, 1], vec![value]))];
+        let convention = classifier(ClassValues::SecondProbability, Background::None);
+        let prediction = run(&convention, outputs(0.25)).unwrap();
+        assert_eq!(tops(&prediction), [(0, "zero"), (1, "one")]);
+        assert_eq!(prediction.classes()[0].score, 0.75);
+        assert!(run(&convention, outputs(1.5)).is_err());
     }
 
     #[test]

@@ -13,6 +13,13 @@ use crate::domain::{
 /// [`PredictError::Failed`] if the card asks for a crop that is larger than the resized image, or for an input that is
 /// too large, or if the image is too long to be resized.
 pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, PredictError> {
+    let grey;
+    let image = if input.channels == ChannelOrder::Grey {
+        grey = grey_of(image);
+        &grey
+    } else {
+        image
+    };
     let mut placement = Placement::new(&input.resize, image.width(), image.height())?;
     check_sizes(input, image, &placement)?;
     let auxiliary = auxiliary(input, &placement, [image.width(), image.height()]);
@@ -40,19 +47,30 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
         }
     };
     let [width, height] = placement.canvas_size.map(|side| side as usize);
+    let channels = input.channels.image_channels().len();
     let shape = match input.layout {
-        Layout::Nchw => vec![1, 3, height, width],
-        Layout::Nhwc => vec![1, height, width, 3],
-        Layout::Chw => vec![3, height, width],
-        Layout::Hwc => vec![height, width, 3],
+        Layout::Nchw => vec![1, channels, height, width],
+        Layout::Nhwc => vec![1, height, width, channels],
+        Layout::Chw => vec![channels, height, width],
+        Layout::Hwc => vec![height, width, channels],
     };
     Ok(Prepared {
-        tensor: Tensor { shape, data },
+        tensor: Tensor::new(shape, data),
         auxiliary,
         image_from_model: placement.image_from_model,
         canvas_size: placement.canvas_size,
         image_size: [image.width(), image.height()],
     })
+}
+
+/// The luma in every channel, as Pillow's `convert("L")` rounds it.
+fn grey_of(image: &RgbImage) -> RgbImage {
+    let luma = |pixel: &[u8]| {
+        let [red, green, blue] = [0, 1, 2].map(|channel| u32::from(pixel[channel]));
+        ((red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16) as u8
+    };
+    let pixels = image.rgb().chunks_exact(3).flat_map(|pixel| [luma(pixel); 3]).collect();
+    RgbImage::new(image.width(), image.height(), pixels).expect("it has as many pixels as the image")
 }
 
 /// The longest side of an image that is resized, in pixels: with a longer one the weights alone fill the memory.
@@ -87,7 +105,10 @@ fn check_sizes(input: &ImageInput, image: &RgbImage, placement: &Placement) -> R
 
 fn is_pillows(interpolation: Interpolation) -> bool {
     match interpolation {
-        Interpolation::PillowBilinear | Interpolation::PillowBicubic | Interpolation::PillowNearest => true,
+        Interpolation::PillowBilinear
+        | Interpolation::PillowBicubic
+        | Interpolation::PillowLanczos
+        | Interpolation::PillowNearest => true,
         Interpolation::OpencvLinear | Interpolation::OpencvCubic | Interpolation::OpencvWarp => false,
     }
 }
@@ -125,11 +146,9 @@ fn pixel_mask(placement: &Placement) -> Tensor {
     Tensor::f32([1, height, width], mask)
 }
 
-fn in_channel_order(input: &ImageInput, Fill([red, green, blue]): Fill) -> [u8; 3] {
-    match input.channels {
-        ChannelOrder::Rgb => [red, green, blue],
-        ChannelOrder::Bgr => [blue, green, red],
-    }
+fn in_channel_order(input: &ImageInput, Fill(fill): Fill) -> [u8; 3] {
+    let channels = input.channels.image_channels();
+    [0, 1, 2].map(|channel| fill[channels[channel % channels.len()]])
 }
 
 /// The value of every 8-bit level for each of the model's channels: `(level / divide_by - mean) / std`.
@@ -373,29 +392,26 @@ fn lay_out<T: Copy>(
     let [left, top] = placement.canvas_offset.map(|side| side as usize);
     let image_width = placement.window.size[0] as usize;
     let plane = width * height;
+    let image_channels = input.channels.image_channels();
     // Where the value of a channel is, counted from the first channel of the first pixel.
     let (channel_stride, pixel_stride) = match input.layout {
         Layout::Nchw | Layout::Chw => (plane, 1),
-        Layout::Nhwc | Layout::Hwc => (1, 3),
+        Layout::Nhwc | Layout::Hwc => (1, image_channels.len()),
     };
-    let mut values = vec![fill[0]; plane * 3];
+    let mut values = vec![fill[0]; plane * image_channels.len()];
     if placement.canvas_size != placement.window.size {
-        for (channel, &fill) in fill.iter().enumerate() {
+        for (channel, &fill) in fill.iter().take(image_channels.len()).enumerate() {
             for pixel in 0..plane {
                 values[channel * channel_stride + pixel * pixel_stride] = fill;
             }
         }
     }
-    for channel in 0..3 {
-        let rgb_channel = match input.channels {
-            ChannelOrder::Rgb => channel,
-            ChannelOrder::Bgr => 2 - channel,
-        };
+    for (channel, &image_channel) in image_channels.iter().enumerate() {
         for (y, row) in pixels.chunks_exact(image_width * 3).enumerate() {
             let start = channel * channel_stride + ((y + top) * width + left) * pixel_stride;
             let targets = values[start..].iter_mut().step_by(pixel_stride);
             for (target, pixel) in targets.zip(row.chunks_exact(3)) {
-                *target = value(channel, pixel[rgb_channel]);
+                *target = value(channel, pixel[image_channel]);
             }
         }
     }

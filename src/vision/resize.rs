@@ -52,6 +52,7 @@ pub fn resize(image: &RgbImage, window: ResizeWindow, interpolation: Interpolati
     match interpolation {
         Interpolation::PillowBilinear => pillow::resample(image, window, Filter::Triangle),
         Interpolation::PillowBicubic => pillow::resample(image, window, Filter::Cubic),
+        Interpolation::PillowLanczos => pillow::resample(image, window, Filter::Lanczos),
         Interpolation::PillowNearest => pillow::nearest(image, window),
         Interpolation::OpencvLinear => opencv::linear(image, window),
         Interpolation::OpencvCubic => opencv::cubic(image, window),

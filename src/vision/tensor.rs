@@ -5,6 +5,8 @@
 pub struct Tensor {
     pub shape: Vec<usize>,
     pub data: TensorData,
+    /// The names of the values along the last dimension, if a graph gives them; otherwise empty.
+    pub names: Vec<String>,
 }
 
 /// The number types that image models speak.
@@ -16,16 +18,20 @@ pub enum TensorData {
 }
 
 impl Tensor {
+    pub fn new(shape: impl Into<Vec<usize>>, data: TensorData) -> Self {
+        Self { shape: shape.into(), data, names: Vec::new() }
+    }
+
     pub fn f32(shape: impl Into<Vec<usize>>, data: Vec<f32>) -> Self {
-        Self { shape: shape.into(), data: TensorData::F32(data) }
+        Self::new(shape, TensorData::F32(data))
     }
 
     pub fn u8(shape: impl Into<Vec<usize>>, data: Vec<u8>) -> Self {
-        Self { shape: shape.into(), data: TensorData::U8(data) }
+        Self::new(shape, TensorData::U8(data))
     }
 
     pub fn i64(shape: impl Into<Vec<usize>>, data: Vec<i64>) -> Self {
-        Self { shape: shape.into(), data: TensorData::I64(data) }
+        Self::new(shape, TensorData::I64(data))
     }
 
     pub fn len(&self) -> usize {

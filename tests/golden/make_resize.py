@@ -21,6 +21,7 @@ from PIL import Image
 PILLOW = {
     "pillow-bilinear": Image.Resampling.BILINEAR,
     "pillow-bicubic": Image.Resampling.BICUBIC,
+    "pillow-lanczos": Image.Resampling.LANCZOS,
     "pillow-nearest": Image.Resampling.NEAREST,
 }
 OPENCV = {"opencv-linear": cv2.INTER_LINEAR, "opencv-cubic": cv2.INTER_CUBIC}

@@ -99,6 +99,19 @@ pub enum ChannelOrder {
     #[default]
     Rgb,
     Bgr,
+    /// One channel, the luma of `Image.convert("L")`.
+    Grey,
+}
+
+impl ChannelOrder {
+    /// The image channel, 0 for red, of each of the model's channels. A grey image has the luma in all of its channels.
+    pub fn image_channels(self) -> &'static [usize] {
+        match self {
+            Self::Rgb => &[0, 1, 2],
+            Self::Bgr => &[2, 1, 0],
+            Self::Grey => &[0],
+        }
+    }
 }
 
 /// How pixels are computed if the image gets another size. Both libraries compute 8-bit values, and differ: Pillow
@@ -112,6 +125,8 @@ pub enum Interpolation {
     PillowBilinear,
     /// `Image.resize(…, BICUBIC)`
     PillowBicubic,
+    /// `Image.resize(…, LANCZOS)`
+    PillowLanczos,
     /// `Image.resize(…, NEAREST)`
     PillowNearest,
     /// `cv2.resize(…, INTER_LINEAR)`

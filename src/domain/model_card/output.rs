@@ -54,6 +54,8 @@ pub enum ClassValues {
     SigmoidLogits,
     /// Softmax or sigmoid is part of the graph. 8-bit values are divided by 255.
     Probabilities,
+    /// One number per image, a sigmoid included: the probability of class 1. Class 0 has the rest.
+    SecondProbability,
     /// One class number per image without a score; shown with score 1.
     ArgMax,
 }

@@ -1,12 +1,15 @@
 //! Outputs of classifiers: one row of scores an image, or the number of the best class.
 
-use super::finding::{Findings, Refusal};
+use super::features::{self, Features};
+use super::finding::{Basis, Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
 use super::nearest::nearest;
+use super::noted::{Noted, NotedTask, Purpose};
 use super::probe::{Prober, Same};
 use super::signature::Port;
+use super::usual::Usual;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
-use crate::domain::{Background, ClassValues, ClassificationOutput, LabelSet, OutputConvention};
+use crate::domain::{Background, ClassValues, ClassificationOutput, LabelSet, Layout, OutputConvention};
 use crate::vision::{Tensor, TensorData};
 
 /// How far the sum of probabilities may be from 1.
@@ -23,7 +26,23 @@ const IMAGENET_CLASSES: usize = 1000;
 struct Scores<'g> {
     port: &'g Port,
     classes: usize,
-    values: Result<(ClassValues, String), String>,
+    /// The class names that the output holds, if it does.
+    names: Vec<String>,
+    values: Result<(Values, String), String>,
+    /// What the numbers are by their name and values, if they do not look like scores.
+    features: Option<Features>,
+}
+
+/// What the numbers of a row are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Values {
+    /// Probabilities that sum to 1.
+    Softmax,
+    /// Numbers from 0 to 1.
+    Sigmoid,
+    /// One number from 0 to 1.
+    Single,
+    Real,
 }
 
 pub(super) fn recognise(
@@ -50,9 +69,15 @@ pub(super) fn recognise(
         label_set: output.label_set,
         labels_to_store: output.labels_to_store,
         side_multiple: 1,
-        usual: None,
+        usual: usual(model, prober.layout()),
         not_shown: None,
     })
+}
+
+/// The exporter that the label file is typical of.
+fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
+    let has_channels_last = matches!(layout, Layout::Nhwc | Layout::Hwc);
+    (model.notes.has_numbered_labels && has_channels_last).then_some(Usual::TeachableMachine)
 }
 
 struct Classes {
@@ -68,6 +93,10 @@ fn ignored(model: &RecognitionRequest<'_>, used: &str) -> Vec<String> {
 
 /// What Spotcheck reads, for a graph that has none of it.
 fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Refusal {
+    let features = model.graph.outputs.iter().find_map(|port| Some((port, Features::by_name(&port.name)?)));
+    if let Some((port, features)) = features {
+        return features.refusal(port);
+    }
     let outputs: Vec<String> = model.graph.outputs.iter().map(ToString::to_string).collect();
     let first_run = prober.predictions.first().into_iter().flat_map(|outputs| outputs.values());
     let shapes: Vec<&[usize]> = first_run.map(|tensor| &*tensor.shape).collect();
@@ -93,7 +122,16 @@ fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>
     if !rows.iter().all(|row| class_count(row) == Some(classes)) {
         return None;
     }
-    Some(Scores { port, classes, values: class_values(&rows) })
+    let values = class_values(&rows);
+    let features = match values {
+        Ok((Values::Softmax, _)) | Err(_) => None,
+        Ok(_) => {
+            let rows: Vec<Vec<f64>> = rows.iter().map(|row| row.to_f64()).collect();
+            Features::by_name(&port.name).or_else(|| Features::by_values(&rows))
+        }
+    };
+    let names = rows.first().map(|row| row.names.clone()).unwrap_or_default();
+    Some(Scores { port, classes, names, values, features })
 }
 
 /// How many classes a row of scores is for; `None` if the tensor is no such row.
@@ -102,10 +140,10 @@ fn class_count(tensor: &Tensor) -> Option<usize> {
         return None;
     }
     let long_sides = tensor.shape.iter().filter(|side| **side != 1).count();
-    (long_sides == 1 && tensor.len() >= 2).then(|| tensor.len())
+    (long_sides == 1 || tensor.len() == 1).then(|| tensor.len())
 }
 
-fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
+fn class_values(rows: &[&Tensor]) -> Result<(Values, String), String> {
     let is_8_bit = rows.iter().all(|row| matches!(row.data, TensorData::U8(_)));
     let scale = if is_8_bit { 255.0 } else { 1.0 };
     let rows: Vec<Vec<f64>> =
@@ -115,9 +153,22 @@ fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
     if !values().all(f64::is_finite) {
         return Err("its values are not numbers (NaN or infinite)".to_owned());
     }
+    let is_single = rows.iter().all(|row| row.len() == 1);
+    if is_single && min >= 0.0 && max <= 1.0 {
+        return Ok((
+            Values::Single,
+            "it is one number from 0 to 1: the probability of the second of two classes".to_owned(),
+        ));
+    }
+    if is_single {
+        return Err(format!(
+            "it is one number per image, from {min:.3} to {max:.3}: a regression, or a class score before its sigmoid, \
+            which must be part of the graph"
+        ));
+    }
     if is_8_bit && rows.iter().all(|row| are_8_bit_probabilities(row)) {
         let because = "8-bit values that sum to 255, apart from rounding: softmax is already applied";
-        return Ok((ClassValues::Probabilities, because.to_owned()));
+        return Ok((Values::Softmax, because.to_owned()));
     }
     if is_8_bit {
         return Err("its 8-bit values do not sum to 255, so their scale is unknown; export it with float \
@@ -127,13 +178,13 @@ fn class_values(rows: &[&Tensor]) -> Result<(ClassValues, String), String> {
     let sums_to_one = |row: &Vec<f64>| (row.iter().sum::<f64>() - 1.0).abs() <= SUM_TOLERANCE;
     if min >= 0.0 && rows.iter().all(sums_to_one) {
         let because = "the values are not negative and sum to 1, so softmax is already applied";
-        return Ok((ClassValues::Probabilities, because.to_owned()));
+        return Ok((Values::Softmax, because.to_owned()));
     }
     if min >= 0.0 && max <= 1.0 {
         let because = "the values go from 0 to 1 and do not sum to 1, so a sigmoid is already applied to each";
-        return Ok((ClassValues::Probabilities, because.to_owned()));
+        return Ok((Values::Sigmoid, because.to_owned()));
     }
-    Ok((ClassValues::Logits, format!("the values go from {min:.3} to {max:.3} and do not sum to 1")))
+    Ok((Values::Real, format!("the values go from {min:.3} to {max:.3} and do not sum to 1")))
 }
 
 fn are_8_bit_probabilities(row: &[f64]) -> bool {
@@ -144,21 +195,25 @@ fn are_8_bit_probabilities(row: &[f64]) -> bool {
 
 /// The one output with the scores; `None` if there is none.
 fn choose<'g>(model: &RecognitionRequest<'_>, mut scores: Vec<Scores<'g>>) -> Result<Option<Scores<'g>>, Refusal> {
+    if scores.iter().any(|scores| scores.classes > 1) {
+        scores.retain(|scores| scores.classes > 1);
+    }
     if scores.len() > 1 {
-        // Features and hidden layers are rows of numbers too.
-        let fits = |scores: &Scores<'_>| match &model.labels {
-            Some(labels) => {
-                let count = label_count(labels);
-                scores.classes == count || scores.classes == count + 1
-            }
-            None => [IMAGENET_CLASSES, IMAGENET_CLASSES + 1].contains(&scores.classes),
-        };
+        let mut counts = model.labels.as_ref().map_or_else(|| model.label_counts(), |labels| vec![label_count(labels)]);
+        if counts.is_empty() {
+            counts.push(IMAGENET_CLASSES);
+        }
+        let fits =
+            |scores: &Scores<'_>| counts.iter().any(|count| scores.classes == *count || scores.classes == *count + 1);
         if scores.iter().any(fits) {
             scores.retain(fits);
         }
     }
+    if scores.len() > 1 && scores.iter().any(|scores| scores.features.is_none()) {
+        scores.retain(|scores| scores.features.is_none());
+    }
     if scores.len() > 1 {
-        let done = |scores: &Scores<'_>| matches!(scores.values, Ok((ClassValues::Probabilities, _)));
+        let done = |scores: &Scores<'_>| matches!(scores.values, Ok((Values::Softmax | Values::Sigmoid, _)));
         if scores.iter().filter(|scores| done(scores)).count() == 1 {
             scores.retain(done);
         }
@@ -178,17 +233,47 @@ fn from_scores(
     scores: Scores<'_>,
     findings: &mut Findings,
 ) -> Result<Classes, Refusal> {
-    let Scores { port, classes, values } = scores;
-    let (mut values, mut because) = values.map_err(|reason| Refusal::new(format!("the output is {port}: {reason}")))?;
-    if let (ClassValues::Logits, Some(multi_label)) = (values, &model.notes.multi_label)
-        && multi_label.value
-    {
-        (values, because) = (ClassValues::SigmoidLogits, multi_label.because.clone());
+    let Scores { port, classes: count, names, values, features } = scores;
+    let classes = if matches!(values, Ok((Values::Single, _))) { 2 } else { count };
+    let is_known = !names.is_empty() || are_class_scores(model, classes);
+    if let Some(features) = features.filter(|_| !is_known) {
+        return Err(features.refusal(port));
     }
-    findings.recognised("task", "classification", format!("{port} is one row of {classes} numbers per image"));
+    let (row, because) = values.map_err(|reason| Refusal::new(format!("the output is {port}: {reason}")))?;
+    let shape = match count {
+        1 => format!("{port} is one number per image"),
+        _ => format!("{port} is one row of {count} numbers per image"),
+    };
+    if is_known || row == Values::Softmax {
+        findings.recognised("task", "classification", shape);
+    } else {
+        let because = format!("{shape}; nothing names as many classes, and a regression looks the same");
+        findings.assumed("task", "classification", because);
+    }
     findings.recognised("output.classification.name", &port.name, "no other output fits better");
-    findings.recognised("output.classification.values", values.into_str(), because);
-    let naming = name_classes(model, classes, findings)?;
+    let (values, basis, because) = match (row, &model.notes.multi_label) {
+        (Values::Softmax | Values::Sigmoid, _) => (ClassValues::Probabilities, Basis::Recognised, because),
+        (Values::Single, _) => (ClassValues::SecondProbability, Basis::Recognised, because),
+        (Values::Real, Some(Noted { value: true, because })) => {
+            (ClassValues::SigmoidLogits, Basis::Recognised, because.clone())
+        }
+        (Values::Real, Some(Noted { value: false, because })) => {
+            (ClassValues::Logits, Basis::Recognised, because.clone())
+        }
+        (Values::Real, None) => {
+            let because = format!("{because}; set sigmoid-logits if several classes can apply to one image");
+            (ClassValues::Logits, Basis::Assumed, because)
+        }
+    };
+    findings.add(basis, "output.classification.values", &values.into_str(), because);
+    let naming = match (&model.labels, names) {
+        (None, names) if !names.is_empty() => {
+            findings.recognised("labels", LABEL_FILE, format!("{port} names its {classes} classes"));
+            let labels_to_store = Some((0..).zip(names).collect());
+            Naming { background: false, label_set: Some(LABEL_FILE.to_owned()), labels_to_store }
+        }
+        _ => name_classes(model, classes, findings)?,
+    };
     Ok(Classes {
         convention: ClassificationOutput {
             name: Some(port.name.clone()),
@@ -198,6 +283,17 @@ fn from_scores(
         label_set: naming.label_set,
         labels_to_store: naming.labels_to_store,
     })
+}
+
+/// Whether names, files or the user say that a row of so many numbers is class scores.
+fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize) -> bool {
+    let fits = |count: usize| classes == count || classes == count + 1;
+    let notes = &model.notes;
+    let is_classifier = notes.purpose.as_ref().is_some_and(|purpose| purpose.value == Purpose::Classification)
+        || notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
+    let are_named = model.labels.is_some() || notes.labels.iter().any(|labels| fits(label_count(&labels.value)));
+    let contradicts = notes.label_count.as_ref().is_some_and(|count| !fits(count.value));
+    are_named || (is_classifier && !contradicts) || fits(IMAGENET_CLASSES) || features::are_set(model.overrules)
 }
 
 /// Whether the output is one class number an image.

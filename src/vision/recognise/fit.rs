@@ -61,7 +61,7 @@ pub fn input_misfit(input: &ImageInput, port: &Port, shape: &[usize]) -> Option<
     let (field, advice) = if port.dims.is_empty() {
         return None;
     } else if port.dims.len() != shape.len() || differs(channel) {
-        ("input.layout", "an image has 3 channels: choose another layout")
+        ("input.layout", "choose another layout or other channels")
     } else if shape.len() == 4 && differs(0) {
         ("input.batches", "choose as many images per call")
     } else if (0..shape.len()).any(differs) {
@@ -79,7 +79,8 @@ pub fn class_count(card: &ModelCard, outputs: &Outputs) -> Option<usize> {
             if output.values == ClassValues::ArgMax {
                 return None;
             }
-            (scores_of(output, outputs)?.len(), output.background)
+            let count = scores_of(output, outputs)?.len();
+            (if output.values == ClassValues::SecondProbability { 2 } else { count }, output.background)
         }
         OutputConvention::Detection(output) => {
             if output.labels.is_some() {
@@ -141,7 +142,10 @@ fn value_misfit(output: &ClassificationOutput, outputs: &Outputs) -> Option<Stri
     let are_shares = min >= -TOLERANCE && max <= 1.0 + TOLERANCE;
     let sum: f64 = scores.iter().sum();
     match output.values {
-        ClassValues::Probabilities if !are_shares && !is_8_bit => {
+        ClassValues::SecondProbability if scores.len() > 1 => {
+            Some(format!("There are {} scores per image: choose probabilities or logits", scores.len()))
+        }
+        ClassValues::Probabilities | ClassValues::SecondProbability if !are_shares && !is_8_bit => {
             Some(format!("The scores reach from {min:.2} to {max:.2}, so they are not probabilities: choose logits"))
         }
         ClassValues::Logits | ClassValues::SigmoidLogits
@@ -178,8 +182,8 @@ fn box_misfit(boxes: &[Detection], prediction: &Prediction) -> Option<(&'static 
 mod tests {
     use super::*;
     use crate::domain::{BoundingBox, ClassScore, ElementType, ResizeRule};
+    use crate::vision::Tensor;
     use crate::vision::recognise::PortElement;
-    use crate::vision::{Tensor, TensorData};
 
     fn classifier(values: ClassValues, background: Background) -> ModelCard {
         let output = ClassificationOutput { name: None, values, background };
@@ -187,7 +191,7 @@ mod tests {
     }
 
     fn outputs(shape: &[usize], values: &[f32]) -> Outputs {
-        let tensor = Tensor { shape: shape.to_vec(), data: TensorData::F32(values.to_vec()) };
+        let tensor = Tensor::f32(shape, values.to_vec());
         Outputs::from([("scores".to_owned(), tensor)])
     }
 

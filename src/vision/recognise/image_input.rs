@@ -42,6 +42,8 @@ pub(super) struct ImagePort {
     /// The inputs besides the image.
     pub(super) auxiliary: Vec<AuxiliaryInput>,
     pub(super) element_type: ElementType,
+    /// Grey for one channel; the order of three is known only later.
+    pub(super) channels: ChannelOrder,
     /// The possible layouts; more than one if the dimensions do not decide.
     pub(super) layouts: Vec<Layout>,
     pub(super) preferred_size: Option<([u32; 2], String)>,
@@ -81,12 +83,14 @@ pub(super) fn recognise(model: &RecognitionRequest<'_>, findings: &mut Findings)
     let element_type = element_type(port)?;
     let layouts = layouts(port)?;
     findings.recognised("input.type", format!("{element_type:?}").to_lowercase(), format!("the graph declares {port}"));
+    let channels = if grey_layout(port).is_some() { ChannelOrder::Grey } else { ChannelOrder::Rgb };
     if let [layout] = layouts[..] {
-        findings.recognised(
-            "input.layout",
-            word(layout),
-            format!("the 3 channels are there in {}", ShapeText(&port.dims)),
-        );
+        let count = channels.image_channels().len();
+        let because = format!("the dimension for {count} channels is there in {}", ShapeText(&port.dims));
+        findings.recognised("input.layout", word(layout), because);
+    }
+    if channels == ChannelOrder::Grey {
+        findings.recognised("input.channels", channels.into_str(), format!("the graph declares {port}"));
     }
     let fixed_batch = match (port.dims.len(), &port.dims[0]) {
         (4, &Dimension::Fixed(images @ 2..=MAX_FIXED_BATCH)) => u32::try_from(images).ok(),
@@ -101,6 +105,7 @@ pub(super) fn recognise(model: &RecognitionRequest<'_>, findings: &mut Findings)
         name: port.name.clone(),
         dims: port.dims.clone(),
         element_type,
+        channels,
         layouts,
         preferred_size: model.notes.input_size.as_ref().map(|size| (size.value, size.because.clone())),
     })
@@ -164,18 +169,32 @@ pub fn image_layouts(port: &Port) -> Vec<Layout> {
     element_type(port).and_then(|_| layouts(port)).unwrap_or_default()
 }
 
+/// Where the channels of an image can be, with the layout of each.
+fn channel_axes(port: &Port) -> Option<[(usize, Layout); 2]> {
+    match port.dims.len() {
+        4 => Some([(1, Layout::Nchw), (3, Layout::Nhwc)]),
+        3 => Some([(0, Layout::Chw), (2, Layout::Hwc)]),
+        _ => None,
+    }
+}
+
+/// The layout of an input with one channel; `None` if there are three or if this is not known.
+fn grey_layout(port: &Port) -> Option<Layout> {
+    let axes = channel_axes(port)?;
+    let has = |count: u64| axes.into_iter().find(|(axis, _)| port.dims[*axis] == Dimension::Fixed(count));
+    has(1).filter(|_| has(3).is_none()).map(|(_, layout)| layout)
+}
+
 /// The layouts that the dimensions allow, the likelier one first.
 fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
     let no_image = |why: &str| {
         Refusal::new(format!(
             "no input is an image: {port} {why}. An image is [batch, 3, height, width], [batch, height, width, 3] \
-            or the same without the batch"
+            or the same without the batch; a grayscale image has 1 instead of 3"
         ))
     };
-    let (first, last, planar, interleaved) = match port.dims.len() {
-        4 => (1, 3, Layout::Nchw, Layout::Nhwc),
-        3 => (0, 2, Layout::Chw, Layout::Hwc),
-        count => return Err(no_image(&format!("has {count} dimensions"))),
+    let Some([(first, planar), (last, interleaved)]) = channel_axes(port) else {
+        return Err(no_image(&format!("has {} dimensions", port.dims.len())));
     };
     if let (4, Dimension::Fixed(batch)) = (port.dims.len(), &port.dims[0])
         && *batch > MAX_FIXED_BATCH
@@ -190,6 +209,7 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
         (true, false) => Ok(vec![planar]),
         (false, true) => Ok(vec![interleaved]),
         (true, true) => Ok(vec![planar, interleaved]),
+        (false, false) if let Some(layout) = grey_layout(port) => Ok(vec![layout]),
         (false, false) => {
             let open = [(first, planar), (last, interleaved)];
             let open: Vec<Layout> =
@@ -229,6 +249,7 @@ pub(super) fn complete(
             written.resize = None;
         }
     }
+    take(&model.notes.likely_pixels, Basis::Assumed, sizes, model, input, findings);
     take(&written, Basis::Recognised, sizes, model, input, findings);
 }
 
@@ -253,7 +274,7 @@ fn take(
         input.interpolation = interpolation.value;
         replace("input.interpolation", interpolation.value.into_str().to_owned(), &interpolation.because);
     }
-    if let Some(order) = &pixels.order {
+    if let Some(order) = pixels.order.as_ref().filter(|_| input.channels != ChannelOrder::Grey) {
         input.channels = order.value;
         replace("input.channels", order.value.into_str().to_owned(), &order.because);
     }
@@ -321,21 +342,24 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
 }
 
 fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings: &mut Findings) {
-    input.channels = ChannelOrder::Rgb;
+    let is_grey = input.channels == ChannelOrder::Grey;
     input.divide_by = 1.0;
     input.mean = [0.0; 3];
     input.std = [1.0; 3];
     if input.element_type == ElementType::Uint8 {
         findings.recognised("input.divide_by", "1.0", "a uint8 input takes unscaled pixels");
-        findings.assumed(
-            "input.channels",
-            "rgb",
-            "ONNX does not record this; nearly all models with uint8 input expect RGB",
-        );
+        if !is_grey {
+            let because = "ONNX does not record this; nearly all models with uint8 input expect RGB";
+            findings.assumed("input.channels", "rgb", because);
+        }
         return;
     }
     let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
     let because = match &prediction.convention {
+        _ if is_grey => {
+            input.divide_by = 255.0;
+            "ONNX does not record this; models of grayscale images mostly expect 0 to 1"
+        }
         OutputConvention::Detection(_) if prediction.side_multiple > 1 => {
             input.channels = ChannelOrder::Bgr;
             input.mean = MASKRCNN_MEAN;
@@ -364,8 +388,9 @@ fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings
             "ONNX does not record this; Keras models with channels last mostly expect 0 to 255 and normalise inside"
         }
     };
-    let channels = format!("{:?}", input.channels).to_lowercase();
-    findings.assumed("input.channels", channels, because);
+    if !is_grey {
+        findings.assumed("input.channels", input.channels.into_str(), because);
+    }
     findings.assumed("input.divide_by", format!("{:?}", input.divide_by), because);
     findings.assumed("input.mean", format!("{:?}", input.mean), because);
     findings.assumed("input.std", format!("{:?}", input.std), because);

@@ -28,6 +28,7 @@ pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, Recognise
         file: model.file.clone(),
         input: ImageInput {
             name: Some(port.name.clone()),
+            channels: port.channels,
             divide_by,
             fixed_batch: port.fixed_batch,
             auxiliary: port.auxiliary.clone(),

@@ -7,6 +7,7 @@
 mod auxiliary;
 mod classifier;
 mod detector;
+mod features;
 mod finding;
 mod fit;
 mod image_input;
@@ -30,7 +31,7 @@ pub use fit::{Misfit, class_count, input_misfit, misfits};
 pub use image_input::image_layouts;
 pub use manual::{draft_card, draft_output, found_labels};
 pub use nearest::Nearest;
-pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes};
+pub use noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes, Purpose};
 pub use notes::{Neighbour, read_labels};
 pub use overrules::{OverruleError, Overrules};
 pub use presets::{Preset, preset, presets};
@@ -102,6 +103,7 @@ pub enum RecogniseError {
 /// [`RecogniseError::Refused`] if there is no image input, if the outputs are none of the conventions that
 /// Spotcheck reads, if the label file does not fit the model's classes, or if the graph does not run.
 pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Result<Recognition, RecogniseError> {
+    features::check_purpose(&model)?;
     let mut findings = Findings::default();
     let input = image_input::recognise(&model, &mut findings)?;
     let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;

@@ -18,6 +18,8 @@ pub struct Noted<T> {
 pub struct Notes {
     /// The names of the classes, from the place nearest to the model first. Not every set has to fit the model.
     pub labels: Vec<Noted<LabelSet>>,
+    /// Whether a label file numbers the names, as Teachable Machine does.
+    pub has_numbered_labels: bool,
     /// How many classes there are, without a background.
     pub label_count: Option<Noted<usize>>,
     /// Width and height of the input, in pixels.
@@ -36,9 +38,13 @@ pub struct Notes {
     pub exporter: Option<Noted<Exporter>>,
     /// transformers' `model_type`: `detr`, `yolos`, `rt_detr_v2`, `d_fine`, `vit` …
     pub model_type: Option<Noted<String>>,
+    pub purpose: Option<Noted<Purpose>>,
     /// Whether the classes of a classifier do not exclude one another, so that each has a sigmoid of its own.
     pub multi_label: Option<Noted<bool>>,
+    /// The preprocessing that the files state.
     pub pixels: PixelNotes,
+    /// The preprocessing that the files only make likely.
+    pub likely_pixels: PixelNotes,
     /// What the user should know of the files: which are broken, and what was not used.
     pub remarks: Vec<String>,
 }
@@ -51,6 +57,14 @@ pub enum NotedTask {
     Pose,
     Obb,
     Classify,
+}
+
+/// What a model returns, as `config.json` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Purpose {
+    Classification,
+    Embedding,
+    Regression,
 }
 
 /// The program that wrote the metadata of the graph.

@@ -8,7 +8,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::labels::label_count;
-use super::noted::{Exporter, Noted, Notes, size, text, truth, whole};
+use super::noted::{Exporter, Noted, Notes, Purpose, size, text, truth, whole};
 use super::preprocessing;
 use crate::domain::LabelSet;
 
@@ -97,6 +97,7 @@ impl Notes {
 
     fn read_labels(&mut self, file: &Neighbour) -> Result<(), String> {
         self.add_labels(read_labels(&file.name, &file.text)?, &file.name);
+        self.has_numbered_labels |= LabelSet::parse_numbered(&file.text).is_some();
         Ok(())
     }
 
@@ -119,15 +120,22 @@ impl Notes {
             self.model_type.get_or_insert(Noted { value: model_type, because });
         }
         let count = config["id2label"].as_object().map(serde_json::Map::len).filter(|count| *count > 0);
-        let count = count.or_else(|| whole(&config["num_classes"]).map(|count| count as usize));
+        let count =
+            count.or_else(|| whole(&config["num_classes"]).map(|count| count as usize).filter(|count| *count > 0));
         if let Some(value) = count {
             self.label_count.get_or_insert(Noted { value, because: format!("{file} has {value} classes") });
+        }
+        if let Some(purpose) = purpose(config, file) {
+            self.purpose.get_or_insert(purpose);
         }
         let problem = &config["problem_type"];
         if let Some(kind) = problem.as_str() {
             let multi_label =
                 Noted { value: kind == "multi_label_classification", because: says("problem_type", problem) };
             self.multi_label.get_or_insert(multi_label);
+        } else if config["model_type"].is_string() {
+            let because = format!("{file} has no problem_type, and transformers then applies the softmax");
+            self.multi_label.get_or_insert(Noted { value: false, because });
         }
         if config["architecture"].is_string() {
             for names_of in [&config["label_names"], &config["pretrained_cfg"]["label_names"]] {
@@ -159,6 +167,7 @@ impl Notes {
         self.channels = noted(value("channels"), whole);
         self.end_to_end = noted(value("end2end"), truth);
         self.nms_in_graph = noted(value("args"), |args| truth(&args["nms"]));
+        preprocessing::read_image_metadata(self, metadata);
         let written_by = |text: &str| metadata.get("author").is_some_and(|author| author.contains(text));
         let has = |key: &str| metadata.contains_key(key);
         let exporter = if written_by("Ultralytics") {
@@ -194,6 +203,28 @@ pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
         }
         _ => LabelSet::parse(text).map_err(|error| error.to_string()),
     }
+}
+
+/// What a model of transformers or timm returns, by the class that its `config.json` names and by its class count.
+fn purpose(config: &Value, file: &str) -> Option<Noted<Purpose>> {
+    if config["problem_type"] == "regression" {
+        let because = format!("{file} says problem_type = regression");
+        return Some(Noted { value: Purpose::Regression, because });
+    }
+    if let Some(class) = text(&config["architectures"][0]) {
+        const EMBEDDINGS: [&str; 3] = ["Model", "WithProjection", "Backbone"];
+        let value = if class.contains("ForImageClassification") {
+            Purpose::Classification
+        } else if EMBEDDINGS.iter().any(|end| class.ends_with(end)) {
+            Purpose::Embedding
+        } else {
+            return None;
+        };
+        return Some(Noted { value, because: format!("{file} says architectures = {class}") });
+    }
+    let has_no_classes = config["architecture"].is_string() && config["num_classes"] == 0;
+    let because = format!("{file} says num_classes = 0");
+    has_no_classes.then_some(Noted { value: Purpose::Embedding, because })
 }
 
 /// A fact of the metadata.

@@ -1,19 +1,49 @@
 //! How the exporters' own code prepares an image, by what they write beside the model or into it.
 
+use std::collections::BTreeMap;
+
 use serde_json::Value;
 
-use super::noted::{Exporter, Noted, NotedResize, NotedTask, Notes, size, text, truth, whole};
+use super::noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes, size, text, truth, whole};
 use super::signature::MAX_SIDE;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
 
-impl Notes {
+/// transformers' processors that follow the numbers in their file, or whose own rules are known below (compared with
+/// the package's code, release 5.23). Those of the DETR family come in addition.
+const KNOWN_PROCESSORS: [&str; 19] = [
+    "Beit",
+    "Bit",
+    "ChineseCLIP",
+    "CLIP",
+    "ConvNext",
+    "DeiT",
+    "EfficientNet",
+    "Flava",
+    "Levit",
+    "MobileNetV1",
+    "MobileNetV2",
+    "MobileViT",
+    "OwlViT",
+    "PoolFormer",
+    "Pvt",
+    "Segformer",
+    "Siglip",
+    "ViT",
+    "Yolos",
+];
+
+impl PixelNotes {
     /// Pixels as `(pixel / divide_by - mean) / std` in RGB.
-    fn set_pixels(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
-        let pixels = &mut self.pixels;
-        set(&mut pixels.order, ChannelOrder::Rgb, because);
-        set(&mut pixels.divide_by, divide_by as f32, because);
-        set(&mut pixels.mean, mean.map(|number| number as f32), because);
-        set(&mut pixels.std, std.map(|number| number as f32), because);
+    fn set_levels(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
+        set(&mut self.order, ChannelOrder::Rgb, because);
+        self.set_range(divide_by, mean, std, because);
+    }
+
+    /// Pixels as `(pixel / divide_by - mean) / std` in any order of the channels.
+    fn set_range(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
+        set(&mut self.divide_by, divide_by as f32, because);
+        set(&mut self.mean, mean.map(|number| number as f32), because);
+        set(&mut self.std, std.map(|number| number as f32), because);
     }
 }
 
@@ -25,7 +55,7 @@ fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
 /// Ultralytics and YOLOv5: a letterbox (OpenCV) or, for classifiers, the middle (torchvision on Pillow), and a division
 /// by 255.
 pub(super) fn of_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&str>, because: &str) {
-    notes.set_pixels(255.0, [0.0; 3], [1.0; 3], because);
+    notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], because);
     let classifies = notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
     let (resize, interpolation) = match &notes.input_size {
         _ if !classifies => {
@@ -59,6 +89,36 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
     }
 }
 
+/// The metadata of ONNX for image inputs (Windows ML, Custom Vision):
+/// <https://github.com/onnx/onnx/blob/main/docs/MetadataProps.md>.
+pub(super) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
+    let value =
+        |key: &str| Some((metadata.get(key)?, format!("the metadata of the file says {key} = {}", metadata.get(key)?)));
+    if let Some((format, because)) = value("Image.BitmapPixelFormat") {
+        match format.as_str() {
+            "Rgb8" => set(&mut notes.pixels.order, ChannelOrder::Rgb, &because),
+            "Bgr8" => set(&mut notes.pixels.order, ChannelOrder::Bgr, &because),
+            _ => {}
+        }
+    }
+    if let Some((range, because)) = value("Image.NominalPixelRange") {
+        let (divide_by, mean, std) = match range.as_str() {
+            "NominalRange_0_255" => (1.0, 0.0, 1.0),
+            "Normalized_0_1" => (255.0, 0.0, 1.0),
+            "Normalized_1_1" => (127.5, 1.0, 1.0),
+            // 16 + pixel * 219 / 255
+            "NominalRange_16_235" => (255.0 / 219.0, -16.0, 1.0),
+            _ => return notes.remarks.push(format!("{because}, which Spotcheck does not know")),
+        };
+        notes.pixels.set_range(divide_by, [mean; 3], [std; 3], &because);
+    }
+    if let Some((gamma, because)) = value("Image.ColorSpaceGamma")
+        && gamma != "SRGB"
+    {
+        notes.remarks.push(format!("{because}, which Spotcheck does not apply"));
+    }
+}
+
 /// timm: `create_transform(**resolve_data_config(pretrained_cfg))`. The keys are in `pretrained_cfg`, or at the top in
 /// files of earlier versions.
 pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
@@ -72,10 +132,11 @@ pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
     let (Some(mean), Some(std)) = (triple(&config["mean"]), triple(&config["std"])) else {
         return;
     };
-    notes.set_pixels(255.0, mean, std, &because);
+    notes.pixels.set_levels(255.0, mean, std, &because);
     let interpolation = match config["interpolation"].as_str() {
         Some("bicubic") => Some(Interpolation::PillowBicubic),
         Some("bilinear") => Some(Interpolation::PillowBilinear),
+        Some("lanczos") => Some(Interpolation::PillowLanczos),
         Some("nearest") => Some(Interpolation::PillowNearest),
         _ => None,
     };
@@ -115,22 +176,31 @@ pub(super) fn read(notes: &mut Notes, config: &Value, file: &str) {
         notes.remarks.push(format!("{file} was not used: it has no image_processor_type"));
         return;
     };
-    let because = format!("{file} is for {kind}");
+    let class = kind.as_str();
     let ends = ["Fast", "Pil", "ImageProcessor", "FeatureExtractor"];
-    let kind = ends.iter().fold(kind.as_str(), |kind, end| kind.strip_suffix(end).unwrap_or(kind));
-    read_pixels(notes, config, kind, &because);
+    let kind = ends.iter().fold(class, |kind, end| kind.strip_suffix(end).unwrap_or(kind));
+    let is_known = KNOWN_PROCESSORS.contains(&kind) || kind.contains("Detr");
+    let (pixels, because) = if is_known {
+        (&mut notes.pixels, format!("{file} is for {class}"))
+    } else {
+        let because =
+            format!("{file} has these numbers; {class} may have rules of its own, which Spotcheck does not know");
+        (&mut notes.likely_pixels, because)
+    };
+    read_pixels(pixels, config, kind, &because);
     let interpolation = match config["resample"].as_u64() {
         Some(0) => Some(Interpolation::PillowNearest),
+        Some(1) => Some(Interpolation::PillowLanczos),
         Some(2) => Some(Interpolation::PillowBilinear),
         Some(3) => Some(Interpolation::PillowBicubic),
         _ => None,
     };
     if let Some(interpolation) = interpolation {
-        set(&mut notes.pixels.interpolation, interpolation, &because);
+        set(&mut pixels.interpolation, interpolation, &because);
     }
     match read_resize(config, kind) {
         Ok((resize, input_size)) => {
-            set(&mut notes.pixels.resize, resize, &because);
+            set(&mut pixels.resize, resize, &because);
             if let Some(input_size) = input_size {
                 set(&mut notes.input_size, input_size, &because);
             }
@@ -139,7 +209,7 @@ pub(super) fn read(notes: &mut Notes, config: &Value, file: &str) {
     }
 }
 
-fn read_pixels(notes: &mut Notes, config: &Value, kind: &str, because: &str) {
+fn read_pixels(pixels: &mut PixelNotes, config: &Value, kind: &str, because: &str) {
     let is_on = |key: &str, default: bool| truth(&config[key]).unwrap_or(default);
     let factor = config["rescale_factor"].as_f64().filter(|factor| *factor > 0.0).unwrap_or(1.0 / 255.0);
     let divide_by = if is_on("do_rescale", true) { 1.0 / factor } else { 1.0 };
@@ -158,9 +228,9 @@ fn read_pixels(notes: &mut Notes, config: &Value, kind: &str, because: &str) {
         }
     }
     if is_on("do_flip_channel_order", kind == "MobileViT") {
-        set(&mut notes.pixels.order, ChannelOrder::Bgr, because);
+        set(&mut pixels.order, ChannelOrder::Bgr, because);
     }
-    notes.set_pixels(divide_by, mean, std, because);
+    pixels.set_levels(divide_by, mean, std, because);
 }
 
 /// The rule, and width and height of the input.
@@ -176,6 +246,15 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
         side(value).filter(|_| !is_square)
     });
     let whole_size = side(&value["width"]).zip(side(&value["height"])).or_else(|| side(value).map(|side| (side, side)));
+    let share = |default: f64| config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(default);
+    let (short, whole_size) = match kind {
+        "Levit" => (short.map(|side| (256.0 / 224.0 * f64::from(side)) as u32), whole_size),
+        "PoolFormer" if config.get("crop_pct") != Some(&Value::Null) => {
+            let side = short.or(whole_size.filter(|(width, height)| width == height).map(|(width, _)| width));
+            (side.map(|side| (f64::from(side) / share(0.9)) as u32), None)
+        }
+        _ => (short, whole_size),
+    };
     let crops = truth(&config["do_center_crop"]).unwrap_or(!config["crop_size"].is_null());
     let crop = match &config["crop_size"] {
         _ if !crops => None,
@@ -186,9 +265,8 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
     let offset = Rounding::Down;
     match (short, whole_size, crop) {
         (Some(short), ..) if kind == "ConvNext" => {
-            let share = config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(0.875);
             let resize = if short < 384 {
-                NotedResize::Crop { short_side: (f64::from(short) / share) as u32, offset }
+                NotedResize::Crop { short_side: (f64::from(short) / share(0.875)) as u32, offset }
             } else {
                 NotedResize::Stretch
             };

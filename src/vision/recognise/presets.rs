@@ -102,8 +102,9 @@ const CAFFE: Pixels = Pixels::rgb(1.0, [103.939, 116.779, 123.68], [1.0; 3]).bgr
 
 impl Way {
     fn of(self, input: &ImageInput) -> ImageInput {
+        let has_one_channel = input.channels == ChannelOrder::Grey;
         let mut made = ImageInput {
-            channels: self.pixels.channels,
+            channels: if has_one_channel { input.channels } else { self.pixels.channels },
             divide_by: self.pixels.divide_by,
             mean: self.pixels.mean,
             std: self.pixels.std,

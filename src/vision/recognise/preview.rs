@@ -1,6 +1,6 @@
 //! Shows the exact tensor that a model gets.
 
-use crate::domain::{ChannelOrder, ImageInput, Layout, RgbImage};
+use crate::domain::{ImageInput, Layout, RgbImage};
 use crate::vision::{PredictError, Tensor};
 
 /// A model's input for the user.
@@ -9,7 +9,7 @@ pub struct TensorPreview {
     /// The tensor with the normalisation undone, in RGB: what the model sees if the card is right.
     pub image: RgbImage,
     /// The numbers of each channel, in the model's order.
-    pub channels: [ChannelRange; 3],
+    pub channels: Vec<ChannelRange>,
 }
 
 /// The numbers of one channel, as they go into the model.
@@ -33,34 +33,38 @@ pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, Pre
     };
     let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
     // The last three dimensions; a batch in front of them does not matter.
+    let image_channels = input.channels.image_channels();
     let sides = match (planar, &tensor.shape[..]) {
-        (true, [_, 3, height, width] | [3, height, width]) | (false, [_, height, width, 3] | [height, width, 3]) => {
+        (true, [.., channels, height, width]) | (false, [.., height, width, channels])
+            if *channels == image_channels.len() =>
+        {
             Some((*height, *width))
         }
         _ => None,
     };
     let (height, width) = sides.ok_or_else(misfit)?;
     let plane = height * width;
-    let (channel_stride, pixel_stride) = if planar { (plane, 1) } else { (1, 3) };
+    let (channel_stride, pixel_stride) = if planar { (plane, 1) } else { (1, image_channels.len()) };
     let values = tensor.to_f64();
-    if values.len() < plane * 3 || plane == 0 {
+    if values.len() < plane * image_channels.len() || plane == 0 {
         return Err(misfit());
     }
     let mut rgb = vec![0; plane * 3];
-    let mut channels = [ChannelRange { min: f64::INFINITY, max: f64::NEG_INFINITY, mean: 0.0 }; 3];
+    let mut channels =
+        vec![ChannelRange { min: f64::INFINITY, max: f64::NEG_INFINITY, mean: 0.0 }; image_channels.len()];
     for (channel, range) in channels.iter_mut().enumerate() {
         let (mean, std) = (f64::from(input.mean[channel]), f64::from(input.std[channel]));
-        let rgb_channel = match input.channels {
-            ChannelOrder::Rgb => channel,
-            ChannelOrder::Bgr => 2 - channel,
-        };
         for pixel in 0..plane {
             let value = values[channel * channel_stride + pixel * pixel_stride];
             range.min = range.min.min(value);
             range.max = range.max.max(value);
             range.mean += value / plane as f64;
             let level = (value * std + mean) * f64::from(input.divide_by);
-            rgb[pixel * 3 + rgb_channel] = level.round().clamp(0.0, 255.0) as u8;
+            let level = level.round().clamp(0.0, 255.0) as u8;
+            match image_channels {
+                [_] => rgb[pixel * 3..][..3].fill(level),
+                several => rgb[pixel * 3 + several[channel]] = level,
+            }
         }
     }
     let image = RgbImage::new(width as u32, height as u32, rgb).ok_or_else(misfit)?;
@@ -70,7 +74,7 @@ pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, Pre
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{ElementType, ResizeRule};
+    use crate::domain::{ChannelOrder, ElementType, ResizeRule};
     use crate::vision::preprocess;
 
     #[test]

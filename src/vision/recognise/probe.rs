@@ -275,7 +275,7 @@ fn repeated(tensor: &Tensor, images: usize) -> Tensor {
         TensorData::U8(values) => TensorData::U8(values.repeat(images)),
         TensorData::I64(values) => TensorData::I64(values.repeat(images)),
     };
-    Tensor { shape, data }
+    Tensor::new(shape, data)
 }
 
 /// Cuts an output of several images down to that of the first.
@@ -316,6 +316,7 @@ fn probe_input(
     let takes_levels = port.element_type == ElementType::Uint8;
     let draft = ImageInput {
         name: Some(port.name.clone()),
+        channels: port.channels,
         divide_by: if takes_levels { 1.0 } else { 255.0 },
         fixed_batch: port.fixed_batch,
         auxiliary: port.auxiliary.clone(),
@@ -393,7 +394,7 @@ fn stack(tensors: &[Tensor]) -> Option<Tensor> {
         (TensorData::U8(left), TensorData::U8(right)) => TensorData::U8([&left[..], right].concat()),
         _ => return None,
     };
-    Some(Tensor { shape, data })
+    Some(Tensor::new(shape, data))
 }
 
 /// How equal the numbers of one call with two images must be to those of two calls.

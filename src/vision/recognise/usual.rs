@@ -23,6 +23,8 @@ pub(super) enum Usual {
     TensorFlow,
     /// RT-DETR and D-FINE, transformers' and the authors' own.
     RtDetr,
+    /// Classifiers of images of 224x224; its sample code takes the middle with `ImageOps.fit(…, LANCZOS)`.
+    TeachableMachine,
 }
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0..=255`.
@@ -51,6 +53,7 @@ impl Usual {
             Self::Detr => "DETR",
             Self::TensorFlow => "TensorFlow",
             Self::RtDetr => "RT-DETR and D-FINE",
+            Self::TeachableMachine => "Teachable Machine",
         }
     }
 
@@ -95,6 +98,10 @@ impl Usual {
             }
             Self::TensorFlow => (rgb, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::RtDetr => (rgb, plain, Interpolation::PillowBilinear, NotedResize::Stretch),
+            Self::TeachableMachine => {
+                let resize = NotedResize::Crop { short_side: 224, offset: Rounding::HalfEven };
+                (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowLanczos, resize)
+            }
         };
         PixelNotes {
             resize: Some(Noted { value: resize, because: because.clone() }),

@@ -26,6 +26,8 @@ pub(super) enum Filter {
     Triangle,
     /// `BICUBIC`: Keys' cubic with `a = -0.5`.
     Cubic,
+    /// `LANCZOS`: a sinc, windowed by another one that is three times as wide.
+    Lanczos,
 }
 
 impl Filter {
@@ -34,6 +36,7 @@ impl Filter {
         match self {
             Self::Triangle => 1.0,
             Self::Cubic => 2.0,
+            Self::Lanczos => 3.0,
         }
     }
 
@@ -45,8 +48,16 @@ impl Filter {
             Self::Cubic if x < 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
             Self::Cubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * A,
             Self::Cubic => 0.0,
+            Self::Lanczos if x < 3.0 => sinc(x) * sinc(x / 3.0),
+            Self::Lanczos => 0.0,
         }
     }
+}
+
+/// `sin(πx) / πx`
+fn sinc(x: f64) -> f64 {
+    let angle = x * std::f64::consts::PI;
+    if angle == 0.0 { 1.0 } else { angle.sin() / angle }
 }
 
 /// As `Image.resize(full_size, …).crop(window)` with the filter.

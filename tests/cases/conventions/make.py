@@ -1,6 +1,6 @@
 """Small graphs with the outside of well-known models, and what a recogniser should make of each.
 
-usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.31.1 pillow numpy)
+usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.32.0 pillow numpy)
 Writes CASE/model.onnx, CASE/renamed.onnx (the same with every input and output renamed) and CASE/expected.json: the
 parts of the card, which of its fields are recognised and which only assumed, or a part of the refusal. The two
 detectors do not learn: they find the red and the blue patch of picture.png, so that a wrong channel order, mean,
@@ -162,8 +162,8 @@ def tensorflow_resnet():
             "input": {"layout": "nhwc", "batches": True, "resize": crop(256), **TENSORFLOW_PIXELS},
             "output": {"classification": {"values": "logits", "background": "first"}},
         },
-        recognised=["task", "input.layout", "output.classification.values", "output.classification.background"],
-        assumed=["labels", *PIXEL_FIELDS],
+        recognised=["task", "input.layout", "output.classification.background"],
+        assumed=["labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
 
@@ -219,8 +219,8 @@ def all_dimensions_free():
             "input": {"layout": "nchw", "batches": False, "resize": crop(256), **IMAGENET_PIXELS},
             "output": {"classification": {"values": "logits"}},
         },
-        recognised=["task", "input.layout", "input.batches", "output.classification.values"],
-        assumed=["labels", *PIXEL_FIELDS],
+        recognised=["input.layout", "input.batches"],
+        assumed=["task", "labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
 
@@ -260,8 +260,8 @@ def half_precision():
             "input": {"layout": "nchw", "type": "float16", "resize": {"stretch": {"width": 48, "height": 64}}, **IMAGENET_PIXELS},
             "output": {"classification": {"values": "logits"}},
         },
-        recognised=["task", "input.layout", "input.type", "output.classification.values"],
-        assumed=["labels", *PIXEL_FIELDS],
+        recognised=["input.layout", "input.type"],
+        assumed=["task", "labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
 
@@ -279,8 +279,8 @@ def size_only_said_to_be_free():
             "input": {"layout": "nchw", "batches": True, "resize": crop(256), **IMAGENET_PIXELS},
             "output": {"classification": {"values": "logits"}},
         },
-        recognised=["task", "input.layout", "input.batches", "output.classification.values"],
-        assumed=["labels", *PIXEL_FIELDS],
+        recognised=["input.layout", "input.batches"],
+        assumed=["task", "labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
 
@@ -558,8 +558,8 @@ def refusals():
     write("refused-no-image", graph.model([("tokens", I64, [1, 128])], [("y", F32, [1, 128])]), refused="int64")
 
     graph = Graph()
-    graph.op("ReduceMean", "grey", axes=[2, 3], keepdims=0, outputs=["y"])
-    write("refused-grey", graph.model([("grey", F32, [1, 1, 28, 28])], [("y", F32, [1, 1])]), refused="have a dimension of 3")
+    graph.op("ReduceMean", "planes", axes=[2, 3], keepdims=0, outputs=["y"])
+    write("refused-two-channels", graph.model([("planes", F32, [1, 2, 28, 28])], [("y", F32, [1, 2])]), refused="have a dimension of 3")
 
     graph = Graph()
     graph.op("Identity", classifier(graph, "image", 10, "nchw"), outputs=["logits"])

@@ -11,12 +11,15 @@ import pathlib
 
 import numpy as np
 import onnxruntime
+from onnx import TensorProto, helper
 from make import F32, HERE, U8, Graph, write
 from PIL import Image
 
 IMAGE = "assets/samples/chelsea.png"
 PHOTO = Image.open(HERE.parents[2] / IMAGE).convert("RGB")
 random = np.random.default_rng(11)
+LEVEL_FIELDS = ["input.divide_by", "input.mean", "input.std"]
+PIXEL_FIELDS = ["input.channels", *LEVEL_FIELDS, "input.resize", "input.interpolation"]
 IMAGENET_MEAN, IMAGENET_STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
@@ -53,10 +56,11 @@ def stretch_rule(side, crop=None):
 
 def make(
     case, pixels, names, files=(), resize=None, interpolation="pillow-bilinear", channels="rgb", metadata=None,
-    values="logits", layout="nchw", scaled_inside=False, is_8_bit=False, preset=None,
+    values="logits", layout="nchw", scaled_inside=False, is_8_bit=False, preset=None, only_likely=(),
 ):
-    """`pixels` [side, side, 3] are those of the exporter; `names` those of the classes in the predictions. With
-    `preset` nothing is written about the pixels, and the name of the preset says how they are prepared."""
+    """`pixels` [side, side, 3] (or 1) are those of the exporter; `names` those of the classes in the predictions. With
+    `preset` nothing is written about the pixels, and the name of the preset says how they are prepared. `only_likely`
+    are the fields that nothing states."""
     side = len(pixels)
     graph = Graph()
     image = graph.op("Cast", "pixel_values", to=F32) if is_8_bit else "pixel_values"
@@ -67,18 +71,20 @@ def make(
     # A classifier with many classes looks at few pixels, so that its file is small.
     stride = side // 8 if len(names) < 100 else side // 2
     pooled = graph.op("MaxPool", image, kernel_shape=[1, 1], strides=[stride, stride])
-    features = len(range(0, side, stride)) ** 2 * 3
+    count = pixels.shape[2]
+    features = len(range(0, side, stride)) ** 2 * count
+    columns = 1 if values == "second probability" else len(names)
     flat = graph.op("Reshape", pooled, graph.const([1, features], np.int64))
     if preset == "keras-caffe":
         flat = graph.op("Mul", flat, graph.const(0.02))
-    logits = graph.op("MatMul", flat, weights(graph, features, len(names)))
-    activation = {"logits": "Identity", "softmax": "Softmax", "sigmoid": "Sigmoid"}[values]
+    logits = graph.op("MatMul", flat, weights(graph, features, columns))
+    activation = {"logits": "Identity", "softmax": "Softmax"}.get(values, "Sigmoid")
     last = None if is_8_bit else ["logits"]
     scores = graph.op(activation, logits, outputs=last, **({"axis": 1} if values == "softmax" else {}))
     if is_8_bit:
         graph.op("Cast", graph.op("Round", graph.op("Mul", scores, graph.const(255))), to=U8, outputs=["logits"])
-    element, shape = U8 if is_8_bit else F32, [1, side, side, 3] if layout == "nhwc" else [1, 3, side, side]
-    inputs, outputs = [("pixel_values", element, shape)], [("logits", element, [1, len(names)])]
+    element, shape = U8 if is_8_bit else F32, [1, side, side, count] if layout == "nhwc" else [1, count, side, side]
+    inputs, outputs = [("pixel_values", element, shape)], [("logits", element, [1, columns])]
     model = graph.model(inputs, outputs, metadata)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     tensor = (pixels if layout == "nhwc" else pixels.transpose(2, 0, 1))[None]
@@ -87,15 +93,23 @@ def make(
     multi_label = "multi_label_classification" in json.dumps(dict(files))
     if values == "logits":
         found = 1 / (1 + np.exp(-found)) if multi_label else np.exp(found - found.max()) / np.exp(found - found.max()).sum()
+    if values == "second probability":
+        found = np.append(1 - found, found)
     # More than are predicted, because some of many classes are equal in 8 bits.
     best = np.argsort(-found, kind="stable")[:20]
-    pixel_fields = ["input.channels", "input.divide_by", "input.mean", "input.std"]
-    pixel_fields = [*(pixel_fields[:1] if is_8_bit else pixel_fields), "input.resize", "input.interpolation"]
+    pixel_fields = [field for field in PIXEL_FIELDS if not is_8_bit or field not in LEVEL_FIELDS]
     has_names = bool(files) or metadata is not None
     known = {"channels": channels, "resize": resize}
     if interpolation != "pillow-bilinear":
         known["interpolation"] = interpolation
-    activation = {"logits": "sigmoid-logits" if multi_label else "logits"}.get(values, "probabilities")
+    # Numbers without names could be a regression, and only transformers writes down that a softmax follows.
+    assumed = {
+        "task": not has_names and values != "softmax",
+        "output.classification.values": values == "logits" and "model_type" not in json.dumps(dict(files)),
+    }
+    output_fields = {basis: [field for field in assumed if assumed[field] == basis] for basis in (False, True)}
+    likely_fields = pixel_fields if preset else only_likely
+    words = {"logits": "sigmoid-logits" if multi_label else "logits", "second probability": "second-probability"}
     write(
         case,
         model,
@@ -103,10 +117,13 @@ def make(
             "task": "classification",
             "labels": "labels.txt" if has_names else None,
             "input": {"layout": layout, **({} if preset else known)},
-            "output": {"classification": {"values": activation}},
+            "output": {"classification": {"values": words.get(values, "probabilities")}},
         },
-        recognised=["task", *(["labels"] if has_names else []), "input.layout", *([] if preset else pixel_fields)],
-        assumed=[*([] if has_names else ["labels"]), *(pixel_fields if preset else [])],
+        recognised=[
+            *output_fields[False], *(["labels"] if has_names else []), "input.layout",
+            *(field for field in pixel_fields if field not in likely_fields),
+        ],
+        assumed=[*output_fields[True], *([] if has_names else ["labels"]), *likely_fields],
         ignored=0,
         image=IMAGE,
         classes={names[index]: float(found[index]) for index in sorted(best)},
@@ -235,6 +252,76 @@ def transformers_mobilevit():
     make("transformers-mobilevit", pixels, names, files, resize, "pillow-bilinear", channels="bgr")
 
 
+def transformers_levit():
+    """The short side is resized to 256/224 of the size in the file."""
+    names = ["iron", "lead"]
+    pixels = normalised(middle(short_side(PHOTO, 256, Image.BICUBIC), 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    files = {
+        "config.json": {"model_type": "levit", "id2label": id2label(names)},
+        "preprocessor_config.json": {
+            "image_processor_type": "LevitImageProcessorFast", "do_resize": True, "do_rescale": True, "resample": 3,
+            "do_normalize": True, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD, "do_center_crop": True,
+            "crop_size": {"height": 224, "width": 224}, "size": {"shortest_edge": 224},
+        },
+    }
+    make("transformers-levit", pixels, names, files, crop_rule(256, 224, "down"), "pillow-bicubic")
+
+
+def transformers_poolformer():
+    """The short side is resized to the size in the file divided by its crop_pct."""
+    names = ["salt", "sand", "silt"]
+    pixels = normalised(middle(short_side(PHOTO, 235, Image.BICUBIC), 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    files = {
+        "config.json": {"model_type": "poolformer", "id2label": id2label(names)},
+        "preprocessor_config.json": {
+            "image_processor_type": "PoolFormerImageProcessor", "do_resize": True, "do_rescale": True, "resample": 3,
+            "do_normalize": True, "image_mean": IMAGENET_MEAN, "image_std": IMAGENET_STD, "do_center_crop": True,
+            "crop_size": {"height": 224, "width": 224}, "crop_pct": 0.95, "size": {"shortest_edge": 224},
+        },
+    }  # int(224 / 0.95)
+    make("transformers-poolformer", pixels, names, files, crop_rule(235, 224, "down"), "pillow-bicubic")
+
+
+def transformers_unknown():
+    """The numbers of a processor with unknown rules are only likely."""
+    names = ["ash", "coal"]
+    pixels = normalised(PHOTO.resize((96, 96), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
+    files = {
+        "config.json": {"model_type": "vit", "id2label": id2label(names)},
+        "preprocessor_config.json": {
+            "image_processor_type": "HouseImageProcessor", "resample": 2, "image_mean": [0.5] * 3,
+            "image_std": [0.5] * 3, "size": {"height": 96, "width": 96},
+        },
+    }
+    make("transformers-unknown", pixels, names, files, stretch_rule(96), only_likely=PIXEL_FIELDS)
+
+
+def onnx_image_metadata():
+    """ONNX's own metadata for images states the order of the channels and the range, but no resize."""
+    names = ["hill", "lake"]
+    resized = middle(short_side(PHOTO, 256, Image.BILINEAR), 224, round)
+    pixels = np.asarray(resized, np.float64)[..., ::-1] / 127.5 - 1
+    metadata = {
+        "Image.BitmapPixelFormat": "Bgr8", "Image.NominalPixelRange": "Normalized_1_1", "Image.ColorSpaceGamma": "SRGB"
+    }
+    make(
+        "onnx-image-metadata", pixels, names, {"labels.txt": "hill\nlake\n"}, crop_rule(256, 224, "half-even"),
+        channels="bgr", metadata=metadata, only_likely=["input.resize", "input.interpolation"],
+    )
+
+
+def teachable_machine():
+    """The label file numbers the names; images are resized with Lanczos and go from -1 to 1."""
+    names = ["Rock", "Paper", "Scissors"]
+    resized = middle(short_side(PHOTO, 224, Image.LANCZOS), 224, round)
+    pixels = np.asarray(resized, np.float64) / 127.5 - 1
+    labels = "".join(f"{number} {name}\n" for number, name in enumerate(names))
+    make(
+        "teachable-machine", pixels, names, {"labels.txt": labels}, crop_rule(224, 224, "half-even"), "pillow-lanczos",
+        layout="nhwc", values="softmax", only_likely=PIXEL_FIELDS,
+    )
+
+
 def transformers_efficientnet():
     """The processor divides by the standard deviation twice if the classifier is on top."""
     names = ["red", "green", "blue", "grey"]
@@ -288,9 +375,9 @@ def keras_scaled_inside():
 
 
 def sigmoids():
-    """Several classes at once: the scores do not sum to 1."""
+    """Several classes apply to one image: the scores do not sum to 1."""
     pixels = normalised(PHOTO.resize((96, 96), Image.BILINEAR))
-    make("sigmoids", pixels, NUMBERS, values="sigmoid", preset="unit")
+    make("sigmoids", pixels, [*NUMBERS, "class 4"], values="sigmoid", preset="unit")
 
 
 def tflite():
@@ -304,10 +391,72 @@ def tflite():
     make("tflite-inaturalist", pixels, names, {"labels.txt": "\n".join(names) + "\n"}, **options)
 
 
+def grey():
+    """One channel, as in MNIST."""
+    names = [f"digit {number}" for number in range(10)]
+    pixels = np.asarray(PHOTO.convert("L").resize((28, 28), Image.BILINEAR), np.float64)[..., None] / 255
+    labels = {"labels.txt": "".join(f"{name}\n" for name in names)}
+    options = {"channels": "grey", "only_likely": [field for field in PIXEL_FIELDS if field != "input.channels"]}
+    make("grey-planes", pixels, names, labels, stretch_rule(28), **options)
+    make("grey-last", pixels, names, labels, stretch_rule(28), layout="nhwc", values="softmax", **options)
+
+
+def one_probability():
+    """One sigmoid, of the second of two classes."""
+    pixels = np.asarray(PHOTO.resize((64, 64), Image.BILINEAR), np.float64)
+    labels = {"labels.txt": "landscape\nportrait\n"}
+    make(
+        "one-probability", pixels, ["landscape", "portrait"], labels, stretch_rule(64), values="second probability",
+        only_likely=PIXEL_FIELDS, layout="nhwc", scaled_inside=True,
+    )
+
+
+def custom_vision():
+    """The best class as a string, and a map from class name to score, in the order of the names."""
+    names = ["wolf", "cat", "dog"]
+    graph = Graph()
+    pooled = graph.op("MaxPool", "data", kernel_shape=[1, 1], strides=[28, 28])
+    flat = graph.op("Reshape", pooled, graph.const([-1, 192], np.int64))
+    logits = graph.op("MatMul", flat, graph.const(random.normal(size=(192, 3)) / 1000))
+    scores = graph.op("Softmax", logits, axis=1)
+    best = graph.op("ArgMax", scores, axis=1)
+    options = {"domain": "ai.onnx.ml"}
+    graph.op("LabelEncoder", best, outputs=["classLabel"], keys_int64s=[0, 1, 2], values_strings=names, **options)
+    graph.op("ZipMap", scores, outputs=["loss"], classlabels_strings=names, **options)
+    metadata = {
+        "Image.BitmapPixelFormat": "Bgr8", "Image.NominalPixelRange": "NominalRange_0_255",
+        "Image.ColorSpaceGamma": "SRGB",
+    }
+    ports = [[("data", F32, ["None", 3, 224, 224])], [("classLabel", TensorProto.STRING, ["None", 1])]]
+    model = graph.model(*ports, metadata, extra_opsets=[helper.make_opsetid("ai.onnx.ml", 2)])
+    table = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(F32, []))
+    model.graph.output.append(helper.make_value_info("loss", helper.make_sequence_type_proto(table)))
+    session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    pixels = np.asarray(middle(short_side(PHOTO, 256, Image.BILINEAR), 224, round), np.float32)[..., ::-1]
+    found = session.run(["loss"], {"data": pixels.transpose(2, 0, 1)[None]})[0][0]
+    written = ["input.channels", *LEVEL_FIELDS]
+    write(
+        "custom-vision",
+        model,
+        card={
+            "task": "classification",
+            "labels": "labels.txt",
+            "input": {"channels": "bgr", "divide_by": 1.0, "batches": True},
+            "output": {"classification": {"values": "probabilities"}},
+        },
+        recognised=["task", "labels", "input.layout", *written],
+        assumed=[field for field in PIXEL_FIELDS if field not in written],
+        ignored=1,
+        image=IMAGE,
+        classes={name: float(found[name]) for name in names},
+    )
+
+
 CASES = [
     timm, transformers_vit, transformers_convnext, transformers_mobilevit, transformers_efficientnet,
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
-    keras_scaled_inside, sigmoids, tflite,
+    keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
+    onnx_image_metadata, teachable_machine, grey, one_probability, custom_vision,
 ]
 
 if __name__ == "__main__":

@@ -81,7 +81,9 @@ fn help_of_input(field: &str) -> &'static str {
         "input.interpolation" => {
             "How pixels are computed while resizing. Usual: Pillow bilinear for PyTorch, OpenCV linear for YOLO"
         }
-        "input.channels" => "The order of the colours. Usual: RGB; BGR for models trained with OpenCV or Caffe",
+        "input.channels" => {
+            "The order of the colours. Usual: RGB; BGR for models trained with OpenCV or Caffe; grayscale for one channel"
+        }
         "input.divide_by" => "Each pixel, 0 to 255, is divided by this first. Usual: 255 for 0 to 1, or 1 for 0 to 255",
         "input.mean" => {
             "Subtracted from each channel after the division. Usual: 0, or 0.485, 0.456, 0.406 (ImageNet, of 0 to 1)"

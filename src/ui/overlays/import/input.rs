@@ -53,15 +53,16 @@ pub(super) fn input_ui(
 /// `(pixel / divide_by - mean) / std`
 fn pixels_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput) {
     rows.row(ui, "input.divide_by", "Divide by", |ui, field| decimal(ui, field, &mut input.divide_by));
-    let letters = match input.channels {
-        ChannelOrder::Rgb => ["red", "green", "blue"],
-        ChannelOrder::Bgr => ["blue", "green", "red"],
+    let colors = match input.channels {
+        ChannelOrder::Rgb => &["red", "green", "blue"][..],
+        ChannelOrder::Bgr => &["blue", "green", "red"],
+        ChannelOrder::Grey => &["grey"],
     };
     for (path, name, values) in [("input.mean", "Mean", &mut input.mean), ("input.std", "Std", &mut input.std)] {
         rows.row(ui, path, name, |ui, field| {
             ui.spacing_mut().item_spacing.x = 4.0;
-            for (value, letter) in values.iter_mut().zip(letters) {
-                decimal(ui, &field.part(letter), value);
+            for (value, color) in values.iter_mut().zip(colors) {
+                decimal(ui, &field.part(color), value);
             }
         });
     }

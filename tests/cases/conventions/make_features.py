@@ -1,0 +1,104 @@
+"""Small graphs whose row of numbers is an embedding or a regression, and classifiers that look like one.
+
+usage: python make_features.py        (pip install onnx==1.23.2 onnxruntime==1.32.0 pillow numpy)
+Writes folders as make.py does. The outputs have the names, sizes and values of CLIP, DINOv2, timm's feature
+extractors, face embeddings and box regressors; the weights are random.
+"""
+
+import json
+
+import numpy as np
+from make import F32, HERE, Graph, write
+
+random = np.random.default_rng(22)
+
+
+def features(graph, count, function=None):
+    """Random products of the mean of each channel."""
+    means = graph.op("ReduceMean", "pixel_values", axes=[2, 3], keepdims=0)
+    row = graph.op("MatMul", means, graph.const(random.normal(size=(3, count))))
+    return graph.op(function, row) if function else row
+
+
+def make(case, graph, outputs, files=(), **expected):
+    """`outputs` are names, values and shapes."""
+    for name, value, _ in outputs:
+        graph.op("Identity", value, outputs=[name])
+    ports = [(name, F32, shape) for name, _, shape in outputs]
+    write(case, graph.model([("pixel_values", F32, [1, 3, 64, 64])], ports), **expected)
+    for name, content in dict(files).items():
+        text = content if isinstance(content, str) else json.dumps(content, indent=1) + "\n"
+        (HERE / case / name).write_text(text)
+
+
+def refused():
+    graph = Graph()
+    config = {"architectures": ["CLIPVisionModelWithProjection"], "model_type": "clip_vision_model"}
+    row = ("image_embeds", features(graph, 100), [1, 100])
+    make("refused-clip", graph, [row], {"config.json": config}, refused="CLIPVisionModelWithProjection")
+
+    graph = Graph()
+    config = {"architecture": "resnet18", "num_classes": 0, "num_features": 100, "pretrained_cfg": {"num_classes": 0}}
+    row = ("output", features(graph, 100), [1, 100])
+    make("refused-timm-features", graph, [row], {"config.json": config}, refused="num_classes = 0")
+
+    graph = Graph()
+    config = {"architectures": ["ViTForImageClassification"], "model_type": "vit", "problem_type": "regression"}
+    row = ("logits", features(graph, 5), [1, 5])
+    make("refused-regression", graph, [row], {"config.json": config}, refused="problem_type = regression")
+
+    graph = Graph()
+    row = features(graph, 24 * 257)
+    tokens = graph.op("Reshape", row, graph.const([1, 257, 24], np.int64))
+    outputs = [("last_hidden_state", tokens, [1, 257, 24]), ("pooler_output", features(graph, 24), [1, 24])]
+    make("refused-dinov2", graph, outputs, refused="pooler_output", names_decide=True)
+
+    graph = Graph()
+    row = features(graph, 100)
+    unit = graph.op("Div", row, graph.op("ReduceL2", row, axes=[1], keepdims=1))
+    make("refused-face-embedding", graph, [("683", unit, [1, 100])], refused="vector of length 1")
+
+    graph = Graph()
+    pooled = graph.op("Mul", features(graph, 440, "Relu"), graph.const(5.0))
+    make("refused-pooled", graph, [("output", pooled, [1, 440])], refused="none of its 440 numbers is negative")
+
+    graph = Graph()
+    row = features(graph, 384)
+    make("refused-embedding", graph, [("output", row, [1, 384])], refused="embeddings often have 384 numbers")
+
+    graph = Graph()
+    box = features(graph, 4, "Sigmoid")
+    make("refused-box-regressor", graph, [("output", box, [1, 4])], refused="could be a box")
+
+    graph = Graph()
+    pixels = graph.op("Add", features(graph, 6), graph.const([[20, 31, 210, 40, 12, 180]]))
+    make("refused-pixels", graph, [("output", pixels, [1, 6])], refused="nor plausible logits")
+
+
+def classifiers():
+    """The class scores are found among features, and as many names as numbers show that numbers are scores."""
+    card = {"task": "classification", "output": {"classification": {"values": "logits"}}}
+    graph = Graph()
+    names = "\n".join(f"person {number}" for number in range(512)) + "\n"
+    pixels = ["channels", "divide_by", "mean", "std", "resize", "interpolation"]
+    pixels = [f"input.{field}" for field in pixels]
+    make(
+        "as-many-names-as-numbers", graph, [("output", features(graph, 512), [1, 512])], {"labels.txt": names},
+        card=card, recognised=["task", "labels"], assumed=["output.classification.values", *pixels], ignored=0,
+    )
+
+    graph = Graph()
+    row, pooled, logits = features(graph, 24 * 50), features(graph, 768), features(graph, 7)
+    tokens = graph.op("Reshape", row, graph.const([1, 50, 24], np.int64))
+    make(
+        "features-and-logits",
+        graph,
+        [("last_hidden_state", tokens, [1, 50, 24]), ("pooler_output", pooled, [1, 768]), ("logits", logits, [1, 7])],
+        card=card, recognised=["output.classification.name"],
+        assumed=["task", "labels", "output.classification.values", *pixels], ignored=2,
+    )
+
+
+if __name__ == "__main__":
+    refused()
+    classifiers()
