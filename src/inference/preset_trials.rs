@@ -49,8 +49,8 @@ pub fn truth_of(folder_name: &str, labels: &LabelSet) -> Option<u32> {
     named.or_else(|| is_imagenet.then(|| imagenet_class(&folder_name)).flatten())
 }
 
-/// What to know of the best trial if it differs from another one too little to tell whether a classifier wants crops
-/// or stretched images.
+/// A note if the best trial differs from another one too little to show whether a classifier expects crops or stretched
+/// images.
 pub fn undecided_resize(trials: &[PresetTrial]) -> Option<String> {
     let best = trials.iter().max_by(|left, right| left.compare(right))?;
     let is_rival =
@@ -59,8 +59,8 @@ pub fn undecided_resize(trials: &[PresetTrial]) -> Option<String> {
     let rival = trials.iter().filter(is_rival).max_by(|left, right| left.compare(right))?;
     let (cropped, stretched) = if best.crops() { (best, rival) } else { (rival, best) };
     Some(format!(
-        "These images do not show whether the model wants crops ({}) or stretched images ({}): the scores are too \
-        close. More images in folders named after classes decide it",
+        "These images do not show whether the model expects crops ({}) or stretched images ({}): the scores are too \
+        close. Try more images, in folders named after their classes",
         cropped.preset.name, stretched.preset.name
     ))
 }

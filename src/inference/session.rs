@@ -107,7 +107,7 @@ impl OnnxSession {
         let outputs =
             self.session.run_with_options(inputs, &*self.run_options).map_err(|error| as_predict_error(&error))?;
         if output_names.is_empty() {
-            // Of all outputs, those that cannot be read are left out: strings beside the scores of Custom Vision.
+            // What cannot be read is left out: Custom Vision returns a string next to the scores.
             let all = outputs.iter();
             return Ok(all.filter_map(|(name, value)| Some((name.to_owned(), extract(name, &value).ok()?))).collect());
         }

@@ -260,7 +260,7 @@ fn folders_with_wordnet_ids_give_the_accuracy() {
     let row = tried.stdout.lines().find(|line| line.starts_with("* torchvision ")).unwrap_or_default();
     assert!(row.contains("100.0 %"), "{}{}", tried.stdout, tried.stderr);
     // One image cannot decide it.
-    let undecided = "These images do not show whether the model wants crops (torchvision) or stretched images";
+    let undecided = "These images do not show whether the model expects crops (torchvision) or stretched images";
     assert!(tried.stdout.contains(undecided), "{}", tried.stdout);
 }
 

@@ -285,7 +285,7 @@ fn from_scores(
     })
 }
 
-/// Whether names, files or the user say that a row of so many numbers is class scores.
+/// Whether names, files or the user show that a row of this many numbers is class scores.
 fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize) -> bool {
     let fits = |count: usize| classes == count || classes == count + 1;
     let notes = &model.notes;

@@ -52,9 +52,9 @@ impl Features {
         let name = name.to_lowercase();
         let mut words = name.split(|character: char| !character.is_alphanumeric());
         if FEATURE_NAMES.iter().any(|part| name.contains(part)) {
-            Some(Self::new(Purpose::Embedding, "its name says so"))
+            Some(Self::new(Purpose::Embedding, "its name suggests it"))
         } else if words.any(|word| QUANTITY_NAMES.contains(&word)) {
-            Some(Self::new(Purpose::Regression, "its name says so"))
+            Some(Self::new(Purpose::Regression, "its name suggests it"))
         } else {
             None
         }
@@ -97,13 +97,13 @@ impl Features {
         let Self { purpose, because } = self;
         Refusal::new(format!(
             "the output {port} looks like {}, because {because}. Spotcheck shows classes and boxes. If it holds class \
-            scores, give the label file, or set output.classification.values",
+            scores, provide the label file or set output.classification.values",
             what(*purpose)
         ))
     }
 }
 
-/// Refuses a model whose `config.json` says that it returns neither classes nor boxes.
+/// Refuses a model whose `config.json` states that it returns neither classes nor boxes.
 pub(super) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusal> {
     match &model.notes.purpose {
         Some(Noted { value: purpose @ (Purpose::Embedding | Purpose::Regression), because })
@@ -119,7 +119,7 @@ pub(super) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusa
     }
 }
 
-/// Whether the user says that an output holds class scores.
+/// Whether the user set an output of class scores.
 pub(super) fn are_set(overrules: &Overrules) -> bool {
     ["name", "values"].iter().any(|field| overrules.text(&format!("output.classification.{field}")).is_some())
 }

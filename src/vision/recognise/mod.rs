@@ -1,8 +1,8 @@
 //! Recognises what a user's own ONNX model expects and predictions, and drafts its card.
 //!
-//! Reads shapes, types and the values of a few test runs; names of inputs and outputs are never what decides. What a
-//! graph cannot tell (RGB or BGR, mean and std) is *assumed* and marked so. Knows nothing of ONNX Runtime: the caller
-//! hands in the graph's signature and a function that runs it.
+//! Reads what files state, shapes, types and the values of a few test runs; names of inputs and outputs only tell
+//! embeddings and quantities from scores. What a graph cannot tell (RGB or BGR, mean and std) is *assumed* and marked
+//! so. Knows nothing of ONNX Runtime: the caller hands in the graph's signature and a function that runs it.
 
 mod auxiliary;
 mod classifier;

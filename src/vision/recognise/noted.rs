@@ -59,7 +59,7 @@ pub enum NotedTask {
     Classify,
 }
 
-/// What a model returns, as `config.json` says.
+/// What a model returns, according to `config.json`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
     Classification,

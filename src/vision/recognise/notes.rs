@@ -208,7 +208,7 @@ pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
 /// What a model of transformers or timm returns, by the class that its `config.json` names and by its class count.
 fn purpose(config: &Value, file: &str) -> Option<Noted<Purpose>> {
     if config["problem_type"] == "regression" {
-        let because = format!("{file} says problem_type = regression");
+        let because = format!("{file} sets problem_type = regression");
         return Some(Noted { value: Purpose::Regression, because });
     }
     if let Some(class) = text(&config["architectures"][0]) {
@@ -220,10 +220,10 @@ fn purpose(config: &Value, file: &str) -> Option<Noted<Purpose>> {
         } else {
             return None;
         };
-        return Some(Noted { value, because: format!("{file} says architectures = {class}") });
+        return Some(Noted { value, because: format!("{file} sets architectures = {class}") });
     }
     let has_no_classes = config["architecture"].is_string() && config["num_classes"] == 0;
-    let because = format!("{file} says num_classes = 0");
+    let because = format!("{file} sets num_classes = 0");
     has_no_classes.then_some(Noted { value: Purpose::Embedding, because })
 }
 

@@ -92,8 +92,10 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
 /// The metadata of ONNX for image inputs (Windows ML, Custom Vision):
 /// <https://github.com/onnx/onnx/blob/main/docs/MetadataProps.md>.
 pub(super) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
-    let value =
-        |key: &str| Some((metadata.get(key)?, format!("the metadata of the file says {key} = {}", metadata.get(key)?)));
+    let value = |key: &str| {
+        let value = metadata.get(key)?;
+        Some((value, format!("the metadata of the file sets {key} = {value}")))
+    };
     if let Some((format, because)) = value("Image.BitmapPixelFormat") {
         match format.as_str() {
             "Rgb8" => set(&mut notes.pixels.order, ChannelOrder::Rgb, &because),

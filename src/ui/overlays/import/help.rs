@@ -82,7 +82,7 @@ fn help_of_input(field: &str) -> &'static str {
             "How pixels are computed while resizing. Usual: Pillow bilinear for PyTorch, OpenCV linear for YOLO"
         }
         "input.channels" => {
-            "The order of the colours. Usual: RGB; BGR for models trained with OpenCV or Caffe; grayscale for one channel"
+            "The order of the colours. Usual: RGB; BGR for models trained with OpenCV or Caffe; grayscale has one"
         }
         "input.divide_by" => "Each pixel, 0 to 255, is divided by this first. Usual: 255 for 0 to 1, or 1 for 0 to 255",
         "input.mean" => {
