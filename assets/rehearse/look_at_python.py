@@ -11,8 +11,8 @@ import os
 import re
 import sys
 
-# Folders of programs and libraries. Windows starts no program without the last one.
-NEEDED = ("PATH", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
+# Folders of libraries. Windows starts no program without the last one.
+NEEDED = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "PYTHONHOME", "SYSTEMROOT")
 
 # Packages with the same module for machines without a graphics card.
 STAND_INS = {"onnxruntime-gpu": "onnxruntime"}
@@ -65,8 +65,17 @@ def tell(*words):
     sys.stdout.buffer.write(os.fsencode(" ".join(words) + "\n"))
 
 
+def program_path():
+    """The folder of this Python and those of the system, and no others of the user. On Windows, libraries are found by
+    PATH."""
+    if os.name == "nt":
+        return os.environ.get("PATH", os.defpath)
+    folder = [os.path.dirname(sys.executable)] if sys.executable else []
+    return os.pathsep.join([*folder, "/usr/local/bin", "/usr/bin", "/bin"])
+
+
 def search_path():
-    """The folders of packages, with those in the user's home folder, which an empty environment does not give."""
+    """The folders of packages. Those below the user's home folder are needed, as the handler has another home."""
     here = os.path.dirname(os.path.abspath(__file__))
     folders = [os.path.abspath(folder) for folder in sys.path if folder]
     return os.pathsep.join(folder for folder in folders if folder != here)
@@ -74,6 +83,7 @@ def search_path():
 
 if sys.executable:
     tell("program", sys.executable)
+tell("variable", f"PATH={program_path()}")
 tell("variable", f"PYTHONPATH={search_path()}")
 for name in NEEDED:
     if name in os.environ:

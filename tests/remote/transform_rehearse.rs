@@ -461,7 +461,8 @@ fn nothing_of_the_user_reaches_the_code_of_an_archive() {
         ] {
             shell.env(name, SECRET);
         }
-        shell.env("AWS_CONFIG_FILE", &secret).env("HOME", &home);
+        let programs = format!("{}:{}", home.join("bin").display(), std::env::var("PATH").unwrap());
+        shell.env("AWS_CONFIG_FILE", &secret).env("HOME", &home).env("PATH", programs);
         shell
     });
     let environment = seen["environment"].as_object().unwrap();
@@ -469,6 +470,7 @@ fn nothing_of_the_user_reaches_the_code_of_an_archive() {
     let others = environment.keys().filter(|name| !MAY_BE_THERE.contains(&name.as_str()) && *name != "NOTE");
     assert_eq!(others.collect::<Vec<_>>(), Vec::<&String>::new());
     assert!(!seen.to_string().contains(SECRET));
+    assert!(!environment["PATH"].as_str().unwrap().contains(home.to_str().unwrap()));
     let files = seen["files"].to_string();
     assert!(!files.contains(&text(&secret)), "{files}");
     for place in [&seen["home"], &environment["HOME"], &environment["TMPDIR"]] {
@@ -659,9 +661,10 @@ fn archive_with(name: &str, kind: tar::EntryType) -> Vec<u8> {
     tar.into_inner().unwrap().finish().unwrap()
 }
 
-/// A rehearsal whose handler never responds: the process, and the handler's process id.
+/// A rehearsal whose handler never responds: the process, and the handler's process id. `more` are further lines of the
+/// handler.
 #[cfg(unix)]
-fn hanging(folder: &Path, temporary: &Path) -> (std::process::Child, u32) {
+fn hanging(folder: &Path, temporary: &Path, more: &str) -> (std::process::Child, u32) {
     let note = folder.join("handler.pid");
     let place = note.display();
     let lines = format!(
@@ -671,7 +674,8 @@ def respond(model, body, content_type):
     with open('{place}.new', 'w') as file:
         file.write(str(os.getpid()))
     os.replace('{place}.new', '{place}')
-    threading.Event().wait()"
+    threading.Event().wait()
+{more}"
     );
     let archive = tampered(folder, &lines);
     let child = rehearse(&[&text(&archive), &samples()])
@@ -712,7 +716,7 @@ fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_st
         let folder = tempfile::tempdir().unwrap();
         let temporary = folder.path().join("temporary");
         std::fs::create_dir(&temporary).unwrap();
-        let (mut rehearsal, handler) = hanging(folder.path(), &temporary);
+        let (mut rehearsal, handler) = hanging(folder.path(), &temporary, "");
         assert_eq!(left_in(&temporary).len(), 1);
         let sent = Command::new("kill").args([signal, &rehearsal.id().to_string()]).status();
         assert!(sent.unwrap().success());
@@ -727,6 +731,17 @@ fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_st
         assert_eq!(next.status.code(), Some(1));
         assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
     }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn handler_that_ignores_stdin_ends_with_a_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let ignores = "import threading; os.read = lambda *_: threading.Event().wait()";
+    let (mut rehearsal, handler) = hanging(folder.path(), folder.path(), ignores);
+    rehearsal.kill().unwrap();
+    rehearsal.wait().unwrap();
+    wait_until("the handler is gone", || !is_running(handler));
 }
 
 /// A TensorFlow Serving that always returns the same; its address, and the bodies of the requests.

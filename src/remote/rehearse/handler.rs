@@ -236,9 +236,32 @@ impl Launch<'_> {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped());
+        end_with_us(&mut command);
         command
     }
 }
+
+/// A killed program closes the handler's standard input, which the handler may ignore; Linux also ends the handler with
+/// the thread that started it.
+#[cfg(target_os = "linux")]
+fn end_with_us(command: &mut Command) {
+    use std::os::unix::process::CommandExt;
+    let us = std::process::id();
+    let in_child = move || {
+        // SAFETY: both calls are async-signal-safe, and change only the new process.
+        let is_ours = unsafe {
+            libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+            u32::try_from(libc::getppid()) == Ok(us)
+        };
+        // We may have ended before the first call.
+        if is_ours { Ok(()) } else { Err(std::io::ErrorKind::NotFound.into()) }
+    };
+    // SAFETY: between fork and exec, `in_child` allocates nothing and takes no lock.
+    unsafe { command.pre_exec(in_child) };
+}
+
+#[cfg(not(target_os = "linux"))]
+fn end_with_us(_: &mut Command) {}
 
 /// Our parent process may have left files open, which a process that we start would inherit.
 #[cfg(unix)]
