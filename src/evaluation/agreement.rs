@@ -89,8 +89,11 @@ impl ScoreDifferences {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// “differ by 0.012 on average, at most by 0.340”; `None` if nothing was compared.
+    /// “differ by 0.012 on average, at most by 0.340”, “are equal in every digit”; `None` if nothing was compared.
     pub fn text(&self) -> Option<String> {
+        if self.count > 0 && self.largest == 0.0 {
+            return Some("are equal in every digit".to_owned());
+        }
         let mean = difference_text(self.mean()?);
         let largest = difference_text(self.largest.into());
         Some(format!("differ by {mean} on average, at most by {largest}"))
