@@ -75,7 +75,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         eprintln!("skipped {problem}");
     }
     if page.samples.is_empty() {
-        bail!("{} contains no images", source.name());
+        bail!("No images in {}", source.name());
     }
     let samples = page.samples;
     let matches = run.match_images(&samples).map_err(|error| match error {

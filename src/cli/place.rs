@@ -150,6 +150,14 @@ impl Place {
             Self::Stdin => {
                 let paths =
                     paths_of_lines(std::io::stdin().lock()).context("Could not read the list of paths on stdin")?;
+                let in_s3 = |path: &&PathBuf| path.to_str().is_some_and(S3Link::is_address);
+                if let Some(address) = paths.iter().find(in_s3) {
+                    bail!(
+                        "`-` reads paths of this machine, not addresses in S3; give the folder in S3 as the source. \
+                         The list has {}",
+                        address.display()
+                    );
+                }
                 Ok(Opened { source: Arc::new(WithRecords::from_paths(paths)), root: None, place: None })
             }
             Self::Path(path) => {

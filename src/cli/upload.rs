@@ -51,7 +51,7 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
         Ok(plan(&aws, &target, local, &control)?)
     })?;
     if plan.files.is_empty() && plan.problems.is_empty() {
-        bail!("{} contains no images and no TFRecord files", args.folder.display());
+        bail!("No images or TFRecord files in {}", args.folder.display());
     }
     describe(&plan, args);
     if args.dry_run {

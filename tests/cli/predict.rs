@@ -252,7 +252,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             1,
             "the file or folder does not exist; check the spelling",
         ),
-        (empty.path(), "efficientnet-lite0", &[], 1, "contains no images"),
+        (empty.path(), "efficientnet-lite0", &[], 1, "No images in"),
         (&samples(), "resnet51", &[], 1, "resnet51"),
         (&samples(), "efficientnet-lite0", &["--device", "abacus"], 2, "auto, cpu, cuda, webgpu, coreml"),
         (&samples(), "efficientnet-lite0", &["--min-score", "7"], 2, "from 0 to 1"),

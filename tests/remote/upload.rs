@@ -467,7 +467,7 @@ fn wrong_addresses_are_reported() {
     run(folder, "s3://no-such-bucket-here/a/").must(1, &["bucket no-such-bucket-here does not exist"]);
     run(Path::new("/no/such/folder"), &upload.bucket.uri("")).must(1, &["/no/such/folder"]);
     let empty = tempfile::tempdir().unwrap();
-    run(empty.path(), &upload.bucket.uri("")).must(1, &["no images and no TFRecord"]);
+    run(empty.path(), &upload.bucket.uri("")).must(1, &["No images or TFRecord files in"]);
 }
 
 #[test]

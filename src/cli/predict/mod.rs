@@ -111,7 +111,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: {note}");
     }
     if samples.is_empty() {
-        bail!("{} contains no images; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord", source.name());
+        bail!("No images in {}; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord", source.name());
     }
     if let Some(out) = &args.out {
         check_is_no_image(out, &samples)?;

@@ -112,7 +112,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         eprintln!("skipped {problem}");
     }
     if page.samples.is_empty() {
-        bail!("{} contains no images", source.name());
+        bail!("No images in {}", source.name());
     }
     let samples = RehearseSamples { source, samples: page.samples.into(), limits: DecodeLimits::default() };
     let scratch = Scratch::new().context("Could not make a folder for temporary files")?;
