@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_config::SdkConfig;
 use aws_config::ecs::EcsCredentialsProvider;
-use aws_config::environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider};
+use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::meta::credentials::CredentialsProviderChain;
 use aws_config::meta::region::ProvideRegion;
 use aws_config::profile::{ProfileFileCredentialsProvider, ProfileFileRegionProvider};
@@ -39,16 +39,23 @@ pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
     Err(AwsError::new(AwsErrorKind::Profile, format!("The AWS configuration does not have a profile {name}; {known}")))
 }
 
-/// Environment, then the profile (`profile`, or what `AWS_PROFILE` names). Never the metadata service.
+/// Environment, then the profile (`profile`, or what `AWS_PROFILE` names). Never the metadata service. An empty region
+/// is none, as for the AWS CLI.
 pub(super) async fn configured_region(profile: Option<&str>, http: &SharedHttpClient) -> Option<Region> {
-    if let Some(region) = EnvironmentVariableRegionProvider::new().region().await {
+    if let Some(region) = region_of(&Env::real()) {
         return Some(region);
     }
     let mut of_profile = ProfileFileRegionProvider::builder().configure(&provider_config(http));
     if let Some(profile) = profile {
         of_profile = of_profile.profile_name(profile);
     }
-    of_profile.build().region().await
+    of_profile.build().region().await.filter(|region| !region.as_ref().trim().is_empty())
+}
+
+/// The variables of the AWS SDKs, in their order.
+fn region_of(environment: &Env) -> Option<Region> {
+    let set = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().filter_map(|name| environment.get(name).ok());
+    set.map(|region| region.trim().to_owned()).find(|region| !region.is_empty()).map(Region::new)
 }
 
 fn provider_config(http: &SharedHttpClient) -> ProviderConfig {
@@ -153,4 +160,22 @@ pub(super) async fn identity(
 fn tail(key: &str) -> &str {
     let start = key.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
     &key[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn empty_region_variable_counts_as_not_set() {
+        for (variables, expected) in [
+            (&[("AWS_REGION", "eu-west-1"), ("AWS_DEFAULT_REGION", "us-east-1")][..], Some("eu-west-1")),
+            (&[("AWS_REGION", ""), ("AWS_DEFAULT_REGION", "us-east-1")], Some("us-east-1")),
+            (&[("AWS_REGION", " ")], None),
+            (&[], None),
+        ] {
+            let region = region_of(&Env::from_slice(variables));
+            assert_eq!(region.as_ref().map(Region::as_ref), expected, "{variables:?}");
+        }
+    }
 }

@@ -96,6 +96,17 @@ impl AwsErrorKind {
         )
     }
 
+    /// Whether the error may go away by itself: a lost network, an overloaded server.
+    pub fn is_transient(self) -> bool {
+        matches!(self, Self::Dns | Self::Unreachable | Self::Timeout | Self::Cut | Self::Throttled | Self::Server)
+    }
+
+    /// Whether the server responds to no request, or to none with these credentials.
+    pub fn is_outage(self) -> bool {
+        let is_of_bucket = matches!(self, Self::NoSuchBucket | Self::WrongRegion | Self::Local);
+        self.is_transient() || (self.concerns_everything() && !is_of_bucket)
+    }
+
     /// Whether the server may have carried out the request although its response was lost.
     pub fn is_in_doubt(self) -> bool {
         matches!(self, Self::Cancelled | Self::Timeout | Self::Cut | Self::Server | Self::Unreachable)
@@ -388,6 +399,10 @@ fn caller_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
             ),
         ),
         "InvalidSignatureException" if is_about_time(response.message) => clock_skew(response, operation, caller),
+        "SignatureDoesNotMatch" | "InvalidSignatureException" if is_about_region(response.message) => error(
+            Kind::WrongRegion,
+            format!("{server} expects another region than {}{said}; choose that region", caller.region),
+        ),
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
             format!(
@@ -419,6 +434,11 @@ fn server_message(response: &Response<'_>, caller: &Caller) -> String {
 /// “Signature expired: 20261121T100000Z is now earlier than …”, “Signature not yet current: …”.
 fn is_about_time(message: Option<&str>) -> bool {
     message.is_some_and(|message| message.contains("Signature expired") || message.contains("not yet current"))
+}
+
+/// “Credential should be scoped to a valid region, not 'eu-central-1'.”
+fn is_about_region(message: Option<&str>) -> bool {
+    message.is_some_and(|message| message.contains("scoped to a valid region"))
 }
 
 fn clock_skew(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
@@ -504,10 +524,9 @@ fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
             Kind::NotS3,
             "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator".to_owned(),
         ),
-        (code, 401 | 403) => {
-            let is_key = code.contains("KMS") || said.contains("kms:");
-            denied(is_key, &said, operation, caller)
-        }
+        (code, 403) if code.contains("KMS") => denied(true, &said, operation, caller),
+        // Responses without a body have no code.
+        ("AccessDenied", _) | ("" | "Forbidden", 401 | 403) => denied(said.contains("kms:"), &said, operation, caller),
         (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
         ("", status) => not_s3(status, operation, caller),
         (code, _) => error(Kind::Other, format!("{server} refused it with {code}{said}")),
@@ -701,6 +720,9 @@ mod tests {
     fn each_refusal_says_what_and_what_to_do() {
         for (status, code, kind, words) in [
             (403, "AccessDenied", AwsErrorKind::AccessDenied, "s3:ListBucket on the bucket photos"),
+            (403, "", AwsErrorKind::AccessDenied, "s3:ListBucket on the bucket photos"),
+            (403, "KMS.DisabledException", AwsErrorKind::AccessDenied, "kms:Decrypt"),
+            (403, "NotSignedUp", AwsErrorKind::Other, "refused it with NotSignedUp"),
             (400, "ExpiredToken", AwsErrorKind::ExpiredCredentials, "aws sso login --profile work"),
             (403, "InvalidAccessKeyId", AwsErrorKind::BadCredentials, "profile work"),
             (403, "SignatureDoesNotMatch", AwsErrorKind::BadCredentials, "secret key"),

@@ -64,7 +64,6 @@ pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller
             "the proxy requires a user name and password; add them to HTTPS_PROXY, or ask its administrator".to_owned(),
         ),
         ("", status @ ..500) => not_s3(status, operation, caller),
-        (_, 401 | 403) => denied_action(message, &said, operation, caller),
         (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
         _ => error(Kind::Other, format!("{server} refused it{said}")),
     }
@@ -203,6 +202,14 @@ mod tests {
             AwsErrorKind::ClockSkew,
             "clock of this computer",
         ),
+        (
+            403,
+            "InvalidSignatureException",
+            "Credential should be scoped to a valid region, not 'eu-west-1'. ",
+            AwsErrorKind::WrongRegion,
+            "expects another region than eu-west-1",
+        ),
+        (403, "MissingAuthenticationToken", "Missing Authentication Token", AwsErrorKind::Other, "refused it"),
         (
             400,
             "UnrecognizedClientException",

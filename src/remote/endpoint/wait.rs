@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::aws::{AwsError, AwsErrorKind, SageMaker};
+use crate::aws::{AwsError, SageMaker};
 use crate::domain::Endpoint;
 use crate::tasks::TaskControl;
 
@@ -86,7 +86,7 @@ fn poll_until_settled(
                     return Ok(found);
                 }
             }
-            Err(error) if is_transient(error.kind) && !is_over => {
+            Err(error) if error.kind.is_transient() && !is_over => {
                 tell(Poll::Trouble { why: error.message, again_in: wait });
             }
             Err(error) => return Err(error),
@@ -95,16 +95,4 @@ fn poll_until_settled(
         waited += wait;
         wait = (wait * 3 / 2).min(LONGEST_WAIT);
     }
-}
-
-fn is_transient(kind: AwsErrorKind) -> bool {
-    matches!(
-        kind,
-        AwsErrorKind::Dns
-            | AwsErrorKind::Unreachable
-            | AwsErrorKind::Throttled
-            | AwsErrorKind::Timeout
-            | AwsErrorKind::Cut
-            | AwsErrorKind::Server
-    )
 }
