@@ -383,6 +383,14 @@ mod tests {
     }
 
     #[test]
+    fn equal_scores_are_not_reported_as_a_difference() {
+        let differences = |largest: f32| ScoreDifferences { count: 2, sum: largest.into(), largest };
+        assert_eq!(differences(0.0).text().unwrap(), "are equal in every digit");
+        assert_eq!(differences(0.5).text().unwrap(), "differ by 0.250 on average, at most by 0.500");
+        assert_eq!(ScoreDifferences::default().text(), None);
+    }
+
+    #[test]
     fn a_small_difference_is_not_told_as_none() {
         for (difference, text) in [(0.0, "0.000"), (1.2e-4, "1.2e-4"), (0.0123, "0.012")] {
             assert_eq!(difference_text(difference), text);

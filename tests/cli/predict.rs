@@ -154,6 +154,18 @@ fn paths_come_from_stdin_in_their_order_and_a_missing_one_is_named() {
 }
 
 #[test]
+fn s3_addresses_on_stdin_are_refused() {
+    let mut command = predict(Path::new("-"), "efficientnet-lite0", &["--out", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let paths = "assets/samples/rocket.jpg\ns3://bucket/photos/a.jpg\n";
+    child.stdin.take().unwrap().write_all(paths.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let said = stderr(&output);
+    assert!(said.contains("not addresses in S3") && said.contains("s3://bucket/photos/a.jpg"), "{said}");
+}
+
+#[test]
 fn limit_top_k_and_min_score_keep_less() {
     let output = run(predict(&samples(), "efficientnet-lite0", &["--out", "-", "--limit", "3", "--top-k", "2"]));
     let classified = lines(&output);
