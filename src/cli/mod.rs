@@ -44,6 +44,7 @@ use crate::domain::{DeviceReport, RefusedDevice};
 use crate::export::{AnnotatedFolderError, ExportError};
 use crate::library::LibraryError;
 use crate::remote::package::PackageError;
+use crate::remote::transform::JobError;
 use crate::store::StoreError;
 use terminal::is_output_closed;
 
@@ -172,6 +173,9 @@ fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
         |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(LibraryError::IdTaken(_)));
     if error.chain().any(is_taken) {
         return Some("--set id=NAME chooses another id");
+    }
+    if matches!(error.downcast_ref(), Some(JobError::Refused { .. })) {
+        return Some("--all sends refused images as they are");
     }
     match (of_export, error.chain().find_map(kind_of)) {
         (Some(ExportError::Write { reason, .. }), _) => advice(reason.kind()),

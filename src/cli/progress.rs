@@ -4,13 +4,15 @@ use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use indicatif::{HumanBytes, HumanDuration, ProgressBar, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
-use crate::domain::visible;
+use crate::domain::{human_bytes, visible};
 use crate::tasks::{Progress, ProgressUnit, TaskControl};
 
 const BAR_REFRESH: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(5);
+/// A line that would only repeat the last one.
+const SAME_LINE_EVERY: Duration = Duration::from_mins(5);
 
 /// Does `work` and meanwhile shows how far `control` is, on stderr.
 pub(super) fn with_progress<T>(label: &str, control: &TaskControl, work: impl FnOnce() -> T) -> T {
@@ -52,18 +54,17 @@ fn draw_bar(label: &str, control: &TaskControl, finished: &AtomicBool) {
     bar.finish_and_clear();
 }
 
-/// A line for each new step and one every few seconds.
 fn print_lines(label: &str, control: &TaskControl, finished: &AtomicBool) {
     let mut last_line = Instant::now();
-    let mut last_step = String::new();
+    let mut printed = None;
     loop {
         let is_finished = finished.load(Ordering::Acquire);
         let progress = control.progress();
-        let is_new_step = progress.step != last_step;
-        if is_new_step || (!is_finished && last_line.elapsed() >= LINE_EVERY) {
+        let wait = wait_for_line(printed.as_ref(), &progress);
+        if wait.is_zero() || (!is_finished && last_line.elapsed() >= wait) {
             eprintln!("{label}: {}", visible(&describe(&progress)));
             last_line = Instant::now();
-            last_step = progress.step;
+            printed = Some(progress);
         }
         if is_finished {
             break;
@@ -72,13 +73,27 @@ fn print_lines(label: &str, control: &TaskControl, finished: &AtomicBool) {
     }
 }
 
-/// `120 of 500, 41.2 images/s, 9 seconds left`
+/// The time from the last printed line to the next: none before a new step, some seconds if anything was done, long
+/// otherwise.
+fn wait_for_line(printed: Option<&Progress>, progress: &Progress) -> Duration {
+    let last_step = printed.map_or("", |printed| printed.step.as_str());
+    if progress.step != last_step {
+        return Duration::ZERO;
+    }
+    let is_same = |printed: &Progress| {
+        let numbers = |progress: &Progress| (progress.done, progress.total);
+        numbers(printed) == numbers(progress) && printed.detail == progress.detail
+    };
+    if printed.is_some_and(is_same) { SAME_LINE_EVERY } else { LINE_EVERY }
+}
+
+/// `transforming, 120 of 500, 41.2 images/s, 9 seconds left, $0.03 so far`
 fn describe(progress: &Progress) -> String {
     let bytes = progress.unit == ProgressUnit::Bytes;
     let amount = |amount: u64| {
-        if bytes { HumanBytes(amount).to_string() } else { amount.to_string() }
+        if bytes { human_bytes(amount) } else { amount.to_string() }
     };
-    let mut parts = Vec::new();
+    let mut parts = vec![progress.step.clone()];
     match progress.total {
         Some(total) => parts.push(format!("{} of {}", amount(progress.done), amount(total))),
         None if progress.done > 0 => parts.push(amount(progress.done)),
@@ -86,15 +101,15 @@ fn describe(progress: &Progress) -> String {
     }
     match (progress.unit, progress.rate()) {
         (ProgressUnit::Images, Some(rate)) => parts.push(format!("{rate:.1} images/s")),
-        (ProgressUnit::Bytes, Some(rate)) => parts.push(format!("{}/s", HumanBytes(rate as u64))),
+        (ProgressUnit::Bytes, Some(rate)) => parts.push(format!("{}/s", human_bytes(rate as u64))),
         _ => {}
     }
     if let Some(left) = progress.time_left().filter(|left| *left >= Duration::from_secs(1)) {
         parts.push(format!("{} left", HumanDuration(left)));
     }
     parts.extend(progress.count_age_text());
-    let texts = [&progress.step, &progress.detail];
-    parts.extend(texts.into_iter().filter(|text| !text.is_empty()).cloned());
+    parts.push(progress.detail.clone());
+    parts.retain(|part| !part.is_empty());
     parts.join(", ")
 }
 
@@ -104,4 +119,33 @@ pub(super) fn summary(progress: &Progress) -> String {
     let images = if done == 1 { "image" } else { "images" };
     let rate = progress.rate().map_or_else(String::new, |rate| format!(", {rate:.1} images/s"));
     format!("{done} {images} in {:.1} s{rate}", progress.elapsed.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn progress(step: &str, done: u64, detail: &str) -> Progress {
+        let control = TaskControl::new(ProgressUnit::Images);
+        control.set_total(Some(10));
+        control.set_done(done);
+        control.set_step(step);
+        control.set_detail(detail);
+        control.progress()
+    }
+
+    #[test]
+    fn line_is_repeated_only_if_something_changed() {
+        let printed = progress("transforming", 3, "$0.01 so far");
+        for (last, now, expected) in [
+            (None, progress("", 0, ""), LINE_EVERY),
+            (None, progress("starting", 0, ""), Duration::ZERO),
+            (Some(&printed), progress("stopping", 3, "$0.01 so far"), Duration::ZERO),
+            (Some(&printed), progress("transforming", 4, "$0.01 so far"), LINE_EVERY),
+            (Some(&printed), progress("transforming", 3, "$0.02 so far"), LINE_EVERY),
+            (Some(&printed), progress("transforming", 3, "$0.01 so far"), SAME_LINE_EVERY),
+        ] {
+            assert_eq!(wait_for_line(last, &now), expected, "{now:?}");
+        }
+    }
 }

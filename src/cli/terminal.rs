@@ -1,11 +1,15 @@
 //! The terminal: interrupts, confirmations, and local times.
 
+use std::collections::BTreeMap;
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Context, bail};
 
-use crate::domain::{LogLine, visible_lines};
+use crate::domain::{LogLine, Problem, visible_lines};
 use crate::tasks::{ProgressUnit, TaskControl};
+
+/// Problems with the same message that are printed.
+const SAME_PROBLEMS: usize = 20;
 
 /// Prints to stderr; ignores a closed stderr.
 pub(in crate::cli) fn print_note(text: &str) {
@@ -101,12 +105,27 @@ fn ignore_end_of_terminal() {}
 /// Asks for confirmation on the terminal. Without a terminal it is an error.
 pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("{question} Not a terminal: pass --yes to confirm");
+        bail!("{question} This needs a confirmation, and standard input is not a terminal; confirm with --yes");
     }
     eprint!("{question} [y/N] ");
     let mut prediction = String::new();
     std::io::stdin().lock().read_line(&mut prediction)?;
     Ok(["y", "yes"].contains(&prediction.trim().to_lowercase().as_str()))
+}
+
+/// Prints a line per problem, but of those with the same message only the first ones and their number.
+pub(in crate::cli) fn print_problems(lead: &str, problems: &[Problem]) {
+    let mut messages: BTreeMap<&str, usize> = BTreeMap::new();
+    for problem in problems {
+        let count = messages.entry(&problem.message).or_default();
+        *count += 1;
+        if *count <= SAME_PROBLEMS {
+            eprintln!("{lead}{problem}");
+        }
+    }
+    for (message, count) in messages.iter().filter(|(_, count)| **count > SAME_PROBLEMS) {
+        eprintln!("and {} more: {message}", count - SAME_PROBLEMS);
+    }
 }
 
 /// Lines of a log, with their times and who wrote them.

@@ -100,11 +100,11 @@ pub use transform::{
     FailedObject, FieldProblem, HEADLINE, Headline, IMAGE_CONTENT_TYPE, ImagesInside, InputObjects, InputSurvey,
     InstanceType, JobOutcome, JobPage, JobPhase, JobProgress, JobQuery, JobRecord, JobRetry, KeySample,
     LINES_CONTENT_TYPE, Leftover, LogLine, MAX_PAYLOAD_IN_FLIGHT_MB, ManifestPlan, ModelClient, ModelSource, ModelSpec,
-    PayloadSuggestion, Preflight, Price, PriceChange, PriceTable, SageMakerAccess, SplitType, TfsBatching,
+    PayloadSuggestion, Preflight, Price, PriceChange, PriceTable, RetryChoice, SageMakerAccess, SplitType, TfsBatching,
     TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus, TransformSummary,
     Unexplained, archive_address, cost_usd, dated_name, default_image, human_usd, image_problem, in_flight_problem,
-    known_images, known_instance_types, manifest_address, name_problem, needed_payload_mb, output_folder, role_problem,
-    support_folder,
+    known_images, known_instance_types, manifest_address, name_problem, needed_payload_mb, output_folder,
+    predicted_by_retry, role_problem, support_folder,
 };
 pub use truth::{Truth, TruthBox, TruthLabel};
 pub use upload::{FileAmount, PlannedFile, PlannedState, SkippedFiles, UploadPlan, UploadReport, UploadStop};

@@ -32,7 +32,9 @@ pub use plan::{
     output_folder, support_folder,
 };
 pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
-pub use progress::{FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, Unexplained};
+pub use progress::{
+    FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, RetryChoice, Unexplained, predicted_by_retry,
+};
 pub use record::{JobRecord, Leftover};
 pub use spec::{
     AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,

@@ -83,6 +83,7 @@ impl Sender<'_> {
             UploadOptions { concurrency: DEFAULT_CONCURRENCY, existing: Existing::Keep, unfinished: self.unfinished };
         let report = upload::upload(self.aws, plan, options, self.control);
         self.control.set_step(step);
+        self.control.set_detail("");
         self.control.set_total(None);
         self.control.set_done_before(0);
         must_be_complete(&report, &plan.target.address)

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, Session, archive, echo_archive};
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
@@ -160,6 +160,9 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     let status = ["status", "cats", "--watch"];
     account.endpoint(&status).must(0, "cats\tInService\n").says(&["cost so far: about $"]);
     account.endpoint(&["list"]).must(0, "cats\tInService\n");
+    let listed = account.endpoint(&["list", "--output", "json"]);
+    let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
+    assert_eq!((&listed[0]["endpoint"], &listed[0]["status"]), (&json!("cats"), &json!("InService")));
     account.deploy("cats", &[]).must(1, "").says(&["endpoint cats exists in us-east-1 already"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account

@@ -344,8 +344,8 @@ fn the_lines_of_a_list_are_predicted_beside_their_photos_by_name_or_by_their_byt
     context.bucket.put("unnamed/photos.jsonl", unnamed.as_bytes());
     context.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
     for job in ["joined", "alone"] {
-        let fetched = context.fetch_to_stdout(3, job, &photos);
-        fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
+        let fetched = context.fetch_to_stdout(0, job, &photos);
+        fetched.must_say("1 image was not sent to the job");
         let predictions = lines(&fetched.stdout);
         assert_eq!(predictions.len(), 3);
         for there in &predictions {
@@ -413,6 +413,30 @@ fn responses_of_the_handler_to_json_and_to_lines_are_read_back_with_their_failur
             }
         }
     }
+}
+
+#[test]
+fn refused_image_of_a_document_is_named_by_its_position() {
+    let context = Context::new();
+    context.put_photos();
+    let photos = context.text("photos");
+    let all = std::fs::read_dir(&photos).unwrap().count();
+    context.package();
+    let b64 = |content: &[u8]| json!({"b64": base64::engine::general_purpose::STANDARD.encode(content)});
+    let rocket = std::fs::read(context.path("photos/rocket.jpg")).unwrap();
+    // The second one is not among the photos either.
+    let document = json!({"instances": [b64(&rocket), b64(b"rubbish")]});
+    context.bucket.put("documents/both.json", document.to_string().as_bytes());
+    context.start_in_s3("both", "documents/", &["--content-type", "application/json"]);
+    let fetched = context.fetch_to_stdout(3, "both", &photos);
+    fetched.must_say("The model refused 1 image of s3://");
+    fetched.must_say("documents/both.json: image 2: ");
+    fetched.must_say(&format!("{} images were not sent to the job", all - 1));
+    assert!(!fetched.stderr.contains("0 of"), "{fetched:#?}");
+    assert_eq!(lines(&fetched.stdout).len(), 1);
+    let uri = context.bucket.uri("documents/both.json");
+    context.fetch_to_stdout(1, "both", &uri).must_say("is a JSON document and not an image");
+    context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_say("give the folder with the images");
 }
 
 /// Three photos of the same name, in a folder and in two of its folders.

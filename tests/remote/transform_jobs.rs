@@ -442,7 +442,7 @@ fn aws_commands_are_printed_only_for_a_job_without_problems_and_stop_at_the_firs
 }
 
 #[test]
-fn secrets_of_the_user_are_stored_for_the_owner_alone_and_only_if_needed() {
+fn values_of_variables_are_sent_and_not_stored() {
     let transform = Transform::with_images("secrets", 1);
     let more = ["--env", "TOKEN=hunter2", "--model-env", "KEY=correct-horse"];
     transform.start("kept", "photos/", &more).must(0, &[]);
@@ -452,8 +452,7 @@ fn secrets_of_the_user_are_stored_for_the_owner_alone_and_only_if_needed() {
     assert_eq!(mode & 0o777, 0o600);
     let kept = std::fs::read_to_string(&record).unwrap();
     assert!(kept.contains("TOKEN") && !kept.contains("hunter2"), "{kept}");
-    // A retry makes a deleted model again.
-    assert!(kept.contains("correct-horse"), "{kept}");
+    assert!(kept.contains("KEY") && !kept.contains("correct-horse"), "{kept}");
 }
 
 #[test]
@@ -767,6 +766,30 @@ fn the_preflight_finds_conflicting_settings() {
 }
 
 #[test]
+fn speed_of_an_earlier_job_is_used_for_the_estimate() {
+    let transform = Transform::with_images("speed", 4);
+    transform.plane.pause_jobs_after(2);
+    transform.start("first", "photos/", &["--max-concurrent", "1"]).must(0, &[]);
+    transform.plane.wait_until_paused();
+    // A rate needs outputs of different times.
+    wait_for_next_second();
+    transform.plane.resume_jobs();
+    transform.plane.wait_until_over("first");
+    let preflight = |more: &[&str]| {
+        let found = transform.preflight("second", "photos/", &[&["--hourly-price", "1"], more].concat());
+        check(&found, "Cost")
+    };
+    assert!(preflight(&[]).1.contains("the speed of the model is unknown"));
+    let rate = transform.status("first", 0)["outputs_per_s"].as_f64().unwrap();
+    let (grade, cost) = preflight(&[]);
+    let expected = if rate < 1.0 { format!("{rate:.2}") } else { format!("{rate:.1}") };
+    assert_eq!(grade, "ok", "{cost}");
+    assert!(cost.contains(&format!("4 objects at {expected} per second and instance, as in job first")), "{cost}");
+    let of_another_type = preflight(&["--instance-type", "ml.c5.xlarge"]);
+    assert!(of_another_type.1.contains("the speed of the model is unknown"));
+}
+
+#[test]
 fn every_check_is_listed_even_if_nothing_can_be_checked() {
     let transform = Transform::new("nothing-there");
     let output = transform.bucket.uri("out/");
@@ -834,6 +857,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
     };
     let good = outputs("partly");
 
+    wait_for_next_second();
     transform.bucket.put("photos/bad: one.jpg", b"good now");
     let retried = transform.run(&["retry", "partly", "--watch"]).must(0, &[]);
     assert!(transform.sent().contains(&"bad: one.jpg".to_owned()));
@@ -889,7 +913,11 @@ fn a_completed_job_with_missing_outputs_is_reported() {
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform.start("short", "photos/", &["--watch"]).must(
         3,
-        &["BUT ONLY 3 OF 4 INPUTS HAVE AN OUTPUT", "002.jpg: no output; the data-log of job short gives no reason"],
+        &[
+            "Only 3 of 4 inputs have an output, although SageMaker reports “Completed”",
+            "002.jpg: no output; the data-log of job short gives no reason",
+            "Send the others again with: spotcheck transform retry short",
+        ],
     );
     transform.plane.heal();
     let status = transform.status("short", 3);
@@ -898,9 +926,7 @@ fn a_completed_job_with_missing_outputs_is_reported() {
     let missing = transform.bucket.uri("photos/day 2/002.jpg");
     assert_eq!(status["without_output"].as_array().unwrap().len(), 1);
     assert_eq!(status["without_output"][0]["uri"], missing);
-    transform
-        .run(&["retry", "short", "--not-refused", "--watch"])
-        .must(0, &["sending 1 image without an output again"]);
+    transform.run(&["retry", "short", "--watch"]).must(0, &["sending 1 image without an output again"]);
     assert_eq!(transform.sent(), ["day 2/002.jpg"]);
     transform.run(&["status", "short"]).must(0, &["all 4 images of job short have an output, 1 by"]);
 }
@@ -918,12 +944,161 @@ fn images_of_a_running_retry_are_not_sent_again() {
     transform.run(&["retry", "twice"]).must(1, &[&processing]);
     let retries = json!([{"job": job, "answered": 0, "under_way": 1}]);
     assert_eq!(transform.status("twice", 3)["retries"], retries);
-    let at_work = format!("retry {job} is still processing 1 of");
-    transform.run(&["status", "twice"]).must(3, &[&at_work]);
+    transform.run(&["status", "twice"]).must(3, &[&processing]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 2);
     transform.plane.resume_jobs();
     transform.plane.wait_until_over(&job);
     transform.run(&["status", "twice"]).must(0, &[]);
+}
+
+#[test]
+fn refused_images_are_sent_again_only_on_request() {
+    let transform = Transform::with_images("refused", 2);
+    let bad = ["photos/bad.jpg", "photos/worse.jpg"];
+    for bad in bad {
+        transform.bucket.put(bad, b"fail 400");
+    }
+    transform.plane.fail(Failure::NoOutput("001.jpg"));
+    transform.start("refused", "photos/", &["--watch"]).must(
+        3,
+        &["The model refused 2 of them and would refuse them again", "the other one with: spotcheck transform retry"],
+    );
+    transform.plane.heal();
+    let left_out = "The retry leaves out 2 images that the model refused";
+    transform.run(&["retry", "refused", "--watch"]).must(0, &[left_out]);
+    assert_eq!(transform.sent(), ["day 1/001.jpg"]);
+    // Nothing but refused images is left: no retry is recommended, and none is started.
+    let only_refused = |transform: &Transform| {
+        let status = transform.run(&["status", "refused"]).must(
+            3,
+            &["The model refused these images and would refuse them again", "spotcheck transform retry refused --all"],
+        );
+        assert!(!status.stderr.contains("again with"), "{status:#?}");
+        let jobs = transform.plane.count("CreateTransformJob");
+        let why = "The model refused all 2 images of job refused without an output";
+        transform.run(&["retry", "refused"]).must(1, &[why, "--all"]);
+        assert_eq!(transform.plane.count("CreateTransformJob"), jobs);
+    };
+    only_refused(&transform);
+    assert_eq!(transform.status("refused", 3)["without_output"][0]["refused"], true);
+    transform.run(&["retry", "refused", "--all", "--watch"]).must(1, &[]);
+    assert_eq!(transform.sent(), ["bad.jpg", "worse.jpg"]);
+    only_refused(&transform);
+
+    // A replaced image may succeed. If it is refused by a retry, that counts.
+    wait_for_next_second();
+    transform.bucket.put("photos/bad.jpg", b"good now");
+    transform.bucket.put("photos/worse.jpg", b"fail 415");
+    transform.run(&["retry", "refused", "--watch"]).must(3, &[]);
+    assert_eq!(transform.sent(), ["bad.jpg", "worse.jpg"]);
+    transform.run(&["retry", "refused"]).must(1, &["The model refused the only image of job refused"]);
+}
+
+#[test]
+fn nothing_is_recommended_that_needs_a_deleted_model() {
+    let transform = Transform::with_images("cleaned", 2);
+    transform.plane.fail(Failure::NoOutput("001.jpg"));
+    transform.start("cleaned", "photos/", &["--watch", "--model-env", "KEY=secret"]).must(3, &[]);
+    transform.plane.heal();
+    let existing = ["retry", "cleaned", "--model-env", "KEY=other"];
+    transform.run(&existing).must(1, &["model cleaned exists with its own variables"]);
+    assert_eq!(transform.clean_up("cleaned"), ["model cleaned"]);
+    // The archive is left, but the values of the variables are not stored.
+    let status = transform.run(&["status", "cleaned"]);
+    status.must(3, &["the values of its variables (KEY) are not stored", "retry cleaned --model-env KEY=…"]);
+    transform.run(&["retry", "cleaned"]).must(1, &["the values of its variables (KEY) are not stored"]);
+    let archive = transform.bucket.get("models/model.tar.gz").unwrap();
+    transform.bucket.delete("models/model.tar.gz");
+    let lost = "Job cleaned cannot be retried: model cleaned and its archive were deleted";
+    let status = transform.run(&["status", "cleaned"]).must(3, &[lost]);
+    assert!(!status.stderr.contains("transform retry"), "{status:#?}");
+    transform.run(&["retry", "cleaned"]).must(1, &[lost]);
+    assert_eq!(transform.plane.count("CreateTransformJob"), 1);
+
+    transform.bucket.put("models/model.tar.gz", &archive);
+    let again = ["retry", "cleaned", "--model-env", "KEY=secret", "--watch"];
+    transform.run(&again).must(0, &[]);
+    assert_eq!(transform.asked("CreateModel")["PrimaryContainer"]["Environment"]["KEY"], "secret");
+    let kept = transform.records().into_iter().map(|record| std::fs::read_to_string(record).unwrap());
+    assert!(kept.into_iter().all(|kept| !kept.contains("secret")));
+}
+
+#[test]
+fn watching_ends_when_the_session_expires() {
+    let transform = Transform::with_images("expired", 1);
+    transform.plane.pause_jobs();
+    transform.start("expired", "photos/", &[]).must(0, &[]);
+    transform.plane.fail(Failure::SessionOverAfter { operation: "DescribeTransformJob", times: 2 });
+    let watched = transform.run(&["status", "expired", "--watch"]).must(
+        1,
+        &[
+            "The session of the default AWS credentials has expired",
+            "The job continues; watch it again with: spotcheck transform status expired --watch",
+        ],
+    );
+    assert_eq!(watched.stderr.matches("has expired").count(), 1, "{watched:#?}");
+    // Two polls, and one with newly loaded credentials.
+    assert_eq!(transform.plane.count("DescribeTransformJob"), 4);
+    transform.plane.heal();
+    transform.plane.resume_jobs();
+    transform.run(&["status", "expired", "--watch"]).must(0, &[]);
+}
+
+#[test]
+fn outage_of_s3_is_reported_once_and_while_watching() {
+    let transform = Transform::with_images("outage", 2);
+    let s3 = FaultProxy::before(transform.bucket.server().address());
+    let through_proxy = |args: &[&str]| {
+        let mut command = transform.command(args);
+        command.env("AWS_ENDPOINT_URL_S3", s3.endpoint());
+        command
+    };
+    transform.plane.pause_jobs();
+    transform.start("outage", "photos/", &[]).must(0, &[]);
+    let mut watcher = through_proxy(&["status", "outage", "--watch"]);
+    let watcher = watcher.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    transform.wait_until_looked_at(2);
+    s3.inject(|_| true, Often::Always, Fault::Outage);
+    // The last of these polls begins after another has met the outage.
+    transform.wait_until_looked_at(5);
+    s3.restart();
+    transform.plane.resume_jobs();
+    let watched = Ended::of(&watcher.wait_with_output().unwrap()).must(0, &["refused the connection"]);
+    assert!(watched.stderr.lines().any(|line| line.contains("0 of 2") && line.contains("refused the connection")));
+
+    s3.inject(|_| true, Often::Always, Fault::Outage);
+    let args = transform.of_job("preflight", "next", "photos/", &[]);
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let found = Ended::of(&through_proxy(&args).output().unwrap());
+    for fetch_or_check in [found, Ended::of(&through_proxy(&["fetch", "outage", ".", "--out", "-"]).output().unwrap())]
+    {
+        let all = format!("{}{}", fetch_or_check.stdout, fetch_or_check.stderr);
+        assert_eq!(fetch_or_check.code, Some(1), "{all}");
+        assert_eq!(all.matches("refused the connection").count(), 1, "{all}");
+        for misleading in ["Package the model", "Solve the other problems", "are unknown"] {
+            assert!(!all.contains(misleading), "{misleading} in {all}");
+        }
+    }
+}
+
+#[test]
+fn wrong_and_empty_regions_are_named_as_the_cause() {
+    let transform = Transform::new("regions");
+    for (region, words) in [("eu-central-1", "expects another region than eu-central-1"), ("", "no region is set")] {
+        let mut command = transform.command(&["list"]);
+        command.env("AWS_REGION", region).env_remove("AWS_DEFAULT_REGION");
+        let listed = Ended::of(&command.output().unwrap()).must(1, &[words]);
+        assert!(!listed.stderr.contains("secret key") && !listed.stderr.contains("permission"), "{listed:#?}");
+    }
+}
+
+/// Waits so long that objects written from now on have a later time: S3 reports it to the second.
+fn wait_for_next_second() {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
+    let then = UNIX_EPOCH + Duration::from_secs(now.as_secs() + 2);
+    while SystemTime::now() < then {
+        std::thread::sleep(POLL);
+    }
 }
 
 /// A prediction as a container of Spotcheck returns it.
@@ -978,7 +1153,7 @@ fn an_image_without_an_output_has_a_line_with_the_reason_and_the_counts_add_up()
     let error = lines[3].1["error"].as_str().unwrap();
     assert!(error.contains(SILENT_LOG), "{error}");
     said.must_say("3 of 5 images failed");
-    said.must_say("WITHOUT OUTPUT: 3 of 5");
+    said.must_say("3 of 5 images have no output");
 }
 
 #[test]
@@ -1006,7 +1181,7 @@ fn images_that_were_never_sent_are_not_missing() {
     transform.make_readable("one-short", &sent);
     let (lines, said) = transform.fetch("one-short", 3);
     assert_eq!(lines.len(), 2);
-    said.must_say("WITHOUT OUTPUT: 1 of 6");
+    said.must_say("1 of 6 images have no output");
     said.must_say("1 of 6 images failed");
 }
 
@@ -1057,22 +1232,14 @@ fn hidden_objects_are_reported_and_predicted_and_folder_markers_are_not() {
 #[test]
 fn the_rate_is_that_of_the_outputs_and_not_of_the_watchers_clock() {
     let transform = Transform::with_images("rate", 6);
-    let next_second = || {
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
-        // S3 tells to the second when an object was written.
-        let then = UNIX_EPOCH + Duration::from_secs(now.as_secs() + 2);
-        while SystemTime::now() < then {
-            std::thread::sleep(POLL);
-        }
-    };
     transform.plane.pause_jobs_after(2);
     transform.start("rate", "photos/", &["--max-concurrent", "1"]).must(0, &[]);
     transform.plane.wait_until_paused();
-    next_second();
+    wait_for_next_second();
     transform.plane.pause_jobs_after(1);
     transform.plane.wait_until_paused();
     let watcher = transform.spawn(&["status", "rate", "--watch"]);
-    // Long enough for several lines about one and the same count.
+    // Long enough for several polls of one and the same count.
     transform.wait_until_looked_at(5);
     transform.plane.resume_jobs();
     let ended = Ended::of(&watcher.wait_with_output().unwrap()).must(0, &[]);
@@ -1082,8 +1249,7 @@ fn the_rate_is_that_of_the_outputs_and_not_of_the_watchers_clock() {
     };
     let lines = ended.stderr.lines().filter(|line| line.contains("3 of 6"));
     let rates: Vec<Option<f64>> = lines.map(|line| number_before(line, " images/s")).collect();
-    assert!(rates.len() >= 2, "{ended:#?}");
-    let first = rates[0];
+    let first = *rates.first().unwrap_or(&None);
     assert!(first.is_some_and(|rate| rate > 0.0), "{ended:#?}");
     assert!(rates.iter().all(|rate| *rate == first), "{rates:?}");
 }
@@ -1130,7 +1296,18 @@ fn the_log_of_a_job_without_a_start_time_is_shown() {
 fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
     let transform = Transform::with_images("no-answer", 2);
     transform.plane.fail(Failure::NoPing);
-    transform.start("no-answer", "photos/", &["--watch"]).must(1, &[]);
+    let why = "no output; job no-answer failed before it predicted any image: AlgorithmError: The primary container \
+        did not pass the ping health check";
+    let watched = transform.start("no-answer", "photos/", &["--watch"]).must(1, &["no image has an output"]);
+    assert!(!watched.stderr.contains("transform retry"), "{watched:#?}");
+    assert_eq!(watched.stderr.matches(why).count(), 2, "{watched:#?}");
+    // Each image has a line with that reason.
+    let (lines, said) = transform.fetch("no-answer", 3);
+    assert_eq!(lines.len(), 2);
+    for (_, line) in lines {
+        assert!(line["error"].as_str().unwrap().starts_with(why), "{line}");
+    }
+    said.must_say("2 of 2 images failed (none of them has an output)");
     transform.plane.heal();
     transform.run(&["retry", "no-answer"]).must(1, &["ping health check", "transform logs no-answer", "--all"]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);
@@ -1157,7 +1334,7 @@ fn an_image_newer_than_the_job_is_not_missing_and_not_sent_again() {
     }
     transform.bucket.put("photos/new.jpg", b"taken afterwards");
     let said = "1 object below the input is newer than the job";
-    transform.run(&["status", "later"]).must(3, &["2 of 3 (66 %)", "ONLY 2 OF 3", said, "photos/new.jpg"]);
+    transform.run(&["status", "later"]).must(3, &["2 of 3 (66 %)", "Only 2 of 3", said, "photos/new.jpg"]);
     let other = Transform { home: tempfile::tempdir().unwrap(), ..transform };
     let status = other.status("later", 3);
     assert_eq!((&status["outputs"], &status["inputs"]), (&json!(2), &json!(3)));
@@ -1388,7 +1565,12 @@ fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
     transform.run(&args).must(0, &["started a job for 2 objects"]);
     // What was there was not made again.
     assert_eq!(transform.plane.count("CreateModel"), 1);
-    transform.run(&args).must(1, &["Job refused already exists"]);
+    // Repeated once more, it is the same job.
+    let again = transform.run(&args).must(0, &["job refused was started already", "status refused --watch"]);
+    assert_eq!(again.stdout, "refused\n");
+    assert_eq!(transform.plane.count("CreateTransformJob"), 2);
+    let other = [&args[..], &["--instance-count", "2"]].concat();
+    transform.run(&other).must(1, &["Job refused already exists"]);
     transform.plane.wait_until_over("refused");
     assert_eq!(transform.clean_up("refused").len(), 2);
 }

@@ -133,8 +133,13 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
             let first = window.state().state().remote.open.clone().unwrap().name;
             assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
 
-            // What was wrong with it is put right.
+            // As long as the image is the same, only an explicit retry is offered.
+            wait_for(&mut window, "The model refused 1 image and would refuse it again");
+            assert!(!sees(&window, RETRY_FAILED));
+            // S3 reports to the second when an object was written.
+            std::thread::sleep(std::time::Duration::from_secs(2));
             bucket.put("photos/broken.png", &image);
+            click(&mut window, "Check again");
             retry_the_failed(&mut window);
             wait_until(&mut window, "another job", |window| {
                 let open = window.state().state().remote.open.as_ref();

@@ -3,19 +3,24 @@
 use std::io::Write;
 
 use clap::Args;
+use serde_json::{Value, json};
 
 use super::EndpointContext;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::account::{Account, AccountArgs};
 use crate::cli::terminal::stdout;
-use crate::domain::EndpointQuery;
+use crate::cli::transform::json::{Format, time_json};
+use crate::domain::{EndpointQuery, EndpointSummary};
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
     /// Only endpoints whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name_contains: Option<String>,
+    /// Output format; json is a list with one object per endpoint
+    #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
+    output: Format,
     #[command(flatten)]
     account: AccountArgs,
 }
@@ -25,24 +30,38 @@ pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
     let region = sagemaker.region(Some(&context.control))?;
     let mut query = EndpointQuery { name_contains: args.name_contains.clone(), ..EndpointQuery::default() };
-    let mut out = stdout();
-    let mut is_empty = true;
+    let mut endpoints = Vec::new();
     loop {
         let page = sagemaker.list_endpoints(&query, Some(&context.control))?;
-        for endpoint in page.items {
-            is_empty = false;
-            writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
-        }
+        endpoints.extend(page.items);
         match page.next {
             Some(next) => query.page_token = Some(next),
             None => break,
         }
     }
-    if is_empty {
-        eprintln!("no matching endpoints in {region}");
+    let mut out = stdout();
+    match args.output {
+        Format::Json => writeln!(out, "{:#}", list_json(&endpoints))?,
+        Format::Text if endpoints.is_empty() => eprintln!("no matching endpoints in {region}"),
+        Format::Text => {
+            for endpoint in endpoints {
+                writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
+            }
+        }
     }
     print_other_regions(context, &region);
     Ok(Outcome::AllWell)
+}
+
+fn list_json(endpoints: &[EndpointSummary]) -> Value {
+    let endpoint = |endpoint: &EndpointSummary| {
+        json!({
+            "endpoint": endpoint.name,
+            "status": endpoint.status.to_string(),
+            "created": time_json(endpoint.created_ms),
+        })
+    };
+    endpoints.iter().map(endpoint).collect()
 }
 
 /// Endpoints in other regions cost money too and are easily forgotten.

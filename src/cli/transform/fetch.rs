@@ -1,6 +1,7 @@
 //! `spotcheck transform fetch`: the outputs of a job become predictions of its images.
 
 use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,13 +19,13 @@ use crate::cli::predict::outputs::Outputs;
 use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
 use crate::cli::predict::{Sink, list};
 use crate::cli::progress::{summary, with_progress};
-use crate::cli::terminal::interruptible;
+use crate::cli::terminal::{interruptible, print_problems};
 use crate::cli::values::find_labels;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Change, InferenceLocation, KeepRule, LabelSet, ModelTask, Problem, S3Link, Sample, SampleId, TransformJob,
-    TransformStatus, name_problem,
+    Change, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, S3Link, Sample,
+    SampleId, SampleUri, TransformJob, TransformStatus, name_problem,
 };
 use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels};
@@ -33,7 +34,7 @@ use crate::remote::outputs::{
     FoundOutputs, JobOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, OutputsPart, ReadOutcome,
     ReadingChoice, SeenOutputs,
 };
-use crate::source::absolute;
+use crate::source::{Source, absolute};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The label set whose names the images of CIFAR-10 carry.
@@ -95,7 +96,18 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
         eprintln!("note: {note}");
     }
     if page.samples.is_empty() {
-        bail!("{} contains no images", source.name());
+        bail!(
+            "No images in {}; give the images that the job predicted. If the job was given lists of images, give \
+             the folder with the images themselves",
+            source.name()
+        );
+    }
+    if page.samples.len() == 1 && page.samples[0].name.to_ascii_lowercase().ends_with(".json") {
+        bail!(
+            "{} is a JSON document and not an image; give the folder with the images themselves, which are matched to \
+             the document by their content",
+            source.name()
+        );
     }
     if let Some(out) = &args.out {
         check_is_no_image(out, &page.samples)?;
@@ -107,7 +119,11 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let _cancel = interrupt.on_cancel(move || of_run.cancel());
     let found = with_progress("Listing outputs", &control, || {
         FoundOutputs::find(origin.parts, &samples, opened.root.as_deref().unwrap_or_default(), &control)
-    })?;
+    });
+    let found = match found {
+        Err(OutputsError::AllFailed(problems)) => return write_failures(args, &source, &samples, problems),
+        found => found?,
+    };
     print_found(&found);
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
     eprintln!("{}", run.card.origin);
@@ -161,11 +177,41 @@ fn print_found(found: &FoundOutputs) {
         lists_text(found.lists())
     );
     if let Some(retries) = found.retries_text() {
-        eprintln!("predicted by retries: {retries}");
+        eprintln!("{retries}");
     }
     for note in found.notes() {
         eprintln!("note: {note}");
     }
+}
+
+/// Writes the reasons of images that all failed. Without a prediction there is no model, and nothing to save.
+fn write_failures(
+    args: &FetchArgs,
+    source: &Arc<dyn Source>,
+    samples: &[Sample],
+    problems: Vec<Problem>,
+) -> anyhow::Result<Outcome> {
+    let no_model = ModelCard::of_predictions(
+        String::new(),
+        String::new(),
+        OutputConvention::of_predictions(ModelTask::Classification),
+    );
+    let limits = DecodeLimits::default();
+    let mut outputs = Outputs::open(args.out.as_deref(), None, no_model, None, source, &limits)?;
+    let mut failed: HashMap<SampleUri, Problem> =
+        problems.into_iter().filter_map(|problem| Some((problem.uri.clone()?, problem))).collect();
+    for sample in samples {
+        if let Some(problem) = failed.remove(&sample.uri) {
+            outputs.write(sample, Err(problem))?;
+        }
+    }
+    let failures = outputs.finish()?;
+    print_problems("failed ", &failures);
+    if args.saving.project().is_some() {
+        eprintln!("note: nothing was saved, as there is no prediction");
+    }
+    eprintln!("{} of {} images failed (none of them has an output)", failures.len(), samples.len());
+    Ok(Outcome::SomeImagesFailed)
 }
 
 /// Describes the outputs for lists, whose images are not known yet.
@@ -295,7 +341,7 @@ fn print_status(job: &TransformJob) {
     match job.status {
         TransformStatus::Completed => {}
         TransformStatus::Failed => eprintln!(
-            "note: job {name} failed ({}); the outputs that it wrote before are read",
+            "note: job {name} failed ({}); the outputs written before that are read",
             job.failure.as_deref().unwrap_or("no reason given")
         ),
         TransformStatus::Stopped | TransformStatus::Stopping => {
@@ -383,11 +429,10 @@ fn conclude(
     found: &FoundOutputs,
     images: usize,
 ) -> anyhow::Result<Outcome> {
-    for problem in outcome.problems.iter().chain(failures) {
-        eprintln!("failed {problem}");
-    }
-    if let Some(unchecked) = outcome.unchecked_text() {
-        eprintln!("note: {unchecked}");
+    print_problems("failed ", &outcome.problems);
+    print_problems("failed ", failures);
+    for note in outcome.not_sent_text().into_iter().chain(outcome.unchecked_text()) {
+        eprintln!("note: {note}");
     }
     let without = &outcome.without_output;
     if let Some(first) = without.first()
@@ -395,8 +440,7 @@ fn conclude(
         && outcome.unreachable.is_none()
     {
         eprintln!(
-            "WITHOUT OUTPUT: {} of {images} images, such as {}. They have no prediction; read later outputs with \
-             --resume",
+            "{} of {images} images have no output and no prediction, such as {}; read later outputs with --resume",
             without.len(),
             found.samples()[*first].uri
         );
@@ -426,6 +470,8 @@ fn conclude(
     ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let counts: String = parts.map(|(_, text)| text).collect();
-    eprintln!("{} of {images} images failed{counts}", failures.len());
+    if !failures.is_empty() {
+        eprintln!("{} of {images} images failed{counts}", failures.len());
+    }
     Ok(Outcome::SomeImagesFailed)
 }

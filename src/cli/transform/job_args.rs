@@ -18,7 +18,7 @@ use crate::domain::{
     InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, S3Address, SageMakerAccess,
     SampleUri, SplitType, TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
 };
-use crate::remote::transform::{add_price, has_input, manifest_of, preflight, read_prices};
+use crate::remote::transform::{JobRecords, add_price, has_input, manifest_of, preflight, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
 /// A job and its model.
@@ -323,11 +323,12 @@ impl Planned {
     pub(super) fn preflight(
         &mut self,
         aws: &Aws,
-        prices: &PriceTable,
+        (prices, records): (&PriceTable, &JobRecords),
         packed: Option<&PackedHere>,
         control: &TaskControl,
     ) -> anyhow::Result<Preflight> {
-        let checked = with_progress("Preflight", control, || preflight(aws, self.plan.clone(), prices, control))?;
+        let checked =
+            with_progress("Preflight", control, || preflight(aws, self.plan.clone(), (prices, records), control))?;
         self.plan = checked.plan;
         let mut found = checked.preflight;
         if self.packing.is_some() && packed.is_none() {

@@ -7,7 +7,7 @@ use crate::domain::{JobOutcome, JobProgress, TransformSummary};
 
 /// The output format of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(super) enum Format {
+pub(in crate::cli) enum Format {
     #[default]
     Text,
     Json,
@@ -30,23 +30,27 @@ pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
         "outputs": progress.outputs,
         "outputs_per_s": progress.outputs_per_s,
         "seconds_left": progress.seconds_left(progress.seen_at_ms),
-        "counted": progress.counted_at_ms.map(time),
-        "created": time(job.created_ms),
-        "started": job.started_ms.map(time),
-        "ended": job.ended_ms.map(time),
+        "counted": progress.counted_at_ms.map(time_json),
+        "created": time_json(job.created_ms),
+        "started": job.started_ms.map(time_json),
+        "ended": job.ended_ms.map(time_json),
         "instance_type": spec.instance_type,
         "instance_count": spec.instance_count,
         "billed_s": progress.billed_s,
         "cost_usd": progress.cost_usd,
         "log": progress.log_tail.iter().map(|line| &line.message).collect::<Vec<_>>(),
-        "notes": progress.notes,
+        "notes": progress.notes.iter().chain(&progress.uncounted).collect::<Vec<_>>(),
     });
     if let Some(outcome) = outcome {
         status["without_output"] = outcome
             .failed
             .iter()
-            .map(|failed| json!({"uri": outcome.uri_of(failed).as_str(), "error": failed.reason}))
+            .map(|failed| {
+                let uri = outcome.uri_of(failed);
+                json!({"uri": uri.as_str(), "error": failed.reason, "refused": failed.is_refused})
+            })
             .collect();
+        status["retry_obstacle"] = json!(outcome.retry_obstacle);
         let retries = outcome.retries.iter();
         status["retries"] = retries
             .map(|retry| {
@@ -67,7 +71,7 @@ pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
         json!({
             "job": job.name,
             "status": job.status.into_str(),
-            "created": time(job.created_ms),
+            "created": time_json(job.created_ms),
             "failure": job.failure,
         })
     };
@@ -75,6 +79,6 @@ pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
 }
 
 /// `2026-11-21T14:05:09.007Z`
-fn time(at_ms: i64) -> String {
+pub(in crate::cli) fn time_json(at_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default().to_string()
 }

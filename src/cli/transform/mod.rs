@@ -4,7 +4,7 @@ mod clean_up;
 mod compare;
 mod fetch;
 mod job_args;
-mod json;
+pub(super) mod json;
 mod list;
 mod logs;
 mod named_job;

@@ -11,6 +11,7 @@ use crate::cli::Outcome;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{CheckGrade, Preflight};
+use crate::remote::transform::JobRecords;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
@@ -26,7 +27,8 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let mut planned = args.job.plan(&aws, &control)?;
     let prices = args.job.prices(&planned.plan, &dirs)?;
     let packed = planned.pack(&aws, &control)?;
-    let found = planned.preflight(&aws, &prices, packed.as_ref(), &control)?;
+    let records = JobRecords::in_folder(dirs.jobs());
+    let found = planned.preflight(&aws, (&prices, &records), packed.as_ref(), &control)?;
     report(&found, "the job")
 }
 

@@ -9,9 +9,10 @@ use crate::cli::Outcome;
 use crate::cli::place::S3Args;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
-use crate::cli::values::parse_job_name;
+use crate::cli::values::{parse_job_name, parse_pair};
 use crate::dirs::AppDirs;
-use crate::remote::transform::{PlannedRetry, Retry, RetryChanges, RetryChoice, outcome, plan_retry, read_prices};
+use crate::domain::{ModelSource, RetryChoice};
+use crate::remote::transform::{PlannedRetry, Retry, RetryChanges, outcome, plan_retry, read_prices};
 use crate::tasks::{ProgressUnit, now_ms};
 
 #[derive(Debug, Args)]
@@ -19,12 +20,13 @@ pub(super) struct RetryArgs {
     /// Name of a job that has ended
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Skips images that the model refused
-    #[arg(long)]
-    not_refused: bool,
-    /// Sends all images again, even if the job failed before its first output
+    /// Sends all images without an output, even those that the model refused, and even if the job failed before its
+    /// first output
     #[arg(long)]
     all: bool,
+    /// Variable of the model's container, if the model was deleted and is made again; repeatable
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
+    model_env: Vec<(String, String)>,
     /// Largest request in MB; default: that of the job, or what the largest failed image needs
     #[arg(long, value_name = "MB")]
     max_payload_mb: Option<u32>,
@@ -45,7 +47,10 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
     let PlannedRetry { plan, notes, doubt } =
-        with_progress("Looking for failures", &control, || plan_of(args, &named, &control))?;
+        with_progress("Checking which images have no output", &control, || plan_of(args, &named, &control))?;
+    if !args.model_env.is_empty() && plan.model == ModelSource::Existing {
+        anyhow::bail!("model {} exists with its own variables; omit --model-env", plan.spec.model_name);
+    }
     let count = plan.manifest.as_ref().map_or(0, |manifest| manifest.names.len());
     match doubt {
         Some(doubt) if !args.all => {
@@ -81,12 +86,13 @@ fn plan_of(args: &RetryArgs, named: &NamedJob, control: &crate::tasks::TaskContr
         job: &job,
         record: named.record.as_ref(),
         outcome: &found,
-        choice: if args.not_refused { RetryChoice::NotRefused } else { RetryChoice::Missing },
+        choice: if args.all { RetryChoice::All } else { RetryChoice::NotRefused },
         changes: RetryChanges {
             max_payload_mb: args.max_payload_mb,
             max_concurrent: args.max_concurrent,
             instance_type: args.instance_type.clone(),
         },
+        model_environment: args.model_env.iter().cloned().collect(),
     };
     Ok(plan_retry(&named.aws, &retry, now_ms(), control)?)
 }

@@ -60,20 +60,26 @@ pub(super) fn start(
     dirs: &AppDirs,
     control: &TaskControl,
 ) -> anyhow::Result<Outcome> {
+    let records = JobRecords::in_folder(dirs.jobs());
     if how.print_aws {
         // The preflight fills in values that depend on the objects.
-        let found = planned.preflight(aws, &prices, None, control)?;
+        let found = planned.preflight(aws, (&prices, &records), None, control)?;
         must_pass(&found, how.force)?;
         return print_commands(&planned.plan, planned.packing.as_ref());
     }
+    if let Some(record) = transform::started_before(aws, &planned.plan, &records, control)? {
+        let name = &record.spec.job_name;
+        writeln!(stdout(), "{name}")?;
+        eprintln!("job {name} was started already, with the same model, input, output and instances");
+        return watch_started(aws, &record, &records, prices, how, control);
+    }
     let packed = planned.pack(aws, control)?;
-    let found = planned.preflight(aws, &prices, packed.as_ref(), control)?;
+    let found = planned.preflight(aws, (&prices, &records), packed.as_ref(), control)?;
     must_pass(&found, how.force)?;
     if planned.packing.is_some() && packed.is_none() {
         bail!("nothing was started: the input is empty");
     }
     let plan = planned.plan;
-    let records = JobRecords::in_folder(dirs.jobs());
     let folders = StartFolders { records: &records, unfinished: &dirs.uploads() };
     let started = with_progress("Starting", control, || transform::start(aws, &plan, folders, now_ms(), control));
     let record = match started {
@@ -84,6 +90,18 @@ pub(super) fn start(
         }
     };
     print_note(&record)?;
+    watch_started(aws, &record, &records, prices, how, control)
+}
+
+/// Watches a started job if requested.
+fn watch_started(
+    aws: &Aws,
+    record: &JobRecord,
+    records: &JobRecords,
+    prices: PriceTable,
+    how: &LaunchArgs,
+    control: &TaskControl,
+) -> anyhow::Result<Outcome> {
     if !how.watch {
         eprintln!("watch it with: spotcheck transform status {} --watch", record.spec.job_name);
         return Ok(Outcome::AllWell);
@@ -94,7 +112,7 @@ pub(super) fn start(
         s3: &record.s3,
         job_name: &record.spec.job_name,
         record: Some(record.clone()),
-        records: &records,
+        records,
         prices,
         usd_per_hour: None,
         format: Format::Text,

@@ -7,15 +7,15 @@ use clap::Args;
 
 use super::json::{Format, status_json};
 use super::named_job::NamedJob;
-use crate::aws::Aws;
+use crate::aws::{Aws, AwsErrorKind};
 use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, local_time, stdout};
+use crate::cli::terminal::{interruptible, local_time, print_problems, stdout};
 use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    JobOutcome, JobProgress, JobRecord, PriceTable, S3Access, SageMakerAccess, TransformJob, TransformStatus,
+    JobOutcome, JobProgress, JobRecord, PriceTable, Problem, S3Access, SageMakerAccess, TransformJob, TransformStatus,
     Unexplained, human_usd,
 };
 use crate::remote::transform::{JobRecords, Watch, WatchEvent, outcome, read_prices};
@@ -23,8 +23,6 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Lines of the container's log that are shown.
 const LOG_LINES: usize = 5;
-/// The number of images without an output that are listed even if no reason is known.
-const UNNAMED_FAILURES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
@@ -105,11 +103,14 @@ pub(super) fn watch_to_the_end(watched: &Watched<'_>, interrupted: &TaskControl)
 
 fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome> {
     let mut watch = watched.watch();
+    let mut is_known = false;
     let progress = with_progress("Watching", control, || {
         watch.follow(control, |event| match event {
             WatchEvent::Progress(progress) => {
+                is_known = true;
                 control.set_step(step_text(progress));
-                control.set_detail(cost_text(progress).unwrap_or_default());
+                let details = cost_text(progress).into_iter().chain(progress.uncounted.clone());
+                control.set_detail(details.collect::<Vec<_>>().join(", "));
             }
             WatchEvent::Trouble { why, again_in } => {
                 control.set_step(format!("{why}; retrying in {} s", again_in.as_secs()));
@@ -118,12 +119,17 @@ fn watch(watched: &Watched<'_>, control: &TaskControl) -> anyhow::Result<Outcome
     });
     let progress = match progress {
         Err(error) if control.is_cancelled() => bail!(
-            "{error}: the job continues. Check it with: spotcheck transform status {0}; stop it with: spotcheck \
+            "{error}; the job continues. Check it with: spotcheck transform status {0}; stop it with: spotcheck \
              transform stop {0}",
+            watched.job_name
+        ),
+        Err(error) if is_known || error.aws_kind() == Some(AwsErrorKind::ExpiredCredentials) => bail!(
+            "{error}. The job continues; watch it again with: spotcheck transform status {} --watch",
             watched.job_name
         ),
         progress => progress?,
     };
+    control.begin(ProgressUnit::Steps);
     conclude(watched, &progress, control)
 }
 
@@ -143,16 +149,21 @@ fn cost_text(progress: &JobProgress) -> Option<String> {
 /// Reports the job's status and, if it has ended, the results of its images; returns the outcome for the exit code.
 fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl) -> anyhow::Result<Outcome> {
     let job = &progress.job;
+    if let Some(record) = &watched.record
+        && let Err(error) = watched.records.note_speed(record, progress)
+    {
+        eprintln!("warning: {error}");
+    }
     if watched.format == Format::Text {
         write(&mut stdout(), progress)?;
     }
-    for note in &progress.notes {
+    for note in progress.notes.iter().chain(&progress.uncounted) {
         eprintln!("note: {note}");
     }
     let is_well = progress.missing() == Some(0) && job.status == TransformStatus::Completed;
     let asks = job.status.is_over() && !is_well;
     let found = asks.then(|| {
-        with_progress("Looking for failures", control, || {
+        with_progress("Checking which images have no output", control, || {
             let asked = (watched.sagemaker, watched.s3);
             outcome(watched.aws, asked, job, watched.records, control)
         })
@@ -166,10 +177,10 @@ fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl
         Ok(Some(found)) => conclude_images(job, &found),
         Err(error) => Err(error.into()),
     };
-    if asks || !progress.log_tail.is_empty() {
+    if asks && !matches!(outcome, Ok(Outcome::AllWell)) {
         eprintln!(
-            "see the container's log with: spotcheck transform logs {0}; SageMaker's messages per image are in it \
-             with --data-log",
+            "see the container's log with: spotcheck transform logs {}; add --data-log for SageMaker's messages about \
+             each image",
             watched.job_name
         );
     }
@@ -181,7 +192,7 @@ fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl
 
 /// Reports the images of a job that has ended.
 fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Outcome> {
-    print_failures(found, &job.spec.job_name);
+    print_failures(found, job);
     let retried = found.retries_text();
     let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
     let name = &job.spec.job_name;
@@ -189,25 +200,52 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
         eprintln!("all {} images of job {name} have an output{retried}", found.inputs);
         return Ok(Outcome::AllWell);
     }
-    let what_next = match found.retry_under_way() {
-        Some(retry) => format!("retry {} is still processing {} of them", retry.job_name, retry.under_way),
-        None => format!("send the others again with: spotcheck transform retry {name}"),
-    };
+    let advice = advice(found, name);
     match (job.status, found.outputs) {
         (TransformStatus::Completed, outputs) => eprintln!(
-            "SageMaker reports “Completed”, BUT ONLY {outputs} OF {} INPUTS HAVE AN OUTPUT{retried}; {what_next}",
+            "Only {outputs} of {} inputs have an output, although SageMaker reports “Completed”{retried}. {advice}",
             found.inputs
         ),
         (status, 0) if retried.is_empty() => {
-            bail!("job {name} {}; no image has an output", past_tense(status))
+            // The log of the container tells what to do about a job that failed as a whole.
+            let advice =
+                if found.unexplained == Unexplained::JobFailed { String::new() } else { format!(". {advice}") };
+            bail!("job {name} {}; no image has an output{advice}", past_tense(status))
         }
         (status, outputs) => eprintln!(
-            "job {name} {}; {outputs} of {} inputs have an output{retried}; {what_next}",
+            "Job {name} {}; {outputs} of {} inputs have an output{retried}. {advice}",
             past_tense(status),
             found.inputs
         ),
     }
     Ok(Outcome::SomeImagesFailed)
+}
+
+/// What to do about images without an output. Never a retry that cannot help.
+fn advice(found: &JobOutcome, name: &str) -> String {
+    if let Some(retry) = found.retry_under_way() {
+        return format!("Retry {} is still processing {} of them", retry.job_name, retry.under_way);
+    }
+    match (found.worth_a_retry(), found.refused(), &found.retry_obstacle) {
+        (_, 0, Some(obstacle)) => obstacle.clone(),
+        (0, _, obstacle) => {
+            let rest = match obstacle {
+                Some(obstacle) => format!(". {obstacle}"),
+                None => format!(", or send them as they are with: spotcheck transform retry {name} --all"),
+            };
+            format!("The model refused these images and would refuse them again; replace them{rest}")
+        }
+        (_, refused, Some(obstacle)) => format!("The model refused {refused} of them. {obstacle}"),
+        (_, 0, None) => format!("Send the others again with: spotcheck transform retry {name}"),
+        (1, refused, None) => format!(
+            "The model refused {refused} of them and would refuse them again; send the other one with: spotcheck \
+             transform retry {name}"
+        ),
+        (others, refused, None) => format!(
+            "The model refused {refused} of them and would refuse them again; send the other {others} with: spotcheck \
+             transform retry {name}"
+        ),
+    }
 }
 
 fn print_clean_up(watched: &Watched<'_>) {
@@ -230,26 +268,16 @@ fn past_tense(status: TransformStatus) -> &'static str {
     }
 }
 
-/// Prints all failures with a reason, and the first of the others: a stopped job may have left most of its images.
-fn print_failures(found: &JobOutcome, job_name: &str) {
-    let mut unnamed = 0;
-    for failed in &found.failed {
-        let uri = found.uri_of(failed);
-        if let Some(reason) = &failed.reason {
-            eprintln!("failed {uri}: {reason}");
-            continue;
-        }
-        unnamed += 1;
-        if unnamed <= UNNAMED_FAILURES {
-            let why = found.unexplained.words(job_name);
-            match found.unexplained {
-                Unexplained::NotProcessed => eprintln!("{uri}: {why}"),
-                Unexplained::NotInLog | Unexplained::LogUnread => eprintln!("failed {uri}: {why}"),
-            }
-        }
-    }
-    if unnamed > UNNAMED_FAILURES {
-        eprintln!("and {} more without an output", unnamed - UNNAMED_FAILURES);
+fn print_failures(found: &JobOutcome, job: &TransformJob) {
+    let unexplained = found.unexplained.words(job);
+    let problems = found.failed.iter().map(|failed| {
+        let why = failed.reason.as_ref().unwrap_or(&unexplained);
+        (Problem::of_sample(found.uri_of(failed), why.clone()), failed.reason.is_some())
+    });
+    let is_failure = |is_explained: bool| is_explained || found.unexplained != Unexplained::NotProcessed;
+    let (failed, others): (Vec<_>, Vec<_>) = problems.partition(|(_, is_explained)| is_failure(*is_explained));
+    for (lead, problems) in [("failed ", failed), ("", others)] {
+        print_problems(lead, &problems.into_iter().map(|(problem, _)| problem).collect::<Vec<_>>());
     }
     for note in &found.notes {
         eprintln!("note: {note}");

@@ -39,7 +39,9 @@ pub struct JobProgress {
     pub cost_usd: Option<f64>,
     /// The newest lines of the container's log, the oldest first.
     pub log_tail: Vec<LogLine>,
-    /// What could not be found out, and why.
+    /// Why the outputs could not be counted now; `outputs` is an earlier count then.
+    pub uncounted: Option<String>,
+    /// What else could not be found out, and why.
     pub notes: Vec<String>,
     /// The folder of its images; `None` if the manifest that names it could not be read.
     pub images_in: Option<S3Address>,
@@ -111,6 +113,8 @@ pub struct JobOutcome {
     pub failed: Vec<FailedObject>,
     /// Why those of them have none that the data-log gives no reason for.
     pub unexplained: Unexplained,
+    /// Why a retry is not possible, or not as it is: the model was deleted.
+    pub retry_obstacle: Option<String>,
     /// Objects without a known reason, and why it is unknown.
     pub notes: Vec<String>,
 }
@@ -118,6 +122,8 @@ pub struct JobOutcome {
 /// Why there is no reason for an image without an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unexplained {
+    /// The job failed before it predicted any image, for a reason of its own.
+    JobFailed,
     /// The data-log was read, and does not name it.
     NotInLog,
     /// The job was stopped before it came to it.
@@ -128,8 +134,13 @@ pub enum Unexplained {
 
 impl Unexplained {
     /// Goes on after the image.
-    pub fn words(self, job_name: &str) -> String {
+    pub fn words(self, job: &TransformJob) -> String {
+        let job_name = &job.spec.job_name;
         match self {
+            Self::JobFailed => {
+                let why = job.failure.as_deref().unwrap_or("SageMaker gives no reason");
+                format!("no output; job {job_name} failed before it predicted any image: {why}")
+            }
             Self::NotInLog => {
                 format!("no output; the data-log of job {job_name} gives no reason")
             }
@@ -160,9 +171,29 @@ pub struct FailedObject {
     pub key: String,
     /// The whole key that its output would have; `None` if that is unknown.
     pub output_key: Option<String>,
-    /// The reason in the data-log; `None` if there is none: the job may have ended before it came to this object.
+    /// The newest reason in the data-logs of the job and its retries; `None` if there is none: the job may have ended
+    /// before it reached this object.
     pub reason: Option<String>,
+    /// The model refused this very content, so it would refuse it again.
+    pub is_refused: bool,
     pub size_bytes: u64,
+}
+
+/// The images that a retry sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RetryChoice {
+    /// All images without an output except those that the model refused.
+    NotRefused,
+    /// All images without an output.
+    All,
+}
+
+/// “2 images were predicted by the retry cats-retry-20261121-140509007”
+pub fn predicted_by_retry(images: u64, job_name: &str) -> String {
+    match images {
+        1 => format!("1 image was predicted by the retry {job_name}"),
+        _ => format!("{images} images were predicted by the retry {job_name}"),
+    }
 }
 
 impl JobOutcome {
@@ -184,9 +215,14 @@ impl JobOutcome {
         self.retries.iter().find(|retry| retry.under_way > 0)
     }
 
-    /// The number of objects that the data-log gives a reason for.
+    /// The number of images that the model refused and would refuse again.
     pub fn refused(&self) -> usize {
-        self.failed.iter().filter(|failed| failed.reason.is_some()).count()
+        self.failed.iter().filter(|failed| failed.is_refused).count()
+    }
+
+    /// The number of images that a retry may predict.
+    pub fn worth_a_retry(&self) -> usize {
+        self.failed.len() - self.refused()
     }
 }
 
@@ -215,6 +251,7 @@ mod tests {
             billed_s: None,
             cost_usd: None,
             log_tail: Vec::new(),
+            uncounted: None,
             notes: Vec::new(),
             images_in: None,
             seen_at_ms: 50_000,

@@ -5,19 +5,19 @@ use serde::{Deserialize, Serialize};
 use super::{ModelSpec, SageMakerAccess, TransformSpec};
 use crate::domain::{S3Access, S3Address};
 
-/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. No
-/// credentials, but the model's environment may hold secrets of the user.
+/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. Its
+/// file has no secret: see [`Self::without_values`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     pub sagemaker: SageMakerAccess,
     pub s3: S3Access,
-    /// Read from a file, its environment has names alone.
+    /// Read from a file, its environment has only names.
     pub spec: TransformSpec,
     /// Milliseconds since 1970-01-01 UTC.
     pub begun_ms: i64,
     /// Whether SageMaker took the job. Until then, things may have been made for a job that there is not.
     pub is_started: bool,
-    /// The model, if it was made for this job or the one that this job takes up again.
+    /// The model, if it was made for this job. Read from a file, its environment has only names.
     pub model: Option<ModelSpec>,
     /// How many objects the input has.
     pub input_objects: Option<u64>,
@@ -28,8 +28,21 @@ pub struct JobRecord {
     /// What was made for the job and not deleted yet.
     pub left: Vec<Leftover>,
     pub usd_per_hour: Option<f64>,
+    /// The images per second on one instance, once the job has completed.
+    #[serde(default)]
+    pub images_per_s: Option<f64>,
     /// The job whose failed images this one took up again.
     pub retry_of: Option<String>,
+}
+
+impl JobRecord {
+    /// The same without the values of variables, which may be secrets.
+    #[must_use]
+    pub fn without_values(mut self) -> Self {
+        let of_model = self.model.iter_mut().flat_map(|model| model.environment.values_mut());
+        self.spec.environment.values_mut().chain(of_model).for_each(String::clear);
+        self
+    }
 }
 
 /// Something that a job needs and that stays when it is over. Neither inputs nor outputs.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::super::Shared;
 use super::archives::model_source;
-use super::failure_of_job;
 use super::jobs::start_plan;
+use super::{failure_of_job, records};
 use crate::domain::{ImagesInside, ManifestPlan, SageMakerAccess, Sample, SampleUri, TransformPlan};
 use crate::remote::transform::{Checked, JobError, aws_commands, manifest_of, preflight, read_prices, shell_script};
 use crate::state::{FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
@@ -33,7 +33,7 @@ fn check_request(
 ) -> Result<FormCheck<TransformPlan>, JobError> {
     let plan = plan_of(shared, request, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
+    let Checked { plan, preflight } = preflight(&shared.aws, plan, (&prices, &records(shared)), control)?;
     let script = shell_script(&aws_commands(&plan));
     Ok(FormCheck { preflight, commands: script.split('\n').map(str::to_owned).collect(), plan: Arc::new(plan) })
 }

@@ -1,15 +1,19 @@
 //! The jobs of an account: their list, and single ones watched, stopped, sent again and cleaned up after.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::super::s3::failure;
 use super::super::{Effects, Shared};
 use super::{failure_of, job_form, prices, records, rehearse};
 use crate::aws::AwsErrorKind;
-use crate::domain::{JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, S3Access, SageMakerAccess, TransformPlan};
+use crate::domain::{
+    JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, RetryChoice, S3Access, SageMakerAccess, TransformJob,
+    TransformPlan,
+};
 use crate::remote::transform::{
-    self, Checked, JobError, PlannedRetry, Retry, RetryChanges, RetryChoice, StartFolders, Watch, WatchEvent, clean_up,
-    find_record, outcome, preflight, read_prices,
+    self, Checked, JobError, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, WatchEvent, clean_up, find_record,
+    outcome, preflight, read_prices,
 };
 use crate::state::{Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd};
 use crate::tasks::{TaskControl, now_ms};
@@ -29,7 +33,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
         JobsEffect::FindOutcome { id, ticket } => {
             find_outcome(shared, id, ticket);
         }
-        JobsEffect::PlanRetry { id, outcome, ticket } => plan_retry(shared, id, outcome, ticket),
+        JobsEffect::PlanRetry { id, choice, ticket } => plan_retry(shared, id, choice, ticket),
         JobsEffect::StartRetry { id, plan, ticket } => start_retry(shared, id, plan, ticket),
         JobsEffect::FindLeftovers { id, ticket } => {
             find_leftovers(shared, id, ticket);
@@ -77,7 +81,7 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
     let (task, control) = (ticket.id, &ticket.control);
     let record = record_of(shared, id, control)?;
     let prices = read_prices(&shared.dirs.prices())?;
-    let mut watch = Watch::of(&shared.aws, &id.sagemaker, &id.s3, &id.name, record, prices, None);
+    let mut watch = Watch::of(&shared.aws, &id.sagemaker, &id.s3, &id.name, record.clone(), prices, None);
     let seen = |progress: &JobProgress| {
         control.set_step(progress.phase.into_str());
         let is_open = shared.report(JobsEvent::Seen { id: id.clone(), task, progress: Box::new(progress.clone()) });
@@ -93,6 +97,9 @@ fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> 
         }
     })?;
     seen(&last);
+    if let Some(Err(error)) = record.map(|record| records(shared).note_speed(&record, &last)) {
+        log::warn!("{error}");
+    }
     Ok(())
 }
 
@@ -135,10 +142,8 @@ fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
 
 fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
-        let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-        let job = sagemaker.describe_transform_job(&id.name, Some(control))?;
-        let asked = (&id.sagemaker, &id.s3);
-        outcome(&shared.aws, asked, &job, &records(shared), control)
+        let (_, outcome) = outcome_of(shared, id, control)?;
+        Ok(outcome)
     };
     run_once(shared, "find failed images", (id, ticket), work, |id, task, result| JobsEvent::OutcomeFound {
         id,
@@ -147,25 +152,32 @@ fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     });
 }
 
-/// Plans a job of its own for the images without an output.
-fn plan_retry(shared: &Arc<Shared>, id: JobId, failed: JobOutcome, ticket: Ticket) {
+/// The job and what became of its images.
+fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(TransformJob, JobOutcome), JobError> {
+    let job = shared.aws.sagemaker(&id.sagemaker).describe_transform_job(&id.name, Some(control))?;
+    let outcome = outcome(&shared.aws, (&id.sagemaker, &id.s3), &job, &records(shared), control)?;
+    Ok((job, outcome))
+}
+
+/// Plans a job of its own for the images that have no output now: some may have been replaced since they failed.
+fn plan_retry(shared: &Arc<Shared>, id: JobId, choice: RetryChoice, ticket: Ticket) {
     let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
-        let sagemaker = shared.aws.sagemaker(&id.sagemaker);
-        let job = sagemaker.describe_transform_job(&id.name, Some(control))?;
+        let (job, outcome) = outcome_of(shared, id, control)?;
         let record = record_of(shared, id, control)?;
         let again = Retry {
             sagemaker: &id.sagemaker,
             s3: &id.s3,
             job: &job,
             record: record.as_ref(),
-            outcome: &failed,
-            choice: RetryChoice::Missing,
+            outcome: &outcome,
+            choice,
             changes: RetryChanges::default(),
+            model_environment: BTreeMap::new(),
         };
         let PlannedRetry { plan, notes, doubt } = transform::plan_retry(&shared.aws, &again, now_ms(), control)?;
         let notes = doubt.into_iter().chain(notes).collect();
         let prices = read_prices(&shared.dirs.prices())?;
-        let Checked { plan, preflight } = preflight(&shared.aws, plan, &prices, control)?;
+        let Checked { plan, preflight } = preflight(&shared.aws, plan, (&prices, &records(shared)), control)?;
         Ok(Box::new(RetryPlan { plan: Arc::new(plan), preflight, notes }))
     };
     run_once(shared, "plan a retry", (id, ticket), work, |id, task, result| JobsEvent::RetryPlanned {

@@ -182,6 +182,7 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
         parts.push(format!("{without} images have no output"));
     }
     parts.extend(found.notes());
+    parts.extend(outcome.not_sent_text());
     parts.extend(outcome.unchecked_text());
     parts.extend(notes);
     let problems = outcome.problems.iter();

@@ -185,7 +185,7 @@ fn check_cost(plan: &EndpointPlan, prices: &PriceTable, region: Option<&str>) ->
             CheckPoint::Cost,
             CheckGrade::Warning,
             format!("The price of {name} is unknown, so the cost of the endpoint is unknown"),
-            "Enter its price per hour, or add it to the price table with source and date",
+            "Enter its price per hour (on the command line: --hourly-price)",
         );
         return (unknown, None);
     };

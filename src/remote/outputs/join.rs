@@ -305,7 +305,7 @@ pub(super) fn key_of(uri: &str) -> String {
 }
 
 /// Whether the input of this output was a list of images, or of their contents.
-fn is_list(key: &str) -> bool {
+pub(super) fn is_list(key: &str) -> bool {
     let input = key.strip_suffix(OUT).unwrap_or(key).to_ascii_lowercase();
     [".jsonl", ".json", ".jsonlines", ".ndjson", ".manifest", ".csv", ".txt"].iter().any(|end| input.ends_with(end))
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::folder::OutputFolder;
-use crate::aws::Aws;
+use super::join::is_list;
+use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
     InferenceLocation, JobRecord, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
 };
@@ -38,7 +39,7 @@ pub struct Sent {
 impl Sent {
     fn of(job: &TransformJob, account: Account) -> Self {
         let Account { outcome, retried, unexpected_outputs } = account;
-        let unexplained = outcome.unexplained.words(&job.spec.job_name);
+        let unexplained = outcome.unexplained.words(job);
         let why = |reason: Option<String>| match reason {
             Some(reason) => format!("no output: {reason}"),
             None => unexplained.clone(),
@@ -50,6 +51,18 @@ impl Sent {
         let retried = retried.map(|key| (key, "could not read the output of a retry".to_owned()));
         Self { is_final: job.status.is_over(), without_output: failed.chain(retried).collect(), unexpected_outputs }
     }
+}
+
+impl Sent {
+    /// Whether a list of images has no output.
+    pub(super) fn lacks_lists(&self) -> bool {
+        self.without_output.iter().any(|(key, _)| is_list(key))
+    }
+}
+
+/// Whether asking S3 for something else would end in the same way.
+fn is_final(error: &JobError) -> bool {
+    matches!(error, JobError::Cancelled) || error.aws_kind().is_some_and(AwsErrorKind::is_outage)
 }
 
 /// A job that took up again what had failed in the first one.
@@ -135,7 +148,7 @@ impl JobOutputs {
         let of_job = (&job, record.as_ref());
         let sent = match Account::of(aws, (sagemaker, s3), of_job, &found, control) {
             Ok(account) => Some(Sent::of(&job, account)),
-            Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+            Err(error) if is_final(&error) => return Err(error),
             Err(error) => {
                 let what = "The input images of the job are unknown";
                 notes.push(format!("{what}: {error}"));
@@ -149,7 +162,7 @@ impl JobOutputs {
                 (Ok(part), Some(_)) => parts.push(OutputsPart { retry: Some(RetryPart::Known(name.clone())), ..part }),
                 (Ok(part), None) => parts.push(part.recognised_by_name(name)),
                 (Err(error), Some(_)) => return Err(error),
-                (Err(JobError::Cancelled), None) => return Err(JobError::Cancelled),
+                (Err(error), None) if is_final(&error) => return Err(error),
                 (Err(error), None) => {
                     notes.push(format!("Job {name} looks like a retry; its outputs were skipped: {error}"));
                 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use super::folder::{OutputFile, OutputFolder};
 use super::join::{Images, Joined, Work, Written, join};
 use super::json::Json;
-use super::of_job::{OutputsPart, RetryPart};
+use super::of_job::{OutputsPart, RetryPart, Sent};
 use super::reader::{LabelSource, OutputReader};
 use super::recognise::{OutputShape, Recognition, Unrecognised};
 use super::responses::Responses;
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::domain::{
     InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey,
-    Sample,
+    Sample, predicted_by_retry,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -23,7 +23,7 @@ const LOOKED_AT: usize = 50;
 /// The part of an unrecognised output that is in the message.
 const RAW_BYTES: u64 = 400;
 /// The number of names that a message gives as examples.
-const EXAMPLES: usize = 3;
+pub(super) const EXAMPLES: usize = 3;
 
 /// Why outputs cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -35,10 +35,13 @@ pub enum OutputsError {
     #[error("{0}")]
     Aws(AwsError),
     #[error(
-        "no outputs in {0}: no name ends in .out. A running job writes them one by one; a completed job without \
+        "No outputs in {0}: no name ends in .out. A running job writes them one by one; a completed job without \
         outputs found no input"
     )]
     NoOutput(String),
+    /// A job has ended without an output of any of the images.
+    #[error("None of the {} images has an output. {}", .0.len(), first_of(.0))]
+    AllFailed(Vec<Problem>),
     #[error(
         "none of the {outputs} outputs matches one of the {images} images: for example output {example} and image \
         {image}. {}",
@@ -49,6 +52,10 @@ pub enum OutputsError {
     Broken { example: String, reason: String },
     #[error("{reason}")]
     Unknown { example: String, reason: String },
+}
+
+fn first_of(problems: &[Problem]) -> String {
+    problems.first().map_or_else(String::new, Problem::to_string)
 }
 
 /// The advice if no output matches an image.
@@ -98,6 +105,8 @@ struct FoundPart {
     retry: Option<RetryPart>,
     /// Its job is over, and it is known what that was given.
     is_final: bool,
+    /// A list of images that was sent to the job has no output.
+    lacks_lists: bool,
     /// The number of its first file.
     first: usize,
 }
@@ -151,13 +160,22 @@ impl FoundOutputs {
                 lists: part.places_of_lists(root),
                 folder: part.folder,
                 retry: part.retry,
+                lacks_lists: part.sent.as_ref().is_some_and(Sent::lacks_lists),
                 is_final: part.sent.is_some_and(|sent| sent.is_final),
                 first,
             });
         }
         let found = Self { parts: found, files, samples: Arc::clone(samples), joined: joined.unwrap_or_default() };
         match found.files.first() {
-            None => Err(OutputsError::NoOutput(found.name())),
+            None => {
+                let failed: Vec<Problem> =
+                    found.permanently_missing().filter_map(|place| found.failure(place)).collect();
+                Err(if failed.is_empty() {
+                    OutputsError::NoOutput(found.name())
+                } else {
+                    OutputsError::AllFailed(failed)
+                })
+            }
             Some(_) if found.joined.works.is_empty() => Err(OutputsError::NoImage {
                 outputs: found.files.len(),
                 images: samples.len(),
@@ -231,14 +249,16 @@ impl FoundOutputs {
             let works = works.filter(|work| numbers.contains(&work.output()));
             let images: usize = works.map(|work| work.places().count()).sum();
             match retry {
-                RetryPart::Known(job) => texts.push(format!("{images} by retry {job}")),
+                RetryPart::Known(job) => texts.push(predicted_by_retry(images as u64, job)),
                 // Perhaps it was about something else.
                 RetryPart::ByItsLooks(_) if images == 0 => {}
-                RetryPart::ByItsLooks(job) => texts
-                    .push(format!("{images} by {job}, which was not started on this computer and looks like a retry")),
+                RetryPart::ByItsLooks(job) => texts.push(format!(
+                    "{}, which was not started on this computer and only looks like a retry",
+                    predicted_by_retry(images as u64, job)
+                )),
             }
         }
-        (!texts.is_empty()).then(|| texts.join(", "))
+        (!texts.is_empty()).then(|| texts.join("; "))
     }
 
     /// Images without an output for which [`Self::missing_reason`] has a reason, as places in the listing.
@@ -274,11 +294,23 @@ impl FoundOutputs {
         is_final.then_some(why)
     }
 
+    /// The image as a problem, if [`Self::missing_reason`] has a reason.
+    pub(super) fn failure(&self, place: usize) -> Option<Problem> {
+        let why = self.missing_reason(place)?;
+        Some(Problem::of_sample(self.samples[place].uri.clone(), why))
+    }
+
     /// Outputs whose lines alone tell which images they are about; those are counted in
     /// [`super::ReadOutcome::without_output`].
     pub fn lists(&self) -> usize {
         let works = self.joined.works.iter();
         works.filter(|work| matches!(work, Work::Named { .. })).count()
+    }
+
+    /// Whether the job has ended and has an output of each list that it was given.
+    pub(super) fn all_lists_have_outputs(&self) -> bool {
+        let first = self.parts.first();
+        self.lists() > 0 && first.is_some_and(|part| part.is_final && !part.lacks_lists)
     }
 
     /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it is.
@@ -303,20 +335,20 @@ impl FoundOutputs {
 
     /// Notes that are not problems.
     pub fn notes(&self) -> Vec<String> {
-        let mut notes = Vec::new();
-        match self.not_sent() {
-            0 => {}
-            1 => notes.push("1 image was not sent to the job".to_owned()),
-            count => notes.push(format!("{count} images were not sent to the job")),
-        }
+        let mut notes: Vec<String> = not_sent_text(self.not_sent()).into_iter().collect();
         let unlisted = &self.joined.unlisted;
         if !unlisted.is_empty() {
-            notes.push(format!(
-                "{} outputs are for objects that are not listed as images (hidden, other files or other folders) and \
-                were skipped, for example {}",
-                unlisted.len(),
-                self.examples_of(unlisted)
-            ));
+            let examples = self.examples_of(unlisted);
+            notes.push(match unlisted.len() {
+                1 => format!(
+                    "1 output is for an object that is not listed as an image (hidden, another file or another \
+                     folder) and was skipped: {examples}"
+                ),
+                count => format!(
+                    "{count} outputs are for objects that are not listed as images (hidden, other files or other \
+                     folders) and were skipped, for example {examples}"
+                ),
+            });
         }
         notes
     }
@@ -489,6 +521,15 @@ impl FoundOutputs {
             }
             broken @ Unrecognised::Broken(_) => broken,
         })
+    }
+}
+
+/// “3 images were not sent to the job”
+pub(super) fn not_sent_text(images: usize) -> Option<String> {
+    match images {
+        0 => None,
+        1 => Some("1 image was not sent to the job".to_owned()),
+        count => Some(format!("{count} images were not sent to the job")),
     }
 }
 

@@ -12,9 +12,9 @@ use super::image_size::{NoSize, image_size};
 use super::join::Work;
 use super::json::Json;
 use super::named::Names;
-use super::open::FoundOutputs;
+use super::open::{EXAMPLES, FoundOutputs, not_sent_text};
 use super::pending::PendingResults;
-use super::reader::OutputReader;
+use super::reader::{OutputReader, failure_in};
 use super::responses::{OneResponse, Responses};
 use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
@@ -43,7 +43,7 @@ enum LineRule {
     /// Lines name images, behind a common prefix.
     Named { base: String },
     /// Each is about the image of the same line of the list, or why of none.
-    InOrder(Vec<Result<usize, String>>),
+    InOrder { list: String, lines: Vec<Result<usize, String>> },
 }
 
 /// The result of a read.
@@ -57,6 +57,8 @@ pub struct ReadOutcome {
     pub problems: Vec<Problem>,
     /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
     pub without_output: Vec<usize>,
+    /// The number of images that no list of the job names, so that they were not sent to it.
+    pub not_sent: usize,
     /// Responses whose stated image size was not compared with the image, because that would need a download.
     pub sizes_unchecked: u64,
     /// The task was cancelled; results that were delivered before stay.
@@ -66,6 +68,11 @@ pub struct ReadOutcome {
 }
 
 impl ReadOutcome {
+    /// A note about images that no list names; `None` without such.
+    pub fn not_sent_text(&self) -> Option<String> {
+        not_sent_text(self.not_sent)
+    }
+
     /// A note about unchecked values; `None` if all were checked.
     pub fn unchecked_text(&self) -> Option<String> {
         let (responses, images) = match self.sizes_unchecked {
@@ -84,6 +91,8 @@ struct Chunk {
     results: Vec<(usize, SampleResult)>,
     /// Images that a list is about, including those whose responses are not requested.
     named: Vec<usize>,
+    /// A list may be about more images than those.
+    is_unclear: bool,
     problems: Vec<Problem>,
     is_last: bool,
 }
@@ -201,6 +210,7 @@ fn deliver(
     let mut outcome = ReadOutcome::default();
     let mut seen = SampleSet::default();
     let mut named = SampleSet::default();
+    let mut is_unclear = false;
     let mut twice = 0_usize;
     let mut pending = PendingResults::new();
     let mut written = 0;
@@ -208,6 +218,7 @@ fn deliver(
     let mut finished_before = 0;
     for chunk in chunks {
         outcome.problems.extend(chunk.problems);
+        is_unclear |= chunk.is_unclear;
         for place in chunk.named {
             named.insert(SampleId::from_index(place));
         }
@@ -246,6 +257,11 @@ fn deliver(
     }
     let without = shared.found.joined.without_output.iter().copied();
     outcome.without_output = without.filter(|place| !named.contains(SampleId::from_index(*place))).collect();
+    if shared.found.all_lists_have_outputs() && !is_unclear && finished_before == finished.len() {
+        let before = outcome.without_output.len();
+        outcome.without_output.retain(|place| shared.found.missing_reason(*place).is_some());
+        outcome.not_sent = before - outcome.without_output.len();
+    }
     // The images after a gap, and those without an output there.
     for &place in places.get(written..).unwrap_or_default() {
         if let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place)) {
@@ -275,8 +291,14 @@ impl Shared<'_> {
             let Some(_room) = self.room.take(file.size_bytes.saturating_mul(TREE_BYTES)) else {
                 return;
             };
-            let mut chunk =
-                Chunk { work: number, results: Vec::new(), named: Vec::new(), problems: Vec::new(), is_last: false };
+            let mut chunk = Chunk {
+                work: number,
+                results: Vec::new(),
+                named: Vec::new(),
+                is_unclear: false,
+                problems: Vec::new(),
+                is_last: false,
+            };
             match work {
                 Work::One { place, .. } => {
                     let result = self.one(work, *place);
@@ -302,9 +324,7 @@ impl Shared<'_> {
 
     /// The final result of an image without an output.
     fn failed_there(&self, place: usize) -> Option<SampleResult> {
-        let why = self.found.missing_reason(place)?;
-        let uri = self.found.samples[place].uri.clone();
-        Some(Err(Problem::of_sample(uri, why.to_owned())))
+        self.found.failure(place).map(Err)
     }
 
     fn outage(&self) -> Option<String> {
@@ -382,16 +402,17 @@ impl Shared<'_> {
         let rule = match self.rule_of(work.output(), &responses) {
             Ok(rule) => rule,
             Err(reason) => {
+                chunk.is_unclear = true;
                 chunk.problems.push(Problem::general(format!("{reason}: {name}")));
                 return;
             }
         };
         let mut number = 0;
-        let mut lost: Vec<String> = Vec::new();
-        let mut lost_count = 0_u64;
+        let mut lost = Unmatched::default();
+        let mut refused = Unmatched::default();
         let visited = responses.each(|response: OneResponse| {
             let place = match (&rule, &response) {
-                (LineRule::InOrder(lines), _) => {
+                (LineRule::InOrder { lines, .. }, _) => {
                     lines.get(number).cloned().unwrap_or_else(|| Err("it grew while it was read".to_owned()))
                 }
                 (LineRule::Named { base }, Ok(response)) => self.names.named_by(response, base),
@@ -409,25 +430,35 @@ impl Shared<'_> {
                     }
                     self.send_full(chunk, sender);
                 }
-                Err(reason) => {
-                    lost_count += 1;
-                    if lost.len() < 3 {
-                        lost.push(format!("response {number}: {reason}"));
-                    }
-                }
+                Err(reason) => match response.as_ref().ok().and_then(failure_in) {
+                    Some(why) => refused.add(format!("image {number}: {why}")),
+                    None => lost.add(format!("response {number}: {reason}")),
+                },
             }
         });
+        chunk.is_unclear = visited.is_err() || lost.count > 0;
         if let Err(reason) = visited {
             chunk.problems.push(Problem::general(format!("{reason}: {name}")));
         }
-        if lost_count > 0 {
-            let examples = lost.join("; ");
-            chunk.problems.push(Problem::general(match lost_count {
-                1 => format!("1 response matches no image: {examples}: {name}"),
-                count => {
-                    format!("{count} responses match no image, for example {examples}: {name}")
-                }
-            }));
+        let examples = lost.examples.join("; ");
+        match lost.count {
+            0 => {}
+            1 => chunk.problems.push(Problem::general(format!("1 response matches no image: {examples}: {name}"))),
+            count => chunk
+                .problems
+                .push(Problem::general(format!("{count} responses match no image, for example {examples}: {name}"))),
+        }
+        let list = match &rule {
+            LineRule::InOrder { list, .. } => list,
+            LineRule::Named { .. } => &name,
+        };
+        let examples = refused.examples.join("; ");
+        match refused.count {
+            0 => {}
+            1 => chunk.problems.push(Problem::general(format!("The model refused 1 image of {list}: {examples}"))),
+            count => chunk
+                .problems
+                .push(Problem::general(format!("The model refused {count} images of {list}, for example {examples}"))),
         }
     }
 
@@ -457,7 +488,7 @@ impl Shared<'_> {
             Some(Err(reason)) if lines.iter().all(Result::is_err) => {
                 Err(format!("none of the lines of {list} matches an image by name or content; line 1: {reason}"))
             }
-            _ => Ok(LineRule::InOrder(lines)),
+            _ => Ok(LineRule::InOrder { list, lines }),
         }
     }
 
@@ -491,6 +522,7 @@ impl Shared<'_> {
                 work: chunk.work,
                 results: std::mem::take(&mut chunk.results),
                 named: std::mem::take(&mut chunk.named),
+                is_unclear: false,
                 problems: Vec::new(),
                 is_last: false,
             };
@@ -518,6 +550,22 @@ impl Shared<'_> {
     fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {
         let name = self.found.name_of(work.output());
         Problem::of_sample(sample.uri.clone(), format!("{reason}: {name}"))
+    }
+}
+
+/// Responses about none of the images.
+#[derive(Default)]
+struct Unmatched {
+    count: u64,
+    examples: Vec<String>,
+}
+
+impl Unmatched {
+    fn add(&mut self, example: String) {
+        self.count += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(example);
+        }
     }
 }
 

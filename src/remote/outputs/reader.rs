@@ -138,9 +138,8 @@ impl OutputReader {
         match output.get("status").and_then(Json::text) {
             Some("ok") => {}
             Some("failed") => {
-                let reason = output.get("error").and_then(Json::text);
-                let reason = reason.unwrap_or("no reason given");
-                return Err(format!("the model failed: {}", excerpt(reason)));
+                let reason = failure_in(output).unwrap_or_default();
+                return Err(format!("the model failed: {reason}"));
             }
             _ => {
                 return Err(match own_predictions(output) {
@@ -421,6 +420,14 @@ fn one_response(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
 
 fn wrong_count(count: usize) -> String {
     format!("the output has {count} responses for one image")
+}
+
+/// The reason of our own container for an image that it did not predict, as it is or in a list of one.
+pub(super) fn failure_in(response: &Json) -> Option<String> {
+    let output = response_within(response);
+    let is_failed = output.get("status").and_then(Json::text) == Some("failed");
+    let reason = || excerpt(output.get("error").and_then(Json::text).unwrap_or("no reason given"));
+    is_failed.then(reason)
 }
 
 fn entries<'j>(output: &'j Json, key: &str) -> Result<&'j [Json], String> {

@@ -76,7 +76,7 @@ pub fn package_model(
     let mut card = model.card.clone();
     WEIGHTS_FILE.clone_into(&mut card.file.name);
     control.set_total(Some(card.file.bytes));
-    control.set_step(format!("Packing {}", card.name));
+    control.set_step(card.name.as_str());
     let labels = model.labels.iter();
     let packaged_card = PackagedCard {
         spotcheck: env!("CARGO_PKG_VERSION").to_owned(),

@@ -57,7 +57,7 @@ pub fn package_saved_model(
     target: &ExportTarget,
     control: &TaskControl,
 ) -> Result<Packaged, PackageError> {
-    control.set_step("Packing the SavedModel");
+    control.set_step("the SavedModel");
     let files = files_of(folder)?;
     let has_own_handler = files.iter().any(|file| file.name == HANDLER_FILE);
     if has_own_handler && *options != SavedModelOptions::default() {

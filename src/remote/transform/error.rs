@@ -17,12 +17,28 @@ pub enum JobError {
     /// The plan cannot be carried out as it is.
     #[error("{0}")]
     Plan(String),
+    /// A retry would only send images that the model has refused.
+    #[error("{}", refused_text(job, *refused))]
+    Refused { job: String, refused: usize },
     /// An existing manifest cannot be used.
     #[error("{0}")]
     Manifest(String),
     /// A local file or folder.
     #[error("{what}: {why}: {}", path.display())]
     Local { what: &'static str, why: String, path: PathBuf },
+}
+
+fn refused_text(job: &str, refused: usize) -> String {
+    match refused {
+        1 => format!(
+            "The model refused the only image of job {job} without an output, and would refuse it again. Replace the \
+             image before a retry"
+        ),
+        _ => format!(
+            "The model refused all {refused} images of job {job} without an output, and would refuse them again. \
+             Replace the images before a retry"
+        ),
+    }
 }
 
 impl From<AwsError> for JobError {

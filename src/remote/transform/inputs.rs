@@ -115,6 +115,11 @@ impl Inputs {
         self.find(key).map_or(0, |object| object.size_bytes)
     }
 
+    /// When an object was written last, in milliseconds since 1970-01-01 UTC, where S3 reports it.
+    pub(super) fn modified_ms(&self, key: &str) -> Option<i64> {
+        self.find(key)?.modified_ms
+    }
+
     fn find(&self, key: &str) -> Option<&InputObject> {
         let place = self.objects.binary_search_by(|object| object.key.as_str().cmp(key));
         place.ok().map(|place| &self.objects[place])

@@ -36,6 +36,6 @@ pub use preflight::{Checked, ModelPlan, has_input, preflight, preflight_model};
 pub use prices::{add_price, change_price, read_prices};
 pub use records::JobRecords;
 pub use retries::{FoundRetries, FoundRetry};
-pub use retry::{PlannedRetry, Retry, RetryChanges, RetryChoice, looks_like_retry, plan_retry, retry_prefix};
-pub use start::{StartFolders, start};
+pub use retry::{PlannedRetry, Retry, RetryChanges, looks_like_retry, plan_retry, retry_prefix};
+pub use start::{StartFolders, start, started_before};
 pub use watch::{Watch, WatchEvent, find_record};

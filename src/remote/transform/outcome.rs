@@ -1,10 +1,12 @@
 //! The results of a job's images: those without an output, and why.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::iter;
 
 use super::inputs::{Inputs, Outputs};
 use super::late_inputs::InputListed;
 use super::retries::{FoundRetries, FoundRetry};
+use super::retry::RetryModel;
 use super::{JobError, JobRecords, LogKind, LogReader, NamedFrom, OutputKeys, find_record};
 use crate::aws::{Aws, AwsErrorKind, S3, SageMaker};
 use crate::domain::{
@@ -15,13 +17,15 @@ use crate::tasks::TaskControl;
 
 /// The start of SageMaker's own lines, after the time.
 const MARK: &str = "[sagemaker logs]: ";
+/// Before the HTTP status of the model's response.
+const STATUS: [&str; 2] = ["ClientError: ", "Bad HTTP status received from algorithm: "];
 /// The longest reason from the data-log, in characters.
 const LONGEST_REASON: usize = 500;
 /// Lines of the data-log that concern no object and are shown.
 const MAX_NOTES: usize = 20;
 
-/// Compares the inputs of a job with its outputs and those of its retries, and asks the data-log about those that have
-/// none. Where the log cannot be read, the notes say so and the images have no reasons. What came below the prefix
+/// Compares the inputs of a job with its outputs and those of its retries, and asks the data-logs about those that have
+/// none. Where a log cannot be read, the notes say so and the images have no reasons. What came below the prefix
 /// after the job had begun is neither, and so are folder markers.
 ///
 /// # Errors
@@ -38,6 +42,13 @@ pub fn outcome(
     let record = record.as_ref();
     let Account { mut outcome, .. } = Account::of(aws, (sagemaker, s3), (job, record), &retries, control)?;
     outcome.notes.extend(retries.notes);
+    if !outcome.failed.is_empty() && job.status.is_over() {
+        match RetryModel::find(aws, (sagemaker, s3), &job.spec, record, control) {
+            Ok(model) => outcome.retry_obstacle = model.obstacle(&job.spec.job_name),
+            Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+            Err(error) => outcome.notes.push(error.to_string()),
+        }
+    }
     Ok(outcome)
 }
 
@@ -76,10 +87,13 @@ impl Account {
         let unexpected_outputs = missing.unexpected_outputs(&keys, &outputs);
         let without = missing.keys.clone();
         let mut notes = gone_note(&inputs);
-        let of_retries = missing.take_retried(&s3, retries, &mut notes, control)?;
+        let tried = missing.take_retried(&s3, retries, &mut notes, control)?;
         let sagemaker = aws.sagemaker(sagemaker);
-        let mut reasons = missing.reasons(&sagemaker, &spec.job_name, &mut notes, control)?;
+        let asked = iter::once(spec.job_name.as_str()).chain(tried.in_vain.iter().copied());
+        let mut reasons = missing.reasons(&sagemaker, asked, &mut notes, control)?;
+        let has_outputs = without.len() < inputs.objects.len();
         let unexplained = match job.status {
+            TransformStatus::Failed if !has_outputs && reasons.by_key.is_empty() => Unexplained::JobFailed,
             _ if reasons.are_unread => Unexplained::LogUnread,
             TransformStatus::Stopping | TransformStatus::Stopped => Unexplained::NotProcessed,
             _ => Unexplained::NotInLog,
@@ -89,19 +103,24 @@ impl Account {
         notes.extend(late.note());
         notes.append(&mut reasons.notes);
         let failed = missing.keys.iter().filter(|key| !late.contains(key));
-        let failed = failed.map(|key| FailedObject {
-            key: (*key).to_owned(),
-            output_key: keys.output_of(key),
-            reason: reasons.by_key.remove(*key),
-            size_bytes: inputs.size_of(key),
+        let failed = failed.map(|key| {
+            let reason = reasons.by_key.remove(*key);
+            FailedObject {
+                key: (*key).to_owned(),
+                output_key: keys.output_of(key),
+                is_refused: reason.as_ref().is_some_and(|reason| reason.is_refusal && !inputs.is_newer(key, reason)),
+                reason: reason.map(|reason| reason.text),
+                size_bytes: inputs.size_of(key),
+            }
         });
         let outcome = JobOutcome {
             place: inputs.place.clone(),
             inputs: (inputs.objects.len() - late.len()) as u64,
             outputs: (inputs.objects.len() - without.len()) as u64,
-            retries: of_retries,
+            retries: tried.retries,
             failed: failed.collect(),
             unexplained,
+            retry_obstacle: None,
             notes,
         };
         let retried = without.iter().filter(|key| !missing.contains(key));
@@ -120,6 +139,7 @@ impl Account {
                 retries: Vec::new(),
                 failed: Vec::new(),
                 unexplained: Unexplained::NotInLog,
+                retry_obstacle: None,
                 notes: Vec::new(),
             },
             retried: Vec::new(),
@@ -163,38 +183,42 @@ impl<'i> Missing<'i> {
         unexpected_outputs.cloned().collect()
     }
 
-    /// The reasons from the data-log.
-    fn reasons(
+    /// The reasons from the data-logs of these jobs: the first and its retries.
+    fn reasons<'j>(
         &self,
         sagemaker: &SageMaker,
-        job_name: &str,
+        jobs: impl Iterator<Item = &'j str>,
         notes: &mut Vec<String>,
         control: &TaskControl,
     ) -> Result<Reasons, JobError> {
+        let mut found = Reasons::default();
         if self.keys.is_empty() {
-            return Ok(Reasons::default());
+            return Ok(found);
         }
         control.set_step("reading the data-log");
-        let mut log = LogReader::new(job_name, LogKind::Data);
-        match log.read(sagemaker, control) {
-            Ok(lines) => Ok(Reasons::of(&lines, &self.inputs.place.bucket, &self.keys)),
-            Err(JobError::Cancelled) => Err(JobError::Cancelled),
-            Err(error) => {
-                notes.push(error.to_string());
-                Ok(Reasons { are_unread: true, ..Reasons::default() })
+        for job_name in jobs {
+            let mut log = LogReader::new(job_name, LogKind::Data);
+            match log.read(sagemaker, control) {
+                Ok(lines) => found.add(&lines, &self.inputs.place.bucket, &self.keys),
+                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+                Err(error) => {
+                    notes.push(error.to_string());
+                    found.are_unread = true;
+                }
             }
         }
+        Ok(found)
     }
 
-    /// Removes what retries have answered, and returns those retries.
-    fn take_retried(
+    /// Removes the images that retries have predicted.
+    fn take_retried<'r>(
         &mut self,
         s3: &S3,
-        retries: &FoundRetries,
+        retries: &'r FoundRetries,
         notes: &mut Vec<String>,
         control: &TaskControl,
-    ) -> Result<Vec<JobRetry>, JobError> {
-        let mut unless_cancelled = Vec::new();
+    ) -> Result<Tried<'r>, JobError> {
+        let mut tried = Tried { retries: Vec::new(), in_vain: Vec::new() };
         for retry in &retries.retries {
             if self.keys.is_empty() {
                 break;
@@ -210,18 +234,29 @@ impl<'i> Missing<'i> {
             let before = self.keys.len();
             self.keys.retain(|key| !given.predicted.contains(*key));
             let runs = retry.status.is_some_and(|status| !status.is_over());
-            let still = self.keys.iter().filter(|key| given.all.contains(**key));
-            let told_of = JobRetry {
+            let still = self.keys.iter().filter(|key| given.all.contains(**key)).count();
+            let with_effect = JobRetry {
                 job_name: retry.spec.job_name.clone(),
                 predicted: (before - self.keys.len()) as u64,
-                under_way: if runs { still.count() as u64 } else { 0 },
+                under_way: if runs { still as u64 } else { 0 },
             };
-            if told_of.predicted > 0 || told_of.under_way > 0 {
-                unless_cancelled.push(told_of);
+            if with_effect.predicted > 0 || with_effect.under_way > 0 {
+                tried.retries.push(with_effect);
+            }
+            if still > 0 {
+                tried.in_vain.push(&retry.spec.job_name);
             }
         }
-        Ok(unless_cancelled)
+        Ok(tried)
     }
+}
+
+/// What the retries of a job have done.
+struct Tried<'r> {
+    /// Those that predicted an image, or still run.
+    retries: Vec<JobRetry>,
+    /// The names of those that were given an image that still has no output.
+    in_vain: Vec<&'r str>,
 }
 
 /// The images of a retry, as whole keys.
@@ -255,35 +290,64 @@ impl RetriedImages {
 /// The reasons from the data-log.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Reasons {
-    by_key: BTreeMap<String, String>,
+    by_key: BTreeMap<String, Reason>,
     /// Lines about something else.
     notes: Vec<String>,
-    /// The log could not be read.
+    /// A log could not be read.
     are_unread: bool,
+}
+
+/// Why an image has no output.
+#[derive(Debug, PartialEq, Eq)]
+struct Reason {
+    text: String,
+    /// The time of the last line about it, in milliseconds since 1970-01-01 UTC.
+    at_ms: i64,
+    /// The model refused the content.
+    is_refusal: bool,
 }
 
 impl Reasons {
     /// Lines look like `2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a.jpg: ClientError: 400`; one object
-    /// may have several. `missing` is in the order of the bytes.
-    fn of(lines: &[LogLine], bucket: &str, missing: &[&str]) -> Self {
-        let mut said: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-        let mut found = Self::default();
+    /// may have several. `missing` is in the order of the bytes. Of several logs, the newest lines about an object
+    /// count.
+    fn add(&mut self, lines: &[LogLine], bucket: &str, missing: &[&str]) {
+        let mut by_key: BTreeMap<&str, (Vec<&str>, i64)> = BTreeMap::new();
         for line in lines {
             for text in line.message.lines() {
                 let text = text.split_once(MARK).map_or(text, |(_, text)| text).trim();
                 match object_of(text, bucket, missing) {
-                    Some((key, reason)) => said.entry(key).or_default().push(reason),
+                    Some((key, reason)) => {
+                        let (reasons, at_ms) = by_key.entry(key).or_default();
+                        reasons.push(reason);
+                        *at_ms = line.at_ms.max(*at_ms);
+                    }
                     // The start options say nothing about the failure.
                     None if text.is_empty() || text.starts_with("MaxConcurrentTransforms=") => {}
-                    None if found.notes.len() < MAX_NOTES => found.notes.push(text.to_owned()),
+                    None if self.notes.len() < MAX_NOTES => self.notes.push(text.to_owned()),
                     None => {}
                 }
             }
         }
-        for (key, reasons) in said {
-            found.by_key.insert(key.to_owned(), reason_text(&reasons));
+        for (key, (reasons, at_ms)) in by_key {
+            if self.by_key.get(key).is_none_or(|known| known.at_ms < at_ms) {
+                self.by_key.insert(key.to_owned(), Reason::of(&reasons, at_ms));
+            }
         }
-        found
+    }
+}
+
+impl Reason {
+    fn of(lines: &[&str], at_ms: i64) -> Self {
+        let is_refusal = lines.iter().any(|line| is_refusal(line));
+        Self { text: reason_text(lines), at_ms, is_refusal }
+    }
+}
+
+impl Inputs {
+    /// Whether the object was replaced after this reason was logged.
+    fn is_newer(&self, key: &str, reason: &Reason) -> bool {
+        self.modified_ms(key).is_some_and(|modified_ms| modified_ms > reason.at_ms)
     }
 }
 
@@ -319,6 +383,14 @@ fn reason_text(lines: &[&str]) -> String {
         return format!("{cut}…");
     }
     text
+}
+
+/// A response of 400 to 499: the model does not accept the content. Not so if it was too slow or too busy, or the
+/// request too large.
+fn is_refusal(line: &str) -> bool {
+    let status = STATUS.iter().find_map(|words| line.strip_prefix(words));
+    let status = status.and_then(|status| status.get(..3)?.parse::<u16>().ok());
+    status.is_some_and(|status| matches!(status, 400..500) && ![408, 413, 429].contains(&status))
 }
 
 /// SageMaker's own words for a body that it does not send, and the status of a container or of a server before it that
@@ -367,31 +439,68 @@ mod tests {
             "Unable to start the container",
         ]);
         let missing = ["photos/a: b.jpg", "photos/bad.jpg", "photos/large.jpg"];
-        let found = Reasons::of(&log, "bucket", &missing);
+        let mut found = Reasons::default();
+        found.add(&log, "bucket", &missing);
         let expected = [
             (
                 "photos/a: b.jpg",
                 "ClientError: 413: its request exceeds MaxPayloadInMB; send it again with a larger value",
+                false,
             ),
-            ("photos/bad.jpg", "ClientError: 400: not an image"),
+            ("photos/bad.jpg", "ClientError: 400: not an image", true),
             (
                 "photos/large.jpg",
                 "Too much data for max payload size: its request exceeds MaxPayloadInMB; send it again with a larger \
                 value",
+                false,
             ),
         ];
-        let expected = expected.map(|(key, reason)| (key.to_owned(), reason.to_owned()));
+        let expected = expected
+            .map(|(key, text, is_refusal)| (key.to_owned(), Reason { text: text.to_owned(), at_ms: 0, is_refusal }));
         assert_eq!(found.by_key, BTreeMap::from(expected));
         assert_eq!(found.notes, ["bucket/photos/well.jpg: a retry", "Unable to start the container"]);
     }
 
     #[test]
+    fn only_rejected_content_is_a_refusal() {
+        for (line, expected) in [
+            ("ClientError: 400", true),
+            ("ClientError: 415", true),
+            ("Bad HTTP status received from algorithm: 422", true),
+            ("ClientError: 408", false),
+            ("ClientError: 413", false),
+            ("ClientError: 429", false),
+            ("Bad HTTP status received from algorithm: 500", false),
+            ("ClientError: NoSuchKey", false),
+            ("Too much data for max payload size", false),
+            ("Unable to get response from algorithm", false),
+        ] {
+            assert_eq!(is_refusal(line), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn newest_log_lines_about_an_object_count() {
+        let line = |at_ms: i64, text: &str| LogLine { at_ms, ..lines(&[text]).remove(0) };
+        let first = [line(10, "bucket/a: ClientError: 400"), line(11, "bucket/b: ClientError: 400")];
+        let retry = [line(20, "bucket/a: Bad HTTP status received from algorithm: 503")];
+        // A retry is not always read after its job.
+        for logs in [[&first[..], &retry[..]], [&retry[..], &first[..]]] {
+            let mut found = Reasons::default();
+            logs.iter().for_each(|log| found.add(log, "bucket", &["a", "b"]));
+            let refused = ["a", "b"].map(|key| found.by_key[key].is_refusal);
+            assert_eq!(refused, [false, true]);
+        }
+    }
+
+    #[test]
     fn hostile_lines_stay_short_and_do_no_harm() {
         let long = format!("bucket/a: {}", "🐈".repeat(5000));
-        let log = lines(&["", ":::", "bucket/", "bucket/a", &long]);
-        let found = Reasons::of(&log, "bucket", &["a"]);
-        assert_eq!(found.by_key["a"].chars().count(), LONGEST_REASON + 1);
-        let many = vec!["noise"; 1000];
-        assert_eq!(Reasons::of(&lines(&many), "bucket", &[]).notes.len(), MAX_NOTES);
+        let log = lines(&["", ":::", "bucket/", "bucket/a", &long, "bucket/a: ClientError: 4é"]);
+        let mut found = Reasons::default();
+        found.add(&log, "bucket", &["a"]);
+        assert_eq!(found.by_key["a"].text.chars().count(), LONGEST_REASON + 1);
+        found.add(&lines(&["noise"; 1000]), "bucket", &[]);
+        assert_eq!(found.notes.len(), MAX_NOTES);
     }
 }

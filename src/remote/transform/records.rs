@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use super::JobError;
-use crate::domain::JobRecord;
+use crate::domain::{JobProgress, JobRecord, ModelSource, SplitType, TransformPlan, TransformStatus};
 
 /// The folder of the records.
 #[derive(Debug, Clone)]
@@ -17,11 +17,9 @@ impl JobRecords {
     }
 
     /// Replaces the record of this job in one step. Only its owner may read the file (a temporary file has mode 0600,
-    /// and keeps it): a retry makes a deleted model again, so the values of the model's environment are in it. Of the
-    /// job's environment only the names are kept, as SageMaker tells the values.
+    /// and keeps it). The values of variables may be secrets, so only their names are kept; SageMaker has the values.
     pub fn write(&self, record: &JobRecord) -> Result<(), JobError> {
-        let mut record = record.clone();
-        record.spec.environment.values_mut().for_each(String::clear);
+        let record = record.clone().without_values();
         let path = self.path_of(&record.spec.job_name, record.sagemaker.region.as_deref());
         let write = || -> std::io::Result<()> {
             std::fs::create_dir_all(&self.folder)?;
@@ -39,7 +37,7 @@ impl JobRecords {
     pub fn find(&self, job_name: &str, region: &str) -> Result<Option<JobRecord>, JobError> {
         let path = self.path_of(job_name, Some(region));
         match std::fs::read(&path) {
-            Ok(content) => read(&path, &content).map(Some),
+            Ok(content) => self.read(&path, &content).map(Some),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(JobError::local("Could not read the record of a job", &path, error)),
         }
@@ -58,7 +56,7 @@ impl JobRecords {
             }
             let content = std::fs::read(&path)
                 .map_err(|error| JobError::local("Could not read the record of a job", &path, error));
-            match content.and_then(|content| read(&path, &content)) {
+            match content.and_then(|content| self.read(&path, &content)) {
                 Ok(record) => records.push(record),
                 Err(error) => errors.push(error),
             }
@@ -70,18 +68,54 @@ impl JobRecords {
         (records, errors)
     }
 
+    /// The newest record of a completed job with a known speed, of the same model on the same instance type.
+    pub(super) fn with_speed_of(&self, plan: &TransformPlan) -> Option<JobRecord> {
+        let archive = match &plan.model {
+            ModelSource::New { spec, .. } => Some(&spec.archive),
+            ModelSource::Existing => None,
+        };
+        let is_same = |record: &JobRecord| {
+            let has_archive = record.model.as_ref().is_some_and(|model| Some(&model.archive) == archive);
+            record.images_per_s.is_some()
+                && record.spec.instance_type == plan.spec.instance_type
+                && (has_archive || record.spec.model_name == plan.spec.model_name)
+        };
+        self.all().0.into_iter().find(is_same)
+    }
+
+    /// Notes the speed of a completed job. Objects that are split have an unknown number of images.
+    pub fn note_speed(&self, record: &JobRecord, progress: &JobProgress) -> Result<(), JobError> {
+        let spec = &record.spec;
+        let is_measured = progress.job.status == TransformStatus::Completed && spec.input.split == SplitType::None;
+        let of_one = progress.outputs_per_s.map(|rate| rate / f64::from(spec.instance_count.max(1)));
+        let Some(images_per_s) = of_one.filter(|_| is_measured && record.images_per_s.is_none()) else {
+            return Ok(());
+        };
+        // It may have been cleaned up after since it was read.
+        match self.find(&spec.job_name, record.sagemaker.region.as_deref().unwrap_or_default())? {
+            Some(record) => self.write(&JobRecord { images_per_s: Some(images_per_s), ..record }),
+            None => Ok(()),
+        }
+    }
+
+    /// Reads a record. One with values of variables, from an earlier version, is written again without them.
+    fn read(&self, path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
+        let kept: JobRecord = serde_json::from_slice(content).map_err(|error| {
+            JobError::local("Could not parse the record of a job; it may be from a newer Spotcheck", path, error)
+        })?;
+        let record = kept.clone().without_values();
+        if record != kept {
+            self.write(&record)?;
+        }
+        Ok(record)
+    }
+
     /// A job name from the user may have any characters; only letters, digits and hyphens go into the file name.
     fn path_of(&self, job_name: &str, region: Option<&str>) -> PathBuf {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_");
         let region = plain(region.unwrap_or_default());
         self.folder.join(format!("{}@{region}.json", plain(job_name)))
     }
-}
-
-fn read(path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
-    serde_json::from_slice(content).map_err(|error| {
-        JobError::local("Could not parse the record of a job; it may be from a newer Spotcheck", path, error)
-    })
 }
 
 #[cfg(test)]
@@ -101,6 +135,7 @@ mod tests {
             manifest_folder: None,
             left: vec![Leftover::Model("model".to_owned())],
             usd_per_hour: Some(0.25),
+            images_per_s: None,
             retry_of: None,
         }
     }
@@ -121,7 +156,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn values_are_kept_where_a_retry_needs_them_and_for_their_owner_alone() {
+    fn record_is_private_and_has_no_values_of_variables() {
         use std::os::unix::fs::PermissionsExt;
 
         let folder = tempfile::tempdir().unwrap();
@@ -143,11 +178,13 @@ mod tests {
         assert_eq!(mode(), 0o600);
         let kept = records.find("cats", "eu-west-1").unwrap().unwrap();
         assert_eq!(kept.spec.environment, secret(""));
-        assert_eq!(kept.model.unwrap().environment, secret("of the model"));
-        // A record that an earlier version left readable for others becomes private.
+        assert_eq!(kept.model.as_ref().unwrap().environment, secret(""));
+        // An earlier version kept them, readable for others.
+        std::fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-        records.write(&record).unwrap();
+        assert_eq!(records.find("cats", "eu-west-1").unwrap().unwrap(), kept);
         assert_eq!(mode(), 0o600);
+        assert!(!std::fs::read_to_string(&path).unwrap().contains("of the model"));
     }
 
     #[test]

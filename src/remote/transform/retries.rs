@@ -150,6 +150,7 @@ mod tests {
             manifest_folder: None,
             left: Vec::new(),
             usd_per_hour: None,
+            images_per_s: None,
             retry_of: retry_of.map(str::to_owned),
         }
     }

@@ -1,24 +1,17 @@
 //! The images of a job that have no output are sent again, and only those.
 
+use std::collections::BTreeMap;
+
 use super::JobError;
 use super::manifest::manifest_of;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
     DEFAULT_PAYLOAD_MB, FailedObject, InputObjects, InstanceType, JobOutcome, JobRecord, MAX_PAYLOAD_IN_FLIGHT_MB,
-    ManifestPlan, ModelSource, PayloadSuggestion, S3Access, S3Address, SageMakerAccess, SampleUri, SplitType,
-    TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus, dated_name,
-    human_bytes, manifest_address, needed_payload_mb, output_folder,
+    ManifestPlan, ModelSource, ModelSpec, PayloadSuggestion, RetryChoice, S3Access, S3Address, SageMakerAccess,
+    SampleUri, SplitType, TransformInput, TransformJob, TransformOutput, TransformPlan, TransformSpec, TransformStatus,
+    dated_name, human_bytes, manifest_address, needed_payload_mb, output_folder,
 };
 use crate::tasks::TaskControl;
-
-/// The images that are sent again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RetryChoice {
-    /// All images without an output.
-    Missing,
-    /// Only images without a reason in the data-log: the job ended before it reached them.
-    NotRefused,
-}
 
 /// A job to retry.
 #[derive(Debug, Clone)]
@@ -32,6 +25,8 @@ pub struct Retry<'r> {
     pub outcome: &'r JobOutcome,
     pub choice: RetryChoice,
     pub changes: RetryChanges,
+    /// Values for the variables of a model that is made again.
+    pub model_environment: BTreeMap<String, String>,
 }
 
 /// The user's changes of the job's parameters.
@@ -63,24 +58,18 @@ pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskContr
     let chosen = retry.chosen()?;
     let doubt = retry.doubt();
     let sagemaker = aws.sagemaker(retry.sagemaker);
-    let there = match sagemaker.describe_model(&spec.model_name, Some(control)) {
-        // The model exists, but its kind is unknown to Spotcheck.
-        Err(error) if error.kind == AwsErrorKind::Unsupported => true,
-        there => there?.is_some(),
-    };
-    let model = match (there, retry.record.and_then(|record| record.model.clone())) {
-        (true, _) => ModelSource::Existing,
-        (false, Some(spec)) => ModelSource::New { spec, local_archive: None },
-        (false, None) => {
-            return Err(JobError::Plan(format!(
-                "Model {} was deleted, and its settings are not recorded here; start a job with a new model over the \
-                failed images",
-                spec.model_name
-            )));
-        }
+    let model = match RetryModel::find(aws, (retry.sagemaker, retry.s3), spec, retry.record, control)? {
+        RetryModel::InSageMaker => ModelSource::Existing,
+        RetryModel::InRecord(spec) => ModelSource::New { spec: retry.with_variables(spec)?, local_archive: None },
+        RetryModel::Lost { why } => return Err(JobError::Plan(why)),
     };
     let (mut of_retry, manifest) = spec_of_retry(spec, &chosen, &retry.outcome.place, now_ms)?;
     let mut notes = Vec::new();
+    match retry.outcome.failed.len() - chosen.len() {
+        0 => {}
+        1 => notes.push("The retry leaves out 1 image that the model refused".to_owned()),
+        refused => notes.push(format!("The retry leaves out {refused} images that the model refused")),
+    }
     // SageMaker does not tell them with the job.
     match retry.record {
         Some(record) => of_retry.tags.clone_from(&record.spec.tags),
@@ -155,7 +144,7 @@ impl Retry<'_> {
             )));
         }
         let failed = &self.outcome.failed;
-        let is_chosen = |failed: &&FailedObject| self.choice == RetryChoice::Missing || failed.reason.is_none();
+        let is_chosen = |failed: &&FailedObject| self.choice == RetryChoice::All || !failed.is_refused;
         let chosen: Vec<&FailedObject> = failed.iter().filter(is_chosen).collect();
         let job = &self.job.spec.job_name;
         match (chosen.is_empty(), failed.len()) {
@@ -167,15 +156,18 @@ impl Retry<'_> {
                     None => String::new(),
                 }
             ))),
-            (true, refused) => Err(JobError::Plan(format!(
-                "All {refused} images of job {job} without an output were rejected; see its status for reasons. \
-                Nothing else to retry"
-            ))),
+            (true, refused) => Err(JobError::Refused { job: job.clone(), refused }),
         }
     }
-}
 
-impl Retry<'_> {
+    /// A recorded model with the values of its variables, which are not recorded.
+    fn with_variables(&self, model: ModelSpec) -> Result<ModelSpec, JobError> {
+        match lacking_variables(&model, &self.model_environment, &self.job.spec.job_name) {
+            Some(why) => Err(JobError::Plan(why)),
+            None => Ok(ModelSpec { environment: self.model_environment.clone(), ..model }),
+        }
+    }
+
     /// A job that failed without a message about an image did not fail because of its images. Another instance type may
     /// help, or another time if instances were missing.
     fn doubt(&self) -> Option<String> {
@@ -185,7 +177,7 @@ impl Retry<'_> {
         let is_of_container = job.status == TransformStatus::Failed
             && !reason.contains("CapacityError")
             && self.changes.instance_type.is_none();
-        if has_predicted || outcome.refused() > 0 || !is_of_container {
+        if has_predicted || outcome.failed.iter().any(|failed| failed.reason.is_some()) || !is_of_container {
             return None;
         }
         Some(format!(
@@ -194,6 +186,80 @@ impl Retry<'_> {
             job.spec.job_name,
             outcome.failed.len()
         ))
+    }
+}
+
+/// The model that a retry can use.
+pub(super) enum RetryModel {
+    InSageMaker,
+    /// It was deleted, but the record tells how to make it again, except for the values of its variables.
+    InRecord(ModelSpec),
+    /// It was deleted, and cannot be made again.
+    Lost {
+        why: String,
+    },
+}
+
+/// Asks for the values of a recorded model's variables; `None` if all are given.
+fn lacking_variables(model: &ModelSpec, given: &BTreeMap<String, String>, job: &str) -> Option<String> {
+    let names = model.environment.keys().filter(|name| !given.contains_key(*name));
+    let lacking: Vec<&str> = names.map(String::as_str).collect();
+    if lacking.is_empty() {
+        return None;
+    }
+    Some(format!(
+        "Model {} was deleted, and the values of its variables ({}) are not stored on this computer. Retry with them: \
+         spotcheck transform retry {job} --model-env {}=…",
+        model.name,
+        lacking.join(", "),
+        lacking.join("=… --model-env ")
+    ))
+}
+
+impl RetryModel {
+    /// Why a retry is not possible, or not without further values.
+    pub(super) fn obstacle(self, job: &str) -> Option<String> {
+        match self {
+            Self::InSageMaker => None,
+            Self::InRecord(model) => lacking_variables(&model, &BTreeMap::new(), job),
+            Self::Lost { why } => Some(why),
+        }
+    }
+
+    pub(super) fn find(
+        aws: &Aws,
+        (sagemaker, s3): (&SageMakerAccess, &S3Access),
+        spec: &TransformSpec,
+        record: Option<&JobRecord>,
+        control: &TaskControl,
+    ) -> Result<Self, JobError> {
+        let (job, name) = (&spec.job_name, &spec.model_name);
+        match aws.sagemaker(sagemaker).describe_model(name, Some(control)) {
+            Ok(None) => {}
+            // The model exists, but its kind is unknown to Spotcheck.
+            Err(error) if error.kind == AwsErrorKind::Unsupported => return Ok(Self::InSageMaker),
+            there => return Ok(there.map(|_| Self::InSageMaker)?),
+        }
+        let Some(model) = record.and_then(|record| record.model.clone()) else {
+            return Ok(Self::Lost {
+                why: format!(
+                    "Job {job} cannot be retried: model {name} was deleted, and its settings are not recorded on \
+                     this computer. Start a new job over the images"
+                ),
+            });
+        };
+        let S3Address { bucket, prefix } = &model.archive;
+        match aws.s3(s3).object(bucket, prefix, Some(control)) {
+            Err(error) if error.kind == AwsErrorKind::NotFound => Ok(Self::Lost {
+                why: format!(
+                    "Job {job} cannot be retried: model {name} and its archive were deleted. Start a new job over the \
+                     images"
+                ),
+            }),
+            Err(error) if error.kind == AwsErrorKind::Cancelled => Err(JobError::Cancelled),
+            // The preflight reports an archive that cannot be read.
+            _ => Ok(Self::InRecord(model)),
+        }
     }
 }
 
@@ -264,8 +330,13 @@ mod tests {
     const AT_MS: i64 = 1_795_269_909_007;
 
     fn failed(keys: &[&str]) -> Vec<FailedObject> {
-        let failed =
-            |key: &&str| FailedObject { key: (*key).to_owned(), output_key: None, reason: None, size_bytes: 1 };
+        let failed = |key: &&str| FailedObject {
+            key: (*key).to_owned(),
+            output_key: None,
+            reason: None,
+            is_refused: false,
+            size_bytes: 1,
+        };
         keys.iter().map(failed).collect()
     }
 

@@ -23,6 +23,26 @@ pub struct StartFolders<'f> {
     pub unfinished: &'f Path,
 }
 
+/// The record of a job that was started here with this plan: its name, model, input, output and instances.
+///
+/// # Errors
+/// No region is configured, or the record cannot be read.
+pub fn started_before(
+    aws: &Aws,
+    plan: &TransformPlan,
+    records: &JobRecords,
+    control: &TaskControl,
+) -> Result<Option<JobRecord>, JobError> {
+    let spec = &plan.spec;
+    let region = aws.sagemaker(&plan.sagemaker).region(Some(control))?;
+    let is_same = |record: &JobRecord| {
+        record.is_started
+            && is_same_job(spec, &record.spec)
+            && (&record.spec.instance_type, record.spec.instance_count) == (&spec.instance_type, spec.instance_count)
+    };
+    Ok(records.find(&spec.job_name, &region)?.filter(is_same))
+}
+
 /// Starts a job. What is made for it is written down before it is made, so that [`super::clean_up`] finds it whatever
 /// happens here; a start that ended early can be made again with the same plan, and goes on with what is missing.
 ///
@@ -64,6 +84,7 @@ pub fn start(
             manifest_folder: plan.manifest.as_ref().map(|plan| plan.folder.clone()),
             left: begun.map(|record| record.left).unwrap_or_default(),
             usd_per_hour: plan.usd_per_hour,
+            images_per_s: None,
             retry_of: plan.retry_of.clone(),
         },
     };

@@ -103,7 +103,13 @@ impl Watch {
             self.region = Some(self.sagemaker.region(Some(control))?);
         }
         let mut notes = Vec::new();
-        let outputs = self.count_outputs(&job, &mut notes, control)?;
+        let (outputs, uncounted) = match self.count_outputs(&job, &mut notes, control) {
+            Ok(outputs) => (Some(outputs), None),
+            Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+            // The last word about a job is never an old count.
+            Err(error) if job.status.is_over() => (None, Some(error.to_string())),
+            Err(error) => (self.counted.clone(), Some(error.to_string())),
+        };
         self.read_log(&mut notes, control)?;
         notes.extend(outputs.as_ref().and_then(|found| found.note.clone()));
         let of_job = outputs.as_ref().and_then(|found| found.inputs);
@@ -123,6 +129,7 @@ impl Watch {
                 .zip(billed_s)
                 .map(|(price, seconds)| cost_usd(price, job.spec.instance_count, seconds)),
             log_tail: self.log_tail.iter().cloned().collect(),
+            uncounted,
             notes,
             images_in: self.images_in(&job),
             seen_at_ms,
@@ -140,7 +147,7 @@ impl Watch {
     }
 
     /// Polls until the job ends, and reports each result to `see`, and the outputs and their rate to `control`. Lost
-    /// networks, sleep and overloaded servers are waited for.
+    /// networks, sleep and overloaded servers are waited for. Expired credentials are loaded again once.
     ///
     /// # Errors
     /// What waiting does not help against, or the task was cancelled.
@@ -150,14 +157,26 @@ impl Watch {
         mut see: impl FnMut(WatchEvent<'_>),
     ) -> Result<JobProgress, JobError> {
         let mut interval = PollInterval::default();
+        let mut are_reloaded = false;
         loop {
             let begun = Instant::now();
             let looked = self.poll(control).inspect(|seen| show_progress(control, seen));
+            let have_expired = looked.as_ref().is_err_and(has_expired);
+            if have_expired && !are_reloaded {
+                are_reloaded = true;
+                continue;
+            }
+            are_reloaded = have_expired;
             let wait = match looked {
                 Ok(progress) if progress.job.status.is_over() => return Ok(progress),
                 Ok(progress) => {
                     see(WatchEvent::Progress(&progress));
-                    interval.after(progress.phase, progress.job.status, begun.elapsed())
+                    // A poll that waited for S3 in vain says nothing about the work of the next one.
+                    if progress.uncounted.is_some() {
+                        interval.after_trouble()
+                    } else {
+                        interval.after(progress.phase, progress.job.status, begun.elapsed())
+                    }
                 }
                 Err(error) if is_transient(&error) => {
                     let again_in = interval.after_trouble();
@@ -184,35 +203,24 @@ impl Watch {
         job: &TransformJob,
         notes: &mut Vec<String>,
         control: &TaskControl,
-    ) -> Result<Option<OutputCount>, JobError> {
-        let unless_cancelled = |error: JobError, notes: &mut Vec<String>| match error {
-            JobError::Cancelled => Err(JobError::Cancelled),
-            error => {
-                notes.push(error.to_string());
-                Ok(None)
-            }
-        };
+    ) -> Result<OutputCount, JobError> {
         if self.inputs.is_none() {
             match Inputs::list(&self.s3, &job.spec.input.objects, control) {
                 Ok(inputs) => self.inputs = Some(inputs),
-                Err(error) => {
-                    unless_cancelled(error, notes)?;
-                }
+                Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+                Err(error) if error.aws_kind().is_some_and(AwsErrorKind::concerns_everything) => return Err(error),
+                Err(error) => notes.push(error.to_string()),
             }
         }
         let is_new_enough = |counted: &OutputCount| !job.status.is_over() && counted.is_new_enough(now_ms());
         if let Some(counted) = self.counted.clone().filter(is_new_enough) {
-            return Ok(Some(counted));
+            return Ok(counted);
         }
-        match Outputs::list(&self.s3, &job.spec.output.folder, control) {
-            Ok(outputs) => {
-                let listed = InputListed::by(job, self.record.as_ref());
-                let counted = OutputCount::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
-                self.counted = Some(counted.clone());
-                Ok(Some(counted))
-            }
-            Err(error) => unless_cancelled(error, notes),
-        }
+        let outputs = Outputs::list(&self.s3, &job.spec.output.folder, control)?;
+        let listed = InputListed::by(job, self.record.as_ref());
+        let counted = OutputCount::of(self.inputs.as_ref(), listed, job, &outputs, now_ms());
+        self.counted = Some(counted.clone());
+        Ok(counted)
     }
 
     fn read_log(&mut self, notes: &mut Vec<String>, control: &TaskControl) -> Result<(), JobError> {
@@ -226,6 +234,7 @@ impl Watch {
                     self.log_tail.drain(..surplus);
                 }
                 Err(JobError::Cancelled) => return Err(JobError::Cancelled),
+                Err(error) if has_expired(&error) => return Err(error),
                 Err(error) if is_transient(&error) => notes.push(error.to_string()),
                 // A missing permission to read logs does not change within moments.
                 Err(error) => self.log_trouble = Some(error.to_string()),
@@ -344,21 +353,12 @@ fn phase(job: &TransformJob, is_transforming: bool) -> JobPhase {
     }
 }
 
-/// Whether the error may go away: a lost network, an overloaded server, an expired sign-in that the user can renew.
 fn is_transient(error: &JobError) -> bool {
-    use AwsErrorKind as Kind;
-    error.aws_kind().is_some_and(|kind| {
-        matches!(
-            kind,
-            Kind::Dns
-                | Kind::Unreachable
-                | Kind::Timeout
-                | Kind::Cut
-                | Kind::Throttled
-                | Kind::Server
-                | Kind::ExpiredCredentials
-        )
-    })
+    error.aws_kind().is_some_and(AwsErrorKind::is_transient)
+}
+
+fn has_expired(error: &JobError) -> bool {
+    error.aws_kind() == Some(AwsErrorKind::ExpiredCredentials)
 }
 
 /// The interval between two polls.

@@ -1,8 +1,9 @@
 //! The form that starts a Batch Transform job.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::form::{Draft, Form, folder_of, text_of};
 use super::model_draft::{ChosenModel, ModelDraft, ModelRequest};
@@ -45,7 +46,13 @@ pub struct JobDraft {
     #[serde(skip)]
     pub images_per_s: Option<f64>,
     /// The job itself. [`JobDraft::request`] sets input, output folder and the three fields above.
+    #[serde(serialize_with = "without_environment")]
     pub spec: TransformSpec,
+}
+
+/// The values of variables may be secrets.
+fn without_environment<S: Serializer>(spec: &TransformSpec, serializer: S) -> Result<S::Ok, S::Error> {
+    TransformSpec { environment: BTreeMap::new(), ..spec.clone() }.serialize(serializer)
 }
 
 /// A form that is filled in far enough to be checked.

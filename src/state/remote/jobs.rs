@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::remote_list::RemoteList;
 use crate::domain::{
     CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price, PriceChange, PriceTable,
-    S3Access, SageMakerAccess, TransformPlan, TransformStatus, TransformSummary,
+    RetryChoice, S3Access, SageMakerAccess, TransformPlan, TransformStatus, TransformSummary,
 };
 use crate::state::remote::job_form::RehearsalRequest;
 use crate::state::{
@@ -39,8 +39,8 @@ pub enum JobsCommand {
     Stop(JobId),
     /// Lists the objects without an output, and the reasons.
     FindOutcome(JobId),
-    /// Plans a job over only the objects that got no output, and looks it through.
-    PlanRetry(JobId),
+    /// Plans a job over only the objects without an output, and checks it.
+    PlanRetry(JobId, RetryChoice),
     /// Starts it, as it was looked through.
     StartRetry(JobId),
     /// Discards the plan of a retry.
@@ -92,10 +92,10 @@ pub enum JobsEffect {
         id: JobId,
         ticket: Ticket,
     },
-    /// Plan a job for them alone, and look it through.
+    /// Plan a job for them alone, and check it.
     PlanRetry {
         id: JobId,
-        outcome: JobOutcome,
+        choice: RetryChoice,
         ticket: Ticket,
     },
     StartRetry {

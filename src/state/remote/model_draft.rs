@@ -27,7 +27,8 @@ pub struct ModelDraft {
     pub role: String,
     /// The container's URI in ECR; `None` takes the one that Spotcheck suggests for the region.
     pub image: Option<String>,
-    /// The container's environment.
+    /// The container's environment; its values may be secrets.
+    #[serde(skip)]
     pub environment: BTreeMap<String, String>,
 }
 

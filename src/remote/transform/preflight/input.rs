@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::requests::Content;
-use super::{Checks, counted, unless_cancelled};
+use super::{Checks, Service, counted, unless_cancelled};
 use crate::aws::{Aws, ListRequest, ObjectInfo, S3};
 use crate::domain::{
     CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan, human_bytes,
@@ -71,7 +71,7 @@ pub(super) fn check_input(
     let (survey, missing, from) = match unless_cancelled(survey)? {
         Ok(found) => found,
         Err(why) => {
-            checks.problem(CheckPoint::Input, why, "");
+            checks.failed(CheckPoint::Input, Service::S3, &why, "");
             return Ok(None);
         }
     };

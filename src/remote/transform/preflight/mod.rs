@@ -9,10 +9,11 @@ mod requests;
 pub use input::has_input;
 pub(super) use model::is_same_model;
 
+use model::KnownModel;
 use requests::IsSuggested;
 
-use super::JobError;
-use crate::aws::Aws;
+use super::{JobError, JobRecords};
+use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
     ArchiveContent, Check, CheckGrade, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType,
     ModelSource, PayloadSuggestion, Preflight, Price, PriceTable, S3Access, SageMakerAccess, SplitType, TransformPlan,
@@ -28,18 +29,20 @@ pub struct Checked {
     pub preflight: Preflight,
 }
 
-/// Checks a plan. Unset payload and concurrency become those of the suggestion ([`PayloadSuggestion::fill_in`]); only
-/// this function does that. What cannot be checked is a warning, never an error.
+/// Checks a plan. Its speed is that of the plan, or of an earlier job in `records`. Unset payload and concurrency
+/// become those of the suggestion ([`PayloadSuggestion::fill_in`]); only this function does that. What cannot be
+/// checked is a warning, never an error.
 ///
 /// # Errors
 /// The task was cancelled.
 pub fn preflight(
     aws: &Aws,
     mut plan: TransformPlan,
-    prices: &PriceTable,
+    (prices, records): (&PriceTable, &JobRecords),
     control: &TaskControl,
 ) -> Result<Checked, Cancelled> {
-    let (preflight, filled_in) = run_checks(aws, &plan, prices, control)?;
+    let speed = KnownSpeed::of(&plan, records);
+    let (preflight, filled_in) = run_checks(aws, &plan, (prices, speed.as_ref()), control)?;
     plan.spec = filled_in;
     Ok(Checked { plan, preflight })
 }
@@ -48,7 +51,7 @@ pub fn preflight(
 fn run_checks(
     aws: &Aws,
     plan: &TransformPlan,
-    prices: &PriceTable,
+    (prices, speed): (&PriceTable, Option<&KnownSpeed>),
     control: &TaskControl,
 ) -> Result<(Preflight, TransformSpec), Cancelled> {
     let sagemaker = aws.sagemaker(&plan.sagemaker);
@@ -56,7 +59,7 @@ fn run_checks(
     let region = unless_cancelled(sagemaker.region(Some(control)).map_err(JobError::from))?;
     let mut checks = Checks::default();
     control.set_step("checking the model");
-    let content = match &region {
+    let model = match &region {
         Ok(region) => {
             model::check_job_name(&mut checks, &sagemaker, plan, region, control)?;
             let of_model =
@@ -64,8 +67,8 @@ fn run_checks(
             model::check_model(&mut checks, &sagemaker, &s3, of_model, region, control)?
         }
         Err(why) => {
-            checks.problem(CheckPoint::JobName, why.clone(), "");
-            None
+            checks.failed(CheckPoint::JobName, Service::SageMaker, why, "");
+            KnownModel::default()
         }
     };
     let survey = input::check_input(&mut checks, &s3, plan, control)?;
@@ -80,18 +83,18 @@ fn run_checks(
     }
     let was_chosen =
         if filled_in.max_concurrent == plan.spec.max_concurrent { IsSuggested::No } else { IsSuggested::Yes };
-    let known = requests::Known { survey: survey.as_ref(), archive: content };
+    let known = requests::Known { survey: survey.as_ref(), archive: model.content };
     requests::check_requests(&mut checks, &filled_in, known, suggestion, was_chosen);
     checks.limits(&filled_in, &plan.model);
     checks.instance(plan, survey.as_ref());
-    checks.batching(plan);
+    checks.batching(&plan.spec, model.image.as_deref());
     let region = region.ok();
     let known = known_price(plan, prices, region.as_deref());
     let records = records_of(plan, survey.as_ref());
-    let estimate = checks.cost(plan, records, known.as_ref());
+    let estimate = checks.cost(&plan.spec, records, (known.as_ref(), speed));
     checks.add_unchecked();
-    checks.0.sort_by_key(|check| check.point);
-    let preflight = Preflight { checks: checks.0, survey, estimate };
+    checks.found.sort_by_key(|check| check.point);
+    let preflight = Preflight { checks: checks.found, survey, estimate };
     Ok((preflight, filled_in))
 }
 
@@ -121,10 +124,10 @@ pub fn preflight_model(
             let s3 = aws.s3(s3);
             model::check_model(&mut checks, &sagemaker, &s3, plan, &region, control)?;
         }
-        Err(why) => checks.problem(CheckPoint::Model, why, ""),
+        Err(why) => checks.failed(CheckPoint::Model, Service::SageMaker, &why, ""),
     }
-    checks.0.sort_by_key(|check| check.point);
-    Ok(Preflight { checks: checks.0, ..Preflight::default() })
+    checks.found.sort_by_key(|check| check.point);
+    Ok(Preflight { checks: checks.found, ..Preflight::default() })
 }
 
 /// The price of an instance per hour, from the user or the price table.
@@ -140,6 +143,23 @@ fn known_price(plan: &TransformPlan, prices: &PriceTable, region: Option<&str>) 
         let Price { usd_per_hour, source, date, .. } = prices.find(&plan.spec.instance_type, region)?;
         Some(KnownPrice { usd_per_hour: *usd_per_hour, source: format!("of {date}, from {source}") })
     })
+}
+
+/// The images per second on one instance.
+struct KnownSpeed {
+    images_per_s: f64,
+    /// The earlier job that had this speed; `None` if the user gave it.
+    of_job: Option<String>,
+}
+
+impl KnownSpeed {
+    fn of(plan: &TransformPlan, records: &JobRecords) -> Option<Self> {
+        let given = plan.images_per_s.map(|images_per_s| Self { images_per_s, of_job: None });
+        given.or_else(|| {
+            let record = records.with_speed_of(plan)?;
+            Some(Self { images_per_s: record.images_per_s?, of_job: Some(record.spec.job_name) })
+        })
+    }
 }
 
 /// The content of one request.
@@ -193,17 +213,26 @@ fn suggestion(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Payl
     PayloadSuggestion::of(largest, vcpus)
 }
 
-/// The value or the error's message; cancellation ends the preflight.
-fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, String>, Cancelled> {
+/// The value or the error; cancellation ends the preflight.
+fn unless_cancelled<T>(result: Result<T, JobError>) -> Result<Result<T, JobError>, Cancelled> {
     match result {
         Err(JobError::Cancelled) => Err(Cancelled),
-        Ok(response) => Ok(Ok(response)),
-        Err(error) => Ok(Err(error.to_string())),
+        result => Ok(result),
     }
 }
 
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    SageMaker,
+    S3,
+}
+
 #[derive(Default)]
-struct Checks(Vec<Check>);
+struct Checks {
+    found: Vec<Check>,
+    /// The services that do not respond, or not with these credentials.
+    outages: Vec<Service>,
+}
 
 impl Checks {
     fn ok(&mut self, point: CheckPoint, finding: impl Into<String>) {
@@ -219,15 +248,27 @@ impl Checks {
     }
 
     fn add(&mut self, point: CheckPoint, grade: CheckGrade, finding: impl Into<String>, advice: impl Into<String>) {
-        self.0.push(Check { point, grade, finding: finding.into(), advice: advice.into() });
+        self.found.push(Check { point, grade, finding: finding.into(), advice: advice.into() });
+    }
+
+    /// Reports a failed request. An outage is reported once: later requests fail for the same reason, and no advice
+    /// about their objects would help.
+    fn failed(&mut self, point: CheckPoint, service: Service, error: &JobError, advice: &str) {
+        if !error.aws_kind().is_some_and(AwsErrorKind::is_outage) {
+            return self.problem(point, error.to_string(), advice);
+        }
+        if !self.outages.contains(&service) {
+            self.outages.push(service);
+            self.problem(point, error.to_string(), "");
+        }
     }
 
     /// A missing check would look like a passed one.
     fn add_unchecked(&mut self) {
+        let advice = if self.outages.is_empty() { "Solve the other problems first" } else { "" };
         for point in CheckPoint::ALWAYS {
-            if self.0.iter().all(|check| check.point != point) {
-                let why = "Not checked: an earlier check failed";
-                self.warning(point, why, "Solve the other problems first");
+            if self.found.iter().all(|check| check.point != point) {
+                self.warning(point, "Not checked: an earlier check failed", advice);
             }
         }
     }
@@ -247,16 +288,12 @@ impl Checks {
     }
 
     /// Warns of TensorFlow Serving's request batching, which other containers ignore.
-    fn batching(&mut self, plan: &TransformPlan) {
+    fn batching(&mut self, spec: &TransformSpec, image: Option<&str>) {
         let is_of_serving = |name: &String| name.starts_with("SAGEMAKER_TFS_");
-        if !plan.spec.environment.keys().any(is_of_serving) {
+        if !spec.environment.keys().any(is_of_serving) {
             return;
         }
-        let image = match &plan.model {
-            ModelSource::New { spec, .. } => EcrImage::parse(&spec.image),
-            ModelSource::Existing => None,
-        };
-        if image.and_then(|image| image.serves(ArchiveContent::SavedModel)) == Some(false) {
+        if image.and_then(EcrImage::parse).and_then(|image| image.serves(ArchiveContent::SavedModel)) == Some(false) {
             self.warning(
                 CheckPoint::Image,
                 "The job sets the batching of TensorFlow Serving (SAGEMAKER_TFS_…), but this is another container",
@@ -308,19 +345,20 @@ impl Checks {
 
     fn cost(
         &mut self,
-        plan: &TransformPlan,
+        spec: &TransformSpec,
         records: Option<Records>,
-        price: Option<&KnownPrice>,
+        (price, speed): (Option<&KnownPrice>, Option<&KnownSpeed>),
     ) -> Option<CostEstimate> {
-        let spec = &plan.spec;
         let records = records?;
         let usd_per_hour = price.map(|price| price.usd_per_hour);
-        let estimate = plan
-            .images_per_s
-            .and_then(|rate| CostEstimate::of(records.count()?, rate, spec.instance_count, usd_per_hour));
+        let estimate = speed.and_then(|speed| {
+            CostEstimate::of(records.count()?, speed.images_per_s, spec.instance_count, usd_per_hour)
+        });
+        let of_job = speed.and_then(|speed| speed.of_job.as_ref());
+        let of_job = of_job.map_or_else(String::new, |job| format!(", as in job {job}"));
         let time = estimate.as_ref().map(|estimate| {
             format!(
-                "{} at {} per second and instance: about {}",
+                "{} at {} per second and instance{of_job}: about {}",
                 records.words().unwrap_or_default(),
                 human_rate(estimate.images_per_s),
                 human_duration(estimate.seconds)
@@ -333,7 +371,7 @@ impl Checks {
             ),
             Records::Objects(_) | Records::Counted(_) => (
                 "the speed of the model is unknown",
-                "Rehearse a few images or start a small job, and enter the rate in images per second",
+                "Rehearse a few images or start a small job, and enter the rate (on the command line: --images-per-s)",
             ),
         };
         let start_up = "the minutes for loading container and model are billed, too";
@@ -365,7 +403,7 @@ impl Checks {
                     spec.instance_type,
                     time.map_or_else(String::new, |time| format!("; {time}"))
                 ),
-                "Enter its price per hour, or add it to the price table with source and date",
+                "Enter its price per hour and where it is from (on the command line: --hourly-price, --price-source)",
             ),
         }
         estimate

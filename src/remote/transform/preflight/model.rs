@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use super::{Checks, ModelPlan, unless_cancelled};
+use super::{Checks, ModelPlan, Service, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3, SageMaker};
 use crate::domain::{
     ArchiveContent, CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, S3Address, TransformPlan,
@@ -41,12 +41,21 @@ pub(super) fn check_job_name(
             format!("Job {name} already exists ({}), and job names cannot be reused", job.status.into_str()),
             "Choose another name",
         ),
-        Err(error) => checks.problem(CheckPoint::JobName, error.to_string(), ""),
+        Err(error) => checks.failed(CheckPoint::JobName, Service::SageMaker, &error.into(), ""),
     }
     Ok(())
 }
 
-/// Checks the model; returns the content of its archive, if known.
+/// What is known of a model after its check.
+#[derive(Debug, Default)]
+pub(super) struct KnownModel {
+    /// The content of its archive.
+    pub(super) content: Option<ArchiveContent>,
+    /// Its container.
+    pub(super) image: Option<String>,
+}
+
+/// Checks the model.
 pub(super) fn check_model(
     checks: &mut Checks,
     sagemaker: &SageMaker,
@@ -54,10 +63,10 @@ pub(super) fn check_model(
     plan: ModelPlan<'_>,
     region: &str,
     control: &TaskControl,
-) -> Result<Option<ArchiveContent>, Cancelled> {
+) -> Result<KnownModel, Cancelled> {
     let name = plan.name;
     if name_problem(name).is_some() {
-        return Ok(None);
+        return Ok(KnownModel::default());
     }
     let known = sagemaker.describe_model(name, Some(control));
     if let (ModelSource::Existing, Err(error)) = (plan.source, &known)
@@ -68,12 +77,18 @@ pub(super) fn check_model(
             error.to_string(),
             "The job can run; only the role, container and archive were not checked",
         );
-        return Ok(None);
+        return Ok(KnownModel::default());
     }
     let place = Place { instance_type: plan.instance_type, region };
-    let content = match (plan.source, unless_cancelled(known.map_err(JobError::from))?) {
+    let known = unless_cancelled(known.map_err(JobError::from))?;
+    let image = match (plan.source, &known) {
+        (ModelSource::New { spec, .. }, _) => Some(spec.image.clone()),
+        (ModelSource::Existing, Ok(Some(model))) => Some(model.image.clone()),
+        (ModelSource::Existing, _) => None,
+    };
+    let content = match (plan.source, known) {
         (source, Err(why)) => {
-            checks.problem(CheckPoint::Model, why, "");
+            checks.failed(CheckPoint::Model, Service::SageMaker, &why, "");
             // These checks need no request to SageMaker.
             if let ModelSource::New { spec, local_archive } = source {
                 check_role(checks, &spec.role);
@@ -123,7 +138,7 @@ pub(super) fn check_model(
             content
         }
     };
-    Ok(content)
+    Ok(KnownModel { content, image })
 }
 
 /// The instances and region of a model.
@@ -221,7 +236,11 @@ fn check_archive(
             CheckPoint::Model,
             format!("{archive} ({}), {}", human_bytes(object.size_bytes), content_words(content)),
         ),
-        Err(why) => checks.problem(CheckPoint::Model, why, "Package the model and upload it"),
+        Err(why) => {
+            let is_missing = why.aws_kind() == Some(AwsErrorKind::NotFound);
+            let advice = if is_missing { "Package the model and upload it" } else { "" };
+            checks.failed(CheckPoint::Model, Service::S3, &why, advice);
+        }
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Checks of a job's output folder.
 
-use super::{Checks, unless_cancelled};
+use super::{Checks, Service, unless_cancelled};
 use crate::aws::S3;
 use crate::domain::{CheckPoint, InputObjects, S3Address, TransformPlan};
 use crate::remote::transform::JobError;
@@ -14,7 +14,7 @@ pub(super) fn check_output(
 ) -> Result<(), Cancelled> {
     let spec = &plan.spec;
     let folder = spec.output.folder.as_folder();
-    let before = checks.0.len();
+    let before = checks.found.len();
     if let InputObjects::Prefix(input) = &spec.input.objects
         && is_under(&folder, input)
     {
@@ -48,9 +48,12 @@ pub(super) fn check_output(
             format!("{folder} is not empty: {} would mix with the outputs of this job", object.key),
             "Choose an empty folder",
         ),
-        Err(why) => checks.problem(CheckPoint::Output, why, ""),
+        Err(why) => {
+            checks.failed(CheckPoint::Output, Service::S3, &why, "");
+            return Ok(());
+        }
     }
-    if checks.0.len() == before {
+    if checks.found.len() == before {
         checks.ok(CheckPoint::Output, format!("{folder} is empty and outside the input"));
     }
     Ok(())

@@ -1,6 +1,6 @@
 //! Checks that the buckets are in the job's region: SageMaker accepts no others.
 
-use super::{Checks, unless_cancelled};
+use super::{Checks, Service, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3};
 use crate::domain::{CheckPoint, ModelSource, S3Address, TransformPlan};
 use crate::remote::transform::JobError;
@@ -19,8 +19,11 @@ pub(super) fn check_regions(
     region: &str,
     control: &TaskControl,
 ) -> Result<(), Cancelled> {
+    if checks.outages.contains(&Service::S3) {
+        return Ok(());
+    }
     control.set_step("checking the regions of the buckets");
-    let before = checks.0.len();
+    let before = checks.found.len();
     let mut known = Vec::new();
     let mut silent = Vec::new();
     for used in buckets(plan) {
@@ -43,10 +46,10 @@ pub(super) fn check_regions(
             ),
             Ok(None) => silent.push(used.bucket),
             Err(_) if is_told => silent.push(used.bucket),
-            Err(why) => checks.warning(CheckPoint::Region, why, ""),
+            Err(why) => checks.warning(CheckPoint::Region, why.to_string(), ""),
         }
     }
-    if checks.0.len() > before {
+    if checks.found.len() > before {
         return Ok(());
     }
     let finding = match (known.is_empty(), silent.is_empty()) {

@@ -202,7 +202,7 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
     let content_type = spec.input.content_type.as_str();
     if content.fits(content_type) {
         let is_told = |check: &Check| check.point == CheckPoint::ContentType;
-        if !checks.0.iter().any(is_told) {
+        if !checks.found.iter().any(is_told) {
             checks.ok(CheckPoint::ContentType, format!("{content_type} for {}", content.words()));
         }
     } else {
@@ -218,7 +218,7 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
 }
 
 fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content, archive: Option<ArchiveContent>) {
-    let before = checks.0.len();
+    let before = checks.found.len();
     let input = &spec.input;
     let (split, strategy) = (input.split, spec.batch_strategy);
     match content {
@@ -275,7 +275,7 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content, 
             "Set BatchStrategy to SingleRecord",
         );
     }
-    if checks.0.len() == before {
+    if checks.found.len() == before {
         checks.ok(
             CheckPoint::Splitting,
             format!(

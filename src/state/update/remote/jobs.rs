@@ -6,7 +6,8 @@ use super::super::run_tasks;
 use super::lists::ListOf;
 use super::{begin, end, job_form, prices, settle};
 use crate::domain::{
-    JobOutcome, JobProgress, JobRetry, Leftover, Problem, SageMakerAccess, TransformStatus, TransformSummary,
+    JobOutcome, JobProgress, JobRetry, Leftover, Problem, RetryChoice, SageMakerAccess, TransformStatus,
+    TransformSummary,
 };
 use crate::state::{
     Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay, Queue,
@@ -29,7 +30,7 @@ pub(in super::super) fn on_command(state: &mut State, command: JobsCommand, effe
         JobsCommand::StopWatching(id) => stop_watching(state, &id, effects),
         JobsCommand::Stop(id) => stop(state, &id, effects),
         JobsCommand::FindOutcome(id) => find_outcome(state, &id, effects),
-        JobsCommand::PlanRetry(id) => plan_retry(state, &id, effects),
+        JobsCommand::PlanRetry(id, choice) => plan_retry(state, &id, choice, effects),
         JobsCommand::StartRetry(id) => start_retry(state, &id, effects),
         JobsCommand::DropRetry(id) => drop_retry(state, &id, effects),
         JobsCommand::FindLeftovers(id) => find_leftovers(state, &id, effects),
@@ -65,7 +66,7 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
             leftovers_found(state, &id, task, result);
         }
         JobsEvent::LeftoversDeleted { id, task, result } => {
-            leftovers_deleted(state, &id, task, result);
+            leftovers_deleted(state, &id, task, result, effects);
         }
     }
 }
@@ -283,17 +284,16 @@ fn outcome_found(state: &mut State, id: &JobId, task: TaskId, result: Result<Job
 }
 
 /// Plans a job of its own for only what failed.
-fn plan_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
-    let found = job_outcome(state, id);
-    let Some(outcome) = found.filter(|found| !found.failed.is_empty()).cloned() else {
+fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice, effects: &mut Queue<Effect>) {
+    if job_outcome(state, id).is_none_or(|found| found.failed.is_empty()) {
         return;
-    };
+    }
     effects.extend(begin_for(
         state,
         id,
         format!("Plan a retry of the job {}", id.name),
         |job, task| job.retry = Loadable::Loading(task),
-        |id, ticket| Effect::Jobs(JobsEffect::PlanRetry { id, outcome, ticket }),
+        |id, ticket| Effect::Jobs(JobsEffect::PlanRetry { id, choice, ticket }),
     ));
 }
 
@@ -344,13 +344,11 @@ fn retry_started(
     job.retrying = None;
     match result {
         Ok(name) => {
-            job.retry = Loadable::NotLoaded;
+            let planned = std::mem::replace(&mut job.retry, Loadable::NotLoaded);
+            let images = planned.ready().and_then(|planned| Some(planned.plan.manifest.as_ref()?.names.len()));
             if let Loadable::Ready(outcome) = &mut job.outcome {
-                outcome.retries.push(JobRetry {
-                    job_name: name.clone(),
-                    predicted: 0,
-                    under_way: outcome.failed.len() as u64,
-                });
+                let under_way = images.unwrap_or_default() as u64;
+                outcome.retries.push(JobRetry { job_name: name.clone(), predicted: 0, under_way });
             }
             state.show_notice(format!("Started the job {name}"));
             let next = JobId { name, ..id.clone() };
@@ -397,7 +395,13 @@ fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) 
     ));
 }
 
-fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result<(String, Vec<Leftover>), Failure>) {
+fn leftovers_deleted(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<(String, Vec<Leftover>), Failure>,
+    effects: &mut Queue<Effect>,
+) {
     match &result {
         Ok((said, _)) => drop(state.tasks.end(task, TaskOutcome::Done(said.clone()))),
         Err(failure) => end(state, task, Some(failure)),
@@ -410,6 +414,11 @@ fn leftovers_deleted(state: &mut State, id: &JobId, task: TaskId, result: Result
         Ok((said, left)) => {
             job.cleaned = Some(said);
             job.left = Loadable::Ready(Leftovers::Recorded(left));
+            // A retry may need what was deleted.
+            job.retry = Loadable::NotLoaded;
+            if job.outcome.ready().is_some_and(|outcome| !outcome.failed.is_empty()) {
+                find_outcome(state, id, effects);
+            }
         }
         Err(failure) => job.failure = Some(failure),
     }

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::{cat, command, event, opened, prediction, ready};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, FailedObject, InferenceLocation, InputObjects, JobOutcome, JobPage, JobPhase,
-    JobProgress, JobQuery, LabelSet, Leftover, ModelSource, Preflight, ReadingRequest, ResponseExamples, S3Access,
-    S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec, TransformStatus,
-    TransformSummary, Unexplained,
+    JobProgress, JobQuery, LabelSet, Leftover, ModelSource, Preflight, ReadingRequest, ResponseExamples, RetryChoice,
+    S3Access, S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
+    TransformStatus, TransformSummary, Unexplained,
 };
 use crate::state::{
     Action, BrowseCommand, BrowseEvent, Command, DisplayInfo, Effect, Event, ExportScope, Failure, FormCheck,
@@ -95,6 +95,7 @@ fn progress(status: TransformStatus, inputs: u64, outputs: u64) -> Box<JobProgre
         billed_s: None,
         cost_usd: None,
         log_tail: Vec::new(),
+        uncounted: None,
         notes: Vec::new(),
         images_in: None,
         seen_at_ms: 0,
@@ -140,6 +141,17 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     let (second, _) = check(&mut state, two);
     event(&mut state, JobsEvent::Checked { task, result: Err(Failure::new("late")) });
     assert!(matches!(state.remote.job_form.check, Loadable::Loading(task) if task == second));
+}
+
+#[test]
+fn saved_settings_have_no_values_of_variables() {
+    let mut draft = draft(&State::default());
+    let secret = || [("TOKEN".to_owned(), "hunter2".to_owned())].into();
+    (draft.model.environment, draft.spec.environment) = (secret(), secret());
+    let saved = serde_json::to_string(&draft).unwrap();
+    assert!(saved.contains("instance_type") && !saved.contains("hunter2"), "{saved}");
+    let read: JobDraft = serde_json::from_str(&saved).unwrap();
+    assert!(read.model.environment.is_empty() && read.spec.environment.is_empty());
 }
 
 #[test]
@@ -265,7 +277,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
     let mut state = State::default();
     let id = id("cats-1");
     watched(&mut state, &id);
-    let retry = Command::Jobs(JobsCommand::PlanRetry(id.clone()));
+    let retry = Command::Jobs(JobsCommand::PlanRetry(id.clone(), RetryChoice::NotRefused));
     assert!(!has!(command(&mut state, retry.clone()), Effect::Jobs(JobsEffect::PlanRetry { .. })));
     command(&mut state, JobsCommand::FindOutcome(id.clone()));
     let Loadable::Loading(task) = state.remote.job(&id).unwrap().outcome else {
@@ -276,8 +288,15 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
         inputs: 3,
         outputs: 2,
         retries: Vec::new(),
-        failed: vec![FailedObject { key: "photos/b.jpg".to_owned(), output_key: None, reason: None, size_bytes: 1 }],
+        failed: vec![FailedObject {
+            key: "photos/b.jpg".to_owned(),
+            output_key: None,
+            reason: None,
+            is_refused: false,
+            size_bytes: 1,
+        }],
         unexplained: Unexplained::NotInLog,
+        retry_obstacle: None,
         notes: Vec::new(),
     };
     event(&mut state, JobsEvent::OutcomeFound { id: id.clone(), task, result: Ok(outcome) });

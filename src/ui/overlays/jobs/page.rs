@@ -14,8 +14,8 @@ use super::super::log::log_lines_ui;
 use super::super::prices::{PriceMemory, keep_price_ui, price_problem_ui};
 use super::status_sign;
 use crate::domain::{
-    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, ReadingRequest, S3Place,
-    TransformJob, TransformSpec, TransformStatus, Utc, human_usd,
+    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, ReadingRequest, RetryChoice,
+    S3Place, TransformJob, TransformSpec, TransformStatus, Utc, human_usd, predicted_by_retry,
 };
 use crate::state::{
     Action, BrowseCommand, Command, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt,
@@ -127,10 +127,7 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
         count => format!("{} images have no output", grouped(count as usize)),
     };
     if progress.is_short() && missing > 0 {
-        let text = format!(
-            "SageMaker reports this job as completed, but {missing_text}. Find out below which they are, and \
-             send only those again"
-        );
+        let text = format!("{missing_text}, although SageMaker reports this job as completed. The reasons are below");
         banner_ui(ui, Tone::Error, &text, |_| {});
         return;
     }
@@ -180,6 +177,9 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     }
     ui.label(parts.join(", "));
     ui.label(cost_text(progress));
+    if let Some(uncounted) = &progress.uncounted {
+        banner_ui(ui, Tone::Warning, uncounted, |_| {});
+    }
     for note in &progress.notes {
         ui.add(Label::new(RichText::new(note).weak()).wrap());
     }
@@ -359,13 +359,19 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
                 commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
         }),
-        Loadable::Ready(outcome) => known_outcome_ui(ui, job, outcome, commands),
+        Loadable::Ready(outcome) => known_outcome_ui(ui, job, progress, outcome, commands),
     }
 }
 
-fn known_outcome_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
-    let retried = outcome.retries_text();
+fn known_outcome_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    progress: &JobProgress,
+    outcome: &JobOutcome,
+    commands: &mut Queue<Command>,
+) {
     if outcome.failed.is_empty() {
+        let retried = outcome.retries_text();
         let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
         ui.label(format!("All {} images have an output{retried}", grouped(outcome.inputs as usize)));
         return;
@@ -375,10 +381,10 @@ fn known_outcome_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands:
         1 => "1 image has no output".to_owned(),
         count => format!("{} images have no output", grouped(count)),
     }));
-    if let Some(retried) = retried {
-        ui.label(format!("Predicted by retries: {retried}"));
+    for retry in outcome.retries.iter().filter(|retry| retry.predicted > 0) {
+        ui.label(predicted_by_retry(retry.predicted, &retry.job_name));
     }
-    let unexplained = outcome.unexplained.words(&job.id.name);
+    let unexplained = outcome.unexplained.words(&progress.job);
     let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
     ScrollArea::vertical().id_salt("failed objects").max_height(FAILED_HEIGHT).auto_shrink([false, true]).show_rows(
         ui,
@@ -396,7 +402,7 @@ fn known_outcome_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands:
         ui.add(Label::new(RichText::new(note).weak()).wrap());
     }
     let Some(running) = outcome.retry_under_way() else {
-        return retry_ui(ui, job, commands);
+        return retry_ui(ui, job, outcome, commands);
     };
     let text = format!("Retry {} is running for {} of them", running.job_name, grouped(running.under_way as usize));
     banner_ui(ui, Tone::Hint, &text, |ui| {
@@ -407,17 +413,9 @@ fn known_outcome_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands:
 }
 
 /// A job of the same kind for these images alone: planned, checked, shown, and only then started.
-fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
+fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
     match &job.retry {
-        Loadable::NotLoaded => {
-            let retry = ui.add(primary_button(ui, "Retry only the failed ones…"));
-            let retry = retry.on_hover_text(
-                "Plans a job of the same kind for these images alone, listed in a manifest; nothing is started yet",
-            );
-            if retry.clicked() {
-                commands.push(JobsCommand::PlanRetry(job.id.clone()));
-            }
-        }
+        Loadable::NotLoaded => offer_retry_ui(ui, job, outcome, commands),
         Loadable::Loading(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
@@ -428,12 +426,53 @@ fn retry_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
             });
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
-            if ui.button("Retry").clicked() {
-                commands.push(JobsCommand::PlanRetry(job.id.clone()));
+            if ui.button("Check again").clicked() {
+                commands.push(JobsCommand::DropRetry(job.id.clone()));
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
         }),
         Loadable::Ready(planned) => retry_plan_ui(ui, job, planned, commands),
     }
+}
+
+/// Offers only a retry that can help; others need another click.
+fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
+    const PLANS: &str =
+        "Plans a job of the same kind for these images alone, listed in a manifest; nothing is started yet";
+    let refused = outcome.refused();
+    if refused > 0 {
+        let refused_text = match refused {
+            1 => "The model refused 1 image and would refuse it again, unless it is replaced".to_owned(),
+            count => format!(
+                "The model refused {} images and would refuse them again, unless they are replaced",
+                grouped(count)
+            ),
+        };
+        ui.add(Label::new(refused_text).wrap());
+    }
+    if let Some(obstacle) = &outcome.retry_obstacle {
+        ui.add(Label::new(obstacle.as_str()).wrap());
+        return;
+    }
+    ui.horizontal_wrapped(|ui| {
+        if outcome.worth_a_retry() > 0 {
+            let text = if refused > 0 { "Retry the others…" } else { "Retry only the failed ones…" };
+            if ui.add(primary_button(ui, text)).on_hover_text(PLANS).clicked() {
+                commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::NotRefused));
+            }
+        }
+        if refused > 0 {
+            let again = ui.button("Check again").on_hover_text("Looks for images that were replaced");
+            if again.clicked() {
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
+            }
+            let all = ui.button("Retry all anyway…");
+            let all = all.on_hover_text("Sends even the images that the model refused. Nothing is started yet");
+            if all.clicked() {
+                commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::All));
+            }
+        }
+    });
 }
 
 fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mut Queue<Command>) {
