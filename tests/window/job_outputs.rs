@@ -8,7 +8,7 @@ use spotcheck::app::App;
 use spotcheck::domain::{S3Address, S3Place, SampleId};
 use spotcheck::state::{BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest};
 
-use crate::remote::{place, retry_the_failed, send, serve, wait_for_listing};
+use crate::remote::{place, replace_refused, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
 use crate::support::repository;
 use crate::support::seaweed::Seaweed;
@@ -62,7 +62,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             wait_for(&mut window, "1 of 2 outputs");
             let job = window.state().state().remote.open.clone().unwrap();
 
-            bucket.put("photos/a/2.png", &read_image("rocket.jpg"));
+            replace_refused(&mut window, &bucket, "photos/a/2.png", &read_image("rocket.jpg"));
             retry_the_failed(&mut window);
             wait_for(&mut window, "1 of 1 outputs");
             wait_for(&mut window, "✓ completed");
@@ -75,7 +75,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             wait_until(&mut window, "the predictions of both jobs", |window| {
                 predicted_images(window) == ["a/1.png", "a/2.png"]
             });
-            let said = format!("1 by retry {}", retry.name);
+            let said = format!("1 image was predicted by the retry {}", retry.name);
             wait_until(&mut window, "what the retry answered", |window| {
                 let notice = window.state().state().notice.as_ref();
                 notice.is_some_and(|notice| notice.text.contains(&said))

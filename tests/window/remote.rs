@@ -2,6 +2,7 @@
 //! own, because the AWS settings are those of its process.
 
 use std::process::Command as Process;
+use std::time::Duration;
 
 use egui::accesskit::Role;
 use egui_kittest::kittest::Queryable;
@@ -103,6 +104,16 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
 
 const RETRY_FAILED: &str = "Retry only the failed ones…";
 
+/// Replaces an image that the model refused, and lets the page of its job see that.
+pub(crate) fn replace_refused(window: &mut Harness<'static, App>, bucket: &Bucket, key: &str, image: &[u8]) {
+    wait_for(window, "The model refused 1 image and would refuse it again");
+    assert!(!sees(window, RETRY_FAILED));
+    // S3 reports to the second when an object was written.
+    std::thread::sleep(Duration::from_secs(2));
+    bucket.put(key, image);
+    click(window, "Check again");
+}
+
 /// Starts a retry once it was looked through.
 pub(crate) fn retry_the_failed(window: &mut Harness<'static, App>) {
     wait_for(window, RETRY_FAILED);
@@ -134,12 +145,7 @@ fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_a
             assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
 
             // As long as the image is the same, only an explicit retry is offered.
-            wait_for(&mut window, "The model refused 1 image and would refuse it again");
-            assert!(!sees(&window, RETRY_FAILED));
-            // S3 reports to the second when an object was written.
-            std::thread::sleep(std::time::Duration::from_secs(2));
-            bucket.put("photos/broken.png", &image);
-            click(&mut window, "Check again");
+            replace_refused(&mut window, &bucket, "photos/broken.png", &image);
             retry_the_failed(&mut window);
             wait_until(&mut window, "another job", |window| {
                 let open = window.state().state().remote.open.as_ref();

@@ -205,7 +205,7 @@ mod tests {
         (
             403,
             "InvalidSignatureException",
-            "Credential should be scoped to a valid region, not 'eu-west-1'. ",
+            "Credential should be scoped to a valid region, not 'eu-west-1'.",
             AwsErrorKind::WrongRegion,
             "expects another region than eu-west-1",
         ),
