@@ -9,7 +9,9 @@ use crate::domain::{
     AnnotatedImage, Annotations, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, PredictionStatus,
     Problem, RunKey, Sample, SampleId, TruthLabel, Utc, counted,
 };
-use crate::matching::{ClassCorrections, CorrectionsError, ImageKey, ImageMatches, Unmatched};
+use crate::matching::{
+    ClassCorrections, CorrectionsError, Doubt, Folders, ImageKey, ImageMatches, OtherFolders, Unmatched,
+};
 use crate::predict::SampleResult;
 use crate::remote::outputs::{NoSize, image_size};
 use crate::remote::predictor::card_of_remote;
@@ -37,6 +39,16 @@ pub enum ImportError {
         /// “3 images”
         images: String,
         samples: String,
+        /// One of each side.
+        example: String,
+    },
+    #[error(
+        "{} the same file name as one here, but no folder is the same, so these may be different images, for example \
+         {example}",
+        counted(*count, "image of the predictions has", "images of the predictions have")
+    )]
+    OtherFolders {
+        count: usize,
         /// One of each side.
         example: String,
     },
@@ -95,13 +107,15 @@ pub struct MatchedImages {
     pub pairs: Vec<(SampleId, Option<u32>)>,
     /// Images of the predictions that the source does not have.
     unmatched: Vec<(usize, Unmatched)>,
+    /// Those that were matched although their folders differ.
+    by_name_alone: Option<OtherFolders>,
     samples: usize,
 }
 
 impl AnnotationFile {
-    /// Reads the annotations of a file or folder. Progress is in bytes.
-    pub fn read(files: &Files, control: &TaskControl) -> Result<Self, AnnotationsError> {
-        Self::of(annotations::open(files, control)?, files, control)
+    /// Reads the annotations of a file or folder, as [`annotations::open_split`] does. Progress is in bytes.
+    pub fn read(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Self, AnnotationsError> {
+        Self::of(annotations::open_split(files, split, control)?, files, control)
     }
 
     /// The annotations that were read of a file or folder.
@@ -175,10 +189,13 @@ impl ImportedRun {
     ///
     /// # Errors
     /// None is there, or none that has predictions.
-    pub fn match_images(&self, samples: &[Sample]) -> Result<MatchedImages, ImportError> {
+    pub fn match_images(&self, samples: &[Sample], folders: Folders) -> Result<MatchedImages, ImportError> {
         let keys: Vec<ImageKey> = self.images.iter().map(ImageKey::of).collect();
         let named: Vec<ImageKey> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();
-        let matches = ImageMatches::between(&keys, &named);
+        let matches = ImageMatches::between(&keys, &named, folders);
+        if let Some(OtherFolders { example: [one, other], count, are_refused: true }) = matches.other_folders {
+            return Err(ImportError::OtherFolders { count, example: format!("{one} and {other}") });
+        }
         let mut pairs = Vec::new();
         let mut unmatched = Vec::new();
         for (index, matched) in (0_u32..).zip(&matches.left) {
@@ -206,10 +223,10 @@ impl ImportedRun {
             pairs.extend(missing.map(|(sample, _)| (SampleId::from_index(*sample as usize), None)));
         }
         pairs.sort_unstable();
-        Ok(MatchedImages { pairs, unmatched, samples: samples.len() })
+        Ok(MatchedImages { pairs, unmatched, by_name_alone: matches.other_folders, samples: samples.len() })
     }
 
-    /// The images of the predictions that the source does not have; a line for each reason.
+    /// The images of the predictions that the source does not have or may not have; a line for each reason.
     pub fn unmatched_lines(&self, matches: &MatchedImages) -> Vec<String> {
         let reasons = [
             (Unmatched::Missing, ["is not here", "are not here"]),
@@ -229,7 +246,8 @@ impl ImportedRun {
             let images = counted(those.len(), "image", "images");
             (!those.is_empty()).then(|| format!("{images} of the predictions {text}: {}", examples.join(", ")))
         };
-        reasons.into_iter().filter_map(line).collect()
+        let doubt = matches.by_name_alone.clone().map(|other_folders| Doubt::OtherFolders(other_folders).to_string());
+        reasons.into_iter().filter_map(line).chain(doubt).collect()
     }
 
     /// Hands over the prediction of each of `pairs`, in their order, or why its image has none.
@@ -304,9 +322,9 @@ impl MatchedImages {
         }
     }
 
-    /// Whether the source has every image of the predictions.
+    /// Whether the source has every image of the predictions, beyond doubt.
     pub fn is_complete(&self) -> bool {
-        self.unmatched.is_empty()
+        self.unmatched.is_empty() && self.by_name_alone.is_none()
     }
 }
 

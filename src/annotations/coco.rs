@@ -359,7 +359,7 @@ impl Dataset {
             });
         }
         notes.extend(self.notes());
-        let annotations = Annotations { classes, images, problems: self.problems };
+        let annotations = Annotations { classes, images, problems: self.problems, split: None };
         Found { format, annotations, files: 1, entries: self.entries, notes }
     }
 

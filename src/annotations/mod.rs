@@ -4,6 +4,7 @@
 //! alike. Knows nothing of models, projects and metrics; which class and which image of two sides are the same is
 //! decided in [`crate::matching`].
 
+mod class_names;
 mod coco;
 mod collect;
 mod flag;
@@ -20,6 +21,7 @@ mod tf_record;
 mod voc;
 mod yolo;
 
+pub use class_names::{ClassNamesError, name_classes};
 pub use judged::{JudgedImage, of_verdicts};
 pub use names::{NamePattern, of_file_names};
 pub use run::{RunClasses, name_by, read_class_map, task_of};
@@ -88,26 +90,55 @@ pub enum AnnotationsError {
     /// Nothing that is read here.
     #[error("{place} was not recognised as annotations: {reason}")]
     Unknown { place: String, reason: String },
+    #[error("{place} has no split “{wanted}”; {}", known_splits(splits))]
+    NoSplit { place: String, wanted: String, splits: Vec<String> },
     /// The form of the whole file is broken.
     #[error("{place} could not be read as {format}: {reason}")]
     Broken { place: String, format: AnnotationFormat, reason: String },
 }
 
-/// Reads the annotations of a file or folder. Progress is in bytes.
+/// Reads the annotations of a file or folder, of a data set with splits those of the usual one (`val`). Progress is in
+/// bytes.
 ///
 /// # Errors
 /// It cannot be read, is of no known format, or is broken as a whole. Single entries that cannot be used are among the
 /// problems of the annotations instead.
 pub fn open(files: &Files, control: &TaskControl) -> Result<Found, AnnotationsError> {
+    open_split(files, None, control)
+}
+
+/// As [`open`], with the wanted split of a data set.
+///
+/// # Errors
+/// As [`open`]; there is no such split.
+pub fn open_split(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Found, AnnotationsError> {
+    let found = open_any(files, split, control)?;
+    match split {
+        Some(wanted) if found.annotations.split.is_none() => {
+            let (place, wanted) = (files.name(), wanted.to_owned());
+            Err(AnnotationsError::NoSplit { place, wanted, splits: Vec::new() })
+        }
+        _ => Ok(found),
+    }
+}
+
+fn known_splits(splits: &[String]) -> String {
+    match splits {
+        [] => "only a data.yaml with paths for train, val or test has splits".to_owned(),
+        splits => format!("it has {}", splits.join(" and ")),
+    }
+}
+
+fn open_any(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut files = files.clone();
-    match recognise::recognise(&mut files, control)? {
+    match recognise::recognise(&mut files, split, control)? {
         Recognised::File { format, file, first_line } => open_file(&files, &file, (format, &first_line), control),
         Recognised::Yolo(found) => {
             if found.labels.is_empty() {
                 let reason = "there are no label files (.txt) in its folder".to_owned();
                 return Err(AnnotationsError::Unknown { place: files.name(), reason });
             }
-            yolo::read(&files, &found, control)
+            yolo::read(&files, found, control)
         }
         Recognised::PascalVoc(listed) => voc::read(&files, &listed, control),
         Recognised::Folders(images) => Ok(names::of_folders(images.iter().map(|image| image.name.as_str()))),

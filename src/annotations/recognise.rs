@@ -1,8 +1,13 @@
 //! What a file or folder of annotations is, by its content.
 
+mod splits;
+
+use std::collections::BTreeSet;
+
 use super::json::shortened;
-use super::yolo::YoloFiles;
+use super::yolo::{DataYaml, YoloFiles};
 use super::{AnnotationFormat, AnnotationsError, json_lines, table};
+use crate::domain::counted;
 use crate::source::{FileEntry, Files, NamedKind, kind_of_name};
 use crate::tasks::TaskControl;
 
@@ -10,6 +15,8 @@ use crate::tasks::TaskControl;
 const HEAD_BYTES: u64 = 64 << 10;
 /// How many files of one kind are looked at to tell what a folder is.
 const LOOKED_AT: usize = 32;
+/// Folders that a note names.
+const MAX_NAMED: usize = 4;
 
 pub(super) enum Recognised {
     /// One file of a format that has all in one: COCO, CSV or JSON Lines. With its first line.
@@ -41,11 +48,16 @@ struct Look<'f> {
     control: &'f TaskControl,
 }
 
-/// What the place is, and which files of it are read. `files` becomes the folder around a `data.yaml` that was opened.
-pub(super) fn recognise(files: &mut Files, control: &TaskControl) -> Result<Recognised, AnnotationsError> {
+/// What the place is, and which files of it are read: of a data set with splits those of `split`, or of the usual one.
+/// `files` becomes the folder around a `data.yaml` that was opened.
+pub(super) fn recognise(
+    files: &mut Files,
+    split: Option<&str>,
+    control: &TaskControl,
+) -> Result<Recognised, AnnotationsError> {
     let listed = files.list(control)?;
     let [file] = &listed[..] else {
-        return of_folder(&Look { files, control }, &listed);
+        return of_folder(&Look { files, control }, &listed, split);
     };
     let look = Look { files, control };
     let (content, first_line) = look.content(file)?;
@@ -60,17 +72,14 @@ pub(super) fn recognise(files: &mut Files, control: &TaskControl) -> Result<Reco
             if let Some(folder) = files.parent().filter(|_| files.is_file(&file)) {
                 *files = folder;
             }
-            let look = Look { files, control };
-            let mut found = look.yolo(&files.list(control)?)?;
-            found.yaml = Some(file);
-            Recognised::Yolo(found)
+            Look { files, control }.data_set(&file, None, split)?
         }
-        Content::Image => of_folder(&look, &listed)?,
+        Content::Image => of_folder(&look, &listed, split)?,
         Content::Other(reason) => return Err(AnnotationsError::Unknown { place: files.name_of(&file), reason }),
     })
 }
 
-fn of_folder(look: &Look, listed: &[FileEntry]) -> Result<Recognised, AnnotationsError> {
+fn of_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> Result<Recognised, AnnotationsError> {
     let unknown = |reason: String| AnnotationsError::Unknown { place: look.files.name(), reason };
     let with_extension = |extensions: &[&str]| {
         let has = |file: &&FileEntry| {
@@ -79,11 +88,11 @@ fn of_folder(look: &Look, listed: &[FileEntry]) -> Result<Recognised, Annotation
         };
         listed.iter().filter(has).cloned().collect::<Vec<_>>()
     };
-    for file in with_extension(&["yaml", "yml"]).iter().take(LOOKED_AT) {
+    let mut yaml = with_extension(&["yaml", "yml"]);
+    yaml.sort_by_key(|file| depth(&file.name));
+    for file in yaml.iter().take(LOOKED_AT) {
         if let Content::DataYaml = look.content(file)?.0 {
-            let mut found = look.yolo(listed)?;
-            found.yaml = Some(file.clone());
-            return Ok(Recognised::Yolo(found));
+            return look.data_set(file, Some(listed), split);
         }
     }
     let found = look.yolo(listed)?;
@@ -169,7 +178,26 @@ impl Look<'_> {
         Ok((content, first_line))
     }
 
-    /// The label files of a folder and what belongs to them; those in folders called `labels` if there are such.
+    /// The data set of a `data.yaml`: the wanted split, or all of `listed` if the file names no splits.
+    fn data_set(
+        &self,
+        yaml: &FileEntry,
+        listed: Option<&[FileEntry]>,
+        split: Option<&str>,
+    ) -> Result<Recognised, AnnotationsError> {
+        let data = DataYaml::read(self.files, yaml, self.control)?;
+        let folder = yaml.name.rsplit_once('/').and_then(|(folder, _)| self.files.at(folder));
+        let around = Look { files: folder.as_ref().unwrap_or(self.files), control: self.control };
+        let found = match (around.split(yaml, &data, split)?, listed) {
+            (Some(found), _) => found,
+            (None, Some(listed)) => self.yolo(listed)?,
+            (None, None) => self.yolo(&self.files.list(self.control)?)?,
+        };
+        Ok(Recognised::Yolo(YoloFiles { data: Some(data), ..found }))
+    }
+
+    /// The label files of a folder and what belongs to them; those in the topmost folders called `labels` if there are
+    /// such: programs write predictions into a folder `labels` further down.
     fn yolo(&self, listed: &[FileEntry]) -> Result<YoloFiles, AnnotationsError> {
         let (mut labels, mut images, mut names) = (Vec::new(), Vec::new(), None);
         for file in listed {
@@ -179,15 +207,18 @@ impl Look<'_> {
             } else if is_text(&file.name) {
                 labels.push(file.clone());
             } else if kind_of_name(&file.name) == NamedKind::Image {
-                images.push(file.clone());
+                images.push(file.name.clone());
             }
         }
-        let is_in_labels = |file: &FileEntry| {
-            let folders = file.name.rsplit_once('/').map_or("", |(folders, _)| folders);
-            folders.split('/').any(|folder| folder == "labels")
-        };
-        if labels.iter().any(is_in_labels) {
-            labels.retain(is_in_labels);
+        let mut notes = Vec::new();
+        let depths = labels.iter().filter_map(|file| Some(depth(labels_folder(&file.name)?)));
+        if let Some(topmost) = depths.min() {
+            let (top, others): (Vec<FileEntry>, Vec<FileEntry>) = labels
+                .into_iter()
+                .filter(|file| labels_folder(&file.name).is_some())
+                .partition(|file| labels_folder(&file.name).is_some_and(|folder| depth(folder) == topmost));
+            notes.extend(left_out(&top, &others));
+            labels = top;
         } else {
             // Any text may be beside images.
             let mut found = None;
@@ -201,13 +232,49 @@ impl Look<'_> {
                 labels.clear();
             }
             let stems: std::collections::HashSet<&str> =
-                images.iter().filter_map(|image| Some(image.name.rsplit_once('.')?.0)).collect();
+                images.iter().filter_map(|image| Some(image.rsplit_once('.')?.0)).collect();
             if !stems.is_empty() {
                 labels.retain(|file| file.name.rsplit_once('.').is_some_and(|(stem, _)| stems.contains(stem)));
             }
         }
-        Ok(YoloFiles { yaml: None, names, labels, images })
+        Ok(YoloFiles { names, labels, images, notes, ..YoloFiles::default() })
     }
+}
+
+/// The folder `labels` that a file is in, the outermost one.
+fn labels_folder(name: &str) -> Option<&str> {
+    let (folders, _) = name.rsplit_once('/')?;
+    let mut end = 0;
+    for folder in folders.split('/') {
+        end += folder.len();
+        if folder == "labels" {
+            return Some(&name[..end]);
+        }
+        end += 1;
+    }
+    None
+}
+
+fn depth(path: &str) -> usize {
+    path.matches('/').count()
+}
+
+/// Says which folders of label files are read, and which are not.
+fn left_out(read: &[FileEntry], others: &[FileEntry]) -> Option<String> {
+    let folders = |files: &[FileEntry]| {
+        let folders: BTreeSet<&str> = files.iter().filter_map(|file| labels_folder(&file.name)).collect();
+        let mut named: Vec<&str> = folders.iter().take(MAX_NAMED).copied().collect();
+        named.extend((folders.len() > MAX_NAMED).then_some("…"));
+        named.join(", ")
+    };
+    (!others.is_empty()).then(|| {
+        format!(
+            "the labels are those in {}; {} in {} left out, because predictions are often written there",
+            folders(read),
+            counted(others.len(), "file", "files"),
+            folders(others)
+        )
+    })
 }
 
 /// What kind of file it is, if it has bytes that no text has.

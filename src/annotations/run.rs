@@ -7,7 +7,7 @@ use crate::domain::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, Annotations, BoundingBox, ClassScore, Detection, LabelSet,
     ModelTask, Prediction, PredictionContent, TruthLabel,
 };
-use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey, ImageMatches, classes_of};
+use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, Folders, ImageKey, ImageMatches, classes_of};
 
 /// The classes of a run, by those of annotations.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -132,7 +132,7 @@ pub fn name_by(
     };
     let (left, right) = (keys(&annotations.images), keys(truth_images));
     let [left, right] = [&left, &right].map(|side| side.iter().map(key).collect::<Vec<_>>());
-    let matches = ImageMatches::between(&left, &right);
+    let matches = ImageMatches::between(&left, &right, Folders::Agree);
     for (index, image) in annotations.images.iter_mut().enumerate() {
         if let Some(known) = matches.index(index) {
             let known = &truth_images[known as usize];

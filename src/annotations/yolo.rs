@@ -13,26 +13,44 @@ use serde::Deserialize;
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::shortened;
 use super::{AnnotationFormat, AnnotationsError, Found};
-use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
+use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit, DatasetSplit};
 use crate::source::{FileEntry, Files};
 use crate::tasks::TaskControl;
 
-/// What a folder holds.
+/// What a data set or folder holds.
 #[derive(Default)]
 pub(super) struct YoloFiles {
-    pub(super) yaml: Option<FileEntry>,
+    pub(super) data: Option<DataYaml>,
     /// `classes.txt`, a name in each line.
     pub(super) names: Option<FileEntry>,
     pub(super) labels: Vec<FileEntry>,
-    pub(super) images: Vec<FileEntry>,
+    /// The paths of the images that are known, relative to the same folder as the labels.
+    pub(super) images: Vec<String>,
+    pub(super) split: Option<DatasetSplit>,
+    /// As [`Found::notes`].
+    pub(super) notes: Vec<String>,
 }
 
+/// `data.yaml`, as far as it is used.
 #[derive(Default, Deserialize)]
-struct DataYaml {
-    #[serde(default)]
+#[serde(default)]
+pub(super) struct DataYaml {
     names: Option<Names>,
-    #[serde(default)]
     kpt_shape: Option<[usize; 2]>,
+    /// The folder that the paths of the splits are relative to.
+    pub(super) path: Option<String>,
+    train: Option<Places>,
+    #[serde(alias = "validation")]
+    val: Option<Places>,
+    test: Option<Places>,
+}
+
+/// Folders of images, or text files that list images.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Places {
+    One(String),
+    Several(Vec<String>),
 }
 
 #[derive(Deserialize)]
@@ -42,15 +60,43 @@ enum Names {
     Map(BTreeMap<i64, String>),
 }
 
-pub(super) fn read(files: &Files, found: &YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
-    let mut reader = Reader::default();
-    if let Some(yaml) = &found.yaml {
-        let content = files.read(yaml, control)?;
+impl DataYaml {
+    pub(super) fn read(files: &Files, file: &FileEntry, control: &TaskControl) -> Result<Self, AnnotationsError> {
+        let content = files.read(file, control)?;
         let data = super::text_of(&content).map_err(str::to_owned).and_then(|text| {
-            serde_saphyr::from_str::<DataYaml>(text)
+            serde_saphyr::from_str::<Self>(text)
                 .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
         });
-        let data = data.map_err(|reason| broken(files, yaml, reason))?;
+        data.map_err(|reason| broken(files, file, reason))
+    }
+
+    /// The splits that the file names, each with the places of its images.
+    pub(super) fn splits(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+        let splits = [("train", &self.train), ("val", &self.val), ("test", &self.test)];
+        splits.into_iter().filter_map(|(name, places)| {
+            let places = match places.as_ref()? {
+                Places::One(place) => std::slice::from_ref(place),
+                Places::Several(places) => places,
+            };
+            (!places.iter().all(|place| place.trim().is_empty())).then_some((name, places))
+        })
+    }
+}
+
+impl YoloFiles {
+    /// Adds what another place of the same split holds.
+    pub(super) fn append(&mut self, more: Self) {
+        self.names = self.names.take().or(more.names);
+        self.labels.extend(more.labels);
+        self.images.extend(more.images);
+        self.notes.extend(more.notes);
+    }
+}
+
+pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
+    let mut reader = Reader::default();
+    reader.collector.notes = found.notes;
+    if let Some(data) = found.data {
         reader.keypoints = data.kpt_shape.map(|[points, values]| points.saturating_mul(values));
         match data.names {
             Some(Names::List(names)) => reader.name_classes((0..).zip(names)),
@@ -72,8 +118,8 @@ pub(super) fn read(files: &Files, found: &YoloFiles, control: &TaskControl) -> R
         reader.collector.files += 1;
         reader.file(file, &images.image_of(&file.name), &content);
     })?;
-    reader.add_unlabelled(&found.images, &found.labels);
-    Ok(reader.finish())
+    reader.add_unlabelled(&found.images, &found.labels, found.split.as_ref());
+    Ok(reader.finish(found.split))
 }
 
 fn broken(files: &Files, file: &FileEntry, reason: impl Into<String>) -> AnnotationsError {
@@ -166,15 +212,16 @@ impl Reader {
         Ok(AnnotatedBox { bounds, unit: BoxUnit::Fractions, class, score, area: None, role: BoxRole::Object })
     }
 
-    /// Images without a label file, of the folders that have labels.
-    fn add_unlabelled(&mut self, images: &[FileEntry], labels: &[FileEntry]) {
+    /// Images without a label file: those of the split, or of the folders that have labels.
+    fn add_unlabelled(&mut self, images: &[String], found: &[FileEntry], split: Option<&DatasetSplit>) {
         let folders: std::collections::HashSet<String> =
-            labels.iter().map(|file| folder(&label_stem(&file.name)).to_owned()).collect();
+            found.iter().map(|file| folder(&label_stem(&file.name)).to_owned()).collect();
         let mut unlabelled = Tally::default();
         for image in images {
-            if folders.contains(folder(&image.name)) && self.collector.known_image(&image.name).is_none() {
-                self.collector.image(&image.name);
-                unlabelled.add(|| image.name.clone());
+            let is_meant = split.is_some() || folders.contains(folder(image));
+            if is_meant && self.collector.known_image(image).is_none() {
+                self.collector.image(image);
+                unlabelled.add(|| image.clone());
             }
         }
         let note = unlabelled.note(
@@ -184,12 +231,14 @@ impl Reader {
         self.collector.notes.extend(note);
     }
 
-    fn finish(mut self) -> Found {
+    fn finish(mut self, split: Option<DatasetSplit>) -> Found {
         let note = self
             .polygons
             .note("row is a polygon; its bounding box is taken", "rows are polygons; their bounding boxes are taken");
         self.collector.notes.extend(note);
-        self.collector.finish(AnnotationFormat::Yolo)
+        let mut found = self.collector.finish(AnnotationFormat::Yolo);
+        found.annotations.split = split;
+        found
     }
 }
 
@@ -216,8 +265,8 @@ fn around(points: &[f64]) -> [f64; 4] {
 struct ImagesByLabel<'i>(HashMap<&'i str, &'i str>);
 
 impl<'i> ImagesByLabel<'i> {
-    fn of(images: &'i [FileEntry]) -> Self {
-        Self(images.iter().map(|image| (without_extension(&image.name), image.name.as_str())).collect())
+    fn of(images: &'i [String]) -> Self {
+        Self(images.iter().map(|image| (without_extension(image), image.as_str())).collect())
     }
 
     /// `labels/a/1.txt` is about `images/a/1.jpg` (Ultralytics' `img2label_paths`), or about an image beside it;

@@ -36,6 +36,13 @@ pub(super) struct EvaluateArgs {
     /// Run whose verdicts are the ground truth, by name or number; default: the newest with verdicts
     #[arg(long, value_name = "NAME", requires = "truth")]
     truth_run: Option<String>,
+    /// Split to read of a `data.yaml` as ground truth: train, val or test; default: val
+    #[arg(long, value_name = "NAME", requires = "truth")]
+    split: Option<String>,
+    /// Class names for ground truth that only numbers its classes: imagenet, coco-80, coco-91, cifar-10, a label file,
+    /// or `model` for the classes of the predictions in their order, counted from 0
+    #[arg(long, value_name = "NAME|FILE|model", requires = "truth")]
+    truth_labels: Option<String>,
     /// Ground truth in the names of the image files: where the class is, for example `*_{class}.png` or `{class}-*`
     #[arg(long, value_name = "PATTERN", conflicts_with = "truth", value_parser = NamePattern::parse)]
     truth_names: Option<NamePattern>,
@@ -48,6 +55,13 @@ pub(super) struct EvaluateArgs {
     /// Predictions made by another program, in place of a project: a file or folder, local or in S3
     #[arg(long, value_name = "FILE|DIR")]
     predictions: Option<PathBuf>,
+    /// Class names for --predictions that only number their classes: imagenet, coco-80, coco-91, cifar-10, or a label
+    /// file
+    #[arg(long, value_name = "NAME|FILE", requires = "predictions")]
+    labels: Option<String>,
+    /// Match images by file name even if none of their folders agrees
+    #[arg(long)]
+    ignore_folders: bool,
     /// What is compared; only boxes can be
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = IouType::Bbox)]
     iou_type: IouType,
@@ -96,6 +110,9 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     for note in &sides.notes {
         eprintln!("{note}");
     }
+    for doubt in &sides.matching.doubts {
+        eprintln!("warning: {doubt}{}", text::advice(doubt));
+    }
     let evaluated = with_progress("Evaluating", &control, || measure_all(sides, args.draws, &control))?;
     let text = text::summary(&evaluated);
     outputs.write(&evaluated, listed.as_ref(), &control)?;
@@ -104,5 +121,5 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     } else {
         stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
     }
-    Ok(if evaluated.counted.is_complete() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
+    Ok(if evaluated.is_complete() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }

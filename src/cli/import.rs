@@ -16,6 +16,7 @@ use super::values::{find_labels, read_class_map};
 use crate::aws::Aws;
 use crate::domain::{Sample, SampleId};
 use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
+use crate::matching::Folders;
 use crate::source::{Files, absolute};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -29,6 +30,12 @@ pub(super) struct ImportArgs {
     /// Ground truth that names what the predictions only number: the data set of COCO results
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     truth: Option<PathBuf>,
+    /// Split to read of a `data.yaml`, that of --truth or otherwise of --predictions: train, val or test; default: val
+    #[arg(long, value_name = "NAME")]
+    split: Option<String>,
+    /// Match images by file name even if none of their folders agrees
+    #[arg(long)]
+    ignore_folders: bool,
     /// Class names: imagenet, coco-80, coco-91, cifar-10, a label file, or a label map (`.pbtxt`); default: those of
     /// the predictions
     #[arg(long, value_name = "NAME|FILE")]
@@ -53,9 +60,14 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let interrupt = interruptible(ProgressUnit::Bytes)?;
     let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
     let labels = args.labels.as_deref().map(find_labels).transpose()?;
-    let predictions = read(&args.predictions, args, "Reading predictions", &interrupt)?;
+    let (of_truth, of_predictions) = match &args.truth {
+        Some(_) => (args.split.as_deref(), None),
+        None => (None, args.split.as_deref()),
+    };
+    let predictions = read(&args.predictions, of_predictions, args, "Reading predictions", &interrupt)?;
     let problems = predictions.found.annotations.problems.total();
-    let truth = args.truth.as_ref().map(|truth| read(truth, args, "Reading ground truth", &interrupt)).transpose()?;
+    let truth = args.truth.as_ref();
+    let truth = truth.map(|truth| read(truth, of_truth, args, "Reading ground truth", &interrupt)).transpose()?;
     let truth = truth.as_ref().map(|truth| &truth.found.annotations);
     let truth = truth.map(|truth| (&truth.classes[..], &truth.images[..]));
     let naming = Naming { truth, labels, corrections, model: args.name.as_deref() };
@@ -78,7 +90,9 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         bail!("No images in {}", source.name());
     }
     let samples = page.samples;
-    let matches = run.match_images(&samples).map_err(|error| match error {
+    let folders = if args.ignore_folders { Folders::MayDiffer } else { Folders::Agree };
+    let matches = run.match_images(&samples, folders).map_err(|error| match error {
+        ImportError::OtherFolders { .. } => anyhow!("{error}. If they are the same images, add --ignore-folders"),
         ImportError::NoImage { .. } => {
             anyhow!("{error}. If the predictions only number their images, add the data set with --truth")
         }
@@ -122,7 +136,13 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 }
 
 /// What is at a place; says what was recognised and what cannot be used.
-fn read(path: &Path, args: &ImportArgs, label: &str, interrupt: &TaskControl) -> anyhow::Result<AnnotationFile> {
+fn read(
+    path: &Path,
+    split: Option<&str>,
+    args: &ImportArgs,
+    label: &str,
+    interrupt: &TaskControl,
+) -> anyhow::Result<AnnotationFile> {
     let files = match Place::parse(path, args.s3_of(path))? {
         Place::Stdin => bail!("predictions are read from a file or folder, not from stdin"),
         Place::Path(path) => Files::local(&absolute(&path)?),
@@ -131,7 +151,7 @@ fn read(path: &Path, args: &ImportArgs, label: &str, interrupt: &TaskControl) ->
     let control = TaskControl::new(ProgressUnit::Bytes);
     let of_reading = control.clone();
     let _cancel = interrupt.on_cancel(move || of_reading.cancel());
-    let file = with_progress(label, &control, || AnnotationFile::read(&files, &control))?;
+    let file = with_progress(label, &control, || AnnotationFile::read(&files, split, &control))?;
     eprintln!("{}: {}", file.name, file.summary());
     for remark in file.remarks() {
         eprintln!("{remark}");

@@ -18,6 +18,16 @@ pub struct Annotations {
     pub images: Vec<AnnotatedImage>,
     /// What could not be used. Everything that a file holds is either in `images` or counted here.
     pub problems: AnnotationProblems,
+    /// The part that was read, if a data set has several.
+    pub split: Option<DatasetSplit>,
+}
+
+/// A part of a data set, such as `val`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DatasetSplit {
+    pub name: String,
+    /// The names of all parts, with this one.
+    pub all: Vec<String>,
 }
 
 /// What is annotated in one image. Without labels and boxes it is an image that is known to show nothing.

@@ -100,6 +100,11 @@ impl LabelSet {
         self.names.iter().map(|(id, name)| (*id, name.as_str()))
     }
 
+    /// The same names in the same order, with ids counted from 0.
+    pub fn counted_from_0(&self) -> Self {
+        (0..).zip(self.names.values().cloned()).collect()
+    }
+
     /// Together with `more`; if both name a class, the name from `self` is kept.
     pub fn with_more(&self, more: &Self) -> Self {
         let both = more.iter().chain(self.iter());

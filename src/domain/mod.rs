@@ -44,7 +44,7 @@ mod visible;
 
 pub use annotations::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, AnnotatedLabel, AnnotationProblem, AnnotationProblemKind,
-    AnnotationProblems, Annotations, BoxRole, BoxUnit, PredictionStatus,
+    AnnotationProblems, Annotations, BoxRole, BoxUnit, DatasetSplit, PredictionStatus,
 };
 pub use aws_region::{AWS_REGIONS, region_doubt, region_problem};
 pub use bytes::human_bytes;

@@ -57,6 +57,23 @@ impl S3Address {
         Some(Self::new(&self.bucket, &inner[..end]))
     }
 
+    /// The object or folder at a path relative to this folder; `None` if it is above the bucket or absolute.
+    pub fn at(&self, path: &str) -> Option<Self> {
+        if path.starts_with('/') {
+            return None;
+        }
+        let folder = self.as_folder();
+        let mut parts: Vec<&str> = folder.prefix.split_terminator('/').collect();
+        for part in path.split('/') {
+            match part {
+                "" | "." => {}
+                ".." => drop(parts.pop()?),
+                part => parts.push(part),
+            }
+        }
+        Some(Self::new(&self.bucket, parts.join("/")))
+    }
+
     /// The last part: `2024` of `s3://bucket/photos/2024/`.
     pub fn last_part(&self) -> &str {
         let inner = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
@@ -287,6 +304,11 @@ mod tests {
         assert_eq!(S3Address::new("bucket", "").last_part(), "bucket");
         assert_eq!(S3Address::new("bucket", "a/b/").last_part(), "b");
         assert_eq!(S3Address::new("bucket", "a").as_folder().prefix, "a/");
+        let at = |path: &str| S3Address::new("bucket", "a/b/").at(path).map(|address| address.prefix);
+        for (path, prefix) in [("./c/d", "a/b/c/d"), ("../c", "a/c"), (".", "a/b"), ("../..", "")] {
+            assert_eq!(at(path).as_deref(), Some(prefix), "{path}");
+        }
+        assert_eq!((at("../../../c"), at("/a")), (None, None));
     }
 
     #[test]

@@ -1,21 +1,21 @@
 //! Reads ground truth, and evaluates runs.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
 use super::import::{corrections_in, files_at};
+use super::remote::reading::labels_of;
 use super::{Effects, Shared};
 use crate::annotations::NamePattern;
 use crate::domain::{FileStamp, Sample, SampleId, SampleUri, SharedList};
 use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, measure_all, of_run, open_truth, truth_of};
 use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
-use crate::matching::{ImageKey, ImageMatches};
+use crate::matching::{Folders, ImageKey, ImageMatches, MatchRules};
 use crate::review::Outcomes;
 use crate::state::{
     EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket, TruthAt,
-    TruthImages, TruthSource,
+    TruthImages, TruthNames, TruthRequest, TruthSource,
 };
 use crate::tasks::TaskControl;
 
@@ -25,32 +25,30 @@ const MAX_NAMED: usize = 5;
 pub(super) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
     let shared = &effects.shared;
     match effect {
-        EvaluationEffect::OpenTruth { from, class_map, samples, ticket } => {
-            open(shared, from, class_map, samples, ticket);
-        }
+        EvaluationEffect::OpenTruth { request, ticket } => open(shared, request, ticket),
         EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
     }
 }
 
-fn open(
-    shared: &Arc<Shared>,
-    from: TruthSource,
-    class_map: Option<PathBuf>,
-    samples: SharedList<Sample>,
-    ticket: Ticket,
-) {
+fn open(shared: &Arc<Shared>, request: TruthRequest, ticket: Ticket) {
+    let TruthRequest { from, reading, class_map, samples } = request;
     shared.run_task(
         "open ground truth",
         ticket,
         move |shared, ticket| {
             let corrections = class_map.as_deref().map(corrections_in).transpose()?.unwrap_or_default();
-            let (at, from) = truth_from(shared, from, &samples)?;
+            let (at, from) = truth_from(shared, from, reading.split, &samples)?;
+            let labels = match reading.names {
+                Some(TruthNames::Set(set)) => labels_of(&set)?,
+                Some(TruthNames::Listed(names)) => Some((0..).zip(names).collect()),
+                None => None,
+            };
             let control = &ticket.control;
             let truth = match &from {
-                TruthFrom::Files(files) if let Some(found) = shared.take_dropped(files, control) => {
-                    truth_of(files.name(), found)
+                TruthFrom::Files { files, split: None } if let Some(found) = shared.take_dropped(files, control) => {
+                    truth_of(files.name(), found, labels.as_ref())
                 }
-                _ => open_truth(&from, control),
+                _ => open_truth(&from, labels.as_ref(), control),
             };
             let truth = truth.map_err(|error| failure(&error))?;
             corrections.check_targets(&truth.labels).map_err(|error| {
@@ -67,12 +65,13 @@ fn open(
 fn truth_from(
     shared: &Shared,
     from: TruthSource,
+    split: Option<String>,
     samples: &SharedList<Sample>,
 ) -> Result<(TruthAt, TruthFrom), Failure> {
     Ok(match from {
         TruthSource::Files(at) => {
             let (at, files) = files_at(shared, &at)?;
-            (TruthAt::Files(at), TruthFrom::Files(files))
+            (TruthAt::Files(at), TruthFrom::Files { files, split })
         }
         TruthSource::Verdicts { source, run, view } => {
             let project = shared.project(source).ok_or(Failure::Cancelled)?;
@@ -91,7 +90,7 @@ fn truth_from(
 fn match_images(truth: &GroundTruth, samples: &SharedList<Sample>) -> TruthImages {
     let names: Vec<&str> = samples.iter().map(|sample| sample.name.as_str()).collect();
     let keys: Vec<ImageKey<'_>> = names.iter().map(|name| ImageKey::named(name)).collect();
-    let matches = ImageMatches::between(&truth.keys(), &keys);
+    let matches = ImageMatches::between(&truth.keys(), &keys, Folders::Agree);
     let mut by_sample = vec![NO_IMAGE; names.len()];
     let mut missing = (0, Vec::new());
     for index in 0..truth.images.len() {
@@ -104,7 +103,8 @@ fn match_images(truth: &GroundTruth, samples: &SharedList<Sample>) -> TruthImage
             }
         }
     }
-    TruthImages { by_sample: by_sample.into(), matched: truth.images.len() - missing.0, missing }
+    let (matched, other_folders) = (truth.images.len() - missing.0, matches.other_folders);
+    TruthImages { by_sample: by_sample.into(), matched, missing, other_folders }
 }
 
 fn evaluate(shared: &Arc<Shared>, request: EvaluateRequest, ticket: Ticket) {
@@ -160,7 +160,8 @@ fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -
     let listed: HashMap<SampleUri, (SampleId, FileStamp)> = request.samples.iter().enumerate().map(stamped).collect();
     let listing = |uri: &SampleUri| listed.get(uri).cloned();
     let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: Some(&listing) };
-    of_run(&request.truth, &side, &request.corrections, control).map_err(|error| failure(&error))
+    let rules = MatchRules { corrections: &request.corrections, folders: Folders::Agree };
+    of_run(&request.truth, &side, rules, control).map_err(|error| failure(&error))
 }
 
 fn failure(error: &EvaluateError) -> Failure {
@@ -168,6 +169,7 @@ fn failure(error: &EvaluateError) -> Failure {
         EvaluateError::Cancelled(_) => return Failure::Cancelled,
         EvaluateError::NoClassInCommon { .. } => ". Correct the classes in the table of the evaluation",
         EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => ". Open predictions with “Open predictions…”",
+        EvaluateError::OtherFolders { .. } => ". If they are the same, open the folder that they are in",
         EvaluateError::OtherTask { .. } => ". Choose another run under Runs",
         _ => "",
     };

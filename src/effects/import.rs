@@ -10,7 +10,7 @@ use super::{Shared, browse};
 use crate::annotations::{self, AnnotationFormat, AnnotationsError, read_class_map};
 use crate::domain::{Sample, is_lines_name};
 use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
-use crate::matching::ClassCorrections;
+use crate::matching::{ClassCorrections, Folders};
 use crate::predict::ResultSink;
 use crate::source::{Files, Source, absolute};
 use crate::state::{
@@ -56,7 +56,7 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
         notes.push(format!("left out, because the run does not have their classes: {}", run.left_out.join(", ")));
     }
     let samples: Vec<Sample> = request.samples.iter().cloned().collect();
-    let matches = run.match_images(&samples)?;
+    let matches = run.match_images(&samples, Folders::Agree)?;
     let same = request
         .known
         .iter()
@@ -109,7 +109,7 @@ fn read(shared: &Shared, at: &FilesAt, control: &TaskControl) -> Result<Annotati
     control.begin(ProgressUnit::Bytes);
     let read = match shared.take_dropped(&files, control) {
         Some(found) => AnnotationFile::of(found, &files, control),
-        None => AnnotationFile::read(&files, control),
+        None => AnnotationFile::read(&files, None, control),
     };
     control.begin(ProgressUnit::Images);
     read.map_err(|error| match error {
@@ -122,6 +122,9 @@ impl From<ImportError> for OutputsFailure {
     fn from(error: ImportError) -> Self {
         let advice = match &error {
             ImportError::Cancelled(_) => return Self::Cancelled,
+            ImportError::OtherFolders { .. } => {
+                ". If they are the same images, open the folder that they are in: names without folders fit any"
+            }
             ImportError::NoImage { .. } => {
                 ". Open the images of the predictions; if these only number their images, open their ground truth first"
             }

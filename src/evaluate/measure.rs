@@ -36,14 +36,15 @@ pub fn measure(
 ) -> Result<(Evaluated, Option<Draws>), EvaluateError> {
     control.begin(ProgressUnit::Images);
     control.set_total(Some(sides.images.len() as u64));
-    let counted = sides.counted.clone();
+    let (counted, matching) = (sides.counted.clone(), sides.matching.clone());
     let mut errors = ConfidentErrors::default();
     let (metrics, of) = match sides.task {
         ModelTask::Detection => detection(sides, times, outcomes, &mut errors, control)?,
         ModelTask::Classification => classification(sides, times, outcomes, &mut errors, control)?,
     };
     control.checkpoint()?;
-    Ok((Evaluated { metrics, counted, confident_errors: errors.finish() }, of.map(|of| Draws { times, of })))
+    let evaluated = Evaluated { metrics, counted, matching, confident_errors: errors.finish() };
+    Ok((evaluated, of.map(|of| Draws { times, of })))
 }
 
 /// All numbers; intervals unless `times` is 0.

@@ -7,10 +7,11 @@ mod sides;
 mod truth;
 
 pub use measure::{Draws, measure, measure_all};
-pub use sides::{ListedSample, RunSide, of_annotations, of_run};
+pub use sides::{FileSide, ListedSample, RunSide, of_annotations, of_run};
 pub use truth::{TruthFrom, open_truth, truth_of};
 
-use crate::annotations::AnnotationsError;
+use crate::annotations::{AnnotationsError, ClassNamesError};
+use crate::domain::counted;
 use crate::evaluation::NoTruth;
 use crate::matching::CorrectionsError;
 use crate::source::SourceError;
@@ -33,6 +34,8 @@ pub enum EvaluateError {
     Source(#[from] SourceError),
     #[error("{name} {reason}")]
     NoTruth { name: String, reason: NoTruth },
+    #[error("{name} {reason}")]
+    ClassNames { name: String, reason: ClassNamesError },
     #[error("{name} has nothing that can be used, for example: {problem}")]
     NothingUsable { name: String, problem: String },
     #[error("The predictions have no scores, so they look like ground truth: {name}")]
@@ -52,6 +55,17 @@ pub enum EvaluateError {
         {predicted}"
     )]
     NoImageInCommon { predicted: String, truth: String },
+    #[error(
+        "{} the same file name on both sides, but no folder is the same, so these may be different images. Ground \
+        truth: {truth}; predictions: {predicted}",
+        counted(*count, "image has", "images have")
+    )]
+    OtherFolders { count: usize, truth: String, predicted: String },
+    #[error(
+        "The sizes of the images contradict each other: {example}. Boxes of images that were resized or rotated do not \
+        fit the originals"
+    )]
+    OtherSizes { example: String },
     #[error("The boxes of {side} are fractions of images whose sizes are unknown, such as {image}")]
     UnknownSize { side: &'static str, image: String },
     #[error("The boxes could not be measured: {0}")]

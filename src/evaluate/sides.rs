@@ -13,7 +13,9 @@ use crate::evaluation::{
     Counted, DetectedObject, GroundTruth, ImageSides, MatchedClasses, OTHER_CLASS, Sides, annotated_detections,
     detections,
 };
-use crate::matching::{ClassCorrections, ImageKey, ImageMatches, Unmatched, classes_of};
+use crate::matching::{
+    ClassList, ImageKey, ImageMatches, MatchRules, MatchSummary, OtherFolders, Unmatched, classes_of,
+};
 use crate::store::Project;
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -31,16 +33,23 @@ pub struct RunSide<'r> {
 /// Where an image is in the listing and what its file is now; `None` if it is not listed.
 pub type ListedSample<'l> = dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)> + 'l;
 
-/// Predictions of another program against ground truth. `min_score`: the minimum score of all classes.
+/// Predictions of another program.
+pub struct FileSide<'f> {
+    /// The file or folder, for people.
+    pub name: String,
+    pub found: Found,
+    /// The minimum score of all classes.
+    pub min_score: f64,
+    /// The size of each image of the ground truth as its own file says it, in pixels; `None` if no images are given.
+    pub sizes: Option<&'f [Option<[u32; 2]>]>,
+}
+
+/// Predictions of another program against ground truth.
 ///
 /// # Errors
 /// The sides have nothing in common, or are not of one kind.
-pub fn of_annotations(
-    truth: &GroundTruth,
-    (name, found): (String, Found),
-    corrections: &ClassCorrections,
-    min_score: f64,
-) -> Result<Sides, EvaluateError> {
+pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) -> Result<Sides, EvaluateError> {
+    let FileSide { name, found, min_score, sizes } = side;
     let mut notes = notes_of(&name, &found);
     let predicted = found.annotations;
     let is_empty = predicted.images.iter().all(|image| image.boxes.is_empty() && image.labels.is_empty());
@@ -57,10 +66,9 @@ pub fn of_annotations(
             predictions: format!("the prediction of {}", other.name),
         });
     }
-    let matched = match_classes(truth, &predicted.classes, corrections, &mut notes)?;
+    let matched = match_classes(truth, &predicted.classes, rules, &mut notes)?;
     let class_of = |class: u32| matched.places.get(class as usize).copied().flatten();
     let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::of).collect();
-    let mut matches = ImageMatches::between(&truth.keys(), &keys);
     let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
     let mut counted = Counted { predictions: name, problems, ..Counted::default() };
     for image in &predicted.images {
@@ -68,12 +76,14 @@ pub fn of_annotations(
         counted.images_outdated += u64::from(image.status == PredictionStatus::Outdated);
     }
     let is_predicted = |image: &AnnotatedImage| image.status == PredictionStatus::Predicted;
+    let name_of = |index: usize| predicted.images[index].shown_name();
+    let mut matches = match_images(truth, &keys, name_of, rules)?;
     matches.right_unmatched.retain(|(index, _)| is_predicted(&predicted.images[*index as usize]));
-    count_unmatched(&matches, |index| predicted.images[index].shown_name(), (&mut counted, &mut notes));
+    count_unmatched(&matches, name_of, (&mut counted, &mut notes));
+    let mut left_out = LeftOut::default();
     let mut images = Vec::with_capacity(truth.images.len());
     for index in truth.order() {
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
-        let size = truth.images[index].size.or_else(|| partner?.size);
         if !partner.is_some_and(is_predicted) {
             counted.images_without_prediction += 1;
             // Files of detections need not list the images in which nothing was found.
@@ -81,11 +91,23 @@ pub fn of_annotations(
                 continue;
             }
         }
-        let mut image = truth_of(truth, index, size)?;
+        let measured = sizes.and_then(|sizes| sizes[index]);
+        let known = [
+            ("in the ground truth", truth.images[index].size),
+            ("in the predictions", partner.and_then(|partner| partner.size)),
+            ("in its file", measured),
+        ];
+        let Some(size) = left_out.size(truth, index, known) else { continue };
+        let is_unknown = |side| EvaluateError::UnknownSize { side, image: truth.images[index].shown_name() };
+        let Some(mut image) = truth.image(index, size) else {
+            left_out.unknown(truth, index, sizes.is_some()).map_err(|()| is_unknown("the ground truth"))?;
+            continue;
+        };
         if let Some(partner) = partner {
-            let found = annotated_detections(partner, size, class_of);
-            let detections = found
-                .ok_or_else(|| EvaluateError::UnknownSize { side: "the predictions", image: partner.shown_name() })?;
+            let Some(detections) = annotated_detections(partner, size, class_of) else {
+                left_out.unknown(truth, index, sizes.is_some()).map_err(|()| is_unknown("the predictions"))?;
+                continue;
+            };
             counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
             image.objects.detections = detections;
             let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
@@ -93,11 +115,13 @@ pub fn of_annotations(
         }
         images.push(image);
     }
+    left_out.finish(images.is_empty(), (&mut counted, &mut notes))?;
+    let matching = MatchSummary::new(&matches, truth.counted_classes(), &matched.matches, ClassList::Predicted);
     let classes = truth.classes.classes.clone();
     let thresholds = vec![min_score; classes.len()];
     let model_classes = Vec::new();
     let task = truth.task;
-    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, notes }))
+    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
 }
 
 /// A run against ground truth.
@@ -107,7 +131,7 @@ pub fn of_annotations(
 pub fn of_run(
     truth: &GroundTruth,
     side: &RunSide<'_>,
-    corrections: &ClassCorrections,
+    rules: MatchRules,
     control: &TaskControl,
 ) -> Result<Sides, EvaluateError> {
     let RunSide { project, run, view, listing } = side;
@@ -116,7 +140,7 @@ pub fn of_run(
         return Err(EvaluateError::OtherTask { truth: truth.task.into_str(), predictions });
     }
     let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
-    let classes = RunClasses::of(truth, run, corrections, &mut notes)?;
+    let classes = RunClasses::of(truth, run, rules, &mut notes)?;
     let mut thresholds = vec![decimal(view.min_score); truth.classes.classes.len()];
     for (id, min_score) in &view.min_score_by_class {
         if let Some(place) = classes.place(*id) {
@@ -169,9 +193,11 @@ pub fn of_run(
         return Err(no_class_in_common(truth, &classes.predicted));
     }
     let keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
-    let matches = ImageMatches::between(&truth.keys(), &keys);
+    let name_of = |index: usize| stored[index].name.clone();
+    let matches = match_images(truth, &keys, name_of, rules)?;
+    count_unmatched(&matches, name_of, (&mut counted, &mut notes));
     drop(keys);
-    count_unmatched(&matches, |index| stored[index].name.clone(), (&mut counted, &mut notes));
+    let mut left_out = LeftOut::default();
     let mut images = Vec::with_capacity(stored.len());
     for index in truth.order() {
         let Some(partner) = matches.index(index) else {
@@ -179,19 +205,116 @@ pub fn of_run(
             continue;
         };
         let partner = &mut stored[partner as usize];
-        let image = truth_of(truth, index, Some(partner.size))?;
-        images.push(partner.beside(image));
+        let known = [("in the ground truth", truth.images[index].size), ("in the predictions", Some(partner.size))];
+        let image = left_out.size(truth, index, known).and_then(|size| truth.image(index, size));
+        images.extend(image.map(|image| partner.beside(image)));
     }
-    if images.is_empty() {
-        return Err(EvaluateError::NoImageInCommon {
-            truth: some_of(truth.images.iter().map(AnnotatedImage::shown_name)),
-            predicted: some_of(stored.iter().map(|stored| stored.name.as_str())),
-        });
-    }
+    left_out.finish(images.is_empty(), (&mut counted, &mut notes))?;
+    let list = if run.labels.is_empty() { ClassList::Predicted } else { ClassList::Complete };
+    let matching = MatchSummary::new(&matches, truth.counted_classes(), &classes.matched.matches, list);
     let model_classes = run.labels.iter().filter_map(|(id, _)| Some((id, classes.place(id)?))).collect();
     let (task, matched) = (truth.task, classes.matched);
     let classes = truth.classes.classes.clone();
-    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, notes }))
+    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
+}
+
+/// Images that are left out because of their size.
+#[derive(Default)]
+struct LeftOut {
+    /// Each with its sizes.
+    contradicting: Vec<String>,
+    unknown: Vec<String>,
+}
+
+impl LeftOut {
+    /// The size that all who know it say, if one does; `None` if they contradict each other: boxes of one scale or
+    /// orientation cannot be compared with those of another.
+    fn size<const N: usize>(
+        &mut self,
+        truth: &GroundTruth,
+        index: usize,
+        known: [(&str, Option<[u32; 2]>); N],
+    ) -> Option<Option<[u32; 2]>> {
+        let mut sizes = known.into_iter().filter_map(|(place, size)| Some((place, size?)));
+        let Some((first_place, first)) = sizes.next() else {
+            return Some(None);
+        };
+        let other = sizes.find(|(_, size)| *size != first && truth.task == ModelTask::Detection);
+        let Some((other_place, other)) = other else {
+            return Some(Some(first));
+        };
+        let text = |[width, height]: [u32; 2]| format!("{width} × {height}");
+        let name = truth.images[index].shown_name();
+        self.contradicting.push(format!("{name} ({} {first_place}, {} {other_place})", text(first), text(other)));
+        None
+    }
+
+    /// # Errors
+    /// The size is unknown because no images are given, and not because this one is not there.
+    fn unknown(&mut self, truth: &GroundTruth, index: usize, has_images: bool) -> Result<(), ()> {
+        self.unknown.push(truth.images[index].shown_name());
+        has_images.then_some(()).ok_or(())
+    }
+
+    /// # Errors
+    /// Nothing is left.
+    fn finish(self, is_nothing: bool, (count, notes): (&mut Counted, &mut Vec<String>)) -> Result<(), EvaluateError> {
+        let Self { contradicting, unknown } = self;
+        match (contradicting.first(), unknown.first()) {
+            (Some(example), _) if is_nothing => {
+                return Err(EvaluateError::OtherSizes { example: example.clone() });
+            }
+            (None, Some(image)) if is_nothing => {
+                return Err(EvaluateError::UnknownSize { side: "the ground truth", image: image.clone() });
+            }
+            _ => {}
+        }
+        count.images_of_other_size = contradicting.len() as u64;
+        count.images_without_size = unknown.len() as u64;
+        for (images, [one, several]) in [
+            (
+                contradicting,
+                [
+                    "image is left out, because its sizes contradict each other",
+                    "images are left out, because their sizes contradict each other",
+                ],
+            ),
+            (
+                unknown,
+                [
+                    "image is left out, because its size is needed and it is not in the source",
+                    "images are left out, because their sizes are needed and they are not in the source",
+                ],
+            ),
+        ] {
+            if !images.is_empty() {
+                notes.push(format!("{}: {}.", counted(images.len(), one, several), some_of(images.iter())));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// No image of one side is one of the other.
+fn match_images(
+    truth: &GroundTruth,
+    keys: &[ImageKey],
+    name_of: impl Fn(usize) -> String,
+    rules: MatchRules,
+) -> Result<ImageMatches, EvaluateError> {
+    let matches = ImageMatches::between(&truth.keys(), keys, rules.folders);
+    if let Some(OtherFolders { example: [truth, predicted], count, are_refused: true }) = &matches.other_folders {
+        let (truth, predicted) = (truth.clone(), predicted.clone());
+        return Err(EvaluateError::OtherFolders { count: *count, truth, predicted });
+    }
+    if matches.left.iter().all(Result::is_err) {
+        return Err(EvaluateError::NoImageInCommon {
+            truth: some_of(truth.images.iter().map(AnnotatedImage::shown_name)),
+            predicted: some_of((0..keys.len()).map(name_of)),
+        });
+    }
+    Ok(matches)
 }
 
 /// The classes of a run among those of ground truth.
@@ -206,7 +329,7 @@ impl RunClasses {
     fn of(
         truth: &GroundTruth,
         run: &RunInfo,
-        corrections: &ClassCorrections,
+        rules: MatchRules,
         notes: &mut Vec<String>,
     ) -> Result<Self, EvaluateError> {
         let mut predicted = classes_of(&run.labels);
@@ -215,7 +338,7 @@ impl RunClasses {
             let is_nameless = class.name == class.number.map(|number| format!("class {number}"));
             class.name.take_if(|_| is_nameless);
         }
-        let matched = match_classes(truth, &predicted, corrections, notes)?;
+        let matched = match_classes(truth, &predicted, rules, notes)?;
         let ids = run.labels.iter().map(|(id, _)| id);
         let by_id = ids.zip(matched.places.iter().copied()).collect();
         let numbered = truth.classes.classes.iter().zip(0..);
@@ -258,10 +381,10 @@ impl Stored {
 fn match_classes(
     truth: &GroundTruth,
     predicted: &[TruthLabel],
-    corrections: &ClassCorrections,
+    rules: MatchRules,
     notes: &mut Vec<String>,
 ) -> Result<MatchedClasses, EvaluateError> {
-    let matched = truth.match_classes(predicted, corrections)?;
+    let matched = truth.match_classes(predicted, rules.corrections)?;
     let unmatched: Vec<&TruthLabel> = matched.matches.unmatched().collect();
     if unmatched.len() == predicted.len() && !predicted.is_empty() {
         return Err(no_class_in_common(truth, predicted));
@@ -285,15 +408,10 @@ fn no_class_in_common(truth: &GroundTruth, predicted: &[TruthLabel]) -> Evaluate
     EvaluateError::NoClassInCommon { predicted: some_of(predicted.iter()), truth: some_of(truth.labels.iter()) }
 }
 
-fn truth_of(truth: &GroundTruth, index: usize, size: Option<[u32; 2]>) -> Result<ImageSides, EvaluateError> {
-    truth
-        .image(index, size)
-        .ok_or_else(|| EvaluateError::UnknownSize { side: "the ground truth", image: truth.images[index].shown_name() })
-}
-
 /// Adds what the ground truth says of itself.
 fn finished(truth: &GroundTruth, mut sides: Sides) -> Sides {
     sides.notes.splice(0..0, truth.notes.iter().cloned());
+    sides.notes.extend(sides.matching.notes());
     sides.counted.truth.clone_from(&truth.name);
     for (kind, count) in truth.problems.counts() {
         *sides.counted.problems.entry(kind.word()).or_default() += count;

@@ -2,7 +2,9 @@
 
 use super::EvaluateError;
 use crate::annotations::{self, Found, JudgedImage, NamePattern};
-use crate::domain::{Prediction, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings, counted};
+use crate::domain::{
+    LabelSet, Prediction, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings, counted,
+};
 use crate::evaluation::{GroundTruth, NoTruth};
 use crate::review::VerdictKind;
 use crate::source::Files;
@@ -15,8 +17,8 @@ const READ_AT_ONCE: usize = 1000;
 /// Where ground truth is.
 #[derive(Clone)]
 pub enum TruthFrom {
-    /// A file or folder of annotations.
-    Files(Files),
+    /// A file or folder of annotations; of a data set with several splits this one or the usual one.
+    Files { files: Files, split: Option<String> },
     /// What people judged of a run, as `view` shows it.
     Verdicts { project: Project, run: Box<RunInfo>, view: Box<ViewSettings> },
     /// The class of each image in its name.
@@ -24,15 +26,19 @@ pub enum TruthFrom {
 }
 
 /// Reads ground truth; the format of files is recognised by their content. Progress is in bytes. The notes of the
-/// result say what it was recognised as.
+/// result say what it was recognised as. `labels` names classes that only have numbers.
 ///
 /// # Errors
-/// It cannot be read or is not ground truth.
-pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth, EvaluateError> {
+/// It cannot be read, is not ground truth, or the class names do not fit.
+pub fn open_truth(
+    from: &TruthFrom,
+    labels: Option<&LabelSet>,
+    control: &TaskControl,
+) -> Result<GroundTruth, EvaluateError> {
     control.begin(ProgressUnit::Bytes);
     control.set_step("reading the ground truth");
     let (name, found) = match from {
-        TruthFrom::Files(files) => (files.name(), annotations::open(files, control)?),
+        TruthFrom::Files { files, split } => (files.name(), annotations::open_split(files, split.as_deref(), control)?),
         TruthFrom::Verdicts { project, run, view } => {
             (format!("verdicts on the run “{}”", run.name), verdicts(project, run, view, control)?)
         }
@@ -41,14 +47,18 @@ pub fn open_truth(from: &TruthFrom, control: &TaskControl) -> Result<GroundTruth
             ("names of the images".to_owned(), annotations::of_file_names(names, pattern))
         }
     };
-    truth_of(name, found)
+    truth_of(name, found, labels)
 }
 
 /// Ground truth in annotations that were read.
 ///
 /// # Errors
-/// It is not ground truth.
-pub fn truth_of(name: String, found: Found) -> Result<GroundTruth, EvaluateError> {
+/// It is not ground truth, or the class names do not fit.
+pub fn truth_of(name: String, mut found: Found, labels: Option<&LabelSet>) -> Result<GroundTruth, EvaluateError> {
+    if let Some(labels) = labels {
+        annotations::name_classes(&mut found.annotations, labels)
+            .map_err(|reason| EvaluateError::ClassNames { name: name.clone(), reason })?;
+    }
     let notes = notes_of(&name, &found);
     let problem = found.annotations.problems.iter().next().map(ToString::to_string);
     GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| match (reason, problem) {

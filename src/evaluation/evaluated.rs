@@ -7,6 +7,7 @@ use super::classification::ClassificationMetrics;
 use super::confident_errors::ConfidentError;
 use super::detection::DetectionMetrics;
 use super::ground_truth::Counted;
+use crate::matching::MatchSummary;
 
 /// The numbers, and what they are about.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -15,9 +16,17 @@ pub struct Evaluated {
     pub metrics: Metrics,
     #[serde(flatten)]
     pub counted: Counted,
+    pub matching: MatchSummary,
     /// Images with errors above the minimum score, the most confident first; not more than a person looks at.
     #[serde(skip)]
     pub confident_errors: Vec<ConfidentError>,
+}
+
+impl Evaluated {
+    /// Whether every image and entry was used, and nothing speaks against the match.
+    pub fn is_complete(&self) -> bool {
+        self.counted.is_complete() && self.matching.doubts.is_empty()
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -8,10 +8,10 @@ use super::against::EvaluatedClasses;
 use super::detection::EvaluatedClass;
 use super::objects::ImageObjects;
 use crate::domain::{
-    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, ModelTask,
+    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, DatasetSplit, ModelTask,
     PredictionStatus, SampleId, TruthLabel, counted,
 };
-use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, ImageKey};
+use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, CountedClasses, ImageKey, MatchSummary};
 
 /// Ground truth of many images, in the order of its file.
 #[derive(Debug, Clone)]
@@ -22,11 +22,15 @@ pub struct GroundTruth {
     pub images: Vec<AnnotatedImage>,
     /// The classes as the file has them; [`AnnotatedImage`] refers to these.
     pub labels: Vec<TruthLabel>,
+    /// How many objects of each of them there are, or how many images that show it.
+    pub objects: Vec<u64>,
     pub classes: EvaluatedClasses,
     /// What a person should know of it: whole sentences.
     pub notes: Vec<String>,
     /// What could not be used.
     pub problems: AnnotationProblems,
+    /// The part that was read, if the data set has several.
+    pub split: Option<DatasetSplit>,
 }
 
 /// Why annotations are not ground truth, in words that follow their name.
@@ -54,7 +58,7 @@ impl GroundTruth {
         if annotations.has_scores() {
             return Err(NoTruth::Scores);
         }
-        let Annotations { classes: labels, mut images, problems } = annotations;
+        let Annotations { classes: labels, mut images, problems, split } = annotations;
         images.retain(|image| image.status == PredictionStatus::Predicted);
         let several = images.iter().filter(|image| image.labels.len() > 1).count();
         if several > 0 {
@@ -70,8 +74,20 @@ impl GroundTruth {
             (false, true) => ModelTask::Classification,
             (false, false) => return Err(NoTruth::Nothing),
         };
+        let mut objects = vec![0; labels.len()];
+        for image in &images {
+            let shown = image.labels.first().map(|label| label.class);
+            for class in shown.into_iter().chain(image.boxes.iter().map(|found| found.class)) {
+                objects[class as usize] += 1;
+            }
+        }
         let classes = EvaluatedClasses::of(&labels);
-        Ok(Self { name, task, images, labels, classes, notes, problems })
+        Ok(Self { name, task, images, labels, objects, classes, notes, problems, split })
+    }
+
+    /// The classes of [`Self::labels`] with their objects.
+    pub fn counted_classes(&self) -> CountedClasses<'_> {
+        CountedClasses { labels: &self.labels, objects: &self.objects }
     }
 
     /// The name of a class of [`Self::labels`], or its number if it has none.
@@ -133,6 +149,7 @@ pub struct Sides {
     /// The minimum score of each class.
     pub thresholds: Vec<f64>,
     pub counted: Counted,
+    pub matching: MatchSummary,
     /// What a person should know before the numbers: whole sentences.
     pub notes: Vec<String>,
 }
@@ -169,6 +186,9 @@ pub struct Counted {
     /// Images whose prediction failed, or is of an older version of the file; left out.
     pub images_failed: u64,
     pub images_outdated: u64,
+    /// Images whose sizes contradict each other, or are needed and unknown; left out.
+    pub images_of_other_size: u64,
+    pub images_without_size: u64,
     /// Detections, or top classes, of classes that the ground truth does not have.
     pub predictions_of_other_classes: u64,
     /// Entries of the files that could not be used, and annotations with an id that was given before, by kind.
@@ -178,8 +198,15 @@ pub struct Counted {
 impl Counted {
     /// Whether every image and entry was used.
     pub fn is_complete(&self) -> bool {
-        let left_out = self.images_without_truth + self.images_ambiguous + self.images_failed + self.images_outdated;
-        left_out == 0 && self.problems.is_empty()
+        let left_out = [
+            self.images_without_truth,
+            self.images_ambiguous,
+            self.images_failed,
+            self.images_outdated,
+            self.images_of_other_size,
+            self.images_without_size,
+        ];
+        left_out.iter().all(|count| *count == 0) && self.problems.is_empty()
     }
 
     /// What was left out or is worth knowing, each with its count; only what there is.
@@ -210,6 +237,14 @@ impl Counted {
                     "images that changed after they were predicted, left out",
                 ],
             ),
+            (
+                self.images_of_other_size,
+                [
+                    "image whose sizes contradict each other, left out",
+                    "images whose sizes contradict each other, left out",
+                ],
+            ),
+            (self.images_without_size, ["image of unknown size, left out", "images of unknown size, left out"]),
             (
                 self.predictions_of_other_classes,
                 [

@@ -2,6 +2,8 @@
 
 use std::collections::HashMap;
 
+use serde::Serialize;
+
 use crate::domain::{LabelSet, TruthLabel};
 
 /// A row for each class of one side, in its order.
@@ -17,15 +19,17 @@ pub struct ClassRow {
     pub matched: Option<(u32, ClassReason)>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The surest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ClassReason {
+    /// A person says so.
+    Correction,
     /// Both have this name; upper and lower case, blanks, `_`, `-` and how accents are encoded make no difference,
     /// unless a side has classes that differ in nothing else.
     Name,
     /// Both have this number, and at least one of them has no name.
     Number,
-    /// A person says so.
-    Correction,
 }
 
 /// What a person says of classes: `from,to` in each line of a CSV file, names or numbers. An empty `to` leaves the
@@ -49,6 +53,17 @@ pub struct CorrectionsError {
     pub line: u64,
     /// Words that follow the line.
     pub reason: String,
+}
+
+impl ClassReason {
+    /// Words that follow “80 classes”.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Correction => "by correction",
+            Self::Name => "by name",
+            Self::Number => "by number",
+        }
+    }
 }
 
 /// The classes of a model.
@@ -158,7 +173,7 @@ impl<'t> Targets<'t> {
 }
 
 /// A name as it is compared if it is not exactly the same.
-fn spelling(name: &str) -> String {
+pub(super) fn spelling(name: &str) -> String {
     let letter = |letter: char| if matches!(letter, '_' | '-') { ' ' } else { letter };
     let spaced: String = super::composed(name).chars().map(letter).collect();
     spaced.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()

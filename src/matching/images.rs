@@ -1,7 +1,9 @@
 //! Which image of one side is which image of the other.
 
-use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Serialize;
 
 use super::composed;
 use crate::domain::{AnnotatedImage, AnnotatedImageId};
@@ -21,21 +23,48 @@ pub struct ImageMatches {
     pub left: Vec<Result<(u32, ImageReason), Unmatched>>,
     /// The images of the right side that no image of the left side is.
     pub right_unmatched: Vec<(u32, Unmatched)>,
+    /// Images with the same file name in folders that differ, if there are such.
+    pub other_folders: Option<OtherFolders>,
+    /// Whether ids and file names both fit all images that have only ids, and fit different ones; ids were taken.
+    pub fits_names: bool,
+}
+
+/// Images of both sides with the same file name, in folders that differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OtherFolders {
+    /// One of them, as the left side and the right side name it.
+    pub example: [String; 2],
+    pub count: usize,
+    /// No folder of any image agrees, so that they were not matched.
+    pub are_refused: bool,
+}
+
+/// What folders say about images with the same file name.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Folders {
+    /// If no folder of one side is one of the other, the images are others.
+    #[default]
+    Agree,
+    /// Nothing.
+    MayDiffer,
 }
 
 /// Why two images are the same one. No image has two partners.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum ImageReason {
-    /// Both have this id, and at least one of them has no name.
-    Id,
     /// Both have this path; how its accents are encoded makes no difference.
     Path,
     /// The ends of their paths are the same, and no other image's is: at least the file names.
     PathEnd,
     /// As `PathEnd` without the extension of the file name.
     Stem,
+    /// Both have this id, and at least one of them has no name.
+    Id,
     /// The file name is the number that is the other image's id (`0017.jpg` and 17).
     Number,
+    /// Only their file names are the same: their folders differ.
+    FileName,
 }
 
 /// Why an image has no partner.
@@ -47,6 +76,20 @@ pub enum Unmatched {
     Ambiguous,
 }
 
+impl ImageReason {
+    /// Words that follow “128 images”.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Path => "by path",
+            Self::PathEnd => "by the end of the path",
+            Self::Stem => "by path without the extension",
+            Self::Id => "by id",
+            Self::Number => "by the number in the file name",
+            Self::FileName => "by file name alone",
+        }
+    }
+}
+
 impl<'k> ImageKey<'k> {
     pub fn of(image: &'k AnnotatedImage) -> Self {
         Self { id: image.id.as_ref(), name: &image.name }
@@ -56,10 +99,14 @@ impl<'k> ImageKey<'k> {
         Self { id: None, name }
     }
 
+    fn is_nameless(&self) -> bool {
+        self.name.is_empty() && self.id.is_some()
+    }
+
     /// The name, or the id if it is a text: programs that know only the name of a file give it as id.
-    fn path(&self) -> &'k str {
+    fn path(&self, by: NamelessBy) -> &'k str {
         match self.id {
-            Some(AnnotatedImageId::Text(text)) if self.name.is_empty() => text,
+            Some(AnnotatedImageId::Text(text)) if self.name.is_empty() && by == NamelessBy::Name => text,
             _ => self.name,
         }
     }
@@ -72,36 +119,30 @@ impl<'k> ImageKey<'k> {
     }
 }
 
+/// What images without a name are matched by: the same for all of them, because an id that happens to be the number in
+/// a file name would be taken for one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NamelessBy {
+    Id,
+    Name,
+}
+
 impl ImageMatches {
-    /// By id if one of both has no name, otherwise by path, then by as much of the ends of the paths as makes them
-    /// unique on both sides.
-    pub fn between(left: &[ImageKey], right: &[ImageKey]) -> Self {
-        let mut matching = Matching { left: vec![Err(Unmatched::Missing); left.len()], right: vec![None; right.len()] };
-        // An id may be given twice: as that of a name, and as that of nothing.
-        matching.by(
-            ImageReason::Id,
-            left,
-            right,
-            |key| key.id.cloned(),
-            |one, other| one.name.is_empty() || other.name.is_empty(),
-        );
-        let always = |_: &ImageKey, _: &ImageKey| true;
-        let path = |key: &ImageKey<'_>| Some(key.path().to_owned()).filter(|path| !path.is_empty());
-        matching.by(ImageReason::Path, left, right, path, always);
-        let path = |key: &ImageKey<'_>| path(key).map(|path| composed(&path).into_owned());
-        matching.by(ImageReason::Path, left, right, path, always);
-        let deepest = left.iter().chain(right).map(|key| key.path().split('/').count()).max().unwrap_or(1);
-        for parts in (1..=deepest.min(DEEPEST_END)).rev() {
-            matching.by(ImageReason::PathEnd, left, right, |key| end(key.path(), parts), always);
+    /// By path, then by as much of the ends of the paths as makes them unique on both sides. Images that have only ids
+    /// are matched by id if all of those are listed, otherwise by name if that fits more of them.
+    pub fn between(left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Self {
+        let by_id = Matching::new(left, right, NamelessBy::Id);
+        let nameless = left.iter().chain(right).filter(|key| key.is_nameless()).count();
+        if nameless == 0 {
+            return by_id.finish(left, right, folders);
         }
-        for parts in (1..=deepest.min(DEEPEST_END)).rev() {
-            let stem = |key: &ImageKey<'_>| end(without_extension(key.path()), parts);
-            matching.by(ImageReason::Stem, left, right, stem, always);
+        let by_name = Matching::new(left, right, NamelessBy::Name);
+        let [of_ids, of_names] = [&by_id, &by_name].map(|matching| matching.nameless(left, right));
+        if of_ids < nameless && of_names > of_ids {
+            return by_name.finish(left, right, folders);
         }
-        let number = |key: &ImageKey<'_>| key.number().or_else(|| end(without_extension(key.path()), 1)?.parse().ok());
-        let one_is_number = |one: &ImageKey, other: &ImageKey| one.number().is_some() != other.number().is_some();
-        matching.by(ImageReason::Number, left, right, number, one_is_number);
-        matching.finish(left, right)
+        let fits_names = of_names == nameless && !by_id.has_pairs_of(&by_name);
+        Self { fits_names, ..by_id.finish(left, right, folders) }
     }
 
     /// The index on the right side.
@@ -109,22 +150,72 @@ impl ImageMatches {
         Some(self.left.get(left)?.ok()?.0)
     }
 
-    /// How many images were matched for this reason.
-    pub fn count(&self, reason: ImageReason) -> usize {
-        self.left.iter().filter(|matched| matched.is_ok_and(|(_, because)| because == reason)).count()
+    /// How many images were matched, by reason.
+    pub fn counts(&self) -> BTreeMap<ImageReason, usize> {
+        let mut counts = BTreeMap::new();
+        for (_, reason) in self.left.iter().flatten() {
+            *counts.entry(*reason).or_default() += 1;
+        }
+        counts
     }
 }
 
 /// Longer ends of paths are compared as a whole.
 const DEEPEST_END: usize = 8;
 
+/// Folders that every data set has, and that say nothing about which images are in them.
+const USUAL_FOLDERS: [&str; 7] = ["images", "image", "imgs", "img", "labels", "annotations", "jpegimages"];
+
 struct Matching {
-    left: Vec<Result<(u32, ImageReason), Unmatched>>,
+    left: Vec<Option<(u32, ImageReason)>>,
     /// The partner of each image of the right side.
     right: Vec<Option<u32>>,
+    nameless_by: NamelessBy,
 }
 
 impl Matching {
+    fn new(left: &[ImageKey], right: &[ImageKey], nameless_by: NamelessBy) -> Self {
+        let mut matching = Self { left: vec![None; left.len()], right: vec![None; right.len()], nameless_by };
+        let path = |key: &ImageKey<'_>| Some(key.path(nameless_by).to_owned()).filter(|path| !path.is_empty());
+        let always = |_: &ImageKey, _: &ImageKey| true;
+        if nameless_by == NamelessBy::Id {
+            // An id may be given twice: as that of a name, and as that of nothing.
+            let one_is_nameless = |one: &ImageKey, other: &ImageKey| one.is_nameless() || other.is_nameless();
+            matching.by(ImageReason::Id, left, right, |key| key.id.cloned(), one_is_nameless);
+        }
+        matching.by(ImageReason::Path, left, right, path, always);
+        let composed_path = |key: &ImageKey<'_>| path(key).map(|path| composed(&path).into_owned());
+        matching.by(ImageReason::Path, left, right, composed_path, always);
+        let keys = left.iter().chain(right);
+        let deepest = keys.map(|key| key.path(nameless_by).split('/').count()).max().unwrap_or(1);
+        for parts in (1..=deepest.min(DEEPEST_END)).rev() {
+            matching.by(ImageReason::PathEnd, left, right, |key| end(key.path(nameless_by), parts), always);
+        }
+        for parts in (1..=deepest.min(DEEPEST_END)).rev() {
+            let stem = |key: &ImageKey<'_>| end(without_extension(key.path(nameless_by)), parts);
+            matching.by(ImageReason::Stem, left, right, stem, always);
+        }
+        if nameless_by == NamelessBy::Name {
+            let number = |key: &ImageKey<'_>| {
+                key.number().or_else(|| end(without_extension(key.path(nameless_by)), 1)?.parse().ok())
+            };
+            let one_is_number = |one: &ImageKey, other: &ImageKey| one.number().is_some() != other.number().is_some();
+            matching.by(ImageReason::Number, left, right, number, one_is_number);
+        }
+        matching
+    }
+
+    /// How many images without a name have a partner.
+    fn nameless(&self, left: &[ImageKey], right: &[ImageKey]) -> usize {
+        let of_left = self.left.iter().zip(left).filter(|(matched, key)| matched.is_some() && key.is_nameless());
+        let of_right = self.right.iter().zip(right).filter(|(matched, key)| matched.is_some() && key.is_nameless());
+        of_left.count() + of_right.count()
+    }
+
+    fn has_pairs_of(&self, other: &Self) -> bool {
+        self.right == other.right
+    }
+
     /// Makes partners of two images with the same key, if no other image of their sides has it.
     fn by<K: std::hash::Hash + Eq>(
         &mut self,
@@ -134,38 +225,75 @@ impl Matching {
         key: impl Fn(&ImageKey) -> Option<K>,
         fits: impl Fn(&ImageKey, &ImageKey) -> bool,
     ) {
-        if self.left.iter().all(Result::is_ok) || self.right.iter().all(Option::is_some) {
+        if self.left.iter().all(Option::is_some) || self.right.iter().all(Option::is_some) {
             return;
         }
         let [left_by, right_by] = [left, right].map(|side| unique(side, &key));
         for (key, one) in left_by {
             let Some(one) = one else { continue };
             let Some(&Some(other)) = right_by.get(&key) else { continue };
-            let are_free = self.left[one as usize].is_err() && self.right[other as usize].is_none();
-            if are_free && fits(&left[one as usize], &right[other as usize]) {
-                self.left[one as usize] = Ok((other, reason));
+            let are_free = self.left[one as usize].is_none() && self.right[other as usize].is_none();
+            let (left_key, right_key) = (&left[one as usize], &right[other as usize]);
+            if are_free && fits(left_key, right_key) {
+                let is_by_end = matches!(reason, ImageReason::PathEnd | ImageReason::Stem);
+                let paths = [left_key, right_key].map(|key| key.path(self.nameless_by));
+                let reason = if is_by_end && folders_differ(paths) { ImageReason::FileName } else { reason };
+                self.left[one as usize] = Some((other, reason));
                 self.right[other as usize] = Some(one);
             }
         }
     }
 
     /// Says why the rest has no partner.
-    fn finish(mut self, left: &[ImageKey], right: &[ImageKey]) -> ImageMatches {
-        let stem = |key: &ImageKey| end(without_extension(key.path()), 1);
+    fn finish(mut self, left: &[ImageKey], right: &[ImageKey], folders: Folders) -> ImageMatches {
+        let other_folders = self.other_folders(left, right, folders);
+        if other_folders.as_ref().is_some_and(|other_folders| other_folders.are_refused) {
+            self.left.fill(None);
+            self.right.fill(None);
+        }
+        let stem = |key: &ImageKey| end(without_extension(key.path(self.nameless_by)), 1);
         let [left_by, right_by] = [left, right].map(|side| unique(side, stem));
         let why = |key: &ImageKey, others: &HashMap<String, Option<u32>>| match stem(key) {
             Some(stem) if others.contains_key(&stem) => Unmatched::Ambiguous,
             _ => Unmatched::Missing,
         };
-        for (matched, key) in self.left.iter_mut().zip(left) {
-            if matched.is_err() {
-                *matched = Err(why(key, &right_by));
-            }
-        }
+        let of_left = self.left.iter().zip(left);
         let unmatched = (0..).zip(&self.right).filter(|(_, partner)| partner.is_none());
-        let right_unmatched = unmatched.map(|(index, _)| (index, why(&right[index as usize], &left_by))).collect();
-        ImageMatches { left: self.left, right_unmatched }
+        ImageMatches {
+            left: of_left.map(|(matched, key)| matched.ok_or_else(|| why(key, &right_by))).collect(),
+            right_unmatched: unmatched.map(|(index, _)| (index, why(&right[index as usize], &left_by))).collect(),
+            other_folders,
+            fits_names: false,
+        }
     }
+
+    /// The images with the same file name in folders that differ. They are refused if there are no others.
+    fn other_folders(&self, left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Option<OtherFolders> {
+        let matched = || (0..).zip(&self.left).filter_map(|(index, matched)| Some((index, (*matched)?)));
+        let by_name: Vec<(usize, u32)> = matched()
+            .filter(|(_, (_, reason))| *reason == ImageReason::FileName)
+            .map(|(one, (other, _))| (one, other))
+            .collect();
+        let &(one, other) = by_name.first()?;
+        let are_all = matched().count() == by_name.len();
+        Some(OtherFolders {
+            example: [&left[one], &right[other as usize]].map(|key| key.path(self.nameless_by).to_owned()),
+            count: by_name.len(),
+            are_refused: are_all && folders == Folders::Agree,
+        })
+    }
+}
+
+/// Whether the folders of two paths say that they are of different files. The folder next to the file name counts,
+/// apart from [`USUAL_FOLDERS`]; a path without one says nothing.
+fn folders_differ(paths: [&str; 2]) -> bool {
+    let is_usual = |folder: &str| USUAL_FOLDERS.iter().any(|usual| usual.eq_ignore_ascii_case(folder));
+    let folder = |path: &'_ str| {
+        let mut folders = path.rsplit('/').skip(1).filter(|folder| !matches!(*folder, "" | "." | ".."));
+        folders.find(|folder| !is_usual(folder)).map(|folder| composed(folder).into_owned())
+    };
+    let [one, other] = paths.map(folder);
+    one.zip(other).is_some_and(|(one, other)| one != other)
 }
 
 /// The image with each key; `None` if there are several.
@@ -225,10 +353,10 @@ mod tests {
     #[track_caller]
     fn check(left: Side, right: Side, expected: &[Result<(u32, ImageReason), Unmatched>]) {
         let (left, right) = (keys(left), keys(right));
-        let matches = ImageMatches::between(&left, &right);
+        let matches = ImageMatches::between(&left, &right, Folders::Agree);
         assert_eq!(matches.left, expected);
         // Both ways give the same pairs.
-        let back = ImageMatches::between(&right, &left);
+        let back = ImageMatches::between(&right, &left, Folders::Agree);
         for (index, matched) in matches.left.iter().enumerate() {
             if let Ok((other, reason)) = matched {
                 assert_eq!(back.left[*other as usize], Ok((index as u32, *reason)));
@@ -237,7 +365,7 @@ mod tests {
         assert_eq!(back.right_unmatched.len(), matches.left.iter().filter(|matched| matched.is_err()).count());
     }
 
-    use ImageReason::{Id, Number, Path, PathEnd, Stem};
+    use ImageReason::{FileName, Id, Number, Path, PathEnd, Stem};
     use Unmatched::{Ambiguous, Missing};
 
     #[test]
@@ -246,9 +374,45 @@ mod tests {
         check(
             &[(number(2), ""), (number(3), ""), (text("x"), ""), (text("a"), "")],
             &truth,
-            &[Ok((1, Id)), Err(Missing), Ok((2, Id)), Ok((0, Stem))],
+            &[Ok((1, Id)), Err(Missing), Ok((2, Id)), Err(Missing)],
         );
         check(&[(number(1), "b.jpg"), (number(2), "d.jpg")], &truth, &[Ok((1, Path)), Err(Missing)]);
+    }
+
+    #[test]
+    fn ids_and_names_are_not_mixed() {
+        let truth = [(number(1), "2.jpg"), (number(2), "30.jpg"), (number(3), "0004.jpg")];
+        let ids = |ids: [i64; 3]| ids.map(|id| (number(id), ""));
+        check(&ids([3, 1, 2]), &truth, &[Ok((2, Id)), Ok((0, Id)), Ok((1, Id))]);
+        // 2 is the id of another image.
+        check(&ids([2, 30, 4]), &truth, &[Ok((0, Number)), Ok((1, Number)), Ok((2, Number))]);
+        check(&ids([2, 3, 7]), &truth, &[Ok((1, Id)), Ok((2, Id)), Err(Missing)]);
+        check(&[(text("30"), ""), (text("2"), "")], &truth, &[Ok((1, Stem)), Ok((0, Stem))]);
+        let turned = [(number(1), "2.jpg"), (number(2), "1.jpg")];
+        let fits = |ids: &[(Option<AnnotatedImageId>, &str)]| {
+            ImageMatches::between(&keys(ids), &keys(&turned), Folders::Agree).fits_names
+        };
+        assert!(fits(&[(number(1), ""), (number(2), "")]));
+        assert!(!fits(&[(number(1), "1.jpg")]));
+    }
+
+    #[test]
+    fn images_of_other_folders_need_one_that_agrees() {
+        let named = |names: &[&'static str]| names.iter().map(|name| (None, *name)).collect::<Vec<_>>();
+        let truth = named(&["train/1.jpg", "train/2.jpg", "train/3.jpg"]);
+        check(&named(&["val/1.jpg", "val/2.jpg"]), &truth, &[Err(Ambiguous), Err(Ambiguous)]);
+        check(&named(&["val/1.jpg", "train/2.jpg"]), &truth, &[Ok((0, FileName)), Ok((1, Path))]);
+        check(&named(&["1.jpg", "data/train/2.jpg"]), &truth, &[Ok((0, PathEnd)), Ok((1, PathEnd))]);
+        check(&named(&["images/1.jpg", "JPEGImages/train/2.png"]), &truth, &[Ok((0, PathEnd)), Ok((1, Stem))]);
+        check(&named(&["train/images/1.jpg"]), &named(&["valid/images/1.jpg"]), &[Err(Ambiguous)]);
+        let (left, right) = (named(&["val/1.jpg"]), &truth);
+        let between = |folders| ImageMatches::between(&keys(&left), &keys(right), folders);
+        let example = ["val/1.jpg".to_owned(), "train/1.jpg".to_owned()];
+        let refused = OtherFolders { example, count: 1, are_refused: true };
+        assert_eq!(between(Folders::Agree).other_folders, Some(refused.clone()));
+        let taken = between(Folders::MayDiffer);
+        assert_eq!(taken.other_folders, Some(OtherFolders { are_refused: false, ..refused }));
+        assert_eq!(taken.index(0), Some(0));
     }
 
     #[test]

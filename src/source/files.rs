@@ -94,6 +94,17 @@ impl Files {
         }
     }
 
+    /// The file or folder at `path`, absolute or relative to this folder; `None` if it would be outside of the bucket.
+    pub fn at(&self, path: &str) -> Option<Self> {
+        match &self.0 {
+            Kind::Local(folder) => Some(Self::local(&folder.join(path))),
+            Kind::S3 { aws, s3, place } => {
+                let place = S3Place { address: place.address.at(path)?, ..place.clone() };
+                Some(Self(Kind::S3 { aws: aws.clone(), s3: s3.clone(), place }))
+            }
+        }
+    }
+
     /// Whether a listed file is what was opened, and not in a folder that was.
     pub fn is_file(&self, file: &FileEntry) -> bool {
         match (&self.0, &file.at) {

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Display, Failure, FilesAt, Loadable, Run, SourceId, State, TaskId, Ticket};
-use crate::domain::{RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
+use crate::domain::{LabelSet, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
 use crate::evaluation::{Drawn, Evaluated, GroundTruth, MatchedClasses};
-use crate::matching::ClassCorrections;
+use crate::matching::{ClassCorrections, OtherFolders};
 use crate::review::{ImageOutcomes, OtherRun, OutcomeCounts, OutcomeKind, Outcomes, Predictions};
 
 /// Commands about ground truth and evaluations.
@@ -18,10 +18,13 @@ pub enum EvaluationCommand {
     /// Takes these annotations as right, in place of others.
     OpenTruth {
         at: TruthAt,
+        reading: TruthReading,
         /// A CSV file with corrections of classes, which are added to those that are there.
         class_map: Option<PathBuf>,
     },
     CloseTruth,
+    /// Reads the open ground truth in another way.
+    ReadTruthAs(TruthReading),
     /// Reads the ground truth and evaluates the run on screen again, as both are now.
     EvaluateAgain,
     /// Which class of the ground truth a class of the model is, both by name or number; an empty one: none.
@@ -41,7 +44,7 @@ pub enum EvaluationCommand {
 #[derive(Debug, Clone)]
 pub enum EvaluationEffect {
     /// Read ground truth and match it with the images.
-    OpenTruth { from: TruthSource, class_map: Option<PathBuf>, samples: SharedList<Sample>, ticket: Ticket },
+    OpenTruth { request: TruthRequest, ticket: Ticket },
     /// Measure a run.
     Evaluate { request: EvaluateRequest, ticket: Ticket },
 }
@@ -85,6 +88,35 @@ pub enum TruthSource {
     Names(String),
 }
 
+/// What a person says of ground truth that leaves something open.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct TruthReading {
+    /// The split of a data set; `None`: the usual one.
+    pub split: Option<String>,
+    /// The names of classes that are only numbered.
+    pub names: Option<TruthNames>,
+}
+
+/// Names of classes that are only numbered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TruthNames {
+    /// A built-in label set, or a label file.
+    Set(String),
+    /// Those of the classes 0, 1, 2 …
+    Listed(Vec<String>),
+}
+
+/// Ground truth to read.
+#[derive(Debug, Clone)]
+pub struct TruthRequest {
+    pub from: TruthSource,
+    pub reading: TruthReading,
+    pub class_map: Option<PathBuf>,
+    pub samples: SharedList<Sample>,
+}
+
 /// A run to measure.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
@@ -117,6 +149,8 @@ pub struct TruthImages {
     pub matched: usize,
     /// Images of the ground truth that are not in the source: how many, and some by name.
     pub missing: (usize, Vec<String>),
+    /// Images with the same file name in other folders.
+    pub other_folders: Option<OtherFolders>,
 }
 
 /// In place of an index.
@@ -140,6 +174,7 @@ pub struct EvaluatedRun {
 #[derive(Debug)]
 pub struct Evaluating {
     pub at: TruthAt,
+    pub reading: TruthReading,
     pub corrections: ClassCorrections,
     /// A file whose corrections are added to these when the ground truth is there.
     pub(super) class_map: Option<PathBuf>,
@@ -178,6 +213,20 @@ pub(super) struct EvaluationBasis {
     pub(super) corrections: ClassCorrections,
 }
 
+impl EvaluationCommand {
+    /// Opens ground truth as it is.
+    pub fn open_truth(at: TruthAt) -> Self {
+        Self::OpenTruth { at, reading: TruthReading::default(), class_map: None }
+    }
+}
+
+impl TruthNames {
+    /// The classes of a model in their order, as label files of YOLO number them; `None` if it does not name them.
+    pub fn in_order_of(labels: &LabelSet) -> Option<Self> {
+        (!labels.is_empty()).then(|| Self::Listed(labels.iter().map(|(_, name)| name.to_owned()).collect()))
+    }
+}
+
 impl TruthAt {
     /// The name for people.
     pub fn name(&self) -> String {
@@ -198,9 +247,10 @@ impl TruthImages {
 }
 
 impl Evaluating {
-    pub(super) fn new(at: TruthAt, corrections: ClassCorrections) -> Self {
+    pub(super) fn new(at: TruthAt, reading: TruthReading, corrections: ClassCorrections) -> Self {
         Self {
             at,
+            reading,
             corrections,
             class_map: None,
             truth: Loadable::NotLoaded,

@@ -47,7 +47,7 @@ pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
 pub use evaluating::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
-    OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthSource,
+    OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthNames, TruthReading, TruthRequest, TruthSource,
 };
 pub use event::{
     AnnotationsPick, DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow,

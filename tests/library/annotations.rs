@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
-use spotcheck::annotations::{Found, open};
+use spotcheck::annotations::{Found, open, open_split};
 use spotcheck::domain::{AnnotatedImage, AnnotatedImageId, Annotations, BoxRole, BoxUnit, PredictionStatus};
 use spotcheck::source::Files;
 use spotcheck::tasks::{ProgressUnit, TaskControl};
@@ -212,4 +212,88 @@ fn cancelling_ends_reading() {
     let control = TaskControl::new(ProgressUnit::Bytes);
     control.cancel();
     assert_eq!(open(&Files::local(&path), &control).unwrap_err().to_string(), "cancelled");
+}
+
+/// The names of the images in `files` (name and content) as they are read from `data.yaml`, and the notes.
+///
+/// # Errors
+/// What is said instead.
+fn read_data_set(yaml: &str, files: &[(&str, &str)], split: Option<&str>) -> Result<(Vec<String>, String), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().to_str().unwrap().replace('\\', "/");
+    for (name, content) in files.iter().chain(&[("data.yaml", yaml)]) {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, content.replace("ROOT", &root)).unwrap();
+    }
+    let control = TaskControl::new(ProgressUnit::Bytes);
+    let read = |place: &Path| open_split(&Files::local(place), split, &control).map_err(|error| error.to_string());
+    let found = read(&folder.path().join("data.yaml"))?;
+    let of_folder = read(folder.path())?;
+    assert_eq!(of_folder.annotations, found.annotations);
+    let mut names: Vec<String> = found.annotations.images.into_iter().map(|image| image.name).collect();
+    names.sort();
+    Ok((names.into_iter().map(|name| name.replace(&root, "ROOT")).collect(), found.notes.join("\n")))
+}
+
+const LABEL: &str = "0 0.5 0.5 0.25 0.25\n";
+
+#[test]
+fn data_yaml_says_which_split_is_read() {
+    let both = [
+        ("images/train/1.jpg", ""),
+        ("labels/train/1.txt", LABEL),
+        ("images/val/2.jpg", ""),
+        ("labels/val/2.txt", LABEL),
+        ("images/val/3.jpg", ""),
+        ("runs/detect/predict/labels/2.txt", LABEL),
+        ("runs/detect/predict/2.jpg", ""),
+    ];
+    let check = |yaml: &str, split: Option<&str>, expected: &[&str]| {
+        let (names, notes) = read_data_set(&format!("names: [cat]\n{yaml}"), &both, split).unwrap();
+        assert_eq!(names, expected, "{yaml}");
+        notes
+    };
+    let (train, val) = (["images/train/1.jpg"], ["images/val/2.jpg", "images/val/3.jpg"]);
+    let usual = "train: images/train\nval: images/val\ntest: # none\n";
+    let notes = check(usual, None, &val);
+    assert!(notes.starts_with("read the split val, not train\n1 image has no label file"), "{notes}");
+    check(usual, Some("train"), &train);
+    let notes = check("train: images/train\n", None, &train);
+    assert!(notes.starts_with("read the split train\n"), "{notes}");
+    check("path: .\nval: [images/train, ./images/val/]\n", None, &[train[0], val[0], val[1]]);
+    let notes = check("path: ../gone\nval: images/val\n", None, &val);
+    assert!(notes.contains("the path ../gone of the file does not exist"), "{notes}");
+    check("path: images\nval: val\n", None, &["val/2.jpg", "val/3.jpg"]);
+    check("val: ROOT/images/val\n", None, &["ROOT/images/val/2.jpg", "ROOT/images/val/3.jpg"]);
+    // Without paths, predictions further down are not ground truth.
+    let notes = check("", None, &[train[0], val[0], val[1]]);
+    assert!(notes.contains("1 file in runs/detect/predict/labels left out"), "{notes}");
+    let refused = |yaml: &str, split: Option<&str>, expected: &str| {
+        let error = read_data_set(&format!("names: [cat]\n{yaml}"), &both, split).unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    };
+    refused(usual, Some("test"), "data.yaml has no split “test”; it has train and val");
+    refused("", Some("val"), "only a data.yaml with paths for train, val or test has splits");
+    refused("val: images/gone\n", None, "images/gone of the split val is not in");
+}
+
+#[test]
+fn data_yaml_names_lists_and_folders_of_roboflow() {
+    let files = [
+        ("train/images/1.jpg", ""),
+        ("train/labels/1.txt", LABEL),
+        ("valid/images/2.jpg", ""),
+        ("valid/labels/2.txt", LABEL),
+        ("lists/val.txt", "./train/images/1.jpg\n\nvalid/images/2.jpg\n"),
+        ("one.txt", "ROOT/valid/images/2.jpg\r\n"),
+        ("moved.txt", "/gone/images/2.jpg\n"),
+    ];
+    let read = |yaml: &str| read_data_set(&format!("names: [cat]\n{yaml}"), &files, None);
+    let (one, two) = ("train/images/1.jpg".to_owned(), "valid/images/2.jpg".to_owned());
+    assert_eq!(read("train: ../train/images\nval: ../valid/images\n").unwrap().0, [two.clone()]);
+    assert_eq!(read("val: lists/val.txt\n").unwrap().0, [one, two]);
+    assert_eq!(read("val: one.txt\n").unwrap().0, ["ROOT/valid/images/2.jpg"]);
+    let error = read("val: moved.txt\n").unwrap_err();
+    assert!(error.contains("none of the images that it lists has a label file, such as /gone/images/2.jpg"));
 }

@@ -68,7 +68,7 @@ impl Bench {
     /// A window with the outputs as the run on screen, compared with the ground truth.
     fn open(&self, truth: &FilesAt) -> Harness<'static, App> {
         let mut window = self.open_images();
-        window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(truth.clone()), class_map: None });
+        window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth.clone())));
         wait_until_idle(&mut window);
         window
     }
@@ -455,10 +455,10 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
     let mut window = open(Some(bench.images.path()), MODEL);
     wait_for_listing(&mut window);
     let missing = FilesAt::Path(bench.truth.path().join("missing.json"));
-    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(missing), class_map: None });
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(missing)));
     wait_for(&mut window, "missing.json");
     wait_for(&mut window, "Read it again");
-    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(truth), class_map: None });
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth)));
     wait_until_idle(&mut window);
     wait_for(&mut window, "3 of its 3 images");
     // The run is of a classifier.
@@ -624,7 +624,7 @@ fn a_search_for_errors_waits_for_the_evaluation() {
     let mut window = bench.open_images();
     window.state_mut().command(ReviewCommand::SetQuery("fp".to_owned()));
     wait_for(&mut window, "This search needs ground truth");
-    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(truth), class_map: None });
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth)));
     let has_waited = std::cell::Cell::new(false);
     wait_until(&mut window, "the evaluation", |window| {
         let state = window.state().state();
@@ -640,7 +640,7 @@ fn a_search_for_errors_waits_for_the_evaluation() {
     assert!(!sees(&window, "waits for the evaluation"));
 
     let broken = bench.write_truth("cut.json", r#"{"images": [{"id": 1,"#);
-    window.state_mut().command(EvaluationCommand::OpenTruth { at: TruthAt::Files(broken), class_map: None });
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(broken)));
     wait_for(&mut window, "This search needs the evaluation, which failed or was cancelled");
 }
 

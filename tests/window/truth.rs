@@ -62,9 +62,7 @@ fn predict_all(window: &mut Harness<'static, App>) {
 }
 
 pub(crate) fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
-    window
-        .state_mut()
-        .command(EvaluationCommand::OpenTruth { at: TruthAt::Files(FilesAt::Path(truth)), class_map: None });
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(FilesAt::Path(truth))));
     wait_for_evaluation(window);
 }
 
@@ -278,9 +276,7 @@ fn broken_ground_truth_is_told_and_the_window_goes_on() {
     std::fs::write(&broken, r#"{"images": [{"id": 1, "file_name": "coffee.png"}], "annotations": [{"id": 1,"#).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
-    window
-        .state_mut()
-        .command(EvaluationCommand::OpenTruth { at: TruthAt::Files(FilesAt::Path(broken)), class_map: None });
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(FilesAt::Path(broken))));
     wait_until(&mut window, "the failure", |window| {
         let evaluating = window.state().state().evaluating.as_ref();
         evaluating.is_some_and(|evaluating| evaluating.truth.failure().is_some())

@@ -4,19 +4,21 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 
 use super::{EvaluateArgs, sizes};
 use crate::annotations;
 use crate::aws::Aws;
 use crate::cli::export::{choose_run, find_run, open_project, stored_view};
 use crate::cli::place::{Place, S3Args};
-use crate::cli::values::{NmsIou, read_class_map};
+use crate::cli::values::{NmsIou, find_labels, read_class_map};
 use crate::dirs::AppDirs;
-use crate::domain::{AnnotationProblems, FileStamp, RunId, RunInfo, Sample, SampleId, SampleUri};
-use crate::evaluate::{EvaluateError, RunSide, TruthFrom, of_annotations, of_run, open_truth};
+use crate::domain::{
+    AnnotationProblems, FileStamp, LabelSet, ModelTask, RunId, RunInfo, Sample, SampleId, SampleUri, TruthLabel,
+};
+use crate::evaluate::{EvaluateError, FileSide, RunSide, TruthFrom, of_annotations, of_run, open_truth};
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
-use crate::matching::ClassCorrections;
+use crate::matching::{Folders, MatchRules};
 use crate::remote::transform::quoted;
 use crate::source::{Files, Source, for_task};
 use crate::store::Project;
@@ -38,27 +40,30 @@ pub(super) fn read(
 ) -> anyhow::Result<(Sides, Option<Listing>)> {
     let listed = args.source.as_deref().map(|source| listing(source, &args.s3, control)).transpose()?;
     let corrections = args.class_map.as_deref().map(read_class_map).transpose()?.unwrap_or_default();
+    let folders = if args.ignore_folders { Folders::MayDiffer } else { Folders::Agree };
+    let rules = MatchRules { corrections: &corrections, folders };
     let (truth, mut notes, sides) = if let Some(predictions) = &args.predictions {
         check_is_no_project(predictions)?;
         control.begin(ProgressUnit::Bytes);
         control.set_step("reading the predictions");
         let files = files(predictions, &args.s3)?;
         let mut found = annotations::open(&files, control).context("Could not read the predictions")?;
+        if let Some(labels) = &args.labels {
+            let named = annotations::name_classes(&mut found.annotations, &find_labels(labels)?);
+            named.map_err(|reason| anyhow!("{} {reason}", files.name()))?;
+        }
         let names = || match &listed {
             Some((_, samples)) => Ok(names_of(samples)),
             None => Ok(found.annotations.images.iter().map(|image| image.name.clone()).collect()),
         };
-        let mut truth = read_truth(args, dirs, control, names)?;
-        if let Some(listed) = &listed {
-            sizes::add(&mut truth.images, listed, control)?;
-            // That of the ground truth counts for both.
-            if truth.images.iter().any(|image| image.size.is_none()) {
-                sizes::add(&mut found.annotations.images, listed, control)?;
-            }
-        }
+        let truth = read_truth(args, dirs, control, names, || labels_of(&found.annotations.classes))?;
+        let is_detection = truth.task == ModelTask::Detection;
+        let of_images = listed.as_ref().filter(|_| is_detection);
+        let sizes = of_images.map(|listed| sizes::read(&truth, listed, folders, control)).transpose()?;
         let notes = problem_notes(&found.annotations.problems);
         let min_score = args.min_score.unwrap_or(USUAL_MIN_SCORE);
-        let sides = of_annotations(&truth, (files.name(), found), &corrections, min_score);
+        let side = FileSide { name: files.name(), found, min_score, sizes: sizes.as_deref() };
+        let sides = of_annotations(&truth, side, rules);
         (truth, notes, sides)
     } else {
         let path = args.project.as_ref().or(args.source.as_ref());
@@ -69,9 +74,9 @@ pub(super) fn read(
             Some((_, samples)) => Ok(names_of(samples)),
             None => names_of_run(&project, &run, control),
         };
-        let truth = read_truth(args, dirs, control, names)?;
+        let truth = read_truth(args, dirs, control, names, || run.labels.clone())?;
         let samples = listed.as_ref().map(|(_, samples)| samples.as_slice());
-        let sides = read_run(&truth, &corrections, args, (&project, &run, samples), control)?;
+        let sides = read_run(&truth, rules, args, (&project, &run, samples), control)?;
         (truth, Vec::new(), sides)
     };
     let mut sides = sides.map_err(|error| with_advice(error, args))?;
@@ -80,21 +85,44 @@ pub(super) fn read(
     Ok((sides, listed))
 }
 
-/// `names`: those of the images, if the classes are in them.
+/// The names of classes in the order of their numbers, counted from 0 if they have none.
+fn labels_of(classes: &[TruthLabel]) -> LabelSet {
+    let mut named: Vec<&TruthLabel> = classes.iter().filter(|class| class.name.is_some()).collect();
+    named.sort_by_key(|class| class.number);
+    (0..).zip(named.into_iter().filter_map(|class| class.name.clone())).collect()
+}
+
+/// The word for the classes of the predictions in `--truth-labels`.
+const OF_MODEL: &str = "model";
+
+/// `names`: those of the images, if the classes are in them. `of_model`: the classes of the predictions.
 fn read_truth(
     args: &EvaluateArgs,
     dirs: &AppDirs,
     control: &TaskControl,
     names: impl FnOnce() -> anyhow::Result<Vec<String>>,
+    of_model: impl FnOnce() -> LabelSet,
 ) -> anyhow::Result<GroundTruth> {
     let from = match (&args.truth, &args.truth_names) {
         (_, Some(pattern)) => TruthFrom::Names { names: names()?, pattern: pattern.clone() },
         (Some(path), None) if is_project(path) => judged(path, args.truth_run.as_deref(), dirs)?,
-        (Some(path), None) if args.truth_run.is_none() => TruthFrom::Files(files(path, &args.s3)?),
+        (Some(path), None) if args.truth_run.is_none() => {
+            TruthFrom::Files { files: files(path, &args.s3)?, split: args.split.clone() }
+        }
         (Some(_), None) => bail!("--truth-run is for a project (*.spotcheck) as --truth"),
         (None, None) => bail!("Give --truth or --truth-names"),
     };
-    open_truth(&from, control).map_err(|error| match error {
+    let labels = match args.truth_labels.as_deref() {
+        Some(OF_MODEL) => {
+            let labels = of_model();
+            if labels.is_empty() {
+                bail!("The predictions do not name their classes; give --truth-labels a label file or coco-80");
+            }
+            Some(labels.counted_from_0())
+        }
+        labels => labels.map(find_labels).transpose()?,
+    };
+    open_truth(&from, labels.as_ref(), control).map_err(|error| match error {
         EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => {
             anyhow::Error::from(error).context("Give predictions with --predictions")
         }
@@ -151,6 +179,7 @@ fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
         EvaluateError::NoClassInCommon { .. } => "--class-map says which class is which",
         EvaluateError::UnknownSize { .. } if args.source.is_some() => "The given images do not have this one",
         EvaluateError::UnknownSize { .. } => "Give the folder of the images, too: spotcheck evaluate FOLDER --truth …",
+        EvaluateError::OtherFolders { .. } => "If they are the same images, add --ignore-folders",
         EvaluateError::OtherTask { .. } => "--run chooses another run of a project",
         _ => return error.into(),
     };
@@ -184,7 +213,7 @@ fn problem_notes(problems: &AnnotationProblems) -> Vec<String> {
 
 fn read_run(
     truth: &GroundTruth,
-    corrections: &ClassCorrections,
+    rules: MatchRules,
     args: &EvaluateArgs,
     (project, run, samples): (&Project, &RunInfo, Option<&[Sample]>),
     control: &TaskControl,
@@ -207,7 +236,7 @@ fn read_run(
         view: &view,
         listing: now.as_ref().map(|now| now as &dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)>),
     };
-    Ok(of_run(truth, &side, corrections, control))
+    Ok(of_run(truth, &side, rules, control))
 }
 
 fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<Listing> {

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use crate::domain::counted;
 use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
+use crate::matching::Doubt;
 
 /// Classes that are listed.
 const MAX_CLASSES: usize = 20;
 
 pub(super) fn summary(evaluated: &Evaluated) -> String {
-    let mut text = String::new();
+    let mut text = format!("Matched: {}\n", evaluated.matching.text());
     let mut line = |name: &str, number: Option<f64>, interval: Option<Interval>| {
         let number = percent(number);
         let interval = interval.map_or_else(String::new, |interval| {
@@ -75,6 +76,18 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
         let _ = writeln!(text, "{count} {what}");
     }
     text
+}
+
+/// What to do about a doubt, behind its sentence.
+pub(super) fn advice(doubt: &Doubt) -> &'static str {
+    match doubt {
+        Doubt::NumbersAlone { .. } => {
+            " Say what they mean with --truth-labels: coco-80, a label file, or `model` for the order of the model."
+        }
+        Doubt::UnknownNumbers { .. } => " --labels names the classes of the predictions, such as coco-91 or coco-80.",
+        Doubt::SameName(_) | Doubt::FewClasses { .. } => " --class-map says which class is which.",
+        Doubt::OtherFolders(_) | Doubt::FewImages { .. } => "",
+    }
 }
 
 fn classes<C>(text: &mut String, classes: &[C], line: impl Fn(&C) -> String) {

@@ -15,7 +15,7 @@ use crate::evaluation::{
     ClassMetrics, ClassificationMetrics, ClassifiedClass, ConfidentError, DetectionIntervals, DetectionMetrics,
     ErrorSide, Evaluated, EvaluatedClass, Interval, Metrics,
 };
-use crate::matching::{ImageKey, ImageMatches};
+use crate::matching::{Folders, ImageKey, ImageMatches};
 use crate::source::Source;
 use crate::tasks::TaskControl;
 
@@ -41,7 +41,7 @@ pub(super) fn thumbnails(
     let errors = &evaluated.confident_errors;
     let wanted: Vec<ImageKey<'_>> = errors.iter().map(|error| ImageKey::named(&error.image)).collect();
     let named: Vec<ImageKey<'_>> = images.samples.iter().map(|(name, _)| ImageKey::named(name)).collect();
-    let matches = ImageMatches::between(&wanted, &named);
+    let matches = ImageMatches::between(&wanted, &named, Folders::Agree);
     let classes = Classes::of(&evaluated.metrics);
     let mut thumbnails = Vec::with_capacity(errors.len());
     for (index, error) in errors.iter().enumerate() {
@@ -122,6 +122,10 @@ pub(super) fn sections(evaluated: &Evaluated, thumbnails: Option<&[Option<Thumbn
         section {
             h2 { "Against the ground truth" }
             p.explanation { (explanation(evaluated)) }
+            p.explanation { "Matched: " (evaluated.matching.text()) "." }
+            @if !evaluated.matching.doubts.is_empty() {
+                ul { @for doubt in &evaluated.matching.doubts { li { (doubt.to_string()) } } }
+            }
             (figures(&evaluated.metrics))
             @if counted.texts().next().is_some() {
                 ul { @for (count, text) in counted.texts() { li { (grouped(count)) " " (text) } } }

@@ -8,7 +8,7 @@ use crate::domain::{Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DroppedKind, Effect, FilePick, FilesAt,
     ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
-    TaskOutcome, ThumbnailRequest, TruthAt,
+    TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::tasks::ProgressUnit;
 
@@ -146,7 +146,8 @@ fn looked_at_dropped(
             outputs::open_predictions(state, FilesAt::Path(path).into(), effects);
         }
         (Ok(DroppedKind::Truth), Some(path)) => {
-            super::evaluate::open(state, TruthAt::Files(FilesAt::Path(path)), None, effects);
+            let at = TruthAt::Files(FilesAt::Path(path));
+            super::evaluate::open(state, at, TruthReading::default(), None, effects);
         }
         (Ok(DroppedKind::Images), last) => {
             paths.extend(last);

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{arrange, project_requests, run_tasks};
-use crate::domain::{Change, Problem, RunId};
-use crate::matching::{ClassCorrections, classes_of};
+use crate::domain::{Change, Problem, RunId, counted};
+use crate::matching::{ClassCorrections, OtherFolders, classes_of};
 use crate::state::evaluating::EvaluationBasis;
 use crate::state::{
     Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
     FilesAt, Listing, Loadable, OpenedTruth, Overlay, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthAt,
-    TruthSource,
+    TruthReading, TruthRequest, TruthSource,
 };
 use crate::tasks::ProgressUnit;
 
@@ -27,14 +27,17 @@ const MAX_LISTED: usize = 20;
 struct Saved {
     /// `None`: it was closed.
     at: Option<TruthAt>,
+    #[serde(default)]
+    reading: TruthReading,
     /// A class of the model and the one of the ground truth that it is.
     corrections: Vec<(String, String)>,
 }
 
 pub(super) fn on_command(state: &mut State, command: EvaluationCommand, effects: &mut Queue<Effect>) {
     match command {
-        EvaluationCommand::OpenTruth { at, class_map } => open(state, at, class_map, effects),
+        EvaluationCommand::OpenTruth { at, reading, class_map } => open(state, at, reading, class_map, effects),
         EvaluationCommand::CloseTruth => close(state, effects),
+        EvaluationCommand::ReadTruthAs(reading) => read_as(state, reading, effects),
         EvaluationCommand::EvaluateAgain => {
             let run = state.run().map(Run::id);
             if let Some(evaluating) = &mut state.evaluating {
@@ -67,7 +70,13 @@ pub(super) fn on_event(state: &mut State, event: EvaluationEvent, effects: &mut 
     }
 }
 
-pub(super) fn open(state: &mut State, at: TruthAt, class_map: Option<PathBuf>, effects: &mut Queue<Effect>) {
+pub(super) fn open(
+    state: &mut State,
+    at: TruthAt,
+    reading: TruthReading,
+    class_map: Option<PathBuf>,
+    effects: &mut Queue<Effect>,
+) {
     if state.source.is_none() {
         state.show_notice("Open the images first, then their ground truth");
         return;
@@ -75,11 +84,23 @@ pub(super) fn open(state: &mut State, at: TruthAt, class_map: Option<PathBuf>, e
     stop(state, effects);
     // What was corrected for another file may still fit: corrections are by name.
     let corrections = state.evaluating.take().map(|before| before.corrections).unwrap_or_default();
-    state.evaluating = Some(Evaluating { class_map, is_shown: true, ..Evaluating::new(at, corrections) });
+    state.evaluating = Some(Evaluating { class_map, is_shown: true, ..Evaluating::new(at, reading, corrections) });
     if state.overlay == Overlay::OpenTruth {
         state.overlay = Overlay::None;
     }
     save(state, effects);
+}
+
+fn read_as(state: &mut State, reading: TruthReading, effects: &mut Queue<Effect>) {
+    stop(state, effects);
+    if let Some(evaluating) = &mut state.evaluating {
+        evaluating.reading = reading;
+        evaluating.is_due = true;
+        for run in evaluating.runs.values_mut() {
+            run.basis = None;
+        }
+        save(state, effects);
+    }
 }
 
 /// Shows or hides the panel with the numbers; the image is in its place otherwise.
@@ -131,6 +152,7 @@ fn save(state: &mut State, effects: &mut Queue<Effect>) {
     };
     let saved = Saved {
         at: state.evaluating.as_ref().map(|evaluating| evaluating.at.clone()),
+        reading: state.evaluating.as_ref().map(|evaluating| evaluating.reading.clone()).unwrap_or_default(),
         corrections: state.evaluating.as_ref().map_or_else(Vec::new, |evaluating| rows(&evaluating.corrections)),
     };
     if state.project.is_writable()
@@ -144,13 +166,13 @@ fn save(state: &mut State, effects: &mut Queue<Effect>) {
 /// Takes over the ground truth of the project; a name of something else is left alone.
 pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     if name == TRUTH
-        && let Ok(Saved { at: Some(at), corrections }) = serde_json::from_str(json)
+        && let Ok(Saved { at: Some(at), reading, corrections }) = serde_json::from_str(json)
     {
         let mut all = ClassCorrections::default();
         for (from, to) in corrections {
             all.set(from, to);
         }
-        state.evaluating = Some(Evaluating::new(at, all));
+        state.evaluating = Some(Evaluating::new(at, reading, all));
     }
 }
 
@@ -183,7 +205,15 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
         state.problems.add(Problem::general(text), None);
     }
     let (missing, examples) = &opened.images.missing;
-    if opened.images.matched == 0 {
+    let other_folders = opened.images.other_folders.as_ref();
+    if let Some(OtherFolders { example: [truth, here], count, are_refused: true }) = other_folders {
+        let text = format!(
+            "{} of the ground truth {name} the same file name as one here, but no folder is the same, so these may be \
+            different images: {truth} and {here}. If they are the same, open the folder that they are in",
+            counted(*count, "image has", "images have")
+        );
+        super::report_problem(state, Problem::general(text));
+    } else if opened.images.matched == 0 {
         let text = format!(
             "None of the {} images of the ground truth {name} is open here, such as {}. Open the folder that it is \
             about",
@@ -252,7 +282,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
     if !std::mem::take(&mut evaluating.is_due) {
         return;
     }
-    let (at, class_map) = (evaluating.at.clone(), evaluating.class_map.clone());
+    let (at, reading, class_map) = (evaluating.at.clone(), evaluating.reading.clone(), evaluating.class_map.clone());
     let title = format!("Read the ground truth: {}", at.name());
     let Some(from) = truth_source(state, &at) else {
         return;
@@ -262,7 +292,8 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
         evaluating.truth = Loadable::Loading(ticket.id);
         evaluating.verdicts = state.judgements.marks().revision();
     }
-    effects.push(EvaluationEffect::OpenTruth { from, class_map, samples: state.samples.snapshot(), ticket });
+    let request = TruthRequest { from, reading, class_map, samples: state.samples.snapshot() };
+    effects.push(EvaluationEffect::OpenTruth { request, ticket });
 }
 
 /// `None` if the run that was judged does not exist any more.
@@ -285,7 +316,7 @@ pub(super) fn open_source(state: &mut State, effects: &mut Queue<Effect>) {
         (None, path) => path.clone().map(FilesAt::Path),
     });
     if let Some(at) = at {
-        open(state, TruthAt::Files(at), None, effects);
+        open(state, TruthAt::Files(at), TruthReading::default(), None, effects);
     }
 }
 

@@ -33,6 +33,7 @@ use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, S
 use crate::domain::{Problem, Verdict};
 use crate::state::{
     BrowseEffect, EndpointsEffect, EvaluationCommand, ImportSubject, ModelsEffect, ProjectEffect, Queue, TruthAt,
+    TruthReading,
 };
 
 /// Applies one message and gives what is to be done outside, in order.
@@ -116,7 +117,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::TruthOfImages => evaluate::open_source(state, effects),
         Action::TruthOfVerdicts => {
             if let Some(run) = state.run().map(Run::id) {
-                evaluate::open(state, TruthAt::Verdicts(run), None, effects);
+                evaluate::open(state, TruthAt::Verdicts(run), TruthReading::default(), None, effects);
             }
         }
         Action::Evaluation => {

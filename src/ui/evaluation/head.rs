@@ -1,13 +1,15 @@
 //! What is compared with what, and how far that is.
 
-use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
+use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
 
 use super::super::widgets::{
     Tone, action_button_ui, action_menu_item_ui, banner_ui, elided_in_middle, grouped, progress_text, strong,
 };
+use crate::domain::DatasetSplit;
+use crate::matching::Doubt;
 use crate::state::{
     Action, Command, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, Queue, RunEvaluation, State,
-    TaskId, TaskSignal,
+    TaskId, TaskSignal, TruthNames, TruthReading,
 };
 
 pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
@@ -29,6 +31,8 @@ pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, comma
         }),
         Loadable::Ready(opened) => {
             truth_ui(ui, opened, |ui| status_ui(ui, state, commands));
+            split_ui(ui, evaluating, opened, commands);
+            matched_ui(ui, state, evaluating, commands);
             trouble_ui(ui, state, commands);
         }
     }
@@ -84,6 +88,61 @@ fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) 
     let name = truth.name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(&truth.name);
     let text = format!("Ground truth: {name}, {} of its {} images are open here", grouped(matched), grouped(images));
     line_ui(ui, text, &truth.name, status_ui);
+}
+
+/// Which split of a data set was read, and the others.
+fn split_ui(ui: &mut Ui, evaluating: &Evaluating, opened: &OpenedTruth, commands: &mut Queue<Command>) {
+    let Some(DatasetSplit { name, all }) = &opened.truth.split else {
+        return;
+    };
+    ui.horizontal(|ui| {
+        ui.weak("Split");
+        let combo = ComboBox::from_id_salt("split of the ground truth").selected_text(name).show_ui(ui, |ui| {
+            for other in all {
+                if ui.selectable_label(other == name, other).clicked() && other != name {
+                    let reading = TruthReading { split: Some(other.clone()), ..evaluating.reading.clone() };
+                    commands.push(EvaluationCommand::ReadTruthAs(reading));
+                }
+            }
+        });
+        combo.response.accessible_name(format!("Split of the ground truth: {name}"));
+    });
+}
+
+/// How images and classes were matched, and what speaks against it.
+fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
+    let Some(run) = state.evaluated() else {
+        return;
+    };
+    let matching = &run.evaluated.matching;
+    ui.add(Label::new(RichText::new(format!("Matched: {}", matching.text())).weak()).wrap());
+    for doubt in &matching.doubts {
+        banner_ui(ui, Tone::Warning, &doubt.to_string(), |ui| {
+            if matches!(doubt, Doubt::NumbersAlone { .. }) {
+                names_ui(ui, state, evaluating, commands);
+            }
+        });
+    }
+}
+
+/// What the numbers of classes may mean.
+fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
+    let coco = Some(TruthNames::Set("coco-80".to_owned()));
+    let of_model = state.run().and_then(|run| TruthNames::in_order_of(run.labels()));
+    ui.horizontal_wrapped(|ui| {
+        ui.label("The numbers are those of");
+        for (text, names) in [("COCO 80", coco), ("The model’s classes in order", of_model)] {
+            if let Some(names) = names
+                && ui.button(text).clicked()
+            {
+                let reading = TruthReading { names: Some(names), ..evaluating.reading.clone() };
+                commands.push(EvaluationCommand::ReadTruthAs(reading));
+            }
+        }
+        if ui.button("Other class names…").clicked() {
+            commands.push(Action::OpenTruth);
+        }
+    });
 }
 
 fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {

@@ -3,15 +3,15 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, Label, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, ComboBox, Label, TextEdit, Ui, vec2};
 
 use super::super::widgets::strong;
 use super::dialog::dialog;
 use super::place_field::{PlaceMemory, footer_ui};
-use super::reading::{BUTTON_WIDTH, labels_ui, width_beside_button};
+use super::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
 use crate::state::{
     Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, OutputsCommand, Overlay, PredictionsFrom,
-    Queue, State, TruthAt,
+    Queue, State, TruthAt, TruthNames, TruthReading,
 };
 
 const WIDTH: f32 = 560.0;
@@ -30,10 +30,54 @@ pub(in super::super) enum OpenAs {
 pub(in super::super) struct OpenAnnotationsMemory {
     place: PlaceMemory,
     labels: String,
+    names: NamesChoice,
     class_map: String,
     was_open: bool,
     /// The choice of a file dialog that was taken over last.
     taken_over: u64,
+}
+
+/// Where the names of numbered classes come from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum NamesChoice {
+    #[default]
+    FromFile,
+    BuiltIn(&'static str),
+    Model,
+    LabelFile,
+}
+
+impl NamesChoice {
+    fn all() -> impl Iterator<Item = Self> {
+        let built_in = LABEL_SETS.into_iter().map(Self::BuiltIn);
+        [Self::FromFile].into_iter().chain(built_in).chain([Self::Model, Self::LabelFile])
+    }
+
+    fn label(self) -> &'static str {
+        match self {
+            Self::FromFile => "From the ground truth",
+            Self::BuiltIn(name) => name,
+            Self::Model => "The model’s classes in order",
+            Self::LabelFile => "A label file",
+        }
+    }
+
+    /// `file` is the typed label file.
+    ///
+    /// # Errors
+    /// What is missing.
+    fn names(self, state: &State, file: &str) -> Result<Option<TruthNames>, &'static str> {
+        match self {
+            Self::FromFile => Ok(None),
+            Self::BuiltIn(name) => Ok(Some(TruthNames::Set(name.to_owned()))),
+            Self::Model => {
+                let names = state.run().and_then(|run| TruthNames::in_order_of(run.labels()));
+                names.map(Some).ok_or("The run does not name its classes; choose other class names")
+            }
+            Self::LabelFile if file.trim().is_empty() => Err("Enter the path of a label file"),
+            Self::LabelFile => Ok(Some(TruthNames::Set(file.trim().to_owned()))),
+        }
+    }
 }
 
 impl OpenAs {
@@ -82,11 +126,12 @@ impl OpenAs {
         }
     }
 
-    /// `None` while nothing valid is typed.
-    fn command(self, state: &State, memory: &OpenAnnotationsMemory) -> Option<Command> {
-        let at = || memory.place.files_at(state);
+    /// # Errors
+    /// What is missing.
+    fn command(self, state: &State, memory: &OpenAnnotationsMemory) -> Result<Command, &'static str> {
+        let at = || memory.place.files_at(state).ok_or("Enter or choose a file or folder");
         let class_map = Some(memory.class_map.trim()).filter(|path| !path.is_empty()).map(PathBuf::from);
-        Some(match self {
+        Ok(match self {
             Self::Run => {
                 let labels = memory.labels.trim().to_owned();
                 OutputsCommand::OpenPredictions(PredictionsFrom { at: at()?, labels, class_map }).into()
@@ -95,7 +140,9 @@ impl OpenAs {
                 let address = memory.place.address.trim();
                 let is_pattern = address.contains(CLASS);
                 let at = if is_pattern { TruthAt::Names(address.to_owned()) } else { TruthAt::Files(at()?) };
-                EvaluationCommand::OpenTruth { at, class_map }.into()
+                let names = memory.names.names(state, &memory.labels)?;
+                let reading = TruthReading { names, ..TruthReading::default() };
+                EvaluationCommand::OpenTruth { at, reading, class_map }.into()
             }
         })
     }
@@ -133,14 +180,15 @@ pub(in super::super) fn open_annotations_ui(
         ui.add_space(8.0);
         let is_entered = place_ui(ui, state, open_as, memory, is_new, commands);
         ui.add_space(8.0);
-        if open_as == OpenAs::Run {
-            labels_ui(ui, &mut memory.labels);
-            ui.add_space(6.0);
+        match open_as {
+            OpenAs::Run => labels_ui(ui, &mut memory.labels),
+            OpenAs::Truth => names_ui(ui, &mut memory.names, &mut memory.labels),
         }
+        ui.add_space(6.0);
         class_map_ui(ui, open_as, &mut memory.class_map, commands);
         let opening = Some(&state.remote.outputs).filter(|_| open_as == OpenAs::Run);
         let command = open_as.command(state, memory);
-        let command = command.ok_or_else(|| "Enter or choose a file or folder".to_owned());
+        let command = command.map_err(str::to_owned);
         footer_ui(ui, state, opening, open_as.button(), command, is_entered, commands);
     });
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
@@ -175,6 +223,23 @@ fn place_ui(
         memory.place.access_ui(ui, state, commands);
     }
     is_entered
+}
+
+/// The names of classes that the ground truth only numbers.
+fn names_ui(ui: &mut Ui, choice: &mut NamesChoice, file: &mut String) {
+    ui.label(strong("Class names"));
+    let combo = ComboBox::from_id_salt("class names").selected_text(choice.label()).width(ui.available_width());
+    let combo = combo.show_ui(ui, |ui| {
+        for other in NamesChoice::all() {
+            ui.selectable_value(choice, other, other.label());
+        }
+    });
+    let explanation = "For ground truth that only numbers its classes, such as YOLO labels without a data.yaml";
+    combo.response.on_hover_text(explanation).accessible_name("Class names of the ground truth");
+    if *choice == NamesChoice::LabelFile {
+        let field = TextEdit::singleline(file).hint_text("one name per line, .pbtxt, data.yaml or config.json");
+        ui.add(field.desired_width(f32::INFINITY)).accessible_name("Label file");
+    }
 }
 
 fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: &mut Queue<Command>) {

@@ -145,8 +145,7 @@ def box(bounds, score=None, role="object", area=None, **more):
 
 def yolo(case):
     folder = case if case.is_dir() else case.parent
-    labels = [case] if case.is_file() else sorted(folder.rglob("labels/**/*.txt"))
-    names, keypoints = None, None
+    names, keypoints, split = None, None, "**"
     if (folder / "classes.txt").exists():
         names = dict(enumerate((folder / "classes.txt").read_text().split("\n")[:-1]))
     if (folder / "data.yaml").exists():
@@ -155,7 +154,9 @@ def yolo(case):
         data = yaml.safe_load((folder / "data.yaml").read_text())
         names = data["names"] if isinstance(data["names"], dict) else dict(enumerate(data["names"]))
         keypoints = math.prod(data["kpt_shape"]) if "kpt_shape" in data else None
-    pictures = {path.with_suffix(""): path for path in folder.rglob("images/**/*") if path.is_file()}
+        split = data.get("val", "images/**").removeprefix("images/")
+    labels = [case] if case.is_file() else sorted(folder.rglob(f"labels/{split}/*.txt"))
+    pictures = {path.with_suffix(""): path for path in folder.rglob(f"images/{split}/*") if path.is_file()}
     rows = []
     for file in labels:
         stem = Path(str(file.with_suffix("")).replace("/labels/", "/images/"))

@@ -12,7 +12,7 @@ use spotcheck::domain::{
     Price, Sample, SampleId, SampleUri,
 };
 use spotcheck::library::{check_card, parse_card, write_card};
-use spotcheck::matching::{ImageKey, ImageMatches};
+use spotcheck::matching::{Folders, ImageKey, ImageMatches};
 use spotcheck::predict::{ResultSink, SampleResult};
 use spotcheck::remote::outputs::{
     FoundOutputs, LabelSource, OutputFolder, OutputReader, OutputShape, OutputSink, OutputsPart, ReadingChoice,
@@ -360,7 +360,7 @@ pub(crate) fn annotation_file(bytes: &[u8]) -> bool {
         }
     }
     let keys: Vec<ImageKey> = annotations.images.iter().map(ImageKey::of).collect();
-    let same = ImageMatches::between(&keys, &keys);
+    let same = ImageMatches::between(&keys, &keys, Folders::Agree);
     assert!(same.left.iter().enumerate().all(|(at, found)| found.is_err() || same.index(at) == Some(at as u32)));
     found.entries > annotations.problems.total()
 }

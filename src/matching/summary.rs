@@ -1,0 +1,426 @@
+//! How the images and classes of ground truth and predictions were matched, and what of it is doubtful: the first thing
+//! that an evaluation shows, on the terminal, in the window and in files.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use super::{ClassMatches, ClassReason, ImageMatches, ImageReason, OtherFolders};
+use crate::domain::{TruthLabel, counted};
+
+/// Classes that a sentence names.
+const MAX_NAMED: usize = 5;
+
+/// How ground truth and predictions were matched.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct MatchSummary {
+    pub images: ImageSummary,
+    pub classes: ClassSummary,
+    /// Why the match may be wrong; empty if nothing speaks against it.
+    pub doubts: Vec<Doubt>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ImageSummary {
+    /// Images of the ground truth, and of the predictions.
+    pub truth: usize,
+    pub predicted: usize,
+    pub matched: BTreeMap<ImageReason, usize>,
+    /// Whether the ids of the predictions also fit file names, and other images by those; the ids were used.
+    pub fits_names: bool,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct ClassSummary {
+    /// Classes of the ground truth, and of the predictions.
+    pub truth: usize,
+    pub predicted: usize,
+    /// Classes of the ground truth that a class of the predictions is.
+    pub matched: BTreeMap<ClassReason, usize>,
+    /// Those that only share a number, with the name that one side has for it.
+    pub by_number: Vec<NumberedClass>,
+    /// Classes with objects or images in the ground truth that no class of the predictions is.
+    pub truth_unmatched: Vec<UnmatchedClass>,
+    pub predicted_unmatched: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct NumberedClass {
+    pub number: i64,
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct UnmatchedClass {
+    pub class: String,
+    /// Objects of the class, or images that show it.
+    pub objects: u64,
+}
+
+/// Why a match may be wrong: a whole sentence.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Doubt {
+    FewImages {
+        matched: usize,
+        of: usize,
+        side: &'static str,
+    },
+    FewClasses {
+        matched: usize,
+        of: usize,
+    },
+    /// Images were matched although their folders differ.
+    OtherFolders(OtherFolders),
+    /// The ground truth has numbers alone, and the predictions have names: two classes as their numbers say, and what
+    /// they are in the order of the predictions if that differs.
+    NumbersAlone {
+        by_number: Vec<NumberedClass>,
+        by_order: Vec<NumberedClass>,
+    },
+    /// The predictions have numbers alone, and some of them are not in the ground truth.
+    UnknownNumbers {
+        unknown: Vec<String>,
+        of: usize,
+    },
+    /// Classes of the ground truth with one name, some of which no class of the predictions is.
+    SameName(Vec<String>),
+}
+
+/// The classes of ground truth, each with the number of its objects, or of images that show it.
+#[derive(Debug, Clone, Copy)]
+pub struct CountedClasses<'c> {
+    pub labels: &'c [TruthLabel],
+    pub objects: &'c [u64],
+}
+
+/// What is known of the classes of predictions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClassList {
+    /// All classes of the model.
+    Complete,
+    /// Those that occur.
+    Predicted,
+}
+
+impl MatchSummary {
+    /// `images` has those of the ground truth on its left side, `classes` a row for each class of the predictions.
+    pub fn new(images: &ImageMatches, truth: CountedClasses, classes: &ClassMatches, list: ClassList) -> Self {
+        let images_of = ImageSummary::new(images);
+        let partners = partners(truth, classes);
+        let classes_of = ClassSummary::new(truth, &partners, classes);
+        let mut doubts = images_of.doubts();
+        doubts.extend(images.other_folders.clone().filter(|found| !found.are_refused).map(Doubt::OtherFolders));
+        doubts.extend(few_classes(truth, &partners, classes, list));
+        doubts.extend(numbers_alone(truth, classes));
+        doubts.extend(same_name(truth, &partners));
+        Self { images: images_of, classes: classes_of, doubts }
+    }
+
+    /// “128 of 128 images by path; 69 of 80 classes by name, 11 by number (1 = bicycle, 2 = car …)”
+    pub fn text(&self) -> String {
+        let ImageSummary { truth, matched, .. } = &self.images;
+        let images = counts_text(*truth, ["image", "images"], matched, |reason| reason.text());
+        let ClassSummary { truth, matched, by_number, .. } = &self.classes;
+        let mut classes = counts_text(*truth, ["class", "classes"], matched, |reason| reason.text());
+        if !by_number.is_empty() {
+            classes = format!("{classes} ({})", some_of(by_number));
+        }
+        format!("{images}; {classes}")
+    }
+
+    /// What else a person should know of the match: whole sentences.
+    pub fn notes(&self) -> impl Iterator<Item = String> {
+        let ClassSummary { truth, truth_unmatched, .. } = &self.classes;
+        let ids = self.images.fits_names.then(|| {
+            "The ids of the predictions also fit the file names of the ground truth, but other images; the ids were \
+             used."
+                .to_owned()
+        });
+        let unmatched = (!truth_unmatched.is_empty()).then(|| {
+            format!(
+                "{} of {} of the ground truth have no match in the predictions, and everything in them counts as \
+                 missed: {}.",
+                truth_unmatched.len(),
+                counted(*truth, "class", "classes"),
+                some_of(truth_unmatched)
+            )
+        });
+        ids.into_iter().chain(unmatched)
+    }
+}
+
+impl ImageSummary {
+    fn new(images: &ImageMatches) -> Self {
+        let matched = images.counts();
+        let predicted = matched.values().sum::<usize>() + images.right_unmatched.len();
+        Self { truth: images.left.len(), predicted, matched, fits_names: images.fits_names }
+    }
+
+    fn doubts(&self) -> Vec<Doubt> {
+        let matched = self.matched.values().sum();
+        let sides = [(self.truth, "the ground truth"), (self.predicted, "the predictions")];
+        let are_few = |(of, _): &(usize, &str)| matched * 2 < *of;
+        sides.into_iter().filter(are_few).map(|(of, side)| Doubt::FewImages { matched, of, side }).collect()
+    }
+}
+
+impl ClassSummary {
+    fn new(truth: CountedClasses, partners: &[Option<ClassReason>], classes: &ClassMatches) -> Self {
+        let mut matched = BTreeMap::new();
+        for reason in partners.iter().flatten() {
+            *matched.entry(*reason).or_default() += 1;
+        }
+        let unmatched = |((label, objects), partner): ((&TruthLabel, &u64), &Option<ClassReason>)| {
+            let class = label.name.clone().unwrap_or_else(|| label.to_string());
+            let class = UnmatchedClass { class, objects: *objects };
+            (partner.is_none() && *objects > 0).then_some(class)
+        };
+        Self {
+            truth: truth.labels.len(),
+            predicted: classes.rows.len(),
+            matched,
+            by_number: by_number(truth, classes),
+            truth_unmatched: truth.labels.iter().zip(truth.objects).zip(partners).filter_map(unmatched).collect(),
+            predicted_unmatched: classes.unmatched().map(ToString::to_string).collect(),
+        }
+    }
+}
+
+/// Why a class of the predictions is each class of the ground truth, if one is.
+fn partners(truth: CountedClasses, classes: &ClassMatches) -> Vec<Option<ClassReason>> {
+    let mut partners = vec![None; truth.labels.len()];
+    for (index, reason) in classes.rows.iter().filter_map(|row| row.matched) {
+        if let Some(partner) = partners.get_mut(index as usize) {
+            *partner = Some(partner.map_or(reason, |before: ClassReason| before.min(reason)));
+        }
+    }
+    partners
+}
+
+fn by_number(truth: CountedClasses, classes: &ClassMatches) -> Vec<NumberedClass> {
+    let named = |row: &super::ClassRow| {
+        let (index, reason) = row.matched?;
+        let of_truth = truth.labels.get(index as usize)?;
+        let name = row.class.name.clone().or_else(|| of_truth.name.clone());
+        (reason == ClassReason::Number).then_some(NumberedClass { number: row.class.number?, name })
+    };
+    let mut numbered: Vec<NumberedClass> = classes.rows.iter().filter_map(named).collect();
+    numbered.sort_by_key(|class| class.number);
+    numbered
+}
+
+/// Of a model that knows the classes it has, fewer than half of those in the ground truth; of predictions, fewer than
+/// half of what could match.
+fn few_classes(
+    truth: CountedClasses,
+    partners: &[Option<ClassReason>],
+    classes: &ClassMatches,
+    list: ClassList,
+) -> Option<Doubt> {
+    let occurring = || partners.iter().zip(truth.objects).filter(|(_, objects)| **objects > 0);
+    let matched = occurring().filter(|(partner, _)| partner.is_some()).count();
+    let of = match list {
+        ClassList::Complete => occurring().count(),
+        ClassList::Predicted => occurring().count().min(classes.rows.len()),
+    };
+    (matched * 2 < of).then_some(Doubt::FewClasses { matched, of })
+}
+
+/// Numbers that were compared, although one side has no names to tell what they mean.
+fn numbers_alone(truth: CountedClasses, classes: &ClassMatches) -> Option<Doubt> {
+    let truth_has_names = truth.labels.iter().any(|label| label.name.is_some());
+    let predictions_have_names = classes.rows.iter().any(|row| row.class.name.is_some());
+    let numbered = by_number(truth, classes);
+    if numbered.is_empty() || predictions_have_names && truth_has_names {
+        return None;
+    }
+    if predictions_have_names {
+        let mut in_order: Vec<&TruthLabel> = classes.rows.iter().map(|row| &row.class).collect();
+        in_order.sort_by_key(|label| label.number);
+        let at = |class: &NumberedClass| {
+            let label = in_order.get(usize::try_from(class.number).ok()?)?;
+            Some(NumberedClass { number: class.number, name: label.name.clone() })
+        };
+        let by_number: Vec<NumberedClass> = numbered.into_iter().take(2).collect();
+        let by_order: Vec<NumberedClass> = by_number.iter().filter_map(at).collect();
+        let by_order = if by_order == by_number { Vec::new() } else { by_order };
+        return Some(Doubt::NumbersAlone { by_number, by_order });
+    }
+    let unknown: Vec<String> = classes.unmatched().map(ToString::to_string).collect();
+    (!unknown.is_empty()).then_some(Doubt::UnknownNumbers { unknown, of: classes.rows.len() })
+}
+
+/// A class that shares its name with another is never found by predictions that have only names.
+fn same_name(truth: CountedClasses, partners: &[Option<ClassReason>]) -> Option<Doubt> {
+    let mut by_spelling: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, label) in truth.labels.iter().enumerate() {
+        if let Some(name) = &label.name {
+            by_spelling.entry(super::classes::spelling(name)).or_default().push(index);
+        }
+    }
+    let is_lost = |index: &usize| partners[*index].is_none() && truth.objects[*index] > 0;
+    let is_half_found = |same: &&Vec<usize>| same.len() > 1 && same.iter().any(is_lost) && !same.iter().all(is_lost);
+    let lost = by_spelling.values().filter(is_half_found).flatten().filter(|index| is_lost(index));
+    let lost: Vec<String> = lost.map(|index| truth.labels[*index].to_string()).collect();
+    (!lost.is_empty()).then_some(Doubt::SameName(lost))
+}
+
+fn counts_text<R>(
+    all: usize,
+    [one, several]: [&str; 2],
+    matched: &BTreeMap<R, usize>,
+    text: impl Fn(&R) -> &'static str,
+) -> String {
+    let mut counts: Vec<(&R, usize)> = matched.iter().map(|(reason, count)| (reason, *count)).collect();
+    counts.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let Some(((first, count), rest)) = counts.split_first() else {
+        return format!("0 of {}", counted(all, one, several));
+    };
+    let rest: String = rest.iter().map(|(reason, count)| format!(", {count} {}", text(reason))).collect();
+    format!("{count} of {} {}{rest}", counted(all, one, several), text(first))
+}
+
+fn some_of<T: fmt::Display>(items: &[T]) -> String {
+    let named: Vec<String> = items.iter().take(MAX_NAMED).map(ToString::to_string).collect();
+    let more = items.len().saturating_sub(MAX_NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("{}{more}", named.join(", "))
+}
+
+impl fmt::Display for NumberedClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => write!(formatter, "{} = {name}", self.number),
+            None => write!(formatter, "{}", self.number),
+        }
+    }
+}
+
+impl fmt::Display for UnmatchedClass {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{} ({})", self.class, self.objects)
+    }
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::FewImages { matched, of, side } => {
+                write!(formatter, "Only {matched} of {} of {side} were matched.", counted(*of, "image", "images"))
+            }
+            Self::FewClasses { matched, of } => {
+                write!(formatter, "Only {matched} of {} with objects were matched.", counted(*of, "class", "classes"))
+            }
+            Self::OtherFolders(OtherFolders { example: [one, other], count, .. }) => write!(
+                formatter,
+                "{} matched by file name alone, although the folders differ: {one} and {other}.",
+                counted(*count, "image was", "images were")
+            ),
+            Self::NumbersAlone { by_number, by_order } if by_order.is_empty() => write!(
+                formatter,
+                "The ground truth does not name its classes, so the numbers of the predictions were used: {}.",
+                some_of(by_number)
+            ),
+            Self::NumbersAlone { by_number, by_order } => write!(
+                formatter,
+                "The ground truth does not name its classes, so the numbers of the predictions were used: {}. In the \
+                 order of the predictions’ classes, counted from 0, they would be: {}.",
+                some_of(by_number),
+                some_of(by_order)
+            ),
+            Self::UnknownNumbers { unknown, of } => write!(
+                formatter,
+                "Only numbers tell which class is which, and {} of {} of the predictions are not in the ground truth, \
+                 so the numbers may mean something else: {}.",
+                unknown.len(),
+                counted(*of, "number", "numbers"),
+                some_of(unknown)
+            ),
+            Self::SameName(lost) => write!(
+                formatter,
+                "Classes of the ground truth share a name with another class, and predictions by name find only one of \
+                 them. Never found: {}.",
+                some_of(lost)
+            ),
+        }
+    }
+}
+
+impl Serialize for Doubt {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::AnnotatedImageId;
+    use crate::matching::{ClassCorrections, Folders, ImageKey};
+
+    fn class(text: &str) -> TruthLabel {
+        let (number, name) = text.split_once(' ').unwrap_or((text, ""));
+        let name = Some(name.to_owned()).filter(|name| !name.is_empty());
+        TruthLabel { number: number.parse().ok(), name }
+    }
+
+    /// The summary of classes as `number name`, with one object each, and of two images.
+    fn summary(truth: &[&str], predicted: &[&str], list: ClassList) -> MatchSummary {
+        let [labels, predicted] =
+            [truth, predicted].map(|side| side.iter().map(|text| class(text)).collect::<Vec<_>>());
+        let classes = ClassMatches::between(&predicted, &labels, &ClassCorrections::default()).unwrap();
+        let ids = [1, 2].map(AnnotatedImageId::Number);
+        let images = [ImageKey { id: Some(&ids[0]), name: "a.jpg" }, ImageKey { id: Some(&ids[1]), name: "b.jpg" }];
+        let nameless = [ImageKey { id: Some(&ids[1]), name: "" }];
+        let images = ImageMatches::between(&images, &nameless, Folders::Agree);
+        let objects = vec![1; labels.len()];
+        MatchSummary::new(&images, CountedClasses { labels: &labels, objects: &objects }, &classes, list)
+    }
+
+    #[test]
+    fn text_counts_each_reason_and_names_numbers() {
+        let text = |truth: &[&str], predicted: &[&str]| summary(truth, predicted, ClassList::Predicted).text();
+        assert_eq!(text(&["1 cat", "2 dog"], &["- cat"]), "1 of 2 images by id; 1 of 2 classes by name");
+        let by_number = "1 of 2 images by id; 2 of 3 classes by number (1 = cat, 2 = dog)";
+        assert_eq!(text(&["1 cat", "2 dog", "3 cow"], &["1", "2"]), by_number);
+        let mixed = "1 of 2 images by id; 1 of 2 classes by name, 1 by number (2 = dog)";
+        assert_eq!(text(&["1 cat", "2 dog"], &["- cat", "2"]), mixed);
+        assert_eq!(text(&["1 cat"], &["- dog"]), "1 of 2 images by id; 0 of 1 class");
+    }
+
+    #[test]
+    fn truth_classes_without_a_match_are_named() {
+        let summary = summary(&["1 cat", "2 dog", "3"], &["- cat", "- cow"], ClassList::Predicted);
+        let expected = "2 of 3 classes of the ground truth have no match in the predictions, and everything in them \
+                        counts as missed: dog (1), class 3 (1).";
+        assert_eq!(summary.notes().collect::<Vec<_>>(), [expected]);
+        assert_eq!(summary.classes.predicted_unmatched, ["cow"]);
+    }
+
+    #[test]
+    fn doubts_are_what_speaks_against_a_match() {
+        use ClassList::{Complete, Predicted};
+        let doubts = |truth: &[&str], predicted: &[&str], list| summary(truth, predicted, list).doubts;
+        let numbered = |text: &str| {
+            let TruthLabel { number, name } = class(text);
+            NumberedClass { number: number.unwrap(), name }
+        };
+        assert_eq!(doubts(&["1 cat", "2 dog"], &["1", "2"], Predicted), []);
+        assert_eq!(doubts(&["0", "1"], &["0", "1"], Predicted), []);
+        assert_eq!(doubts(&["1 cat", "2 dog", "3 cow"], &["- cat"], Predicted), []);
+        let few = Doubt::FewClasses { matched: 1, of: 3 };
+        assert_eq!(doubts(&["1 cat", "2 dog", "3 cow"], &["- cat"], Complete), [few]);
+        let unknown = Doubt::UnknownNumbers { unknown: vec!["class 7".to_owned()], of: 2 };
+        assert_eq!(doubts(&["1 cat", "2 dog"], &["1", "7"], Predicted), [unknown]);
+        // As labels of YOLO and a model with COCO's own numbers.
+        let by_number = vec![numbered("1 cat"), numbered("2 dog")];
+        let alone = |by_order| Doubt::NumbersAlone { by_number: by_number.clone(), by_order };
+        let by_order = vec![numbered("1 dog"), numbered("2 cow")];
+        assert_eq!(doubts(&["1", "2"], &["1 cat", "2 dog", "3 cow"], Complete), [alone(by_order)]);
+        assert_eq!(doubts(&["1", "2"], &["0 cow", "1 cat", "2 dog"], Complete), [alone(Vec::new())]);
+        let lost = Doubt::SameName(vec!["Cat (2)".to_owned()]);
+        assert_eq!(doubts(&["1 cat", "2 Cat"], &["- cat"], Predicted), [lost]);
+        assert_eq!(doubts(&["1 cat", "2 cat"], &["1", "2"], Predicted), []);
+    }
+}
