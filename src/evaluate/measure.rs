@@ -112,7 +112,11 @@ fn detection(
     control: &TaskControl,
 ) -> Result<(Metrics, Option<DrawnFrom>), EvaluateError> {
     let thresholds = sides.thresholds;
-    let mut evaluation = DetectionEvaluation::new(sides.classes, thresholds.clone());
+    let mut have_objects = vec![false; sides.classes.len()];
+    for truth in sides.images.iter().flat_map(|image| &image.objects.truths) {
+        have_objects[truth.class as usize] = true;
+    }
+    let mut evaluation = DetectionEvaluation::with_objects(sides.classes, thresholds.clone(), &have_objects);
     let mut draws = (times > 0).then(|| DetectionDraws::new(thresholds.clone()));
     for image in sides.images {
         control.checkpoint()?;

@@ -15,7 +15,9 @@ const AREA_OF_IGNORED: f64 = -1.0;
 /// Collects images one by one. `hotcoco` matches them in batches and keeps what it needs of them, not the boxes.
 pub(super) struct CocoBuilder {
     evaluation: StreamingEval,
-    classes: usize,
+    /// The category of each class; `None` for one without objects, for which there is nothing to measure: `hotcoco`
+    /// takes 100 KB for each category.
+    categories: Vec<Option<u64>>,
     next_image: u64,
     images: Vec<Image>,
     truth: Vec<Annotation>,
@@ -35,13 +37,17 @@ pub(super) struct CocoNumbers {
 }
 
 impl CocoBuilder {
-    pub(super) fn new(classes: usize) -> Self {
-        let category = |id: usize| Category { id: id as u64, name: format!("class {id}"), ..Category::default() };
-        let categories = (0..classes).map(category).collect();
-        let evaluation = StreamingEval::new(Params::new(IouType::Bbox), EvalMode::Coco, categories);
+    /// `have_objects`: whether each class has an object.
+    pub(super) fn new(have_objects: &[bool]) -> Self {
+        let mut next = 0..;
+        let categories: Vec<Option<u64>> =
+            have_objects.iter().map(|has_objects| has_objects.then(|| next.next()).flatten()).collect();
+        let category = |id: &u64| Category { id: *id, name: format!("class {id}"), ..Category::default() };
+        let listed = categories.iter().flatten().map(category).collect();
+        let evaluation = StreamingEval::new(Params::new(IouType::Bbox), EvalMode::Coco, listed);
         Self {
             evaluation: evaluation.expect("only the mode of Open Images is refused"),
-            classes,
+            categories,
             next_image: 0,
             images: Vec::new(),
             truth: Vec::new(),
@@ -50,31 +56,38 @@ impl CocoBuilder {
         }
     }
 
+    fn category(&self, class: u32) -> Option<u64> {
+        self.categories.get(class as usize).copied().flatten()
+    }
+
     /// The next image, in the order that decides between equal scores. Objects and detections of other classes are left
     /// out.
     pub(super) fn add(&mut self, image: &ImageObjects) {
         let image_id = self.next_image;
         self.next_image += 1;
         self.images.push(Image { id: image_id, ..Image::default() });
-        for object in image.truths.iter().filter(|object| (object.class as usize) < self.classes) {
+        for object in &image.truths {
+            let Some(category_id) = self.category(object.class) else { continue };
             let area = if object.role == BoxRole::Ignored { AREA_OF_IGNORED } else { object.area };
             self.truth.push(Annotation {
                 image_id,
-                category_id: object.class.into(),
+                category_id,
                 bbox: Some(object.bounds),
                 area: Some(area),
                 iscrowd: object.role == BoxRole::Crowd,
                 ..Annotation::default()
             });
         }
-        let found = image.detections.iter().filter(|found| (found.class as usize) < self.classes);
-        self.found.extend(found.map(|found| Annotation {
-            image_id,
-            category_id: found.class.into(),
-            bbox: Some(found.bounds),
-            score: Some(found.score),
-            ..Annotation::default()
-        }));
+        for found in &image.detections {
+            let Some(category_id) = self.category(found.class) else { continue };
+            self.found.push(Annotation {
+                image_id,
+                category_id,
+                bbox: Some(found.bounds),
+                score: Some(found.score),
+                ..Annotation::default()
+            });
+        }
         if self.truth.len() + self.found.len() >= BATCH_LEN {
             self.match_batch();
         }
@@ -99,7 +112,9 @@ impl CocoBuilder {
         evaluation.summarize_lines();
         let stats = evaluation.stats().unwrap_or_default();
         let summary = std::array::from_fn(|place| stats.get(place).copied().and_then(measured));
-        let (by_class, curves) = (0..self.classes).map(|class| class_numbers(&evaluation, class)).unzip();
+        let numbers = |category: &Option<u64>| category.map(|category| class_numbers(&evaluation, category as usize));
+        let of_class = self.categories.iter().map(|category| numbers(category).unwrap_or_default());
+        let (by_class, curves) = of_class.unzip();
         Ok(CocoNumbers { summary, by_class, curves })
     }
 }
@@ -124,4 +139,20 @@ fn class_numbers(evaluation: &COCOeval, class: usize) -> ([Option<f64>; 2], Vec<
     let all: Vec<f64> = (0..shape.t).flat_map(curve).collect();
     let at_half = curve(0);
     ([mean(&all), mean(&at_half)], at_half)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn classes_without_objects_take_no_category() {
+        let mut have_objects = vec![false; 100_000];
+        have_objects[70_000] = true;
+        let numbers = CocoBuilder::new(&have_objects).evaluate().unwrap();
+        assert_eq!((numbers.by_class.len(), numbers.curves.len()), (100_000, 100_000));
+        let categories = CocoBuilder::new(&have_objects).categories;
+        assert_eq!(categories.iter().flatten().count(), 1);
+        assert_eq!(categories[70_000], Some(0));
+    }
 }

@@ -140,10 +140,16 @@ impl FoundOutcomes {
 impl DetectionEvaluation {
     /// `thresholds` are the minimum scores of the classes, `0.0..=1.0`.
     pub fn new(classes: Vec<EvaluatedClass>, thresholds: Vec<f64>) -> Self {
+        let have_objects = vec![true; classes.len()];
+        Self::with_objects(classes, thresholds, &have_objects)
+    }
+
+    /// As [`Self::new`]; only classes for which `have_objects` is true have objects in the images.
+    pub fn with_objects(classes: Vec<EvaluatedClass>, thresholds: Vec<f64>, have_objects: &[bool]) -> Self {
         let count = classes.len();
         Self {
             thresholds,
-            coco: CocoBuilder::new(count),
+            coco: CocoBuilder::new(have_objects),
             voc: vec![ScoredOutcomes::default(); count],
             outcomes: vec![ScoredOutcomes::default(); count],
             errors: vec![ClassErrors::default(); count],
