@@ -37,6 +37,10 @@ impl Tally {
         self.count += 1;
     }
 
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
     /// `one` and `several` follow the number.
     pub(super) fn note(&self, one: &str, several: &str) -> Option<String> {
         let text = if self.count == 1 { one } else { several };
@@ -106,6 +110,18 @@ impl Collector {
         self.image(image).labels.push(label);
     }
 
+    /// # Errors
+    /// The image has this class already.
+    pub(super) fn add_label_once(&mut self, image: &str, label: AnnotatedLabel) -> Result<(), Refusal> {
+        let labels = &mut self.image(image).labels;
+        if labels.iter().any(|known| known.class == label.class) {
+            let reason = "has a class that its image was given before; the first one counts".to_owned();
+            return Err((AnnotationProblemKind::Duplicate, reason));
+        }
+        labels.push(label);
+        Ok(())
+    }
+
     /// Labels with scores are put in order, and what has no score among predictions is a problem.
     pub(super) fn finish(mut self, format: AnnotationFormat) -> Found {
         let annotations = &mut self.annotations;
@@ -130,15 +146,19 @@ impl Collector {
         Found { format, annotations: self.annotations, files: self.files, entries: self.entries, notes: self.notes }
     }
 
-    /// Counts boxes in parts of their images, as a file says or shows of all of its boxes.
+    /// Counts boxes in parts of their images, as a file says or shows of its boxes. Those far outside are problems.
     pub(super) fn in_fractions(&mut self) {
-        for found in self.annotations.images.iter_mut().flat_map(|image| &mut image.boxes) {
-            found.unit = BoxUnit::Fractions;
+        let Annotations { images, problems, .. } = &mut self.annotations;
+        for image in images {
+            image.boxes.retain_mut(|found| {
+                found.unit = BoxUnit::Fractions;
+                let refused = checked_box(found.bounds, found.unit).err();
+                if let Some((kind, reason)) = &refused {
+                    problems.add(*kind, &image.name, reason);
+                }
+                refused.is_none()
+            });
         }
-    }
-
-    pub(super) fn boxes(&self) -> impl Iterator<Item = &AnnotatedBox> {
-        self.annotations.images.iter().flat_map(|image| &image.boxes)
     }
 }
 

@@ -130,8 +130,7 @@ impl Lines {
         let number = if entry.index.is_missing() { entry.class_id } else { entry.index };
         let score = score(&entry.score)?;
         let class = self.class_of(&number, entry.label)?;
-        self.collector.add_label(image, AnnotatedLabel { class, score });
-        Ok(())
+        self.collector.add_label_once(image, AnnotatedLabel { class, score })
     }
 
     fn detection(&mut self, image: &str, entry: Option<Entry>, place: impl Fn() -> String) -> Result<(), Refusal> {

@@ -6,19 +6,34 @@ use std::borrow::Cow;
 use std::io::{self, Read};
 use std::num::IntErrorKind;
 
-use super::collect::{Collector, Refusal, checked_box, checked_score};
+use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields};
 use super::{AnnotationFormat, Found};
 use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
 
-const IMAGE: &[&str] = &["image", "filename", "file_name", "image_path", "path", "imageid"];
-const NAME: &[&str] = &["label", "class", "class_name", "category", "labelname"];
-const NUMBER: &[&str] = &["class_id", "category_id"];
+/// Names of columns, in lower case and without anything but letters and digits.
+const IMAGE: &[&str] = &["image", "filename", "imagepath", "path", "imageid", "imagename", "file"];
+const NAME: &[&str] = &["label", "class", "classname", "category", "labelname"];
+const NUMBER: &[&str] = &["classid", "categoryid"];
 const SCORE: &[&str] = &["score", "confidence"];
-const CORNERS: &[[&str; 4]] = &[["x1", "y1", "x2", "y2"], ["xmin", "ymin", "xmax", "ymax"]];
-const SIZES: &[[&str; 4]] = &[["x", "y", "w", "h"], ["left", "top", "box_width", "box_height"]];
+/// `bbox` or `box` may be in front of each of these.
+const CORNERS: &[[&str; 4]] = &[
+    ["x1", "y1", "x2", "y2"],
+    ["xmin", "ymin", "xmax", "ymax"],
+    ["x0", "y0", "x1", "y1"],
+    ["left", "top", "right", "bottom"],
+];
+const LEFT_TOP: &[[&str; 2]] = &[["x", "y"], ["left", "top"], ["xmin", "ymin"], ["x1", "y1"]];
+const CENTRES: &[[&str; 2]] = &[["xcenter", "ycenter"], ["xcentre", "ycentre"], ["centerx", "centery"], ["cx", "cy"]];
+const WIDTH_HEIGHT: &[[&str; 2]] = &[["w", "h"], ["width", "height"]];
+/// Columns with all four numbers of a box.
+const WHOLE: &[&str] = &["bbox", "box", "boundingbox"];
+const IMAGE_SIZE: &[[&str; 2]] = &[["imagewidth", "imageheight"], ["imgwidth", "imgheight"], ["width", "height"]];
+
+/// How far the edge of a box in parts of its image may be outside by rounding.
+const ROUNDING: f64 = 1e-6;
 
 /// Where in a row is what.
 struct Columns {
@@ -40,36 +55,125 @@ struct Columns {
 enum Bounds {
     Corners([usize; 4]),
     Size([usize; 4]),
+    /// The centre and the size.
+    Centre([usize; 4]),
+    /// Left, top, width and height in one column, as pandas writes COCO's `bbox`.
+    Whole(usize),
 }
 
 impl Columns {
     /// # Errors
     /// What is missing.
     fn of(header: &[Cow<'_, str>]) -> Result<Self, String> {
-        let names: Vec<String> = header.iter().map(|name| name.trim().to_lowercase()).collect();
+        let names: Vec<String> = header.iter().map(|name| plain(name)).collect();
         let find = |name: &str| names.iter().position(|known| known == name);
         let first = |known: &[&str]| known.iter().find_map(|name| find(name));
-        let four =
-            |known: &[[&str; 4]]| known.iter().find_map(|[a, b, c, d]| Some([find(a)?, find(b)?, find(c)?, find(d)?]));
-        let bounds = four(CORNERS).map(Bounds::Corners).or_else(|| four(SIZES).map(Bounds::Size));
+        let bounds = Bounds::of(&names);
+        let is_free = |column: usize| !bounds.is_some_and(|bounds| bounds.columns().contains(&column));
+        let pair = |[one, other]: &[&str; 2]| Some([find(one)?, find(other)?]);
+        let size = IMAGE_SIZE.iter().filter_map(pair).find(|pair| pair.iter().all(|column| is_free(*column)));
+        let has = |name: &str| header.iter().any(|known| known.trim().eq_ignore_ascii_case(name));
+        let is_open_images = has("ImageID") && has("LabelName");
         let columns = Self {
             image: first(IMAGE).ok_or("no column is called image")?,
             name: first(NAME),
             number: first(NUMBER),
             score: first(SCORE),
             bounds,
-            size: find("width").zip(find("height")).map(|(width, height)| [width, height]),
+            size,
             crowd: first(&["iscrowd", "isgroupof"]),
             ignored: first(&["difficult", "ignore"]),
             status: find("status"),
             error: find("error"),
-            unit: (find("imageid").is_some() && find("labelname").is_some()).then_some(BoxUnit::Fractions),
+            unit: is_open_images.then_some(BoxUnit::Fractions),
         };
         if columns.name.is_none() && columns.number.is_none() {
             return Err("no column is called label or class_id".to_owned());
         }
+        let of_boxes: Vec<&str> =
+            header.iter().zip(&names).filter(|(_, name)| is_of_box(name)).map(|(name, _)| name.trim()).collect();
+        if bounds.is_none() && !of_boxes.is_empty() {
+            let (columns, verb) = if of_boxes.len() == 1 { ("column", "does") } else { ("columns", "do") };
+            return Err(format!(
+                "the {columns} {} {verb} not make a box, which has for example x1, y1, x2 and y2, or x, y, w and h",
+                of_boxes.join(", ")
+            ));
+        }
         Ok(columns)
     }
+}
+
+impl Bounds {
+    fn of(names: &[String]) -> Option<Self> {
+        let find = |name: &str| {
+            let prefixed = |prefix: &str| names.iter().position(|known| *known == format!("{prefix}{name}"));
+            ["bbox", "box", ""].into_iter().find_map(prefixed)
+        };
+        let four = |[a, b, c, d]: &[&str; 4]| Some([find(a)?, find(b)?, find(c)?, find(d)?]);
+        let with_size = |[x, y]: &[&str; 2]| WIDTH_HEIGHT.iter().find_map(|[w, h]| four(&[x, y, w, h]));
+        let whole = || WHOLE.iter().find_map(|name| names.iter().position(|known| known == name));
+        CORNERS
+            .iter()
+            .find_map(four)
+            .map(Self::Corners)
+            .or_else(|| LEFT_TOP.iter().find_map(with_size).map(Self::Size))
+            .or_else(|| CENTRES.iter().find_map(with_size).map(Self::Centre))
+            .or_else(|| whole().map(Self::Whole))
+    }
+
+    fn columns(&self) -> &[usize] {
+        match self {
+            Self::Corners(columns) | Self::Size(columns) | Self::Centre(columns) => columns,
+            Self::Whole(column) => std::slice::from_ref(column),
+        }
+    }
+
+    /// The numbers of a row; `None` for cells that are empty.
+    ///
+    /// # Errors
+    /// A cell is not a number.
+    fn numbers<'t>(self, text: impl Fn(usize) -> &'t str) -> Result<[Option<f64>; 4], Refusal> {
+        let number = |text: &str| {
+            let wrong = || (Kind::Unreadable, format!("has “{}” instead of a number", shortened(text)));
+            if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| wrong()) }
+        };
+        let (Self::Corners(columns) | Self::Size(columns) | Self::Centre(columns)) = self else {
+            let whole = self.columns().first().map(|column| text(*column)).unwrap_or_default();
+            let inner = whole.trim_matches(|letter: char| "[](){} ".contains(letter));
+            let parts = inner.split([',', ';', ' ', '\t']).filter(|part| !part.is_empty());
+            let numbers: Vec<Option<f64>> = parts.map(number).collect::<Result<_, _>>()?;
+            return match numbers.len() {
+                0 => Ok([None; 4]),
+                _ => numbers.try_into().map_err(|_| (Kind::BrokenBox, "has a box without four numbers".to_owned())),
+            };
+        };
+        let [a, b, c, d] = columns.map(|column| number(text(column)));
+        Ok([a?, b?, c?, d?])
+    }
+
+    /// Left, top, width and height.
+    fn bounds(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
+        match self {
+            Self::Corners(_) => [a, b, c - a, d - b],
+            Self::Centre(_) => [a - c / 2.0, b - d / 2.0, c, d],
+            Self::Size(_) | Self::Whole(_) => [a, b, c, d],
+        }
+    }
+}
+
+/// The name of a column without what people write differently.
+fn plain(name: &str) -> String {
+    name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
+}
+
+/// Whether the name of a column is one of a box; `width` and `height` may be those of the image.
+fn is_of_box(name: &str) -> bool {
+    let pairs = LEFT_TOP.iter().chain(CENTRES).chain(&WIDTH_HEIGHT[..1]).flatten();
+    let is_known = |name: &str| CORNERS.iter().flatten().chain(pairs.clone()).any(|known| *known == name);
+    let inner = ["bbox", "box"].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+    WHOLE.contains(&name)
+        || is_known(name)
+        || inner.is_some_and(|inner| is_known(inner) || ["width", "height"].contains(&inner))
 }
 
 /// Whether `line` names columns that are enough.
@@ -107,12 +211,17 @@ pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, 
         }
     })?;
     let columns = columns.unwrap_or_else(|| Err("it has no header".to_owned()));
-    Ok(columns.map(|columns| rows.finish(columns.unit)))
+    Ok(columns.map(|columns| rows.finish(&columns)))
 }
 
 #[derive(Default)]
 struct Rows {
     collector: Collector,
+    /// Boxes that may be parts of their images, and those that cannot.
+    parts: Tally,
+    beyond: Tally,
+    /// Whether a number of `parts` is not a whole one.
+    has_fractions: bool,
 }
 
 impl Rows {
@@ -162,10 +271,7 @@ impl Rows {
         };
         let has_class = number.is_some() || name.is_some();
         let numbers = match columns.bounds {
-            Some(Bounds::Corners(at) | Bounds::Size(at)) => {
-                let [a, b, c, d] = at.map(number_of);
-                [a?, b?, c?, d?]
-            }
+            Some(bounds) => bounds.numbers(|column| text(Some(column)))?,
             None => [None; 4],
         };
         let score = columns.score.map_or(Ok(None), number_of)?.map(checked_score).transpose()?;
@@ -178,17 +284,17 @@ impl Rows {
             ([None, None, None, None], has_class) => {
                 if has_class {
                     let class = self.collector.class(number, name);
-                    self.collector.add_label(image, AnnotatedLabel { class, score });
+                    self.collector.add_label_once(image, AnnotatedLabel { class, score })?;
                 }
             }
             ([Some(a), Some(b), Some(c), Some(d)], true) => {
-                let bounds = match columns.bounds {
-                    Some(Bounds::Corners(_)) => [a, b, c - a, d - b],
-                    _ => [a, b, c, d],
-                };
+                let bounds = columns.bounds.map_or([a, b, c, d], |bounds| bounds.bounds([a, b, c, d]));
                 let bounds = checked_box(bounds, columns.unit.unwrap_or_default())?;
                 let class = self.collector.class(number, name);
                 let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role };
+                let tally = if is_part(bounds) { &mut self.parts } else { &mut self.beyond };
+                tally.add(&place);
+                self.has_fractions |= is_part(bounds) && bounds.iter().any(|number| number.fract() != 0.0);
                 self.collector.add_box(image, found, place);
             }
             (_, true) => return Err((Kind::BrokenBox, "has a box without four numbers".to_owned())),
@@ -200,24 +306,36 @@ impl Rows {
         Ok(())
     }
 
-    fn finish(mut self, unit: Option<BoxUnit>) -> Found {
+    fn finish(mut self, &Columns { unit, bounds, .. }: &Columns) -> Found {
         let collector = &mut self.collector;
         collector.files = 1;
-        let is_small = |bounds: [f64; 4]| bounds.iter().all(|number| (0.0..=1.0).contains(number));
-        let are_small = collector.boxes().all(|found| {
-            let [x, y, width, height] = found.bounds;
-            is_small(found.bounds) && x + width <= 1.0 && y + height <= 1.0
-        });
-        let is_pixel = |found: &AnnotatedBox| found.bounds.iter().all(|number| number.fract() == 0.0);
-        let looks_so = unit.is_none() && are_small && collector.boxes().any(|found| !is_pixel(found));
+        if matches!(bounds, Some(Bounds::Whole(_))) {
+            collector.notes.push("boxes are read as left, top, width and height, as in COCO".to_owned());
+        }
+        let looks_so = unit.is_none() && self.has_fractions && self.parts.count() > self.beyond.count();
         if looks_so {
-            collector.notes.push("boxes are parts of their images: none of their numbers is above 1".to_owned());
+            let others = self.beyond.note("box reaches beyond its image", "boxes reach beyond their images");
+            let most = "boxes are parts of their images: no number is above 1".to_owned();
+            collector.notes.push(others.map_or(most, |others| {
+                format!("boxes are parts of their images: most have no number above 1; {others}")
+            }));
+        } else if unit.is_none() && self.has_fractions {
+            collector.notes.extend(self.parts.note(
+                "box has no number above 1, and is in pixels like most boxes",
+                "boxes have no number above 1, and are in pixels like most boxes",
+            ));
         }
         if looks_so || unit == Some(BoxUnit::Fractions) {
             collector.in_fractions();
         }
         self.collector.finish(AnnotationFormat::Csv)
     }
+}
+
+/// Whether a box may be a part of its image, 0 to 1. Edges are rounded sums.
+fn is_part([x, y, width, height]: [f64; 4]) -> bool {
+    let edges = [x, y, x + width, y + height];
+    edges.iter().all(|edge| (-ROUNDING..=1.0 + ROUNDING).contains(edge))
 }
 
 /// Without the apostrophe that keeps spreadsheets from computing a text.

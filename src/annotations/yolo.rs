@@ -118,6 +118,13 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
         reader.collector.files += 1;
         reader.file(file, &images.image_of(&file.name), &content);
     })?;
+    if let Some(shape) = reader.long_rows.kpt_shape() {
+        let reason = format!(
+            "its rows look like poses, a box and its keypoints, and not like polygons; add a data.yaml with \
+            “kpt_shape: {shape:?}”"
+        );
+        return Err(AnnotationsError::Broken { place: files.name(), format: AnnotationFormat::Yolo, reason });
+    }
     reader.add_unlabelled(&found.images, &found.labels, found.split.as_ref());
     Ok(reader.finish(found.split))
 }
@@ -135,6 +142,66 @@ struct Reader {
     /// The numbers behind each box.
     keypoints: Option<usize>,
     polygons: Tally,
+    long_rows: LongRows,
+}
+
+/// What rows longer than a box have in common, to tell poses from polygons.
+#[derive(Default)]
+struct LongRows {
+    count: u64,
+    /// How many numbers follow the class in each row; 0 if rows differ.
+    len: usize,
+    /// How many rows fit keypoints of two and of three numbers.
+    fitting: [u64; 2],
+    /// How many rows have 0, 1 or 2 as third number of each keypoint: its visibility.
+    flagged: u64,
+}
+
+impl LongRows {
+    /// Rows that fit by chance are few.
+    const ENOUGH: u64 = 5;
+
+    fn add(&mut self, numbers: &[f64]) {
+        self.len = if self.count == 0 || self.len == numbers.len() { numbers.len() } else { 0 };
+        self.count += 1;
+        let (bounds, points) = numbers.split_at(4);
+        for (fitting, values) in self.fitting.iter_mut().zip([2, 3]) {
+            // A score may follow.
+            let points = &points[..points.len() - points.len() % values];
+            *fitting += u64::from(numbers.len() - 4 - points.len() <= 1 && are_inside(bounds, points, values));
+        }
+        let is_flag = |point: &[f64]| [0.0, 1.0, 2.0].contains(&point[2]);
+        let flags = points.chunks_exact(3);
+        self.flagged += u64::from(flags.remainder().len() <= 1 && flags.clone().all(is_flag));
+    }
+
+    /// The shape of the keypoints, if all rows are boxes that are followed by keypoints inside of them.
+    fn kpt_shape(&self) -> Option<[usize; 2]> {
+        if self.count == 0 || self.len == 0 {
+            return None;
+        }
+        let points = self.len - 4;
+        let mut shapes = [2, 3].map(|values| [points / values, values]);
+        // Without a score behind them rather than with one.
+        shapes.sort_by_key(|[_, values]| (points % values, std::cmp::Reverse(*values)));
+        shapes.into_iter().find(|[_, values]| {
+            let are_flagged = *values == 3 && self.flagged == self.count;
+            self.fitting[values - 2] == self.count && (self.count >= Self::ENOUGH || are_flagged)
+        })
+    }
+}
+
+/// Whether the first four numbers are a box in its image, and all points that are not (0, 0) are inside of it.
+fn are_inside(bounds: &[f64], points: &[f64], values: usize) -> bool {
+    const ROUNDING: f64 = 1e-3;
+    let span = |axis: usize| [bounds[axis] - bounds[axis + 2] / 2.0, bounds[axis] + bounds[axis + 2] / 2.0];
+    let is_within = |number: f64, [low, high]: [f64; 2]| (low - ROUNDING..=high + ROUNDING).contains(&number);
+    let spans = [span(0), span(1)];
+    let is_box = spans.iter().flatten().all(|edge| is_within(*edge, [0.0, 1.0]));
+    is_box
+        && points
+            .chunks_exact(values)
+            .all(|point| point[..2] == [0.0, 0.0] || (0..2).all(|axis| is_within(point[axis], spans[axis])))
 }
 
 impl Reader {
@@ -179,6 +246,9 @@ impl Reader {
         let &[class, ref rest @ ..] = &numbers[..] else {
             return Err(unreadable("is empty".to_owned()));
         };
+        if self.keypoints.is_none() && rest.len() >= 6 {
+            self.long_rows.add(rest);
+        }
         let (bounds, score) = match (self.keypoints, rest) {
             (Some(keypoints), [x, y, w, h, rest @ ..]) if [keypoints, keypoints + 1].contains(&rest.len()) => {
                 (centred([*x, *y, *w, *h]), rest.get(keypoints).copied())

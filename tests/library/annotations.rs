@@ -297,3 +297,86 @@ fn data_yaml_names_lists_and_folders_of_roboflow() {
     let error = read("val: moved.txt\n").unwrap_err();
     assert!(error.contains("none of the images that it lists has a label file, such as /gone/images/2.jpg"));
 }
+
+#[test]
+fn box_columns_have_many_names() {
+    let read = |header: &str, row: &str| {
+        let found = read_text("truth.csv", format!("image,label,{header}\na.jpg,cat,{row}\n").as_bytes())?;
+        let image = found.annotations.images.first().ok_or("no image")?.clone();
+        Ok::<_, String>((image.boxes.first().map(|found| found.bounds), image.size))
+    };
+    let bounds = Some([10.0, 20.0, 30.0, 40.0]);
+    for (header, row, size) in [
+        ("left,top,width,height", "10,20,30,40", None),
+        ("x,y,width,height,image_width,image_height", "10,20,30,40,640,480", Some([640, 480])),
+        ("x_min,y_min,x_max,y_max,width,height", "10,20,40,60,640,480", Some([640, 480])),
+        ("Left,Top,Right,Bottom", "10,20,40,60", None),
+        ("x0,y0,x1,y1", "10,20,40,60", None),
+        ("bbox_x,bbox_y,bbox_w,bbox_h", "10,20,30,40", None),
+        ("bbox_x1,bbox_y1,bbox_x2,bbox_y2", "10,20,40,60", None),
+        ("left,top,box_width,box_height,width,height", "10,20,30,40,640,480", Some([640, 480])),
+        ("x_center,y_center,w,h", "25,40,30,40", None),
+        ("bbox", "\"[10, 20.0, 30, 40]\"", None),
+        ("box", "10 20 30 40", None),
+    ] {
+        assert_eq!(read(header, row), Ok((bounds, size)), "{header}");
+    }
+    for (header, expected) in [
+        ("x,y", "the columns x, y do not make a box"),
+        ("bbox_width", "the column bbox_width does not make a box"),
+        ("x1,y1,x2", "the columns x1, y1, x2 do not make a box"),
+    ] {
+        let error = read(header, "1,2,3").unwrap_err();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert_eq!(read("width,height", "640,480"), Ok((None, Some([640, 480]))));
+}
+
+#[test]
+fn most_boxes_say_whether_they_are_fractions() {
+    let read = |rows: &[&str]| {
+        let rows = rows.iter().map(|row| format!("a.jpg,cat,{row}\n"));
+        let text = format!("image,label,x1,y1,x2,y2\n{}", rows.collect::<String>());
+        let found = read_text("truth.csv", text.as_bytes()).unwrap();
+        let units = found.annotations.images[0].boxes.iter().map(|found| found.unit).collect::<Vec<_>>();
+        let problems: Vec<String> = found.annotations.problems.iter().map(ToString::to_string).collect();
+        (units, found.notes.join("; "), problems.join("; "))
+    };
+    let part = "0.25,0.5,0.75,1.0";
+    let (units, notes, _) = read(&[part, part, "0.5,0.5,1.0000001,1"]);
+    assert_eq!(
+        (units, notes.as_str()),
+        (vec![BoxUnit::Fractions; 3], "boxes are parts of their images: no number is above 1")
+    );
+    let (units, notes, problems) = read(&[part, part, "0.5,0.5,1.25,1", "10,10,40,40", part, part]);
+    assert_eq!(units, [BoxUnit::Fractions; 5]);
+    assert!(notes.contains("2 boxes reach beyond their images (first: line 4)"), "{notes}");
+    assert!(problems.starts_with("a.jpg has a box far outside of its image"), "{problems}");
+    let (units, notes, _) = read(&["10,10,40,40", part, "20,20,60,60"]);
+    assert_eq!(units, [BoxUnit::Pixels; 3]);
+    assert!(notes.contains("1 box has no number above 1, and is in pixels like most boxes (first: line 3)"), "{notes}");
+}
+
+#[test]
+fn class_given_twice_for_an_image_counts_once() {
+    let found =
+        read_text("predictions.csv", b"image,class,score\na.jpg,cat,0.5\na.jpg,cat,0.9\na.jpg,dog,0.1\n").unwrap();
+    assert_eq!(found.annotations.images[0].labels.len(), 2);
+    let problems: Vec<String> = found.annotations.problems.iter().map(ToString::to_string).collect();
+    assert_eq!(problems, ["line 3 has a class that its image was given before; the first one counts"]);
+}
+
+#[test]
+fn poses_without_kpt_shape_are_refused() {
+    let pose = "0 0.5 0.5 0.4 0.4 0.4 0.4 2 0.6 0.6 1 0 0 0\n";
+    let error = read_text("a.txt", pose.repeat(2).as_bytes()).unwrap_err();
+    assert!(error.contains("look like poses") && error.contains("kpt_shape: [3, 3]"), "{error}");
+    let pairs = "0 0.5 0.5 0.4 0.4 0.4 0.4 0.6 0.6\n";
+    assert!(read_text("a.txt", pairs.repeat(5).as_bytes()).unwrap_err().contains("kpt_shape: [2, 2]"));
+    // Polygons, also with four corners.
+    for rows in
+        [pairs.repeat(4), "0 0.1 0.1 0.9 0.1 0.9 0.9 0.1 0.9\n".repeat(9), format!("{pairs}0 0 0 1 0 1 1\n").repeat(5)]
+    {
+        assert!(read_text("a.txt", rows.as_bytes()).is_ok(), "{rows}");
+    }
+}
