@@ -379,3 +379,95 @@ fn verdicts_folders_and_file_names_are_ground_truth_too() {
     window.key_press(Key::Enter);
     wait_until(&mut window, "the names", is_measured);
 }
+
+/// Writes labels of YOLO for three images: the boxes that the detector finds, with classes in the order of COCO's 80.
+fn write_labels(folder: &Path) {
+    std::fs::create_dir_all(folder).unwrap();
+    for (name, class, [left, top, width, height], [columns, rows]) in [
+        ("astronaut", 0, [24.0, 8.0, 344.0, 483.0], [512.0, 512.0]),
+        ("chelsea", 15, [0.0, 3.0, 404.0, 295.0], [451.0, 300.0]),
+        ("coffee", 41, [173.0, 21.0, 239.0, 228.0], [600.0, 400.0]),
+    ] {
+        let [x, y]: [f64; 2] = [(left + width / 2.0) / columns, (top + height / 2.0) / rows];
+        let label = format!("{class} {x} {y} {} {}\n", width / columns, height / rows);
+        std::fs::write(folder.join(format!("{name}.txt")), label).unwrap();
+    }
+}
+
+#[test]
+fn numbers_without_names_are_a_question() {
+    let folder = tempfile::tempdir().unwrap();
+    write_labels(folder.path());
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    open_truth(&mut window, folder.path().to_owned());
+    let correct =
+        |window: &Harness<'static, App>| window.state().state().outcome_counts().map(|counts| counts.all().correct);
+    wait_for(&mut window, "The ground truth does not name its classes");
+    assert_eq!(correct(&window), Some(0));
+    click(&mut window, "The model’s classes in order");
+    wait_until(&mut window, "the numbers with names", |window| correct(window) == Some(3));
+    wait_until_idle(&mut window);
+    assert!(sees(&window, "3 of 3 images by path without the extension; 3 of 3 classes by name"));
+    assert!(!sees(&window, "does not name its classes"));
+    window.state_mut().command(EvaluationCommand::CloseTruth);
+    window.state_mut().command(Action::OpenTruth);
+    wait_for(&mut window, "Class names");
+    replace_in(&mut window, FIELD, folder.path().to_str().unwrap());
+    click(&mut window, "Class names of the ground truth");
+    window.run_steps(3);
+    click(&mut window, "coco-80");
+    click_exactly(&mut window, "Open");
+    wait_for_evaluation(&mut window);
+    assert_eq!(correct(&window), Some(3));
+}
+
+#[test]
+fn split_of_a_data_set_is_shown_and_chosen() {
+    let folder = tempfile::tempdir().unwrap();
+    write_labels(&folder.path().join("labels/val"));
+    std::fs::create_dir_all(folder.path().join("labels/train")).unwrap();
+    let (from, to) = ("labels/val/coffee.txt", "labels/train/coffee.txt");
+    std::fs::rename(folder.path().join(from), folder.path().join(to)).unwrap();
+    let names: String = (0..80).map(|number| format!("  {number}: {}\n", coco_name(number))).collect();
+    let yaml = format!("train: images/train\nval: images/val\nnames:\n{names}");
+    std::fs::write(folder.path().join("data.yaml"), yaml).unwrap();
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    open_truth(&mut window, folder.path().join("data.yaml"));
+    let images = |window: &Harness<'static, App>| {
+        let state = window.state().state();
+        state.outcome_counts().filter(|_| state.tasks.is_idle()).map(|counts| (counts.images, counts.all().correct))
+    };
+    assert_eq!(images(&window), Some((2, 2)));
+    click(&mut window, "Split of the ground truth: val");
+    window.run_steps(3);
+    click_exactly(&mut window, "train");
+    wait_until(&mut window, "the other split", |window| images(window) == Some((1, 1)));
+    wait_for(&mut window, "Split of the ground truth: train");
+}
+
+/// The names that the test needs.
+fn coco_name(number: u32) -> String {
+    match number {
+        0 => "person".to_owned(),
+        15 => "cat".to_owned(),
+        41 => "cup".to_owned(),
+        other => format!("thing {other}"),
+    }
+}
+
+#[test]
+fn truth_of_resized_images_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let truth = truth_of_samples(folder.path());
+    let mut sized: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&truth).unwrap()).unwrap();
+    for image in sized["images"].as_array_mut().unwrap() {
+        (image["width"], image["height"]) = (1000.into(), 900.into());
+    }
+    std::fs::write(&truth, sized.to_string()).unwrap();
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(FilesAt::Path(truth))));
+    wait_for(&mut window, "astronaut.png (1000 × 900 in the ground truth, 512 × 512 in the predictions)");
+}
