@@ -55,6 +55,7 @@ pub fn undecided_resize(trials: &[PresetTrial]) -> Option<String> {
     let best = trials.iter().max_by(|left, right| left.compare(right))?;
     let is_rival =
         |trial: &&PresetTrial| trial.crops() != best.crops() && trial.has_levels_of(best) && trial.is_close_to(best);
+    // Detectors have none.
     best.mean_entropy?;
     let rival = trials.iter().filter(is_rival).max_by(|left, right| left.compare(right))?;
     let (cropped, stretched) = if best.crops() { (best, rival) } else { (rival, best) };

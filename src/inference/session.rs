@@ -208,7 +208,9 @@ fn extract_maps(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
     }
     let names: Vec<String> = rows.first().into_iter().flat_map(|row| row.keys().cloned()).collect();
     if rows.iter().any(|row| !row.keys().eq(&names)) {
-        return Err(PredictError::Failed(format!("the model's output “{name}” names other classes for each image")));
+        return Err(PredictError::Failed(format!(
+            "the model's output “{name}” has different class names for each image"
+        )));
     }
     let values = rows.iter().flat_map(|row| row.values().copied()).collect();
     Ok(Tensor { names, ..Tensor::f32([rows.len(), rows.first().map_or(0, BTreeMap::len)], values) })

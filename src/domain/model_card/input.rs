@@ -4,7 +4,8 @@ use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 /// How an image becomes the model's input tensor. For each channel:
-/// `value = (pixel / divide_by - mean) / std`, with `pixel` in `0..=255`, computed in 32-bit floats.
+/// `value = (pixel / divide_by - mean) / std`, with `pixel` in `0..=255`, computed in 32-bit floats. An input with one
+/// channel takes the first of the means and standard deviations.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageInput {

@@ -53,7 +53,9 @@ pub(super) fn recognise(
     let wanted = model.overrules.text("output.classification.name");
     let ports = model.graph.outputs.iter();
     let ports: Vec<&Port> = ports.filter(|port| wanted.is_none_or(|name| port.name == name)).collect();
-    let scores = ports.iter().filter_map(|port| read_scores(port, prober)).collect();
+    // A single number next to other outputs can be anything.
+    let is_row = |scores: &Scores<'_>| scores.classes > 1 || ports.len() == 1;
+    let scores = ports.iter().filter_map(|port| read_scores(port, prober)).filter(is_row).collect();
     let output = match choose(model, scores)? {
         Some(chosen) => from_scores(model, chosen, findings)?,
         None => match ports.iter().find(|port| is_arg_max(port, prober)) {
@@ -195,9 +197,6 @@ fn are_8_bit_probabilities(row: &[f64]) -> bool {
 
 /// The one output with the scores; `None` if there is none.
 fn choose<'g>(model: &RecognitionRequest<'_>, mut scores: Vec<Scores<'g>>) -> Result<Option<Scores<'g>>, Refusal> {
-    if scores.iter().any(|scores| scores.classes > 1) {
-        scores.retain(|scores| scores.classes > 1);
-    }
     if scores.len() > 1 {
         let mut counts = model.labels.as_ref().map_or_else(|| model.label_counts(), |labels| vec![label_count(labels)]);
         if counts.is_empty() {

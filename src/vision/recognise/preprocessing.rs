@@ -189,7 +189,9 @@ pub(super) fn read(notes: &mut Notes, config: &Value, file: &str) {
             format!("{file} has these numbers; {class} may have rules of its own, which Spotcheck does not know");
         (&mut notes.likely_pixels, because)
     };
-    read_pixels(pixels, config, kind, &because);
+    if is_known || !config["image_mean"].is_null() {
+        read_pixels(pixels, config, kind, &because);
+    }
     let interpolation = match config["resample"].as_u64() {
         Some(0) => Some(Interpolation::PillowNearest),
         Some(1) => Some(Interpolation::PillowLanczos),
