@@ -41,8 +41,8 @@ pub(super) struct InspectArgs {
     /// Image for --preview
     #[arg(long, value_name = "FILE", requires = "preview")]
     image: Option<PathBuf>,
-    /// Images to try common ways of preparing images on; with folders named after classes (or ImageNet's WordNet ids),
-    /// the accuracy is shown
+    /// Images to try common ways of preparing images on; folders named after classes, or like ImageNet's (n01440764),
+    /// give the accuracy
     #[arg(long, value_name = "SOURCE")]
     try_presets: Option<PathBuf>,
     /// Images of --try-presets, spread over the source

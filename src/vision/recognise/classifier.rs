@@ -246,7 +246,7 @@ fn from_scores(
     if is_known || row == Values::Softmax {
         findings.recognised("task", "classification", shape);
     } else {
-        let because = format!("{shape}; nothing names as many classes, and a regression looks the same");
+        let because = format!("{shape}; no file names that many classes, and a regression looks the same");
         findings.assumed("task", "classification", because);
     }
     findings.recognised("output.classification.name", &port.name, "no other output fits better");
