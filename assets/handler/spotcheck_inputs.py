@@ -290,17 +290,24 @@ def _both(first, second):
 
 
 def _pixel_mask(placement, size):
-    mask = np.zeros((1, placement.canvas[1], placement.canvas[0]))
+    """The part of the tensor that is image, in a mask of `size`: width and height."""
     (x, y), (_, _, width, height) = placement.offset, placement.window
-    mask[:, y : y + height, x : x + width] = 1
-    return mask
+    columns, rows = (np.arange(side) * canvas // side for side, canvas in zip(size, placement.canvas))
+    inside = (y <= rows) & (rows < y + height), (x <= columns) & (columns < x + width)
+    return np.outer(*inside)[None].astype(np.float64)
+
+
+def auxiliary_input(auxiliary, placement, size):
+    """The value of an input besides the image, for an image of `size`."""
+    if auxiliary["value"] == "pixel-mask":
+        return _pixel_mask(placement, auxiliary.get("mask_size", placement.canvas))
+    return SIZES[auxiliary["value"]](placement, size)
 
 
 # Each has a batch dimension of 1 in front.
-AUXILIARY = {
+SIZES = {
     "scale-factor": lambda placement, size: _both(placement.full[1] / size[1], placement.full[0] / size[0]),
     "input-height-width": lambda placement, size: _both(placement.canvas[1], placement.canvas[0]),
     "image-height-width": lambda placement, size: _both(size[1], size[0]),
     "image-width-height": lambda placement, size: _both(*size),
-    "pixel-mask": _pixel_mask,
 }

@@ -14,7 +14,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 
 import spotcheck_image
-from spotcheck_inputs import AUXILIARY, place, to_tensor
+from spotcheck_inputs import auxiliary_input, place, to_tensor
 from spotcheck_outputs import detections, ranked_classes
 
 F32 = np.float32
@@ -74,7 +74,7 @@ class Model:
             # A card without a name is of a graph whose first input is the image.
             inputs = {card.get("name") or next(iter(self.inputs)): to_tensor(card, placement, image)}
             for auxiliary in card.get("auxiliary", ()):
-                inputs[auxiliary["name"]] = AUXILIARY[auxiliary["value"]](placement, image.size).astype(F32)
+                inputs[auxiliary["name"]] = auxiliary_input(auxiliary, placement, image.size).astype(F32)
             return image.size, placement, inputs
 
     def _run(self, inputs):

@@ -80,7 +80,7 @@ class _Parts:
         self.level_rows = []
         for name in names:
             values, shape = self._values(name, self.of_call)
-            width = self._dimension_of_columns(shape)
+            width = _dimension_of_columns(shape, self.convention.get("candidates_last"))
             if not width or len(values) % width:
                 raise RuntimeError(
                     f"the output {name} of shape {list(shape)} has no rows of boxes; correct the model card"
@@ -136,17 +136,16 @@ class _Parts:
 
     def _table(self, name, rows):
         values, shape = self._values(name, self.of_call)
+        # Scores may have the candidates last where boxes do not.
+        has_rows_last = len(shape) == 3 and shape[2] == rows > 1 and shape[1] != rows
+        candidates_last = self.convention.get("candidates_last") or has_rows_last
         # An output of one number for each row has no dimension of columns.
-        width = 1 if len(values) == rows else self._dimension_of_columns(shape)
+        width = 1 if len(values) == rows else _dimension_of_columns(shape, candidates_last)
         if not width or len(values) != rows * width:
             raise RuntimeError(
                 f"the model's outputs do not fit together: {name} has shape {list(shape)}, but there are {rows} boxes"
             )
-        return values.reshape(width, rows).T if self.convention.get("candidates_last") else values.reshape(rows, width)
-
-    def _dimension_of_columns(self, shape):
-        place = 2 if self.convention.get("candidates_last") else 1
-        return shape[-place] if len(shape) >= place else 0
+        return values.reshape(width, rows).T if candidates_last else values.reshape(rows, width)
 
     def _values(self, name, call):
         images, index = call
@@ -157,6 +156,11 @@ class _Parts:
             )
         values = output[index] if images > 1 else output
         return values.astype(F32, copy=False).ravel(), output.shape
+
+
+def _dimension_of_columns(shape, candidates_last):
+    place = 2 if candidates_last else 1
+    return shape[-place] if len(shape) >= place else 0
 
 
 def _candidates(convention, parts):

@@ -66,7 +66,8 @@ struct Hints {
     /// or `id2label` of a `.json`
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// Field of the model card, for example `input.channels=bgr` or `id=my-model`; repeatable
+    /// Field of the model card, for example `input.channels=bgr` or `id=my-model`, or `reading=NUMBER` for another way
+    /// to read the outputs that `models inspect` prints; repeatable
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
     /// Way to prepare images, one of the names that `models inspect --try-presets` prints; --set comes after it
@@ -334,6 +335,13 @@ fn findings_text(recognition: &Recognition) -> String {
             if let (false, [first, ..]) = (basis == Basis::Given, group) {
                 let _ = writeln!(text, "      because {}", first.because);
             }
+        }
+    }
+    if recognition.readings.len() > 1 {
+        let _ = writeln!(text, "\nthe outputs can be read in several ways; choose one with --set reading=NUMBER");
+        for (index, reading) in recognition.readings.iter().enumerate() {
+            let marker = if index == recognition.reading { '*' } else { ' ' };
+            let _ = writeln!(text, "{marker} {} {reading}", index + 1);
         }
     }
     if !recognition.ignored_outputs.is_empty() {

@@ -19,7 +19,9 @@ use crate::state::{
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
-use crate::vision::recognise::{Basis, Dimension, Finding, Overrules, Port, draft_output, image_layouts, preview};
+use crate::vision::recognise::{
+    Basis, Dimension, Finding, Overrules, Port, Recognition, draft_output, image_layouts, preview,
+};
 
 /// The model that the form is about.
 #[derive(Default)]
@@ -136,7 +138,7 @@ fn recognise(
     let mut inspection = Inspection::open(&runtime, &weights)?;
     let start = match added {
         Some(model) => start_of_added(&inspection, model.card, model.labels),
-        None => start_of_file(&mut inspection, control)?,
+        None => start_of_file(&mut inspection, request.reading, control)?,
     };
     let found_labels = start.found_labels.clone();
     // A call with several images is part of the recognition.
@@ -146,8 +148,8 @@ fn recognise(
 }
 
 /// A model that is not recognised is left to the user, unless it has no image input.
-fn start_of_file(inspection: &mut Inspection, control: &TaskControl) -> anyhow::Result<ImportStart> {
-    match inspection.recognise(None, &Overrules::default(), control) {
+fn start_of_file(inspection: &mut Inspection, reading: usize, control: &TaskControl) -> anyhow::Result<ImportStart> {
+    match inspection.recognise(None, &Overrules::with_reading(reading), control) {
         Ok(recognition) => {
             let labels = labels_of(&recognition);
             let choice = match (&recognition.card.labels, &recognition.labels) {
@@ -157,9 +159,10 @@ fn start_of_file(inspection: &mut Inspection, control: &TaskControl) -> anyhow::
             };
             let found = if choice == LabelChoice::Found { labels } else { LabelSet::default() };
             let findings = recognition.findings.iter().map(finding).collect();
-            let remarks = recognition.remarks.into_iter().chain(recognition.card.not_shown.clone()).collect();
-            let start = start_with(inspection, recognition.card, choice, found, findings);
-            Ok(ImportStart { remarks, ..start })
+            let Recognition { card, remarks, readings, reading, .. } = recognition;
+            let remarks = remarks.into_iter().chain(card.not_shown.clone()).collect();
+            let start = start_with(inspection, card, choice, found, findings);
+            Ok(ImportStart { remarks, readings, reading, ..start })
         }
         Err(InspectError::Refused { path, reason }) => {
             let Ok((card, found)) = inspection.draft() else {
@@ -208,6 +211,8 @@ fn start_with(
         findings,
         refusal: None,
         remarks: Vec::new(),
+        readings: Vec::new(),
+        reading: 0,
         inputs: graph.inputs.iter().map(port).collect(),
         outputs: graph.outputs.iter().map(port).collect(),
         other_output: draft_output(graph, other_task),

@@ -147,6 +147,12 @@ fn check_input(input: &ImageInput) -> Result<(), FieldError> {
     names.sort_unstable();
     let differ = names.iter().all(|name| !name.is_empty()) && names.windows(2).all(|pair| pair[0] != pair[1]);
     require(differ, "input.auxiliary", "each must name another input")?;
+    let mut mask_sides = input.auxiliary.iter().filter_map(|input| input.mask_size).flatten();
+    require(
+        mask_sides.all(|side| (1..=MAX_SIDE).contains(&side)),
+        "input.auxiliary",
+        &format!("sides of a mask must be 1 to {MAX_SIDE} pixels"),
+    )?;
     check_resize(&input.resize)
 }
 

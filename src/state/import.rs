@@ -99,6 +99,10 @@ pub struct ImportStart {
     pub refusal: Option<String>,
     /// What the user should know of the files beside the model.
     pub remarks: Vec<String>,
+    /// The ways to read the outputs that fit equally well, the likeliest first; empty for a classifier.
+    pub readings: Vec<String>,
+    /// The index of the reading of the card.
+    pub reading: usize,
     pub inputs: Vec<ImportPort>,
     pub outputs: Vec<ImportPort>,
     /// What to begin with if the model turns out to have the other task.
@@ -173,6 +177,8 @@ pub struct ImportProblem {
 pub struct RecogniseRequest {
     pub import: ImportId,
     pub subject: ImportSubject,
+    /// An index into [`ImportStart::readings`]: 0 for the likeliest.
+    pub reading: usize,
     pub runtime_library: Option<PathBuf>,
 }
 
@@ -392,6 +398,8 @@ pub(in crate::state) mod testing {
             ],
             refusal: None,
             remarks: Vec::new(),
+            readings: Vec::new(),
+            reading: 0,
             inputs: Vec::new(),
             outputs: Vec::new(),
             other_output: output,

@@ -26,6 +26,8 @@ pub enum ModelsCommand {
     },
     /// Compare common ways to prepare images on those in view.
     FindPreprocessing,
+    /// Begins the form anew with another reading of the outputs, an index into `ImportStart::readings`.
+    ChooseReading(usize),
     /// Back from that comparison to the form.
     ClosePresets,
     /// Ask for a label file for the form.

@@ -10,7 +10,7 @@ mod resize;
 mod tensor;
 
 pub use occlusion::{OcclusionGrid, occlusion_saliency};
-pub use postprocess::{postprocess, rank_classes, raw_candidates, softmax};
+pub use postprocess::{postprocess, rank_classes, raw_candidates, score_columns, softmax};
 pub use predictor::{AnyPredictor, EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 pub use preprocess::preprocess;
 pub use resize::{ResizeWindow, resize};

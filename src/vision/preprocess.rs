@@ -3,8 +3,8 @@
 use super::resize::{ResizeWindow, resize, warp};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
-    AuxiliaryValue, AxisTransform, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
-    Layout, Position, ResizeRule, RgbImage, Rounding,
+    AuxiliaryInput, AuxiliaryValue, AxisTransform, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput,
+    Interpolation, Layout, Position, ResizeRule, RgbImage, Rounding,
 };
 
 /// Resizes, pads and normalises as the card says.
@@ -125,25 +125,27 @@ fn auxiliary(input: &ImageInput, placement: &Placement, [width, height]: [u32; 2
     let sides = |first: u32, second: u32| both(first.into(), second.into());
     let [canvas_width, canvas_height] = placement.canvas_size;
     let [full_width, full_height] = placement.window.full_size;
-    let of = |value: AuxiliaryValue| match value {
+    let of = |input: &AuxiliaryInput| match input.value {
         AuxiliaryValue::ScaleFactor => both(ratio(full_height, height), ratio(full_width, width)),
         AuxiliaryValue::InputHeightWidth => sides(canvas_height, canvas_width),
         AuxiliaryValue::ImageHeightWidth => sides(height, width),
         AuxiliaryValue::ImageWidthHeight => sides(width, height),
-        AuxiliaryValue::PixelMask => pixel_mask(placement),
+        AuxiliaryValue::PixelMask => pixel_mask(placement, input.mask_size.unwrap_or(placement.canvas_size)),
     };
-    input.auxiliary.iter().map(|input| (input.name.clone(), of(input.value))).collect()
+    input.auxiliary.iter().map(|input| (input.name.clone(), of(input))).collect()
 }
 
-fn pixel_mask(placement: &Placement) -> Tensor {
-    let [width, height] = placement.canvas_size.map(|side| side as usize);
-    let [left, top] = placement.canvas_offset.map(|side| side as usize);
-    let [image_width, image_height] = placement.window.size.map(|side| side as usize);
-    let mut mask = vec![0.0; width * height];
-    for row in mask.chunks_exact_mut(width).skip(top).take(image_height) {
-        row[left..left + image_width].fill(1.0);
-    }
-    Tensor::f32([1, height, width], mask)
+/// The part of the tensor that is image, in a mask of `size`: width and height, in pixels.
+fn pixel_mask(placement: &Placement, size: [u32; 2]) -> Tensor {
+    let is_image = [0, 1].map(|axis| {
+        let start = placement.canvas_offset[axis];
+        let image = start..start + placement.window.size[axis];
+        let in_canvas = |at: u32| u64::from(at) * u64::from(placement.canvas_size[axis]) / u64::from(size[axis]);
+        (0..size[axis]).map(|at| image.contains(&(in_canvas(at) as u32))).collect::<Vec<bool>>()
+    });
+    let [columns, rows] = &is_image;
+    let mask = rows.iter().flat_map(|row| columns.iter().map(move |column| f32::from(*row && *column)));
+    Tensor::f32([1, rows.len(), columns.len()], mask.collect())
 }
 
 fn in_channel_order(input: &ImageInput, Fill(fill): Fill) -> [u8; 3] {
@@ -424,7 +426,6 @@ mod tests {
     use strum::VariantArray as _;
 
     use super::*;
-    use crate::domain::AuxiliaryInput;
 
     fn input(layout: Layout, resize: ResizeRule) -> ImageInput {
         ImageInput::new(layout, ElementType::Float32, resize)
@@ -546,11 +547,10 @@ mod tests {
             stride: None,
             boxes_back: BoxesBack::EachAxis,
         };
-        let auxiliary = AuxiliaryValue::VARIANTS.iter().map(|&value| {
-            let name: &str = value.into();
-            AuxiliaryInput { name: name.to_owned(), value }
-        });
-        let input = ImageInput { auxiliary: auxiliary.collect(), ..input(Layout::Nchw, rule) };
+        let auxiliary = AuxiliaryValue::VARIANTS.iter().map(|&value| AuxiliaryInput::new(value.into(), value));
+        let small_mask =
+            AuxiliaryInput { mask_size: Some([4, 3]), ..AuxiliaryInput::new("small", AuxiliaryValue::PixelMask) };
+        let input = ImageInput { auxiliary: auxiliary.chain([small_mask]).collect(), ..input(Layout::Nchw, rule) };
         let prepared = preprocess(&input, &two_pixels()).unwrap();
         let mask = [[0.0; 8], [1.0; 8], [1.0; 8], [1.0; 8], [1.0; 8], [0.0; 8]].concat();
         let expected = [
@@ -559,6 +559,7 @@ mod tests {
             ("image-height-width", Tensor::f32([1, 2], vec![1.0, 2.0])),
             ("image-width-height", Tensor::f32([1, 2], vec![2.0, 1.0])),
             ("pixel-mask", Tensor::f32([1, 6, 8], mask)),
+            ("small", Tensor::f32([1, 3, 4], [[0.0; 4], [1.0; 4], [1.0; 4]].concat())),
         ];
         assert_eq!(prepared.auxiliary, expected.map(|(name, tensor)| (name.to_owned(), tensor)));
     }

@@ -265,6 +265,23 @@ fn folders_with_wordnet_ids_give_the_accuracy() {
 }
 
 #[test]
+fn another_reading_of_the_outputs_is_listed_and_chosen() {
+    let inspect = |more: &[&str]| {
+        let model = "tests/cases/detectors/yolov8-rows/model.onnx";
+        ended(crate::support::spotcheck(&[&["models", "inspect", model][..], more].concat()))
+    };
+    let first = inspect(&[]);
+    let listed = "the outputs can be read in several ways; choose one with --set reading=NUMBER\n* 1 ";
+    assert!(first.stdout.contains(listed), "{}", first.stdout);
+    assert!(!first.stdout.contains("objectness ="), "{}", first.stdout);
+    let second = inspect(&["--set", "reading=2"]);
+    assert!(second.stdout.contains("\n* 2 "), "{}", second.stdout);
+    assert!(second.stdout.contains("objectness = "), "{}", second.stdout);
+    let third = inspect(&["--set", "reading=3"]);
+    assert!(third.stderr.contains("reading 3 does not exist; the outputs have 2"), "{}", third.stderr);
+}
+
+#[test]
 fn a_bare_file_is_predicted_with_a_preset() {
     let expected = std::fs::read_to_string("tests/cases/presets/expected.json").unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();

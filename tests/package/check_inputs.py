@@ -28,7 +28,7 @@ for line in Path(sys.argv[2]).read_text().splitlines():
     result = {
         "tensor": summary(spotcheck_inputs.to_tensor(card, placement, image)),
         "auxiliary": [
-            summary(spotcheck_inputs.AUXILIARY[auxiliary["value"]](placement, size).astype(np.float32))
+            summary(spotcheck_inputs.auxiliary_input(auxiliary, placement, size).astype(np.float32))
             for auxiliary in card.get("auxiliary", ())
         ],
         # In hexadecimal for every bit; 0.0 is added for a zero without a sign.

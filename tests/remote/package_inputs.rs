@@ -51,10 +51,9 @@ fn inputs() -> Vec<ImageInput> {
     let combinations = rules()
         .into_iter()
         .flat_map(|rule| Interpolation::VARIANTS.iter().map(move |&interpolation| (rule.clone(), interpolation)));
-    let auxiliary: Vec<AuxiliaryInput> = AuxiliaryValue::VARIANTS
-        .iter()
-        .map(|&value| AuxiliaryInput { name: <&str>::from(value).to_owned(), value })
-        .collect();
+    let mask = AuxiliaryInput { mask_size: Some([5, 7]), ..AuxiliaryInput::new("mask", AuxiliaryValue::PixelMask) };
+    let auxiliary = AuxiliaryValue::VARIANTS.iter().map(|&value| AuxiliaryInput::new(value.into(), value));
+    let auxiliary: Vec<AuxiliaryInput> = auxiliary.chain([mask]).collect();
     let input = |(number, (rule, interpolation)): (usize, (ResizeRule, Interpolation))| {
         let layout = Layout::VARIANTS[number % Layout::VARIANTS.len()];
         let element_type = ElementType::VARIANTS[number % ElementType::VARIANTS.len()];

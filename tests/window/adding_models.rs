@@ -10,7 +10,9 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::Value;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{BoxesBack, ChannelOrder, ClassScore, Detection, Prediction, PredictionContent, ResizeRule};
+use spotcheck::domain::{
+    BoxesBack, ChannelOrder, ClassScore, Detection, OutputConvention, Prediction, PredictionContent, ResizeRule,
+};
 use spotcheck::state::{BrowseCommand, ImportForm};
 
 use crate::browsing::drop_on;
@@ -321,6 +323,21 @@ fn the_conventions_of_a_detector_are_menus_and_wrong_ones_are_said() {
         assert!(can_be_added(&window), "{menu}");
     }
     previews(&window, "yolov8");
+}
+
+#[test]
+fn another_reading_of_the_outputs_is_a_menu() {
+    let mut window = open_detector("yolov8-rows");
+    previews(&window, "yolov8-rows");
+    let objectness = |window: &Harness<'static, App>| match &form(window).unwrap().card.output {
+        OutputConvention::Detection(output) => output.objectness.clone(),
+        OutputConvention::Classification(_) => panic!("it is a detector"),
+    };
+    assert_eq!(objectness(&window), None);
+    let second = form(&window).unwrap().start.readings[1].clone();
+    choose(&mut window, "Read as", &second);
+    wait_until_tried(&mut window);
+    assert!(objectness(&window).is_some());
 }
 
 #[test]

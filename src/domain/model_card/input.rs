@@ -334,6 +334,15 @@ pub struct AuxiliaryInput {
     /// The graph's input.
     pub name: String,
     pub value: AuxiliaryValue,
+    /// Width and height of a `pixel-mask`, in pixels, if the graph fixes them; else those of the tensor.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mask_size: Option<[u32; 2]>,
+}
+
+impl AuxiliaryInput {
+    pub fn new(name: &str, value: AuxiliaryValue) -> Self {
+        Self { name: name.to_owned(), value, mask_size: None }
+    }
 }
 
 /// What an auxiliary input is filled with. All have a batch dimension of 1 in front.
@@ -350,6 +359,6 @@ pub enum AuxiliaryValue {
     ImageHeightWidth,
     /// `[1, 2]`: width and height of the upright image, in pixels (`orig_target_sizes` of RT-DETR and D-FINE).
     ImageWidthHeight,
-    /// `[1, height, width]` of the tensor: 1 for pixels of the image, 0 for padding (`pixel_mask` of DETR).
+    /// `[1, height, width]`: 1 for pixels of the image, 0 for padding (`pixel_mask` of DETR).
     PixelMask,
 }

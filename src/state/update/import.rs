@@ -17,11 +17,26 @@ use crate::tasks::ProgressUnit;
 const PRESET_IMAGES: usize = 12;
 
 pub(super) fn open(state: &mut State, subject: ImportSubject, effects: &mut Queue<Effect>) {
+    recognise(state, subject, 0, effects);
+}
+
+/// Begins anew with another reading of the outputs.
+pub(super) fn choose_reading(state: &mut State, reading: usize, effects: &mut Queue<Effect>) {
+    close_presets(state, effects);
+    if open_form(state).is_some()
+        && let Some(import) = &state.import
+    {
+        recognise(state, import.subject.clone(), reading, effects);
+    }
+}
+
+fn recognise(state: &mut State, subject: ImportSubject, reading: usize, effects: &mut Queue<Effect>) {
     let id = ImportId(state.ids.next());
     state.import = Some(Import { id, subject: subject.clone(), status: ImportStatus::Recognising });
     effects.push(ModelsEffect::Recognise(RecogniseRequest {
         import: id,
         subject,
+        reading,
         runtime_library: state.settings.runtime_library.clone(),
     }));
 }

@@ -20,6 +20,7 @@ pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mu
         ModelsCommand::Edit(id) => import::open(state, ImportSubject::Added(id), effects),
         ModelsCommand::ChangeImport { card, labels } => import::change(state, *card, labels, effects),
         ModelsCommand::FindPreprocessing => import::find_preprocessing(state, effects),
+        ModelsCommand::ChooseReading(reading) => import::choose_reading(state, reading, effects),
         ModelsCommand::ClosePresets => import::close_presets(state, effects),
         ModelsCommand::PickLabels => effects.push(ModelsEffect::PickLabels),
         ModelsCommand::ConfirmImport => import::confirm(state, effects),

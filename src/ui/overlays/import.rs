@@ -109,7 +109,7 @@ fn form_ui(
                     presets::button_ui(ui, state, commands);
                 });
                 ui.add_space(8.0);
-                output::output_ui(ui, &mut rows, &mut card, &form.start);
+                output::output_ui(ui, &mut rows, &mut card, &form.start, commands);
                 if let Some(undone) = rows.undone() {
                     (card, labels) = undone;
                 }

@@ -78,6 +78,12 @@ pub fn raw_candidates(
     Ok(raw.collect())
 }
 
+/// How many scores each candidate has in the outputs of a call, background included; `None` if there are no candidates.
+pub fn score_columns(convention: &DetectionOutput, outputs: &BTreeMap<String, Tensor>) -> Option<usize> {
+    let tables = Tables::new(convention, outputs, Call { images: 1, index: 0 }).ok()?;
+    (tables.rows > 0).then_some(tables.classes)
+}
+
 fn class_id(class: f32, offset: i32) -> Result<u32, PredictError> {
     let id = f64::from(class) + f64::from(offset);
     if id >= 0.0 && id <= f64::from(u32::MAX) && id.fract() == 0.0 {
@@ -526,8 +532,12 @@ impl<'o> OutputOfImage<'o> {
         (columns > 0 && self.range.len().is_multiple_of(columns)).then_some(columns)
     }
 
-    /// With this many rows. An output of one number for each has no dimension of columns.
+    /// With this many rows. An output of one number for each has no dimension of columns, and scores may have the
+    /// candidates last where boxes do not (PP-YOLOE, the ONNX Model Zoo's YOLOv3).
     fn table(&self, rows: usize, candidates_last: bool) -> Result<Table<'o>, PredictError> {
+        let has_rows_last =
+            matches!(self.tensor.shape[..], [_, columns, last] if last == rows && columns != rows && rows > 1);
+        let candidates_last = candidates_last || has_rows_last;
         let of_one_column = Some(1).filter(|_| self.range.len() == rows);
         let columns = of_one_column.or_else(|| self.columns(candidates_last));
         let columns = columns.filter(|columns| self.range.len() == rows * columns).ok_or_else(|| {

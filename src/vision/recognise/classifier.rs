@@ -73,6 +73,7 @@ pub(super) fn recognise(
         side_multiple: 1,
         usual: usual(model, prober.layout()),
         not_shown: None,
+        readings: Vec::new(),
     })
 }
 

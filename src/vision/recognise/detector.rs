@@ -1,11 +1,13 @@
-//! Outputs of detectors. The parts are found in one of several layouts and described as the card describes them; what
-//! their numbers mean is then read from the boxes of the test runs, through the code that reads predictions.
+//! Outputs of detectors. Each layout that fits is a reading, described as the card describes it; the likeliest is
+//! taken. What its numbers mean is then read from the boxes of the test runs, through the code that reads predictions.
 
 mod boxes;
+mod class_scores;
 mod columns;
 mod found;
 mod grids;
 mod packed;
+mod ranking;
 mod separate;
 
 use boxes::Row;
@@ -13,9 +15,9 @@ use found::Found;
 
 use super::finding::{Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
-use super::probe::{Prober, Same};
+use super::probe::{Prober, Same, ToldSize};
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
-use crate::domain::{DetectionOutput, LabelSet, OutputConvention};
+use crate::domain::{BoxFormat, DetectionOutput, LabelSet, OutputConvention};
 use crate::vision::raw_candidates;
 
 /// `None` if the graph is not a detector.
@@ -27,34 +29,44 @@ pub(super) fn recognise(
     prober: &mut Prober<'_, '_>,
     findings: &mut Findings,
 ) -> Result<Option<OutputPrediction>, RecogniseError> {
-    let found = match separate::find(model.graph, model.overrules, prober)? {
-        Some(found) => Some(found),
-        None => packed::find(model, prober).or_else(|| separate::with_class_scores(model, prober)),
-    };
-    let Some(mut found) = found else {
-        return Ok(None);
-    };
-    if found.rows(prober).iter().any(Vec::is_empty) {
-        prober.run_unscaled();
+    let mut readings = readings(model, prober)?;
+    if readings.first().is_some_and(|found| found.rows(prober).iter().any(Vec::is_empty)) && prober.run_unscaled() {
+        readings = self::readings(model, prober)?;
     }
+    if readings.is_empty() {
+        return Ok(None);
+    }
+    let reading_texts: Vec<String> = readings.iter().map(|found| found.because.clone()).collect();
+    let (reading, count) = (model.overrules.reading(), readings.len());
+    if reading >= count {
+        let reason = format!("reading {} does not exist; the outputs have {count}", reading + 1);
+        return Err(Refusal::new(reason).into());
+    }
+    let mut found = readings.swap_remove(reading);
     let rows = found.rows(prober);
     let side_multiple = prober.side_multiple().unwrap_or(1);
     findings.recognised("task", "detection", found.because.clone());
     findings.0.append(&mut found.parts);
-    let size_column = prober.follows_image_size(|outputs, size| extent_of(&found.output, outputs, size), findings);
+    let told = prober.told_size(|outputs, size| extent_of(&found.output, outputs, size), findings);
+    let follows = |side: &str| format!("the first number of a box follows the {side} that the graph is told");
+    let corners = match told {
+        ToldSize::FollowedHeightFirst => Some((BoxFormat::Yxyx, follows("height"))),
+        ToldSize::FollowedWidthFirst => Some((BoxFormat::Xyxy, follows("width"))),
+        ToldSize::Ignored | ToldSize::Followed => None,
+    };
     found.output.box_space = match found.decided_space.take() {
         Some((space, because)) => {
             findings.recognised("output.detection.box_space", space.into_str(), because);
             space
         }
-        None => boxes::space(&rows, size_column, findings),
+        None => boxes::space(&rows, told != ToldSize::Ignored, findings),
     };
     found.output.box_format = match found.decided_format.take() {
         Some((format, because)) => {
             findings.recognised("output.detection.box_format", format.into_str(), because);
             format
         }
-        None => boxes::format(&rows, found.output.box_space, prober.size(), findings)?,
+        None => boxes::format(&rows, found.output.box_space, corners, prober, findings)?,
     };
     if let Some(iou) = found.output.nms_iou {
         let because = "the graph does not suppress overlapping boxes; this is the exporter's own default";
@@ -80,6 +92,7 @@ pub(super) fn recognise(
         labels_to_store: naming.labels_to_store,
         side_multiple,
         usual,
+        readings: reading_texts,
     }))
 }
 
@@ -92,6 +105,17 @@ fn not_shown(name: &str) -> Option<&'static str> {
         Some(found::NO_KEY_POINTS)
     } else {
         None
+    }
+}
+
+/// The readings of the outputs that fit equally well, the likeliest first.
+fn readings(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Result<Vec<Found>, Refusal> {
+    let mut others = packed::find(model, prober);
+    others.extend(class_scores::find(model, prober));
+    match separate::find(model.graph, model.overrules, prober) {
+        Ok(found) => ranking::rank(found.into_iter().chain(others).collect(), model, prober),
+        // Undecoded parts of boxes explain why there is no choice.
+        Err(ambiguous) => ranking::rank(others, model, prober).and(Err(ambiguous)),
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::{Dimension, Outputs, Port};
 use crate::domain::{
-    Background, ClassValues, ClassificationOutput, Detection, DetectionOutput, ImageInput, LabelSet, Layout, ModelCard,
+    Background, ClassValues, ClassificationOutput, Detection, ImageInput, LabelSet, Layout, ModelCard,
     OutputConvention, Prediction, PredictionContent,
 };
+use crate::vision::score_columns;
 
 /// Boxes from this score on must make sense, `0.0..=1.0`.
 const SURE: f32 = 0.25;
@@ -86,7 +87,7 @@ pub fn class_count(card: &ModelCard, outputs: &Outputs) -> Option<usize> {
             if output.labels.is_some() {
                 return None;
             }
-            (class_columns(output, outputs)?, output.background)
+            (score_columns(output, outputs)?, output.background)
         }
     };
     Some(count.saturating_sub(usize::from(background != Background::None)))
@@ -99,16 +100,6 @@ fn scores_of(output: &ClassificationOutput, outputs: &Outputs) -> Option<Vec<f64
     let images = tensor.shape.first().filter(|_| tensor.shape.len() > 1).copied().unwrap_or(1);
     values.truncate(values.len() / images.max(1));
     Some(values)
-}
-
-fn class_columns(output: &DetectionOutput, outputs: &Outputs) -> Option<usize> {
-    if let Some(classes) = output.classes {
-        return Some(classes as usize);
-    }
-    let shape = &outputs.get(output.scores.outputs.first()?)?.shape;
-    let from_end = if output.candidates_last { 2 } else { 1 };
-    let columns = *shape.get(shape.len().checked_sub(from_end)?)?;
-    columns.checked_sub(output.scores.column as usize)
 }
 
 fn label_misfit(card: &ModelCard, labels: &LabelSet, outputs: &Outputs, prediction: &Prediction) -> Option<String> {
@@ -181,7 +172,7 @@ fn box_misfit(boxes: &[Detection], prediction: &Prediction) -> Option<(&'static 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{BoundingBox, ClassScore, ElementType, ResizeRule};
+    use crate::domain::{BoundingBox, ClassScore, DetectionOutput, ElementType, ResizeRule};
     use crate::vision::Tensor;
     use crate::vision::recognise::PortElement;
 

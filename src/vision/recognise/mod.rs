@@ -1,8 +1,9 @@
 //! Recognises what a user's own ONNX model expects and predictions, and drafts its card.
 //!
-//! Reads what files state, shapes, types and the values of a few test runs; names of inputs and outputs only tell
-//! embeddings and quantities from scores. What a graph cannot tell (RGB or BGR, mean and std) is *assumed* and marked
-//! so. Knows nothing of ONNX Runtime: the caller hands in the graph's signature and a function that runs it.
+//! Reads what files state, output names by which an exporter is known, shapes, types and the values of a few test
+//! runs. If several readings fit, the likeliest is taken and the others are offered. What a graph cannot tell (RGB or
+//! BGR, mean and std) is *assumed* and marked so. Knows nothing of ONNX Runtime: the caller hands in the graph's
+//! signature and a function that runs it.
 
 mod auxiliary;
 mod classifier;
@@ -78,6 +79,10 @@ pub struct Recognition {
     pub ignored_outputs: Vec<String>,
     /// What the user should know of the files beside the model.
     pub remarks: Vec<String>,
+    /// The ways to read the outputs that fit equally well, the likeliest first; empty for a classifier.
+    pub readings: Vec<String>,
+    /// The index of the reading of the card.
+    pub reading: usize,
 }
 
 impl Recognition {
@@ -147,6 +152,8 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         labels: prediction.labels_to_store.filter(|_| !other_labels),
         findings,
         ignored_outputs: prediction.ignored_outputs,
+        readings: prediction.readings,
+        reading: model.overrules.reading(),
         remarks: model.notes.remarks,
     })
 }
@@ -164,6 +171,8 @@ struct OutputPrediction {
     usual: Option<usual::Usual>,
     /// What of the prediction is not shown.
     not_shown: Option<&'static str>,
+    /// The ways to read the outputs that fit equally well, the likeliest first.
+    readings: Vec<String>,
 }
 
 impl RecognitionRequest<'_> {

@@ -6,9 +6,15 @@ use serde_json::{Map, Value};
 
 use super::finding::{Basis, Finding};
 
-/// Fields of the card that the user sets, in the order given.
+/// Fields of the card that the user sets, in the order given, and which reading of the outputs to take.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Overrules(Vec<Overrule>);
+pub struct Overrules {
+    fields: Vec<Overrule>,
+    reading: usize,
+}
+
+/// Not a field of the card: the number of a reading of the outputs, from 1.
+const READING: &str = "reading";
 
 #[derive(Debug, Clone, PartialEq)]
 struct Overrule {
@@ -47,16 +53,34 @@ impl Overrules {
             }
             Ok(Overrule { path, text: text.trim().to_owned() })
         };
-        items.iter().map(parse_one).collect::<Result<_, _>>().map(Self)
+        let mut overrules = Self::default();
+        for overrule in items.iter().map(parse_one) {
+            let overrule = overrule?;
+            if overrule.path == [READING] {
+                overrules.reading = overrule.reading()?;
+            } else {
+                overrules.fields.push(overrule);
+            }
+        }
+        Ok(overrules)
+    }
+
+    /// The reading with this index into [`Recognition::readings`](super::Recognition::readings).
+    pub fn with_reading(reading: usize) -> Self {
+        Self { reading, ..Self::default() }
+    }
+
+    pub(super) fn reading(&self) -> usize {
+        self.reading
     }
 
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        *self == Self::default()
     }
 
     /// The last value given for exactly this field, as text.
     pub fn text(&self, field: &str) -> Option<&str> {
-        let given = self.0.iter().rev().find(|one| one.field() == field)?;
+        let given = self.fields.iter().rev().find(|one| one.field() == field)?;
         Some(given.text.trim_matches('"'))
     }
 
@@ -67,7 +91,7 @@ impl Overrules {
     pub fn apply<T: Serialize + DeserializeOwned>(&self, prefix: &str, target: &T) -> Result<T, OverruleError> {
         let value = serde_json::to_value(target).expect("cards have only text keys");
         let mut result: T = serde_json::from_value(value).expect("what was written reads back");
-        for overrule in &self.0 {
+        for overrule in &self.fields {
             let path = match overrule.path.split_first() {
                 _ if prefix.is_empty() => &overrule.path[..],
                 Some((first, rest)) if first == prefix && !rest.is_empty() => rest,
@@ -80,7 +104,7 @@ impl Overrules {
 
     /// Replaces the findings on overruled fields with the user's values.
     pub(super) fn apply_to_findings(&self, findings: &mut Vec<Finding>) {
-        for overrule in &self.0 {
+        for overrule in &self.fields {
             let field = overrule.field();
             let choice = CHOICES.iter().find(|choice| is_below(&field, choice));
             findings.retain(|finding| {
@@ -108,6 +132,15 @@ fn is_below(field: &str, table: &str) -> bool {
 impl Overrule {
     fn field(&self) -> String {
         self.path.join(".")
+    }
+
+    fn reading(&self) -> Result<usize, OverruleError> {
+        let number = self.text.parse().ok().and_then(|number: usize| number.checked_sub(1));
+        number.ok_or_else(|| OverruleError {
+            field: self.field(),
+            value: self.text.clone(),
+            reason: "give the number of a reading that `models inspect` prints".to_owned(),
+        })
     }
 
     fn set_in<T: Serialize + DeserializeOwned>(
@@ -224,6 +257,7 @@ mod tests {
             ("input.mean=[1, 2]", "length"),
             ("input.layout.x=1", "not a table"),
             ("input.channels", "FIELD=VALUE"),
+            ("reading=0", "number of a reading"),
         ] {
             let error = apply(&[item]).unwrap_err().to_string();
             assert!(error.contains(part), "{item}: {error}");

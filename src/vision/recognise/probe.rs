@@ -90,22 +90,23 @@ impl<'r, 'f> Prober<'r, 'f> {
         self.predictions.iter().filter_map(move |outputs| outputs.get(output))
     }
 
-    /// Whether boxes follow the image size that auxiliary inputs tell the graph. `extent` gives the largest x and y of
-    /// the boxes. Finds out which number is the width, too, and corrects the auxiliary inputs.
-    pub(super) fn follows_image_size(
+    /// Whether boxes follow the image size that auxiliary inputs tell the graph. `extent` gives the largest first and
+    /// second number of the boxes. Also finds out which number of the size is the width, and corrects the auxiliary
+    /// inputs.
+    pub(super) fn told_size(
         &mut self,
         extent: impl Fn(&Outputs, [u32; 2]) -> Option<[f64; 2]>,
         findings: &mut Findings,
-    ) -> bool {
+    ) -> ToldSize {
         let tells_image_size = |value| !matches!(value, AuxiliaryValue::PixelMask | AuxiliaryValue::InputHeightWidth);
-        let told = self.input.auxiliary.iter().position(|input| tells_image_size(input.value));
-        let (Some(told), Some(before)) =
-            (told, self.predictions.first().and_then(|outputs| extent(outputs, self.size)))
-        else {
-            return told.is_some();
+        let Some(told) = self.input.auxiliary.iter().position(|input| tells_image_size(input.value)) else {
+            return ToldSize::Ignored;
+        };
+        let Some(before) = self.predictions.first().and_then(|outputs| extent(outputs, self.size)) else {
+            return ToldSize::Followed;
         };
         let Ok(mut prepared) = preprocess(&self.input, &patch(self.size, PATCH_X[0])) else {
-            return false;
+            return ToldSize::Ignored;
         };
         // A first number of twice the size, or a scale factor of half: boxes become twice as large along one axis.
         let value = self.input.auxiliary[told].value;
@@ -117,20 +118,31 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
         let after = self.run_prepared(&prepared).ok().and_then(|outputs| extent(&outputs, self.size));
         let Some(after) = after else {
-            return false;
+            return ToldSize::Ignored;
         };
         let doubled = [0, 1].map(|axis| (after[axis] / before[axis].max(1e-6) - 2.0).abs() < 0.1);
-        let is_size = matches!(value, AuxiliaryValue::ImageWidthHeight | AuxiliaryValue::ImageHeightWidth);
-        // A graph may give boxes as x first or y first; detectors that are told sizes give x first.
-        if is_size && doubled != [false; 2] {
-            let width_first = doubled[0];
-            let right = if width_first { AuxiliaryValue::ImageWidthHeight } else { AuxiliaryValue::ImageHeightWidth };
-            self.input.auxiliary[told].value = right;
-            let because =
-                format!("twice the first number makes boxes {}", if width_first { "wider" } else { "higher" });
-            findings.recognised("input.auxiliary", right.into_str(), because);
+        if doubled == [false; 2] {
+            return ToldSize::Ignored;
         }
-        doubled != [false; 2]
+        match value {
+            // What is known to begin with the height.
+            AuxiliaryValue::ImageHeightWidth | AuxiliaryValue::ScaleFactor if doubled[0] => {
+                ToldSize::FollowedHeightFirst
+            }
+            AuxiliaryValue::ImageHeightWidth | AuxiliaryValue::ScaleFactor => ToldSize::FollowedWidthFirst,
+            // A graph may give boxes as x first or y first; detectors that are told sizes give x first.
+            AuxiliaryValue::ImageWidthHeight => {
+                let width_first = doubled[0];
+                let right =
+                    if width_first { AuxiliaryValue::ImageWidthHeight } else { AuxiliaryValue::ImageHeightWidth };
+                self.input.auxiliary[told].value = right;
+                let because =
+                    format!("twice the first number makes boxes {}", if width_first { "wider" } else { "higher" });
+                findings.recognised("input.auxiliary", right.into_str(), because);
+                ToldSize::Followed
+            }
+            _ => ToldSize::Followed,
+        }
     }
 
     pub(super) fn layout(&self) -> Layout {
@@ -147,18 +159,18 @@ impl<'r, 'f> Prober<'r, 'f> {
     }
 
     /// Runs the first probes again with pixels in `0..=255`, for float inputs that were shown `0.0..=1.0` before and
-    /// found nothing in it.
-    pub(super) fn run_unscaled(&mut self) {
-        if self.input.element_type == ElementType::Uint8 {
-            return;
-        }
+    /// found nothing in it. Returns whether there are other outputs now.
+    pub(super) fn run_unscaled(&mut self) -> bool {
         let unscaled = ImageInput { divide_by: 1.0, ..self.input.clone() };
-        let tensors = PATCH_X.map(|x| prepare(&unscaled, &patch(self.size, x)));
-        let predictions =
-            tensors.into_iter().flatten().map_while(|tensor| (self.run)(&[(&self.port.name, &tensor)]).ok());
-        let predictions: Vec<Outputs> = predictions.collect();
-        if predictions.len() == PATCH_X.len() {
-            self.predictions = predictions;
+        if unscaled == self.input {
+            return false;
+        }
+        match run_probes(&unscaled, self.size, self.run) {
+            Ok(Ok(trial)) => {
+                self.predictions = trial.predictions;
+                true
+            }
+            _ => false,
         }
     }
 
@@ -220,6 +232,18 @@ impl<'r, 'f> Prober<'r, 'f> {
         let prepared = preprocess(&input, &patch([width, height], PATCH_X[0]));
         prepared.is_ok_and(|prepared| self.run_prepared(&prepared).is_ok())
     }
+}
+
+/// What boxes do if the graph is told another image size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ToldSize {
+    /// The graph is told none, or boxes stay as they are.
+    Ignored,
+    Followed,
+    /// The first number of a box follows the height.
+    FollowedHeightFirst,
+    /// The first number of a box follows the width.
+    FollowedWidthFirst,
 }
 
 /// What the graph returned to the first two probes.

@@ -25,11 +25,24 @@ pub(super) enum Usual {
     RtDetr,
     /// Classifiers of images of 224x224; its sample code takes the middle with `ImageOps.fit(…, LANCZOS)`.
     TeachableMachine,
+    RfDetr,
+    /// The ONNX Model Zoo's `YOLOv3`, from Keras.
+    Yolov3,
+    /// `YOLOv4` in `PyTorch`.
+    Yolov4,
+    DamoYolo,
+    /// UltraFace and pytorch-ssd.
+    Ssd,
+    Detectron2,
+    PicoDet,
+    CustomVision,
 }
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0..=255`.
 const MMDETECTION_MEAN: [f32; 3] = [123.675, 116.28, 103.53];
 const MMDETECTION_STD: [f32; 3] = [58.395, 57.12, 57.375];
+/// The divisor, `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`.
+const IMAGENET: (f32, [f32; 3], [f32; 3]) = (255.0, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
 
 impl Usual {
     /// The exporter whose boxes are like these, if the layout of the columns allows several.
@@ -54,6 +67,14 @@ impl Usual {
             Self::TensorFlow => "TensorFlow",
             Self::RtDetr => "RT-DETR and D-FINE",
             Self::TeachableMachine => "Teachable Machine",
+            Self::RfDetr => "RF-DETR",
+            Self::Yolov3 => "the ONNX Model Zoo's YOLOv3",
+            Self::Yolov4 => "YOLOv4",
+            Self::DamoYolo => "DAMO-YOLO",
+            Self::Ssd => "UltraFace and pytorch-ssd",
+            Self::Detectron2 => "Detectron2",
+            Self::PicoDet => "PicoDet",
+            Self::CustomVision => "Custom Vision",
         }
     }
 
@@ -66,6 +87,7 @@ impl Usual {
             boxes_back,
         };
         let (rgb, bgr) = (ChannelOrder::Rgb, ChannelOrder::Bgr);
+        let short_side = NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333 };
         let (plain, opencv) = ((255.0, [0.0; 3], [1.0; 3]), Interpolation::OpencvLinear);
         let centred = |boxes_back| letterbox(114, Position::Centre, Rounding::HalfEven, boxes_back);
         let (order, (divide_by, mean, std), interpolation, resize) = match self {
@@ -91,17 +113,28 @@ impl Usual {
                 let resize = letterbox(114, Position::TopLeft, Rounding::HalfUp, BoxesBack::EachAxis);
                 (rgb, (1.0, MMDETECTION_MEAN, MMDETECTION_STD), opencv, resize)
             }
-            Self::Detr => {
-                let pixels = (255.0, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
-                let resize = NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333 };
-                (rgb, pixels, Interpolation::PillowBilinear, resize)
-            }
+            Self::Detr => (rgb, IMAGENET, Interpolation::PillowBilinear, short_side),
             Self::TensorFlow => (rgb, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::RtDetr => (rgb, plain, Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::TeachableMachine => {
                 let resize = NotedResize::Crop { short_side: 224, offset: Rounding::HalfEven };
                 (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowLanczos, resize)
             }
+            // A float image, resized without antialiasing.
+            Self::RfDetr => (rgb, IMAGENET, opencv, NotedResize::Stretch),
+            Self::Yolov3 => {
+                let resize = letterbox(128, Position::Centre, Rounding::Down, BoxesBack::EachAxis);
+                (rgb, plain, Interpolation::PillowBicubic, resize)
+            }
+            Self::Yolov4 => (rgb, plain, opencv, NotedResize::Stretch),
+            Self::DamoYolo => {
+                let resize = letterbox(0, Position::TopLeft, Rounding::Down, BoxesBack::EachAxis);
+                (rgb, (1.0, [0.0; 3], [1.0; 3]), opencv, resize)
+            }
+            Self::Ssd => (rgb, (1.0, [127.0; 3], [128.0; 3]), opencv, NotedResize::Stretch),
+            Self::CustomVision => (rgb, plain, Interpolation::PillowBicubic, NotedResize::Stretch),
+            Self::PicoDet => (rgb, IMAGENET, Interpolation::OpencvCubic, NotedResize::Stretch),
+            Self::Detectron2 => (bgr, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, short_side),
         };
         PixelNotes {
             resize: Some(Noted { value: resize, because: because.clone() }),

@@ -14,11 +14,15 @@ pub(super) fn help_of(path: &str) -> &'static str {
             "One name per line (the first is class 0), id<TAB>name, a .pbtxt label map, a data.yaml with names, or a \
             config.json with id2label"
         }
+        READING => "Several layouts fit the outputs; this is the one in use. Choosing another starts the form over",
         _ if field.starts_with("input.") => help_of_input(field),
         _ if field.starts_with("output.classification.") => help_of_classes(field),
         _ => help_of_boxes(field),
     }
 }
+
+/// Not a field of the card: which reading of the outputs it is from.
+pub(super) const READING: &str = "reading";
 
 /// Not a field of the card: it keeps a copy of the names.
 pub(super) const LABEL_FILE: &str = "label file";

@@ -130,7 +130,7 @@ fn auxiliary_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput, ports:
         });
         match (place, chosen) {
             (Some(place), Some(value)) => input.auxiliary[place].value = value,
-            (None, Some(value)) => input.auxiliary.push(AuxiliaryInput { name: port.name.clone(), value }),
+            (None, Some(value)) => input.auxiliary.push(AuxiliaryInput::new(&port.name, value)),
             (_, None) => {}
         }
     }

@@ -3,18 +3,28 @@
 use eframe::egui::{CollapsingHeader, Ui};
 use strum::VariantArray;
 
+use super::help::READING;
 use super::rows::{
-    CONTROL_WIDTH, Rows, columns, combo, decimal, heading_ui, list, menu, number, optional_columns, optional_number,
-    port, tick,
+    CONTROL_WIDTH, Field, Rows, columns, combo, decimal, heading_ui, list, menu, number, optional_columns,
+    optional_number, plain_row, port, tick,
 };
 use crate::domain::{
     Activation, Background, BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, DetectionOutput, Grid,
     GridCoding, LabelChoice, ModelCard, OutputConvention,
 };
-use crate::state::{ImportPort, ImportStart};
+use crate::state::{Command, ImportPort, ImportStart, ModelsCommand, Queue};
 
-pub(super) fn output_ui(ui: &mut Ui, rows: &mut Rows<'_>, card: &mut ModelCard, start: &ImportStart) {
+pub(super) fn output_ui(
+    ui: &mut Ui,
+    rows: &mut Rows<'_>,
+    card: &mut ModelCard,
+    start: &ImportStart,
+    commands: &mut Queue<Command>,
+) {
     heading_ui(ui, "Output", |_| {});
+    if start.readings.len() > 1 {
+        plain_row(ui, READING, "Read as", |ui, field| reading_ui(ui, field, start, commands));
+    }
     match &mut card.output {
         OutputConvention::Classification(output) => classes_ui(ui, rows, output, &start.outputs),
         OutputConvention::Detection(output) => {
@@ -30,6 +40,20 @@ pub(super) fn output_ui(ui: &mut Ui, rows: &mut Rows<'_>, card: &mut ModelCard, 
                 in_graph_ui(ui, rows, output);
             });
         }
+    }
+}
+
+/// Another reading begins the form anew.
+fn reading_ui(ui: &mut Ui, field: &Field, start: &ImportStart, commands: &mut Queue<Command>) {
+    let mut chosen = start.reading;
+    let text = start.readings.get(chosen).map_or("", String::as_str);
+    combo(ui, field, text, CONTROL_WIDTH, |ui| {
+        for (index, reading) in start.readings.iter().enumerate() {
+            ui.selectable_value(&mut chosen, index, reading);
+        }
+    });
+    if chosen != start.reading {
+        commands.push(ModelsCommand::ChooseReading(chosen));
     }
 }
 

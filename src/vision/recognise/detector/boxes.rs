@@ -1,12 +1,13 @@
 //! What the numbers of a box mean: their order and their space.
 
-use crate::domain::{BoundingBox, BoxFormat, BoxSpace};
+use crate::domain::{BoundingBox, BoxFormat, BoxSpace, Layout};
 use crate::vision::recognise::finding::{Findings, Refusal};
+use crate::vision::recognise::probe::Prober;
 
 /// Boxes whose largest value is above this are in pixels.
 pub(super) const MAX_NORMALISED: f64 = 1.5;
-/// How far the best box has to move, as a share of the image, to follow the patch of the probes.
-const MIN_MOVE: f64 = 0.15;
+/// How far the best box has to move, as a share of the image, to follow the patch of the probes, which moves by half.
+const MIN_MOVE: f64 = 0.35;
 
 /// One box that a test run gave.
 #[derive(Debug, Clone, Copy)]
@@ -49,14 +50,15 @@ pub(super) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) 
     }
 }
 
-/// The order of a box's numbers. Width and height of the input are in pixels.
+/// The order of a box's numbers. `corners` is their order if they are corners, where it is known.
 ///
 /// # Errors
 /// Numbers that are neither corners nor centre and size.
 pub(super) fn format(
     runs: &[Vec<Row>],
     space: BoxSpace,
-    [width, height]: [u32; 2],
+    corners: Option<(BoxFormat, String)>,
+    prober: &Prober<'_, '_>,
     findings: &mut Findings,
 ) -> Result<BoxFormat, Refusal> {
     let field = "output.detection.box_format";
@@ -75,22 +77,25 @@ pub(super) fn format(
         findings.recognised(field, "cxcywh", because);
         return Ok(BoxFormat::Cxcywh);
     }
+    let [width, height] = prober.size();
     let extent = match space {
         BoxSpace::ModelPixels | BoxSpace::ImagePixels => [f64::from(width), f64::from(height)],
         BoxSpace::Normalised => [1.0, 1.0],
     };
-    let shown = format_by_motion(runs, extent[0].max(extent[1]))
+    let shown = corners
+        .or_else(|| format_by_motion(runs, extent[0].max(extent[1])))
         .or_else(|| format_by_extent(runs, extent))
         .or_else(|| format_by_mirror(runs, extent[0]));
     if let Some((format, because)) = shown {
         findings.recognised(field, format.into_str(), because);
         return Ok(format);
     }
-    let (format, because) = match space {
-        BoxSpace::Normalised => (BoxFormat::Yxyx, "the values allow both; normalised boxes are mostly TensorFlow's"),
-        BoxSpace::ModelPixels | BoxSpace::ImagePixels => {
-            (BoxFormat::Xyxy, "the values allow both; boxes in pixels are mostly left, top, right, bottom")
-        }
+    let (format, because) = match (space, prober.layout()) {
+        (BoxSpace::Normalised, Layout::Nhwc | Layout::Hwc) => (
+            BoxFormat::Yxyx,
+            "the values allow yxyx and xyxy; normalised boxes of a model with channels last are mostly TensorFlow's",
+        ),
+        _ => (BoxFormat::Xyxy, "the values allow xyxy and yxyx; outside TensorFlow boxes are mostly xyxy"),
     };
     findings.assumed(field, format.into_str(), because);
     Ok(format)
@@ -124,10 +129,15 @@ fn format_by_mirror(runs: &[Vec<Row>], width: f64) -> Option<(BoxFormat, String)
     /// Mean IoU of a box and its nearest mirror image; chance alone reaches a half.
     const MIN_OVERLAP: f64 = 0.65;
     const MIN_ADVANTAGE: f64 = 0.15;
+    let best_of = |run: &[Row], count: usize| {
+        let mut best = run.to_vec();
+        best.sort_by(|left, right| right.score.total_cmp(&left.score));
+        best.truncate(count);
+        best
+    };
     let [left, right] = runs else { return None };
-    let mut best = left.clone();
-    best.sort_by(|left, right| right.score.total_cmp(&left.score));
-    best.truncate(COMPARED);
+    // Among thousands of candidates one is always near.
+    let (best, right) = (best_of(left, COMPARED), best_of(right, 2 * COMPARED));
     let overlap_mirrored = |first: usize| {
         let nearest = best.iter().map(|row| {
             let mut mirrored = row.edges;

@@ -24,6 +24,10 @@ impl Column {
         self.is_whole &= value.fract() == 0.0;
     }
 
+    pub(super) fn is_one(&self) -> bool {
+        self.min == 1.0 && self.max == 1.0
+    }
+
     /// Whether all numbers are from 0 to 1.
     pub(super) fn is_share(&self) -> bool {
         self.min >= -ROUNDING && self.max <= 1.0 + ROUNDING
@@ -49,7 +53,7 @@ impl Table {
         let mut table: Option<Self> = None;
         for tensor in prober.values_of(&port.name) {
             let (rows, width) = match tensor.shape[..] {
-                [rows, width] | [1, rows, width] if !candidates_last => (rows, width),
+                [rows, width] | [1, rows, width] | [1, 1, rows, width] if !candidates_last => (rows, width),
                 [1, width, rows] if candidates_last => (rows, width),
                 _ => return None,
             };
@@ -74,8 +78,8 @@ impl Table {
             }
             table.rows = table.rows.max(rows);
             for row in 0..rows {
-                // Graphs of fixed size fill up with zeros.
-                if (0..width).all(|column| at(row, column) == 0.0) {
+                // Graphs of fixed size fill up with zeros or -1.
+                if [0.0, -1.0].iter().any(|filler| (0..width).all(|column| at(row, column) == *filler)) {
                     continue;
                 }
                 table.has_values = true;
@@ -98,15 +102,41 @@ impl Table {
         !self.has_values
     }
 
-    /// Whether the first two of each row's numbers are a place near the row's cell. `size` are width and height of the
-    /// input, in pixels.
+    /// Whether boxes are near their rows' cells, as centre and size or as corners, in pixels or as shares of `size`:
+    /// width and height of the input, in pixels.
     pub(super) fn is_decoded(&self, grid: &CellGrid, size: [u32; 2]) -> bool {
+        let centre = |[x, y, ..]: [f64; 4]| [x, y];
+        let middle = |[x1, y1, x2, y2]: [f64; 4]| [f64::midpoint(x1, x2), f64::midpoint(y1, y2)];
+        let positions: [&dyn Fn([f64; 4]) -> [f64; 2]; 2] = [&centre, &middle];
+        let mut descending = grid.clone();
+        descending.strides.reverse();
+        positions.iter().any(|position| {
+            let scales = [[1.0; 2], size.map(f64::from)];
+            scales.iter().any(|scale| {
+                let are_near = |grid: &CellGrid| {
+                    self.are_near(grid, size, |edges| {
+                        let [x, y] = position(edges);
+                        [x * scale[0], y * scale[1]]
+                    })
+                };
+                are_near(grid) || are_near(&descending)
+            })
+        })
+    }
+
+    fn are_near(&self, grid: &CellGrid, size: [u32; 2], position: impl Fn([f64; 4]) -> [f64; 2]) -> bool {
         /// How far a box's centre may be from its cell, in cells. Networks say up to one or two.
         const MAX_SHIFT: f64 = 4.0;
-        let near = self.boxes.iter().zip(grid.centres(size)).filter(|([x, y, ..], (centre, stride))| {
+        let near = self.boxes.iter().zip(grid.centres(size)).filter(|(edges, (centre, stride))| {
+            let [x, y] = position(**edges);
             (x - centre[0]).abs() < MAX_SHIFT * stride && (y - centre[1]).abs() < MAX_SHIFT * stride
         });
         near.count() * 10 >= self.boxes.len() * 9
+    }
+
+    /// Whether the first two of each row's numbers can be a place relative to a cell, in cells.
+    pub(super) fn has_offsets(&self) -> bool {
+        self.columns[..2].iter().all(|column| column.min > -8.0 && column.max < 8.0)
     }
 
     /// Whether the second pair of a row's numbers is right of and below the first.

@@ -21,6 +21,14 @@ pub(super) struct Found {
     pub(super) classes: Option<usize>,
     /// Whether these are found in an output that is not used.
     pub(super) has_separate_classes: bool,
+    /// Whether files beside the model or the names of the outputs say that this is the reading.
+    pub(super) is_identified: bool,
+    /// Whether the graph chose the class of each box.
+    pub(super) is_final: bool,
+    /// Columns that nothing explains.
+    pub(super) unknown_columns: usize,
+    /// Whether the boxes are near the cells that they belong to; `None` if they belong to none.
+    pub(super) is_in_cells: Option<bool>,
     /// What the layout alone says about boxes.
     pub(super) decided_format: Option<(BoxFormat, String)>,
     pub(super) decided_space: Option<(BoxSpace, String)>,
@@ -38,6 +46,10 @@ impl Found {
             parts: Vec::new(),
             classes: None,
             has_separate_classes: false,
+            is_identified: false,
+            is_final: false,
+            unknown_columns: 0,
+            is_in_cells: None,
             decided_format: None,
             decided_space: None,
             usual: None,

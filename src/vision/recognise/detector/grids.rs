@@ -1,7 +1,8 @@
 //! The cells that dense detectors have candidates for.
 
 /// The strides of the levels of usual detectors, in pixels.
-pub(super) const USUAL_STRIDES: [&[u32]; 4] = [&[8, 16, 32], &[8, 16, 32, 64], &[8, 16, 32, 64, 128], &[16, 32]];
+pub(super) const USUAL_STRIDES: [&[u32]; 7] =
+    [&[8, 16, 32], &[8, 16, 32, 64], &[8, 16, 32, 64, 128], &[16, 32], &[4, 8, 16, 32], &[4, 8, 16], &[8, 16]];
 
 /// Levels of square cells, with as many candidates for each cell.
 #[derive(Debug, Clone, PartialEq, Eq)]

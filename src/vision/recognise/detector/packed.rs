@@ -16,16 +16,18 @@ use crate::vision::recognise::usual::Usual;
 const MAX_FINAL_ROWS: usize = 1000;
 /// Bins of one side of a box, as networks with generalised focal loss have them.
 const BINS: std::ops::RangeInclusive<usize> = 4..=32;
+/// Those of networks with one output, the most common first.
+const USUAL_BINS: [usize; 3] = [8, 16, 17];
 
-/// Finds the output that holds everything.
-pub(super) fn find<'g>(model: &RecognitionRequest<'g>, prober: &Prober<'_, '_>) -> Option<Found> {
+/// Every reading of one output, or of one output for each level, the most common layouts first.
+pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
     let outputs = &model.graph.outputs;
-    let in_turn = |find: &dyn Fn(&'g Port) -> Option<Found>| outputs.iter().find_map(find);
-    in_turn(&|port| final_rows(port, model, prober))
-        .or_else(|| in_turn(&|port| with_labels(port, model, prober)))
-        .or_else(|| in_turn(&|port| candidates(port, model, prober)))
-        .or_else(|| raw_maps(model, prober))
-        .or_else(|| levels(model, prober))
+    let mut found: Vec<Found> = outputs.iter().filter_map(|port| final_rows(port, model, prober)).collect();
+    found.extend(outputs.iter().filter_map(|port| with_labels(port, model, prober)));
+    found.extend(outputs.iter().flat_map(|port| candidates(port, model, prober)));
+    found.extend(raw_maps(model, prober));
+    found.extend(levels(model, prober));
+    found
 }
 
 /// The order of the columns of a final row.
@@ -38,11 +40,12 @@ struct Order {
     text: &'static str,
 }
 
-const ORDERS: [Order; 5] = [
+const ORDERS: [Order; 6] = [
     Order { len: 6, boxes: 0, label: 5, score: 4, batch_index: None, text: "box, score, class" },
     Order { len: 6, boxes: 2, label: 0, score: 1, batch_index: None, text: "class, score, box" },
     Order { len: 6, boxes: 0, label: 4, score: 5, batch_index: None, text: "box, class, score" },
     Order { len: 7, boxes: 1, label: 5, score: 6, batch_index: Some(0), text: "image, box, class, score" },
+    Order { len: 7, boxes: 1, label: 6, score: 5, batch_index: Some(0), text: "image, box, score, class" },
     Order { len: 7, boxes: 3, label: 1, score: 2, batch_index: Some(0), text: "image, class, score, box" },
 ];
 
@@ -69,8 +72,10 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     let width = table.columns.len();
     // Masks, key points or an angle follow the six.
     let is_other_task = model.notes.task.as_ref().is_some_and(|task| task.value != NotedTask::Detect);
-    let has_more = width > 6 && (is_other_task || mask_count(model, prober) == Some(width - 6));
-    if !(matches!(width, 6 | 7) || has_more) || table.rows > MAX_FINAL_ROWS {
+    let has_more = width > 6 && (is_other_task || mask_count(port, model, prober) == Some(width - 6));
+    // Above, the classes are chosen and overlapping boxes are left (DeepStream-Yolo).
+    let is_suppressed = table.rows <= MAX_FINAL_ROWS;
+    if !(matches!(width, 6 | 7) || has_more) || table.is_empty() && !is_suppressed {
         return None;
     }
     let wanted = if has_more { 6 } else { width };
@@ -81,7 +86,7 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     let fed_size = !prober.auxiliary().is_empty();
     // PaddleDetection, whose graphs are told the size of the image, begins with the class.
     let rank = |order: &&&Order| (!typical(order), (order.boxes == 2) != fed_size);
-    let order = *allowed.iter().min_by_key(rank)?;
+    let order = *allowed.iter().min_by_key(rank).filter(|order| is_suppressed || typical(order))?;
     let mut found = Found::new(DetectionOutput {
         batch_index: order.batch_index.map(|at| Columns::at(&port.name, at)),
         ..DetectionOutput::separate(&port.name, &port.name, &port.name)
@@ -89,6 +94,8 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     found.output.boxes = Columns::at(&port.name, order.boxes);
     found.output.labels = Some(Columns::at(&port.name, order.label));
     found.output.scores = Columns::at(&port.name, order.score);
+    found.output.nms_iou = (!is_suppressed).then_some(0.45);
+    found.is_final = true;
     found.because = format!("{port} has rows of {width} numbers: {}", order.text);
     let is_known = !table.is_empty() && (allowed.len() == 1 || model.notes.is_ultralytics());
     let because = if table.is_empty() {
@@ -111,9 +118,10 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     Some(found)
 }
 
-/// The channels of an output `[1, channels, height, width]`, if there is just one such output.
-fn mask_count(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<usize> {
-    let shapes = model.graph.outputs.iter().filter_map(|port| prober.values_of(&port.name).next());
+/// The channels of an output `[1, channels, height, width]` besides `boxes`, if there is just one such output.
+fn mask_count(boxes: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<usize> {
+    let others = model.graph.outputs.iter().filter(|port| port.name != boxes.name);
+    let shapes = others.filter_map(|port| prober.values_of(&port.name).next());
     let mut maps = shapes.filter_map(|tensor| match tensor.shape[..] {
         [1, channels, height, width] if height > 4 && width > 4 => Some(channels),
         _ => None,
@@ -137,6 +145,7 @@ fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, 
     let labels = model.graph.outputs.iter().find(fits)?;
     let mut found = Found::new(DetectionOutput::separate(&port.name, &labels.name, &port.name));
     found.output.scores = Columns::at(&port.name, 4);
+    found.is_final = true;
     found.because = format!("{port} has a box and a score in each row, {labels} its class");
     found.columns(true, "the last of the five columns has numbers from 0 to 1");
     found.usual = Some(Usual::MmDetection);
@@ -144,37 +153,33 @@ fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, 
 }
 
 /// Candidates with a score for each class, before non-maximum suppression.
-fn candidates(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
-    let rank = prober.values_of(&port.name).next()?.shape.len();
+fn candidates(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
+    let rank = prober.values_of(&port.name).next().map_or(0, |tensor| tensor.shape.len());
     if !(2..=3).contains(&rank) {
-        return None;
+        return Vec::new();
     }
     let tables = [false, true].map(|candidates_last| Table::of(port, prober, candidates_last));
     let mut tables: Vec<Table> = tables.into_iter().flatten().filter(|table| table.columns.len() >= 5).collect();
     // There are more candidates than numbers for each.
     tables.sort_by_key(|table| table.columns.len());
-    tables.into_iter().find_map(|table| {
-        let leading = |first: usize| table.columns[first..].iter().take_while(|column| column.is_share()).count();
-        let grids = CellGrid::with_rows(table.rows, prober.size());
-        if let Some(grid) = &grids
-            && leading(4) == 0
-            && let Some(found) = with_bins(port, &table, leading(0), grid)
-        {
-            return Some(found);
-        }
-        let scores = leading(4);
+    let of_tables = tables.into_iter().map(|table| {
+        let grid = CellGrid::with_rows(table.rows, prober.size());
+        let scores = table.columns[4..].iter().take_while(|column| column.is_share()).count();
         let boxes_are_shares = table.columns[..4].iter().all(Column::is_share);
         // Only a transformer's queries are not in a grid, and they are rows.
-        let plausible =
-            grids.is_some() || (boxes_are_shares && !table.candidates_last && table.rows > table.columns.len());
-        if scores == 0 || table.rows < 10 || !plausible || table.has_rows_of_probabilities {
-            return None;
+        let plausible = grid.is_some()
+            || model.notes.is_ultralytics()
+            || (boxes_are_shares && !table.candidates_last && table.rows > table.columns.len());
+        let mut found: Vec<Found> = grid.iter().filter_map(|grid| with_bins(port, &table, grid)).collect();
+        if scores > 0 && table.rows >= 10 && plausible && !table.has_rows_of_probabilities {
+            found.extend(dense(port, &table, scores, grid.as_ref(), model, prober));
         }
-        Some(dense(port, &table, scores, grids.as_ref(), model, prober))
-    })
+        found
+    });
+    of_tables.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Box columns, perhaps an objectness, then a score for each class.
+/// Box columns, perhaps an objectness, then a score for each class: a reading for each of both, if both fit.
 fn dense(
     port: &Port,
     table: &Table,
@@ -182,139 +187,153 @@ fn dense(
     grid: Option<&CellGrid>,
     model: &RecognitionRequest<'_>,
     prober: &Prober<'_, '_>,
-) -> Found {
-    let mut found = Found::new(DetectionOutput {
-        labels: None,
-        candidates_last: table.candidates_last,
-        ..DetectionOutput::separate(&port.name, "", &port.name)
-    });
+) -> Vec<Found> {
     // Masks and key points come after the scores; the angle of a rotated box may look like one more score.
     let task = model.notes.task.as_ref();
     let has_angle = task.is_some_and(|task| task.value == NotedTask::Obb) && scores > 1;
-    let others = mask_count(model, prober).unwrap_or(usize::from(has_angle));
+    let masks = mask_count(port, model, prober);
+    let others = masks.unwrap_or(usize::from(has_angle));
     let without_others = (table.columns.len() - 4).checked_sub(others).filter(|left| (1..=scores).contains(left));
     let scores = without_others.unwrap_or(scores);
     let rest = table.columns.len() - 4 - scores;
-    let (objectness, why) = has_objectness(table, scores, grid, model);
-    let first = 4 + u32::from(objectness);
-    found.output.scores = Columns::at(&port.name, first);
-    found.output.objectness = objectness.then(|| Columns::at(&port.name, 4));
-    let classes = scores - usize::from(objectness);
-    found.classes = Some(classes);
-    found.because = format!("{port} has {} candidates with a box and scores of {classes} classes each", table.rows);
-    found.columns(true, &why);
-    if rest > 0 {
-        found.output.classes = Some(classes as u32);
-        found.read_rest(task, &port.name, table.columns.len() as u32 - 1);
-    }
-    let objectness_is_one = objectness && table.columns[4].min == 1.0 && table.columns[4].max == 1.0;
-    match grid {
-        Some(grid) if objectness && grid.anchors == 1 && !objectness_is_one => {
-            found.output.nms_iou = Some(0.65);
-            found.usual = Some(Usual::Yolox);
-            if !table.is_decoded(grid, prober.size()) {
-                found.output.grid = Some(Grid { strides: grid.strides.clone(), coding: GridCoding::Offsets {} });
-                found.part(
-                    "grid",
-                    "set",
-                    true,
-                    &format!(
-                        "there are as many candidates as cells of {:?} pixels, and boxes are not there",
-                        grid.strides
-                    ),
-                );
-            }
+    let is_explained = masks == Some(rest) || task.is_some_and(|task| task.value != NotedTask::Detect);
+    let readings = objectness(table, scores, grid, model).into_iter().map(|(objectness, why)| {
+        let mut found = Found::new(DetectionOutput {
+            labels: None,
+            candidates_last: table.candidates_last,
+            ..DetectionOutput::separate(&port.name, "", &port.name)
+        });
+        found.output.scores = Columns::at(&port.name, 4 + u32::from(objectness));
+        found.output.objectness = objectness.then(|| Columns::at(&port.name, 4));
+        let classes = scores - usize::from(objectness);
+        found.classes = Some(classes);
+        let objectness_text = if objectness { ", an objectness" } else { "" };
+        found.because = format!(
+            "{port} has {} candidates with a box{objectness_text} and scores of {classes} classes each",
+            table.rows
+        );
+        if rest > 0 {
+            found.output.classes = Some(classes as u32);
+            found.read_rest(task, &port.name, table.columns.len() as u32 - 1);
+            found.unknown_columns = if is_explained { 0 } else { rest };
         }
-        Some(grid) => {
-            found.output.nms_iou = Some(if objectness { 0.45 } else { 0.7 });
-            found.usual = Some(if grid.anchors == 3 { Usual::Yolov5 } else { Usual::Yolo });
-        }
-        None => {
-            // A transformer's queries need no suppression.
-            found.output.nms_iou = (table.rows > MAX_FINAL_ROWS).then_some(0.7);
-            found.usual = Some(Usual::UltralyticsRtDetr);
-        }
-    }
-    if grid.is_some() && found.output.grid.is_none() && !table.is_corners() {
-        found.decided_format = Some((BoxFormat::Cxcywh, "the boxes are around their cells".to_owned()));
-    }
-    if found.output.grid.is_some() {
-        found.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are centre and size".to_owned()));
-        found.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
-    }
-    found
+        found.columns(true, &why);
+        found.set_cells(table, grid, prober.size());
+        found
+    });
+    readings.collect()
 }
 
-fn has_objectness(
+/// Whether the first score can be an objectness, the more common case first.
+fn objectness(
     table: &Table,
     scores: usize,
     grid: Option<&CellGrid>,
     model: &RecognitionRequest<'_>,
-) -> (bool, String) {
+) -> Vec<(bool, String)> {
     let named = model.label_counts();
+    let in_rows = "candidates in rows, one per cell, as YOLOX has them, come with an objectness";
     if scores < 2 {
-        return (false, "a single score follows the box".to_owned());
-    }
-    if named.contains(&(scores - 1)) && !named.contains(&scores) {
-        return (true, format!("{scores} scores and {} named classes: the first is the objectness", scores - 1));
-    }
-    if named.contains(&scores) {
-        return (false, format!("{scores} scores and as many named classes"));
-    }
-    match grid {
-        Some(grid) if grid.anchors > 1 => (
-            true,
-            format!("{} candidates per cell, as YOLOv5 and YOLOv7 have them, come with an objectness", grid.anchors),
-        ),
-        Some(_) if !table.candidates_last => {
-            (true, "candidates in rows, one per cell, as YOLOX has them, come with an objectness".to_owned())
-        }
-        _ => (false, "candidates in columns, or a transformer's queries, come without an objectness".to_owned()),
+        vec![(false, "a single score follows the box".to_owned())]
+    } else if named.contains(&(scores - 1)) && !named.contains(&scores) {
+        vec![(true, format!("{scores} scores and {} named classes: the first is the objectness", scores - 1))]
+    } else if named.contains(&scores) {
+        vec![(false, format!("{scores} scores and as many named classes"))]
+    } else if table.columns[4].is_one() {
+        vec![(true, "the first score is always 1, as YOLOv6 writes the objectness".to_owned())]
+    } else if let Some(grid) = grid.filter(|grid| grid.anchors > 1) {
+        let because =
+            format!("{} candidates per cell, as YOLOv5 and YOLOv7 have them, come with an objectness", grid.anchors);
+        vec![(true, because)]
+    } else if grid.is_some() && !table.candidates_last {
+        vec![(true, in_rows.to_owned()), (false, "all numbers after the box can be scores of classes".to_owned())]
+    } else {
+        vec![(false, "candidates in columns, or a transformer's queries, come without an objectness".to_owned())]
     }
 }
 
 /// Scores first, then bins for the distances to the four sides (NanoDet).
-fn with_bins(port: &Port, table: &Table, scores: usize, grid: &CellGrid) -> Option<Found> {
-    let rest = table.columns.len().checked_sub(scores).filter(|_| scores > 0)?;
-    let bins = rest / 4;
-    if !rest.is_multiple_of(4) || !BINS.contains(&bins) || grid.anchors != 1 {
-        return None;
-    }
+fn with_bins(port: &Port, table: &Table, grid: &CellGrid) -> Option<Found> {
+    let shares = table.columns.iter().take_while(|column| column.is_share()).count();
+    let fits = |bins: &usize| {
+        let scores = table.columns.len().checked_sub(4 * bins).filter(|scores| *scores > 0);
+        scores.is_some_and(|scores| scores <= shares && !table.columns[scores..].iter().all(Column::is_share))
+    };
+    let bins = USUAL_BINS.into_iter().find(fits).filter(|_| grid.anchors == 1)?;
+    let scores = table.columns.len() - 4 * bins;
     let mut found = Found::new(DetectionOutput {
         labels: None,
         classes: Some(scores as u32),
         candidates_last: table.candidates_last,
-        grid: Some(bins_of(bins, grid)),
         ..DetectionOutput::separate(&port.name, "", &port.name)
     });
     found.output.boxes = Columns::at(&port.name, scores as u32);
     found.classes = Some(scores);
     found.because =
         format!("{port} has {} candidates with scores of {scores} classes and {bins} bins a side", table.rows);
-    found.set_bins(grid);
+    // NanoDet-Plus, which has a fourth level, counts from the corner of a cell; the first NanoDet from its centre.
+    let (point, usual) = match grid.strides.len() {
+        ..=3 => (CellPoint::Centre, Usual::NanoDet),
+        _ => (CellPoint::TopLeft, Usual::NanoDetPlus),
+    };
+    found.set_bins(bins, point, usual, grid);
     Some(found)
 }
 
-/// `NanoDet-Plus` has a fourth level.
-fn is_plus(grid: &CellGrid) -> bool {
-    grid.strides.len() > 3
-}
-
-fn bins_of(bins: usize, grid: &CellGrid) -> Grid {
-    // NanoDet-Plus counts from the corner of a cell; the first NanoDet from its centre.
-    let point = if is_plus(grid) { CellPoint::TopLeft } else { CellPoint::Centre };
-    Grid { strides: grid.strides.clone(), coding: GridCoding::DistanceBins { bins: bins as u32, point } }
-}
-
 impl Found {
-    fn set_bins(&mut self, grid: &CellGrid) {
+    /// How boxes are related to the cells of their grid, and who writes such boxes.
+    fn set_cells(&mut self, table: &Table, grid: Option<&CellGrid>, size: [u32; 2]) {
+        let has_objectness = self.output.objectness.is_some();
+        match grid {
+            Some(grid) if has_objectness && grid.anchors == 1 && !table.columns[4].is_one() => {
+                self.output.nms_iou = Some(0.65);
+                self.usual = Some(Usual::Yolox);
+                self.is_in_cells = Some(true);
+                if !table.is_decoded(grid, size) {
+                    self.output.grid = Some(Grid { strides: grid.strides.clone(), coding: GridCoding::Offsets {} });
+                    let because = format!(
+                        "there are as many candidates as cells of {:?} pixels, and boxes are not there",
+                        grid.strides
+                    );
+                    self.part("grid", "set", true, &because);
+                    self.is_in_cells = Some(table.has_offsets());
+                }
+            }
+            Some(grid) => {
+                self.output.nms_iou = Some(if has_objectness { 0.45 } else { 0.7 });
+                self.usual = Some(if grid.anchors == 3 { Usual::Yolov5 } else { Usual::Yolo });
+                self.is_in_cells = (grid.anchors == 1).then(|| table.is_decoded(grid, size));
+            }
+            // Ultralytics' YOLO with other strides than the usual ones.
+            None if table.candidates_last => {
+                self.output.nms_iou = Some(0.7);
+                self.usual = Some(Usual::Yolo);
+            }
+            None => {
+                // A transformer's queries need no suppression.
+                self.output.nms_iou = (table.rows > MAX_FINAL_ROWS).then_some(0.7);
+                self.usual = Some(Usual::UltralyticsRtDetr);
+            }
+        }
+        if (grid.is_some() || table.candidates_last) && self.output.grid.is_none() && !table.is_corners() {
+            self.decided_format = Some((BoxFormat::Cxcywh, "the boxes are around their cells".to_owned()));
+        }
+        if self.output.grid.is_some() {
+            self.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are centre and size".to_owned()));
+            self.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
+        }
+    }
+
+    fn set_bins(&mut self, bins: usize, point: CellPoint, usual: Usual, grid: &CellGrid) {
         self.columns(true, "the scores are from 0 to 1, the bins are not");
         let because = format!("there are as many candidates as cells of {:?} pixels", grid.strides);
         self.part("grid", "distance-bins", true, &because);
+        let coding = GridCoding::DistanceBins { bins: bins as u32, point };
+        self.output.grid = Some(Grid { strides: grid.strides.clone(), coding });
         self.decided_format = Some((BoxFormat::Xyxy, "distances give the four edges".to_owned()));
         self.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
         self.output.nms_iou = Some(0.6);
-        self.usual = Some(if is_plus(grid) { Usual::NanoDetPlus } else { Usual::NanoDet });
+        self.usual = Some(usual);
     }
 
     /// Notes where each part is.
@@ -392,7 +411,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
     Some(found)
 }
 
-/// An output with scores and one with bins for each level (the first NanoDet).
+/// An output with scores and one with bins for each level (the first NanoDet, PicoDet).
 fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let tables: Vec<(&Port, Table)> =
         model.graph.outputs.iter().filter_map(|port| Some((port, Table::of(port, prober, false)?))).collect();
@@ -425,12 +444,12 @@ fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Fou
         boxes: names(&boxes),
         labels: None,
         scores: names(&scores),
-        grid: Some(bins_of(numbers / 4, &grid)),
         label_choice: LabelChoice::Best,
         ..DetectionOutput::separate("", "", "")
     });
     found.classes = Some(classes);
     found.because = format!("scores and {} bins a side for each of {} levels", numbers / 4, scores.len());
-    found.set_bins(&grid);
+    let usual = if grid.strides.len() > 3 { Usual::PicoDet } else { Usual::NanoDet };
+    found.set_bins(numbers / 4, CellPoint::Centre, usual, &grid);
     Some(found)
 }

@@ -1,18 +1,15 @@
 //! Boxes, classes and scores in outputs of their own, distinguished by shapes, types and values.
 
+use super::boxes::MAX_NORMALISED;
+use super::class_scores::MAX_QUERIES;
 use super::found::Found;
-use crate::domain::{Activation, Background, DetectionOutput, LabelChoice};
+use crate::domain::{DetectionOutput, Layout};
+use crate::vision::recognise::Overrules;
 use crate::vision::recognise::finding::Refusal;
 use crate::vision::recognise::probe::Prober;
 use crate::vision::recognise::signature::{GraphSignature, Port};
 use crate::vision::recognise::usual::Usual;
-use crate::vision::recognise::{Overrules, RecognitionRequest};
 use crate::vision::{Tensor, TensorData};
-
-/// How far the sum of probabilities may be from 1.
-const SUM_TOLERANCE: f64 = 1e-3;
-/// More boxes than this are anchors before non-maximum suppression.
-const MAX_QUERIES: usize = 1000;
 
 /// An output and why it has this part.
 #[derive(Debug)]
@@ -78,7 +75,7 @@ fn around(
         .outputs
         .iter()
         .filter(|port| port.name != boxes.name && has_one_number_a_box(port, boxes, prober))
-        .map(|port| (port, kind(port, prober)))
+        .map(|port| (port, kind(port, boxes, prober)))
         .collect();
     if of_box.len() < 2 {
         return Ok(None);
@@ -102,10 +99,37 @@ fn around(
     if let Some(count) = count {
         found.part("count", &count.name, true, "one whole number, never above the number of boxes");
     }
-    if let Some(limit) = found.output.max_boxes_in_graph {
+    let rows = prober.values_of(&boxes.name).map(|tensor| tensor.len() / 4).max().unwrap_or_default();
+    if rows > MAX_QUERIES {
+        found.output.nms_iou = Some(0.45);
+    } else if let Some(limit) = found.output.max_boxes_in_graph {
         found.part("max_boxes_in_graph", &limit.to_string(), true, "the graph fixes the number of boxes");
     }
+    found.is_final = true;
+    found.usual = usual(boxes, rows, &found.output, graph, prober);
     Ok(Some(found))
+}
+
+/// What the exporter feeds to graphs with such boxes, if there is a sign of one.
+fn usual(
+    boxes: &Port,
+    rows: usize,
+    output: &DetectionOutput,
+    graph: &GraphSignature,
+    prober: &Prober<'_, '_>,
+) -> Option<Usual> {
+    let [width, height] = prober.size().map(f64::from);
+    let is_size = |port: &&Port| prober.values_of(&port.name).all(|tensor| tensor.to_f64() == [height, width]);
+    let largest = prober.values_of(&boxes.name).flat_map(Tensor::to_f64).fold(0.0, f64::max);
+    let ends_like_yolo = output.count.is_some() || rows > MAX_QUERIES;
+    match prober.layout() {
+        Layout::Nchw if boxes.name == "detected_boxes" => Some(Usual::CustomVision),
+        Layout::Chw if graph.outputs.iter().any(|port| is_size(&port)) => Some(Usual::Detectron2),
+        Layout::Nchw if ends_like_yolo && largest > MAX_NORMALISED && prober.auxiliary().is_empty() => {
+            Some(Usual::Yolo)
+        }
+        _ => None,
+    }
 }
 
 fn max_boxes(boxes: &Port) -> Option<u32> {
@@ -114,131 +138,8 @@ fn max_boxes(boxes: &Port) -> Option<u32> {
     u32::try_from(fixed).ok()
 }
 
-/// Boxes with a score for each class in another output, as transformers have them and anchors before non-maximum
-/// suppression.
-pub(super) fn with_class_scores(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
-    let outputs = &model.graph.outputs;
-    // A transformer that knows four classes has two outputs of four columns: logits are negative, too.
-    let has_sizes = |port: &&Port| {
-        let values: Vec<f64> = prober.values_of(&port.name).flat_map(Tensor::to_f64).collect();
-        let fits = values.chunks_exact(4).filter(|row| row[2] >= 0.0 && row[3] >= 0.0).count();
-        fits * 200 >= values.len() * 49
-    };
-    let boxes = outputs.iter().filter(|port| could_be_boxes(port, prober)).filter(has_sizes);
-    let mut pairs = boxes.flat_map(|boxes| {
-        let scores = outputs.iter().filter(|port| port.name != boxes.name);
-        scores.filter_map(move |scores| Some((boxes, scores, class_columns(scores, boxes, prober)?)))
-    });
-    // Hidden states of a transformer have many more columns than classes.
-    let first = pairs.next()?;
-    let (boxes, scores, columns) = pairs.fold(first, |best, other| if other.2 < best.2 { other } else { best });
-    let rows = prober.values_of(&boxes.name).map(|tensor| tensor.len() / 4).max()?;
-    let mut found =
-        Found::new(DetectionOutput { labels: None, ..DetectionOutput::separate(&boxes.name, "", &scores.name) });
-    found.because = format!("{boxes} has four numbers per box, {scores} a score for each of its classes");
-    found.part("boxes", &boxes.name, true, "four numbers per box");
-    found.part("scores", &scores.name, true, "a number for each class of each box");
-    let values: Vec<f64> = prober.values_of(&scores.name).flat_map(Tensor::to_f64).collect();
-    let are_shares = values.iter().all(|value| (-SUM_TOLERANCE..=1.0 + SUM_TOLERANCE).contains(value));
-    let sum_to_one =
-        are_shares && values.chunks_exact(columns).all(|row| (row.iter().sum::<f64>() - 1.0).abs() < SUM_TOLERANCE);
-    let best = |row: &[f64]| (0..row.len()).max_by(|left, right| row[*left].total_cmp(&row[*right])).unwrap_or(0);
-    let most_have = |column: usize| {
-        let rows = values.chunks_exact(columns);
-        let total = rows.len();
-        rows.filter(|row| best(row) == column).count() * 2 > total
-    };
-    let model_type = model.notes.model_type.as_ref();
-    let says = |names: &[&str]| model_type.is_some_and(|noted| names.contains(&noted.value.as_str()));
-    let counts = model.label_counts();
-    let has_background = counts.contains(&(columns - 1)) && !counts.contains(&columns);
-    let (activation, background, because) = match are_shares {
-        true if sum_to_one || has_background => {
-            let background = if most_have(0) {
-                Background::First
-            } else if most_have(columns - 1) || has_background {
-                Background::Last
-            } else {
-                Background::None
-            };
-            (Activation::None, background, "the numbers of a box sum to 1: softmax is already applied".to_owned())
-        }
-        true => (Activation::None, Background::None, "the numbers are from 0 to 1".to_owned()),
-        false => match model_type {
-            Some(noted) if says(&["detr", "yolos", "table-transformer"]) => {
-                (Activation::Softmax, Background::Last, noted.because.clone())
-            }
-            Some(noted)
-                if says(&["rt_detr", "rt_detr_v2", "d_fine", "deformable_detr", "conditional_detr", "dab-detr"]) =>
-            {
-                (Activation::Sigmoid, Background::None, noted.because.clone())
-            }
-            _ if has_background => (
-                Activation::Softmax,
-                Background::Last,
-                format!("{columns} numbers for {} named classes: the last is “no object”", columns - 1),
-            ),
-            _ if columns > 1 && most_have(columns - 1) => (
-                Activation::Softmax,
-                Background::Last,
-                "the last number is the largest of most boxes: “no object”".to_owned(),
-            ),
-            _ if columns > 1 && most_have(0) => {
-                (Activation::Softmax, Background::First, "the first number is the largest of most boxes".to_owned())
-            }
-            _ => (
-                Activation::Sigmoid,
-                Background::None,
-                "no number is the largest of most boxes, so none is “no object”".to_owned(),
-            ),
-        },
-    };
-    let is_known = are_shares || model_type.is_some() || has_background;
-    found.part("activation", activation.into_str(), is_known, &because);
-    found.part("background", background.into_str(), is_known, &because);
-    found.output.activation = activation;
-    found.output.background = background;
-    found.classes = Some(columns - usize::from(background != Background::None));
-    if rows > MAX_QUERIES {
-        found.output.nms_iou = Some(if are_shares && sum_to_one { 0.5 } else { 0.6 });
-    } else if activation == Activation::Sigmoid {
-        found.output.label_choice = LabelChoice::All;
-        found.output.max_boxes = u32::try_from(rows).ok();
-        found.usual = Some(Usual::RtDetr);
-        if says(&["deformable_detr", "conditional_detr", "dab-detr"]) {
-            found.output.max_boxes = Some(100);
-            found.usual = Some(Usual::Detr);
-        }
-        found.part("label_choice", "all", is_known, "the best of all queries and classes count");
-    } else if activation == Activation::Softmax {
-        found.usual = Some(Usual::Detr);
-    }
-    Some(found)
-}
-
-/// How many numbers an output has for each box; `None` if it does not have as many for each, or only one.
-fn class_columns(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Option<usize> {
-    let mut columns = None;
-    for (tensor, boxes) in prober.values_of(&port.name).zip(prober.values_of(&boxes.name)) {
-        let rows = boxes.len() / 4;
-        let (&width, sides) = tensor.shape.split_last()?;
-        let fits = matches!(tensor.data, TensorData::F32(_))
-            && width >= 1
-            && tensor.shape.len() >= 2
-            && sides.iter().product::<usize>() == rows
-            && sides.last().is_some_and(|side| *side == rows)
-            && columns.is_none_or(|columns| columns == width)
-            && tensor.to_f64().iter().all(|value| value.is_finite());
-        if !fits {
-            return None;
-        }
-        columns = Some(width);
-    }
-    columns
-}
-
 /// Whether every run gave `[n, 4]` or `[1, n, 4]` floats that are not a row of probabilities.
-fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
+pub(super) fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut tensors = prober.values_of(&port.name).peekable();
     tensors.peek().is_some()
         && tensors.all(|tensor| {
@@ -252,16 +153,31 @@ fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
         })
 }
 
-/// Whether the output's shape is that of the boxes without the four, in every run.
+/// Whether the output's shape is that of the boxes without the four, or with a one in its place, in every run.
 fn has_one_number_a_box(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> bool {
     let tensors = prober.values_of(&port.name);
     let mut pairs = tensors.zip(prober.values_of(&boxes.name)).peekable();
-    pairs.peek().is_some() && pairs.all(|(tensor, boxes)| tensor.shape == boxes.shape[..boxes.shape.len() - 1])
+    let fits = |tensor: &Tensor, boxes: &Tensor| {
+        let rows = &boxes.shape[..boxes.shape.len() - 1];
+        let of_boxes = tensor.shape.strip_suffix(&[1]).filter(|_| tensor.shape.len() > rows.len());
+        of_boxes.unwrap_or(&tensor.shape) == rows
+    };
+    pairs.peek().is_some() && pairs.all(|(tensor, boxes)| fits(tensor, boxes))
 }
 
-fn kind(port: &Port, prober: &Prober<'_, '_>) -> Kind {
+fn kind(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Kind {
     let is_whole_type = |tensor: &Tensor| !matches!(tensor.data, TensorData::F32(_));
-    let values: Vec<f64> = prober.values_of(&port.name).flat_map(Tensor::to_f64).collect();
+    // Some graphs fill up with -1 (YOLO-NAS, GluonCV).
+    let is_box = |edges: &[f64]| edges.iter().any(|edge| *edge != -1.0);
+    let runs = prober.values_of(&port.name).zip(prober.values_of(&boxes.name));
+    let values: Vec<f64> = runs
+        .flat_map(|(tensor, boxes)| {
+            let boxes = boxes.to_f64();
+            let values = tensor.to_f64().into_iter().enumerate();
+            values.filter(move |(row, _)| boxes.get(row * 4..row * 4 + 4).is_some_and(is_box))
+        })
+        .map(|(_, value)| value)
+        .collect();
     if values.iter().any(|value| !value.is_finite() || *value < 0.0) {
         Kind::Neither
     } else if prober.values_of(&port.name).any(is_whole_type) {

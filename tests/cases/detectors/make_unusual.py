@@ -1,0 +1,664 @@
+"""Tiny graphs with the outputs of less common exporters, and the predictions that the exporter's own rules give.
+
+usage: python make_unusual.py [CASE …]        (packages as for make.py)
+Each function begins with the exporter's published rule. Cases whose preprocessing neither a file nor the outputs tell
+have `output` instead of detections: the fields of the card that the outputs decide. Cases that must not be guessed at
+have `refused`: a part of the reason.
+"""
+
+import importlib.util
+import json
+import pathlib
+import sys
+
+import cv2
+import numpy as np
+import onnx
+from PIL import Image
+
+HERE = pathlib.Path(__file__).parent
+spec = importlib.util.spec_from_file_location("detectors", HERE / "make.py")
+d = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(d)
+
+F32, U8, I64, I32 = d.F32, d.U8, d.I64, onnx.TensorProto.INT32
+STRIDES = (8, 16, 32)
+IMAGENET = d.IMAGENET
+COCO = 80
+
+
+def parts(graph, features, count, classes, extent, seed, grid=None):
+    """Centre, size, and a score from 0 to 1 for each class: `[1, count, …]` each."""
+    waves = graph.waves(features, count, 4 + classes, seed)
+    if grid is None:
+        extent = np.array(extent, np.float64)
+        centre = graph.op("Mul", graph.scaled(graph.columns(waves, 0, 2), 0.4, 0.5), graph.const(extent))
+        size = graph.op("Mul", graph.scaled(graph.columns(waves, 2, 4), 0.08, 0.14), graph.const(extent))
+    else:
+        stride = np.repeat(grid[:, 2:], 2, axis=1)[None]
+        shift = graph.op("Mul", graph.columns(waves, 0, 2), graph.const(stride))
+        centre = graph.op("Add", shift, graph.const(((grid[:, :2] + 0.5) * grid[:, 2:])[None]))
+        size = graph.op("Mul", graph.op("Exp", graph.columns(waves, 2, 4)), graph.const(2.0 * stride))
+    scores = graph.op("Sigmoid", graph.scaled(graph.columns(waves, 4, 4 + classes), 14.0, -12.5))
+    return centre, size, scores
+
+
+def as_corners(graph, centre, size, first="x"):
+    half = graph.op("Mul", size, graph.const(0.5))
+    corners = [graph.op("Sub", centre, half), graph.op("Add", centre, half)]
+    if first == "y":
+        corners = [graph.op("Gather", corner, graph.const([1, 0], np.int64), axis=2) for corner in corners]
+    return graph.op("Concat", *corners, axis=2)
+
+
+def reshaped(graph, table, shape, name):
+    return graph.op("Reshape", table, graph.const(shape, np.int64), outputs=[name])
+
+
+def named(graph, value, name):
+    return graph.op("Identity", value, outputs=[name])
+
+
+def swapped(graph, table, name):
+    return graph.op("Transpose", table, perm=[0, 2, 1], outputs=[name])
+
+
+def write_json(case, model, expected, beside=None):
+    folder = HERE / case
+    folder.mkdir(exist_ok=True)
+    onnx.checker.check_model(model)
+    (folder / "model.onnx").write_bytes(model.SerializeToString())
+    for name, text in (beside or {}).items():
+        (folder / name).write_text(text)
+    (folder / "expected.json").write_text(json.dumps(expected) + "\n")
+    print(f"{case}: {json.dumps(expected)[:100]}")
+
+
+def write(case, model, found, beside=None, **more):
+    """The best of `found`, as many as leave the widest gap to the score of the next."""
+    gaps = {count: found[count - 1]["score"] - found[count]["score"] for count in range(20, min(len(found), 80))}
+    if gaps:
+        count = max(gaps, key=gaps.get)
+        min_score = (found[count - 1]["score"] + found[count]["score"]) / 2
+    else:
+        count, min_score = len(found), 0.005
+    d.write(case, model, found[:count], min_score, beside, **more)
+
+
+def in_rows(tensor):
+    return tensor[0].reshape(tensor.shape[1], -1).astype(np.float64)
+
+
+def ranked(boxes, scores, nms=None, limit=None, every=False):
+    if every:
+        count, classes = scores.shape
+        boxes, labels, tops = np.repeat(boxes, classes, axis=0), np.tile(np.arange(classes), count), scores.ravel()
+    else:
+        labels, tops = d.best(scores)
+    return d.detections(boxes, labels, tops, 0.005, nms, limit)
+
+
+# Boxes and a score for each class in outputs of their own.
+
+
+def yolo_nas(image, case="yolo-nas", classes=COCO):
+    """super-gradients, `model.export` without postprocessing: corners in input pixels, then scores. RGB/255 in a centred
+    letterbox filled with 114 (its margin of four pixels is left out here), suppression at 0.7."""
+    side, grid = 256, d.cells((256, 256), STRIDES)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("input"), len(grid), classes, None, 21, grid)
+    named(graph, as_corners(graph, centre, size), "904")
+    named(graph, scores, "913")
+    model = graph.model([("input", F32, [1, 3, side, side])], [("904", F32, [1, len(grid), 4]), ("913", F32, [1, len(grid), classes])])
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
+    raw = d.run(model, {"input": d.planar(canvas)})
+    boxes = d.one_ratio(in_rows(raw["904"]), image, ratio, new, pad)
+    write(case, model, ranked(boxes, in_rows(raw["913"]), 0.7))
+
+
+def damo_yolo(image):
+    """DAMO-YOLO's converter without end2end: scores, then corners in input pixels. RGB 0..255 at the top left of
+    zeros, suppression at 0.7."""
+    side, grid = 256, d.cells((256, 256), STRIDES)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("images", scale=1 / 255), len(grid), COCO, None, 22, grid)
+    named(graph, scores, "output")
+    named(graph, as_corners(graph, centre, size), "1068")
+    model = graph.model([("images", F32, [1, 3, side, side])], [("output", F32, [1, len(grid), COCO]), ("1068", F32, [1, len(grid), 4])])
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 0, centred=False, rounding=int)
+    raw = d.run(model, {"images": d.planar(canvas, 1.0)})
+    boxes = d.each_axis(in_rows(raw["1068"]), image, ratio, new, pad)
+    write("damo-yolo", model, ranked(boxes, in_rows(raw["output"]), 0.7))
+
+
+def yolov4(image):
+    """pytorch-YOLOv4: `boxes` [1, n, 1, 4], corners from 0 to 1, and `confs` [1, n, classes], objectness included.
+    RGB/255, resized by OpenCV whatever the aspect ratio, suppression at 0.6."""
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("input"), 1260, COCO, (1, 1), 23)
+    reshaped(graph, as_corners(graph, centre, size), [1, 1260, 1, 4], "boxes")
+    named(graph, scores, "confs")
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("boxes", F32, [1, 1260, 1, 4]), ("confs", F32, [1, 1260, COCO])])
+    raw = d.run(model, {"input": d.planar(cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR))})
+    boxes = d.stretched(in_rows(raw["boxes"]) * 64, image)
+    write("yolov4", model, ranked(boxes, in_rows(raw["confs"]), 0.6))
+
+
+def yolov3_zoo():
+    """The ONNX Model Zoo's YOLOv3: told height and width of the image; boxes from the top in pixels of it, scores as
+    [1, 80, n], and the numbers of those that suppression keeps."""
+    graph = d.Graph()
+    count = 1260
+    features = graph.features("input_1")
+    centre, size, scores = parts(graph, features, count, COCO, (1, 1), 24)
+    boxes = as_corners(graph, centre, size, "y")
+    twice = graph.op("Concat", "image_shape", "image_shape", axis=1)
+    graph.op("Mul", boxes, twice, outputs=["boxes"])
+    swapped(graph, scores, "scores")
+    numbers = graph.op("Cast", graph.op("Slice", "scores", graph.const([0], np.int64), graph.const([3], np.int64), graph.const([1], np.int64)), to=I32)
+    kept = graph.op("Slice", numbers, graph.const([0], np.int64), graph.const([9], np.int64), graph.const([2], np.int64))
+    graph.op("Transpose", graph.op("Squeeze", kept, graph.const([0], np.int64)), perm=[1, 0], outputs=["indices"])
+    model = graph.model(
+        [("input_1", F32, ["N", 3, "height", "width"]), ("image_shape", F32, ["N", 2])],
+        [("boxes", F32, ["N", count, 4]), ("scores", F32, ["N", COCO, count]), ("indices", I32, ["kept", 3])],
+    )
+    output = {"boxes": "boxes", "scores": "scores", "box_format": "yxyx", "box_space": "image-pixels", "activation": None}
+    write_json("yolov3-zoo", model, {"output": output, "auxiliary": {"image_shape": "image-height-width"}})
+
+
+def tensorflow_raw_coco(image):
+    """TF Object Detection API, `raw_detection_boxes` and `raw_detection_scores`: from the top, from 0 to 1; the class
+    is COCO's id. 8-bit RGB of any size, suppression at 0.6."""
+    graph = d.Graph()
+    pixels = graph.op("Cast", "image", to=F32)
+    centre, size, scores = parts(graph, graph.features(pixels, "nhwc", 1 / 255), 1917, 91, (1, 1), 25)
+    named(graph, as_corners(graph, centre, size, "y"), "raw_detection_boxes")
+    named(graph, scores, "raw_detection_scores")
+    model = graph.model(
+        [("image", U8, [1, "height", "width", 3])],
+        [("raw_detection_boxes", F32, [1, 1917, 4]), ("raw_detection_scores", F32, [1, 1917, 91])],
+    )
+    raw = d.run(model, {"image": image[None]})
+    boxes = in_rows(raw["raw_detection_boxes"])[:, [1, 0, 3, 2]] * np.array([image.shape[1], image.shape[0]] * 2)
+    write("tensorflow-raw-coco", model, ranked(boxes, in_rows(raw["raw_detection_scores"]), 0.6))
+
+
+def nanodet_coco(image, plus):
+    """NanoDet with COCO's 80 classes and no label file; otherwise as in make.py."""
+    before = d.CLASSES, d.write, d.detections
+    d.CLASSES = COCO
+    d.detections = lambda boxes, classes, scores, _, nms: before[2](boxes, classes, scores, 0.005, nms)
+
+    def write_best(case, model, found, *_):
+        d.write = before[1]
+        write(f"{case}-coco", model, found)
+
+    d.write = write_best
+    d.nanodet(image, plus)
+    d.CLASSES, d.write, d.detections = before
+
+
+def ultraface(image):
+    """UltraFace (and pytorch-ssd): `scores` [1, n, 2] after the softmax, the background first, and `boxes` as corners
+    from 0 to 1. RGB, (pixel - 127) / 128, resized by OpenCV whatever the aspect ratio, suppression at 0.5."""
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("input", scale=0.5), 1105, 1, (1, 1), 26)
+    rest = graph.op("Sub", graph.const(1.0), scores)
+    graph.op("Concat", rest, scores, axis=2, outputs=["scores"])
+    named(graph, as_corners(graph, centre, size), "boxes")
+    model = graph.model([("input", F32, [1, 3, 48, 64])], [("scores", F32, [1, 1105, 2]), ("boxes", F32, [1, 1105, 4])])
+    canvas = cv2.resize(image, (64, 48), interpolation=cv2.INTER_LINEAR)
+    raw = d.run(model, {"input": d.planar(canvas, 1.0, (127,) * 3, (128,) * 3)})
+    boxes = d.stretched(in_rows(raw["boxes"]) * np.array([64, 48] * 2), image, (64, 48))
+    write("ultraface", model, ranked(boxes, in_rows(raw["scores"])[:, 1:], 0.5))
+
+
+def ppyoloe_raw():
+    """PaddleDetection exported with `exclude_nms`: corners [1, n, 4], divided by the scale factor, and scores
+    [1, classes, n]."""
+    side, grid = 256, d.cells((256, 256), STRIDES)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("image"), len(grid), COCO, None, 27, grid)
+    twice = graph.op("Concat", *["scale_factor"] * 2, axis=1)
+    flipped = graph.op("Gather", twice, graph.const([1, 0, 3, 2], np.int64), axis=1)
+    graph.op("Div", as_corners(graph, centre, size), flipped, outputs=["boxes"])
+    swapped(graph, scores, "scores")
+    model = graph.model(
+        [("image", F32, [1, 3, side, side]), ("scale_factor", F32, [1, 2])],
+        [("boxes", F32, [1, len(grid), 4]), ("scores", F32, [1, COCO, len(grid)])],
+    )
+    output = {"boxes": "boxes", "scores": "scores", "box_format": "xyxy", "box_space": "image-pixels", "activation": None}
+    write_json("ppyoloe-raw", model, {"output": output, "auxiliary": {"scale_factor": "scale-factor"}})
+
+
+# Transformers.
+
+
+def logits_and_boxes(graph, features, count, columns, shift, seed):
+    waves = graph.waves(features, count, 4 + columns, seed)
+    logits = graph.scaled(graph.columns(waves, 4, 4 + columns), 5.0, -0.5)
+    if shift is not None:
+        logits = graph.op("Add", logits, graph.const(shift))
+    return logits, graph.scaled(graph.columns(waves, 0, 4), 0.4, 0.45)
+
+
+def detr_bare(image):
+    """transformers' DETR without its configuration: `logits`, whose last is “no object”, `pred_boxes` as centre and size
+    from 0 to 1. ImageNet's mean and std, resized by Pillow."""
+    graph = d.Graph()
+    no_object = np.array([0.0] * 7 + [4.0])
+    logits, boxes = logits_and_boxes(graph, graph.features("pixel_values"), 30, 8, no_object, 31)
+    named(graph, logits, "logits")
+    named(graph, boxes, "pred_boxes")
+    named(graph, graph.waves(graph.features("pixel_values"), 30, 4, 5), "last_hidden_state")
+    model = graph.model(
+        [("pixel_values", F32, [1, 3, 64, 64])],
+        [("logits", F32, [1, 30, 8]), ("pred_boxes", F32, [1, 30, 4]), ("last_hidden_state", F32, [1, 30, 4])],
+    )
+    canvas = np.asarray(Image.fromarray(image).resize((64, 64), Image.Resampling.BILINEAR))
+    raw = d.run(model, {"pixel_values": d.planar(canvas, 255.0, *IMAGENET)})
+    boxes = d.stretched(d.corners(in_rows(raw["pred_boxes"])) * 64, image)
+    write("detr-bare", model, ranked(boxes, d.softmax(in_rows(raw["logits"]))[:, :-1]))
+
+
+def detr_fixed_mask(image):
+    """Optimum's DETR with a `pixel_mask` of 64 x 64 for images of any size: all ones."""
+    graph = d.Graph()
+    logits, boxes = logits_and_boxes(graph, graph.features("pixel_values"), 30, d.CLASSES + 1, None, 14)
+    mean = graph.op("ReduceMean", graph.op("Cast", "pixel_mask", to=F32), keepdims=0)
+    graph.op("Mul", logits, mean, outputs=["logits"])
+    named(graph, boxes, "pred_boxes")
+    model = graph.model(
+        [("pixel_values", F32, ["batch", 3, "height", "width"]), ("pixel_mask", I64, ["batch", 64, 64])],
+        [("logits", F32, [1, 30, d.CLASSES + 1]), ("pred_boxes", F32, [1, 30, 4])],
+    )
+    canvas = np.asarray(Image.fromarray(image).resize((70, 48), Image.Resampling.BILINEAR))
+    raw = d.run(model, {"pixel_values": d.planar(canvas, 255.0, *IMAGENET), "pixel_mask": np.ones((1, 64, 64), np.int64)})
+    boxes = d.corners(in_rows(raw["pred_boxes"])) * np.array([image.shape[1], image.shape[0]] * 2)
+    found = ranked(boxes, d.softmax(in_rows(raw["logits"]))[:, :-1])
+    config = {"model_type": "detr", "id2label": {str(number): name for number, name in enumerate(d.NAMES)}}
+    preprocessor = {
+        "image_processor_type": "DetrImageProcessor", "do_resize": True, "do_rescale": True, "rescale_factor": 1 / 255,
+        "resample": 2, "size": {"shortest_edge": 48, "longest_edge": 1333}, "image_mean": IMAGENET[0],
+        "image_std": IMAGENET[1], "do_normalize": True,
+    }
+    beside = {"config.json": json.dumps(config), "preprocessor_config.json": json.dumps(preprocessor)}
+    write("detr-fixed-mask", model, found, beside)
+
+
+def rf_detr(image):
+    """Roboflow's RF-DETR: `dets` as centre and size from 0 to 1, `labels` [1, n, 91] before the sigmoid, whose index is
+    COCO's id; the best 300 (here as many as queries) over queries and classes. ImageNet's mean and std, resized without
+    antialiasing."""
+    graph = d.Graph()
+    logits, boxes = logits_and_boxes(graph, graph.features("input"), 30, 91, np.array(-2.5), 33)
+    named(graph, boxes, "dets")
+    named(graph, logits, "labels")
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("dets", F32, [1, 30, 4]), ("labels", F32, [1, 30, 91])])
+    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR)
+    raw = d.run(model, {"input": d.planar(canvas, 255.0, *IMAGENET)})
+    boxes = d.stretched(d.corners(in_rows(raw["dets"])) * 64, image)
+    write("rf-detr", model, ranked(boxes, d.sigmoid(in_rows(raw["labels"])), limit=30, every=True))
+
+
+def rt_detr_all_outputs():
+    """transformers' RT-DETR as Optimum exports it with all outputs: those of the encoder are boxes with scores, too."""
+    graph = d.Graph()
+    features = graph.features("pixel_values")
+    outputs = []
+    for number, (of_boxes, of_scores, count) in enumerate([("enc_topk_bboxes", "enc_topk_logits", 30), ("pred_boxes", "logits", 30), ("enc_outputs_coord_logits", "enc_outputs_class", 84)]):
+        logits, boxes = logits_and_boxes(graph, features, count, COCO, np.array(-2.0), 34 + number)
+        named(graph, boxes, of_boxes)
+        named(graph, logits, of_scores)
+        outputs += [(of_scores, F32, [1, count, COCO]), (of_boxes, F32, [1, count, 4])]
+    model = graph.model([("pixel_values", F32, [1, 3, 64, 64])], outputs)
+    output = {"boxes": "pred_boxes", "scores": "logits", "activation": "sigmoid", "box_format": "cxcywh", "box_space": "normalised", "label_choice": "all"}
+    write_json("rt-detr-all-outputs", model, {"output": output})
+
+
+# Classes that the graph has chosen.
+
+
+def final_parts(graph, features, count, extent, seed, filled=None):
+    """Corners, scores and classes of `count` boxes; rows from `filled` on are -1."""
+    rows = d.final_rows(graph, features, count, ["corners", "score", "class"], extent, extent == (1, 1), seed)
+    if filled is not None:
+        is_box = graph.const((np.arange(count) < filled)[None, :, None].astype(np.float32))
+        rows = graph.op("Sub", graph.op("Mul", graph.op("Add", rows, graph.const(1.0)), is_box), graph.const(1.0))
+    return [graph.columns(rows, *ends) for ends in ((0, 4), (4, 5), (5, 6))]
+
+
+def custom_vision(image):
+    """Azure Custom Vision, compact (S1): `detected_boxes` as corners from 0 to 1, `detected_classes` and
+    `detected_scores`. Without metadata RGB/255, resized by Pillow's default, which is bicubic."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("image_tensor"), 24, (1, 1), 41)
+    named(graph, boxes, "detected_boxes")
+    reshaped(graph, graph.op("Cast", labels, to=I64), [1, 24], "detected_classes")
+    reshaped(graph, scores, [1, 24], "detected_scores")
+    model = graph.model(
+        [("image_tensor", F32, [1, 3, 64, 64])],
+        [("detected_boxes", F32, [1, 24, 4]), ("detected_classes", I64, [1, 24]), ("detected_scores", F32, [1, 24])],
+    )
+    raw = d.run(model, {"image_tensor": d.planar(np.asarray(Image.fromarray(image).resize((64, 64), Image.Resampling.BICUBIC)))})
+    boxes = d.stretched(in_rows(raw["detected_boxes"]) * 64, image)
+    found = d.detections(boxes, raw["detected_classes"][0], raw["detected_scores"][0].astype(np.float64), 0.25)
+    d.write("custom-vision", model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def counted(image, case, names, kind=F32, filled=None, count_type=I32):
+    """A count, boxes as corners in input pixels, scores and classes, in a letterbox filled with 114: YOLO's `--end2end`
+    for ONNX Runtime and MMYOLO (names differ); YOLO-NAS, whose 8-bit input is divided inside and which fills up
+    with -1."""
+    of_count, of_boxes, of_scores, of_classes = names
+    graph = d.Graph()
+    pixels = graph.op("Cast", "images", to=F32) if kind == U8 else "images"
+    features = graph.features(pixels, scale=1 / 255 if kind == U8 else 1.0)
+    boxes, scores, labels = final_parts(graph, features, 24, (64, 64), 42, filled)
+    number = graph.op("Cast", graph.const([[filled or 24]], np.int64), to=count_type)
+    named(graph, number, of_count)
+    named(graph, boxes, of_boxes)
+    reshaped(graph, scores, [1, 24], of_scores)
+    reshaped(graph, graph.op("Cast", labels, to=count_type), [1, 24], of_classes)
+    outputs = [(of_count, count_type, [1, 1]), (of_boxes, F32, [1, 24, 4]), (of_scores, F32, [1, 24]), (of_classes, count_type, [1, 24])]
+    model = graph.model([("images", kind, [1, 3, 64, 64])], outputs)
+    canvas, ratio, new, pad = d.letterbox(image, 64, 64, 114)
+    tensor = d.planar(canvas, 1.0).astype(np.uint8) if kind == U8 else d.planar(canvas)
+    raw = d.run(model, {"images": tensor})
+    valid = slice(0, int(raw[of_count].item()))
+    boxes = d.one_ratio(in_rows(raw[of_boxes])[valid], image, ratio, new, pad)
+    found = d.detections(boxes, raw[of_classes][0][valid], raw[of_scores][0][valid].astype(np.float64), 0.25)
+    d.write(case, model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def yolo_nas_flat(image):
+    """super-gradients' flat format: [n, 7] with image, corners in input pixels, score and class."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("input"), 24, (64, 64), 43)
+    zero = graph.op("Mul", scores, graph.const(0.0))
+    table = graph.op("Concat", zero, boxes, scores, labels, axis=2)
+    reshaped(graph, table, [24, 7], "graph2_flat_predictions")
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("graph2_flat_predictions", F32, ["n", 7])])
+    output = {
+        "boxes": {"output": "graph2_flat_predictions", "column": 1}, "labels": {"output": "graph2_flat_predictions", "column": 6},
+        "scores": {"output": "graph2_flat_predictions", "column": 5}, "batch_index": "graph2_flat_predictions", "box_format": "xyxy",
+    }
+    write_json("yolo-nas-flat", model, {"output": output})
+
+
+def deepstream(image, older):
+    """DeepStream-Yolo: corners in input pixels, the best score and its class for every candidate, in one output of six
+    columns (older: in three outputs). RGB/255, letterbox, suppression at 0.45."""
+    side, grid = 256, d.cells((256, 256), STRIDES)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("input"), len(grid), 5, None, 44, grid)
+    corners = as_corners(graph, centre, size)
+    tops = graph.op("ReduceMax", scores, axes=[2], keepdims=1)
+    labels = graph.op("Cast", graph.op("ArgMax", scores, axis=2, keepdims=1), to=F32)
+    count = len(grid)
+    if older:
+        outputs = [("boxes", corners, 4), ("scores", tops, 1), ("classes", labels, 1)]
+        for name, value, _ in outputs:
+            named(graph, value, name)
+        ports = [(name, F32, [1, count, width]) for name, _, width in outputs]
+    else:
+        graph.op("Concat", corners, tops, labels, axis=2, outputs=["output"])
+        ports = [("output", F32, [1, count, 6])]
+    model = graph.model([("input", F32, [1, 3, side, side])], ports)
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
+    raw = d.run(model, {"input": d.planar(canvas)})
+    table = np.concatenate([in_rows(raw[name]) for name, *_ in ports], axis=1)
+    boxes = d.one_ratio(table[:, :4], image, ratio, new, pad)
+    found = d.detections(boxes, table[:, 5].astype(int), table[:, 4], 0.005, nms=0.45)
+    write("deepstream-older" if older else "deepstream", model, found)
+
+
+def detectron2(image):
+    """Detectron2's tracing export: one image [3, height, width], BGR 0..255, short side 800; boxes, classes, scores, and
+    height and width of the input."""
+    graph = d.Graph()
+    features = graph.features("image", "chw", 1 / 255)
+    shape = graph.op("Shape", "image")
+    size = graph.op("Slice", shape, graph.const([1], np.int64), graph.const([3], np.int64))
+    boxes, scores, labels = final_parts(graph, features, 24, (1, 1), 45)
+    sides = graph.op("Cast", graph.op("Gather", size, graph.const([1, 0, 1, 0], np.int64)), to=F32)
+    reshaped(graph, graph.op("Mul", boxes, sides), [24, 4], "value")
+    reshaped(graph, graph.op("Cast", labels, to=I64), [24], "value.3")
+    reshaped(graph, scores, [24], "value.7")
+    named(graph, size, "size")
+    model = graph.model(
+        [("image", F32, [3, "height", "width"])],
+        [("value", F32, ["n", 4]), ("value.3", I64, ["n"]), ("value.7", F32, ["n"]), ("size", I64, [2])],
+    )
+    canvas = np.asarray(Image.fromarray(image).resize((1173, 800), Image.Resampling.BILINEAR))
+    raw = d.run(model, {"image": d.planar(canvas[..., ::-1], 1.0)[0]})
+    boxes = d.stretched(raw["value"].astype(np.float64), image, (1173, 800))
+    found = d.detections(boxes, raw["value.3"], raw["value.7"].astype(np.float64), 0.25)
+    d.write("detectron2", model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def gluon_cv():
+    """GluonCV: class, score and box in outputs [1, n, 1], [1, n, 1] and [1, n, 4], filled up with -1."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("data"), 24, (64, 64), 46, filled=17)
+    for name, value in (("ids", labels), ("probabilities", scores), ("boxes", boxes)):
+        named(graph, value, name)
+    model = graph.model(
+        [("data", F32, [1, 3, 64, 64])], [("ids", F32, [1, 24, 1]), ("probabilities", F32, [1, 24, 1]), ("boxes", F32, [1, 24, 4])]
+    )
+    output = {"boxes": "boxes", "labels": "ids", "scores": "probabilities", "box_format": "xyxy", "box_space": "model-pixels"}
+    write_json("gluon-cv", model, {"output": output})
+
+
+def caffe_ssd():
+    """OpenVINO's and Caffe's DetectionOutput: [1, 1, n, 7] with image, class, score and corners from 0 to 1."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("data"), 24, (1, 1), 47)
+    zero = graph.op("Mul", scores, graph.const(0.0))
+    table = graph.op("Concat", zero, labels, scores, boxes, axis=2)
+    reshaped(graph, table, [1, 1, 24, 7], "detection_out")
+    model = graph.model([("data", F32, [1, 3, 64, 64])], [("detection_out", F32, [1, 1, 24, 7])])
+    at = lambda column: {"output": "detection_out", "column": column}  # noqa: E731
+    output = {"boxes": at(3), "labels": at(1), "scores": at(2), "batch_index": "detection_out", "box_format": "xyxy", "box_space": "normalised"}
+    write_json("caffe-ssd", model, {"output": output})
+
+
+# One output with scores of all classes.
+
+
+def yolov8_rows(image):
+    """[1, candidates, 4 + 80] without metadata: YOLOv8 transposed. RGB/255, letterbox, suppression at 0.7."""
+    side, grid = 256, d.cells((256, 256), STRIDES)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("images"), len(grid), COCO, None, 51, grid)
+    graph.op("Concat", centre, size, scores, axis=2, outputs=["output0"])
+    model = graph.model([("images", F32, [1, 3, side, side])], [("output0", F32, [1, len(grid), 4 + COCO])])
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
+    table = in_rows(d.run(model, {"images": d.planar(canvas)})["output0"])
+    boxes = d.one_ratio(d.corners(table[:, :4]), image, ratio, new, pad)
+    write("yolov8-rows", model, ranked(boxes, table[:, 4:], 0.7), readings=2)
+
+
+def yolov8_p2(image):
+    """Ultralytics' YOLOv8-P2: a level of four pixels besides the usual three."""
+    before = d.cells, d.write
+    d.cells = lambda size, _, anchors=1: before[0](size, (4, 8, 16, 32), anchors)
+
+    def write_best(_, model, found, *__):
+        d.write = before[1]
+        write("yolov8-p2", model, found)
+
+    d.write = write_best
+    d.yolo("yolov8", image, "8.4.190", d.each_axis)
+    d.cells, d.write = before
+
+
+def finds_nothing():
+    """A YOLOv8 whose scores stay below 0.2."""
+    grid = d.cells((64, 64), STRIDES)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("images"), len(grid), 5, None, 58, grid)
+    table = graph.op("Concat", centre, size, graph.op("Mul", scores, graph.const(0.2)), axis=2)
+    swapped(graph, table, "output0")
+    model = graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 9, len(grid)])])
+    output = {"boxes": "output0", "scores": {"output": "output0", "column": 4}, "candidates_last": True}
+    write_json("finds-nothing", model, {"output": output})
+
+
+def yolov6():
+    """YOLOv6: an objectness that is always 1."""
+    grid = d.cells((64, 64), STRIDES)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("images"), len(grid), 5, None, 52, grid)
+    one = graph.op("Add", graph.op("Mul", graph.columns(scores, 0, 1), graph.const(0.0)), graph.const(1.0))
+    graph.op("Concat", centre, size, one, scores, axis=2, outputs=["outputs"])
+    model = graph.model([("images", F32, [1, 3, 64, 64])], [("outputs", F32, [1, len(grid), 10])])
+    output = {"boxes": "outputs", "scores": {"output": "outputs", "column": 5}, "objectness": {"output": "outputs", "column": 4}, "box_format": "cxcywh"}
+    write_json("yolov6", model, {"output": output})
+
+
+def yolov3_pytorch():
+    """PyTorch-YOLOv3 and -YOLOv4: [1, n, 85] with an objectness, the coarsest level first, three anchors a cell."""
+    grid = d.cells((64, 64), (32, 16, 8), 3)
+    graph = d.Graph()
+    centre, size, scores = parts(graph, graph.features("input"), len(grid), 1 + COCO, None, 53, grid)
+    graph.op("Concat", centre, size, scores, axis=2, outputs=["output"])
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("output", F32, [1, len(grid), 5 + COCO])])
+    output = {"boxes": "output", "scores": {"output": "output", "column": 5}, "objectness": {"output": "output", "column": 4}, "box_format": "cxcywh"}
+    write_json("yolov3-pytorch", model, {"output": output})
+
+
+def yolov9_dual():
+    """YOLOv9's own export of a model with an auxiliary branch: the same output twice."""
+    grid = d.cells((64, 64), STRIDES)
+    graph = d.Graph()
+    features = graph.features("images")
+    for number in (0, 1):
+        centre, size, scores = parts(graph, features, len(grid), COCO, None, 54 + number, grid)
+        table = graph.op("Concat", centre, size, scores, axis=2)
+        swapped(graph, table, f"output{number}")
+    ports = [(f"output{number}", F32, [1, 4 + COCO, len(grid)]) for number in (0, 1)]
+    model = graph.model([("images", F32, [1, 3, 64, 64])], ports)
+    output = {"boxes": "output0", "scores": {"output": "output0", "column": 4}, "candidates_last": True, "box_format": "cxcywh"}
+    write_json("yolov9-dual", model, {"output": output, "readings": 2})
+
+
+def picodet():
+    """PaddleDetection's PicoDet without postprocessing: scores and 4 x 8 bins for each of four levels."""
+    graph = d.Graph()
+    features = graph.features("image")
+    ports = []
+    for kind, width, wave in (("scores", COCO, lambda graph, table: graph.op("Sigmoid", graph.scaled(table, 6.0, -3.0))), ("bins", 32, lambda graph, table: graph.scaled(table, 4.0, -0.7))):
+        for stride in (8, 16, 32, 64):
+            count = len(d.cells((64, 64), [stride]))
+            named(graph, wave(graph, graph.waves(features, count, width, stride + width)), f"{kind}_{stride}")
+            ports.append((f"{kind}_{stride}", F32, [1, count, width]))
+    model = graph.model([("image", F32, [1, 3, 64, 64])], ports)
+    levels = lambda kind: [f"{kind}_{stride}" for stride in (8, 16, 32, 64)]  # noqa: E731
+    grid = {"strides": [8, 16, 32, 64], "coding": {"distance-bins": {"bins": 8, "point": "centre"}}}
+    write_json("picodet", model, {"output": {"boxes": levels("bins"), "scores": levels("scores"), "grid": grid}})
+
+
+# What must be refused.
+
+
+def refused_yunet():
+    """YuNet: class score, objectness, undecoded box and key points for each of three levels."""
+    graph = d.Graph()
+    features = graph.features("input")
+    ports = []
+    for kind, width in (("cls", 1), ("obj", 1), ("bbox", 4), ("kps", 10)):
+        for stride in STRIDES:
+            count = (64 // stride) ** 2
+            waves = graph.waves(features, count, width, stride + width)
+            table = graph.op("Sigmoid", graph.scaled(waves, 4.0, -1.0)) if width == 1 else graph.scaled(waves, 0.5, 0.6)
+            named(graph, table, f"{kind}_{stride}")
+            ports.append((f"{kind}_{stride}", F32, [1, count, width]))
+    model = graph.model([("input", F32, [1, 3, 64, 64])], ports)
+    write_json("refused-yunet", model, {"refused": "belong to the boxes as well"})
+
+
+def refused_scrfd():
+    """InsightFace's SCRFD: scores, distances and key points for each of three levels, in two dimensions."""
+    graph = d.Graph()
+    features = graph.features("input.1")
+    ports = []
+    for number, (width, stride) in enumerate([(width, stride) for width in (1, 4, 10) for stride in STRIDES]):
+        count = 2 * (64 // stride) ** 2
+        waves = graph.waves(features, count, width, 3 * number)
+        table = graph.op("Sigmoid", graph.scaled(waves, 4.0, -1.0)) if width == 1 else graph.scaled(waves, 1.5, 2.0)
+        reshaped(graph, table, [count, width], str(440 + number))
+        ports.append((str(440 + number), F32, [count, width]))
+    model = graph.model([("input.1", F32, [1, 3, 64, 64])], ports)
+    write_json("refused-scrfd", model, {"refused": "belong to the boxes as well"})
+
+
+def refused_efficientdet():
+    """EfficientDet in PyTorch: offsets, scores, and the anchors that the offsets are from."""
+    graph = d.Graph()
+    features = graph.features("input")
+    waves = graph.waves(features, 1200, 4 + 90, 61)
+    named(graph, graph.columns(waves, 0, 4), "regression")
+    graph.op("Sigmoid", graph.scaled(graph.columns(waves, 4, 94), 6.0, -4.0), outputs=["classification"])
+    places = np.linspace(0, 60, 1200)
+    named(graph, graph.const(np.stack([places, places, places + 8, places + 9], axis=1)[None]), "anchors")
+    model = graph.model(
+        [("input", F32, [1, 3, 64, 64])],
+        [("regression", F32, [1, 1200, 4]), ("classification", F32, [1, 1200, 90]), ("anchors", F32, [1, 1200, 4])],
+    )
+    write_json("refused-efficientdet", model, {"refused": ""})
+
+
+def refused_keras_cv():
+    """KerasCV's YOLOv8: bins [1, n, 64] and scores [1, n, classes]."""
+    graph = d.Graph()
+    waves = graph.waves(graph.features("images", "nhwc", 1 / 255), 84, 84, 62)
+    named(graph, graph.scaled(graph.columns(waves, 0, 64), 4.0, -0.7), "boxes")
+    graph.op("Sigmoid", graph.scaled(graph.columns(waves, 64, 84), 6.0, -4.0), outputs=["classes"])
+    model = graph.model([("images", F32, [1, 64, 64, 3])], [("boxes", F32, [1, 84, 64]), ("classes", F32, [1, 84, 20])])
+    write_json("refused-keras-cv", model, {"refused": ""})
+
+
+CASES = {
+    "yolo-nas": lambda image: yolo_nas(image),
+    "damo-yolo": damo_yolo,
+    "yolov4": yolov4,
+    "yolov3-zoo": lambda _: yolov3_zoo(),
+    "tensorflow-raw-coco": tensorflow_raw_coco,
+    "nanodet-coco": lambda image: nanodet_coco(image, plus=False),
+    "nanodet-plus-coco": lambda image: nanodet_coco(image, plus=True),
+    "ultraface": ultraface,
+    "ppyoloe-raw": lambda _: ppyoloe_raw(),
+    "detr-bare": detr_bare,
+    "detr-fixed-mask": detr_fixed_mask,
+    "rf-detr": rf_detr,
+    "rt-detr-all-outputs": lambda _: rt_detr_all_outputs(),
+    "custom-vision": custom_vision,
+    "efficient-nms": lambda image: counted(image, "efficient-nms", ("num_dets", "det_boxes", "det_scores", "det_classes")),
+    "mmyolo": lambda image: counted(image, "mmyolo", ("num_dets", "boxes", "scores", "labels")),
+    "yolo-nas-batch": lambda image: counted(
+        image, "yolo-nas-batch", ("num_predictions", "pred_boxes", "pred_scores", "pred_classes"), U8, 17, I64
+    ),
+    "yolo-nas-flat": yolo_nas_flat,
+    "deepstream": lambda image: deepstream(image, older=False),
+    "deepstream-older": lambda image: deepstream(image, older=True),
+    "detectron2": detectron2,
+    "gluon-cv": lambda _: gluon_cv(),
+    "caffe-ssd": lambda _: caffe_ssd(),
+    "yolov8-rows": yolov8_rows,
+    "yolov8-p2": yolov8_p2,
+    "finds-nothing": lambda _: finds_nothing(),
+    "yolov6": lambda _: yolov6(),
+    "yolov3-pytorch": lambda _: yolov3_pytorch(),
+    "yolov9-dual": lambda _: yolov9_dual(),
+    "picodet": lambda _: picodet(),
+    "refused-yunet": lambda _: refused_yunet(),
+    "refused-scrfd": lambda _: refused_scrfd(),
+    "refused-efficientdet": lambda _: refused_efficientdet(),
+    "refused-keras-cv": lambda _: refused_keras_cv(),
+}
+
+if __name__ == "__main__":
+    picture = np.asarray(Image.open(HERE / "scene.png"))
+    for case in sys.argv[1:] or CASES:
+        CASES[case](picture)
