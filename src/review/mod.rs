@@ -12,6 +12,7 @@ mod filmstrip;
 mod filter;
 mod judged;
 mod marks;
+mod nothing_found;
 mod outcome_counts;
 mod outcomes;
 mod predictions;
@@ -28,6 +29,7 @@ pub use box_count::count_boxes;
 pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
 pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
+pub use nothing_found::NothingFound;
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};
 pub use outcomes::{
     BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes, share,

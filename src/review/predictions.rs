@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::NothingFound;
 use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId};
 
 /// How many samples share a piece. A snapshot makes the next change copy one piece: 200 KiB for a hundred boxes each.
@@ -21,6 +22,7 @@ pub struct Predictions {
     predicted: usize,
     failed: usize,
     revision: u64,
+    nothing_found: NothingFound,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -72,7 +74,7 @@ struct Row {
 
 impl Predictions {
     pub fn new(task: ModelTask) -> Self {
-        Self { task, pieces: Vec::new(), predicted: 0, failed: 0, revision: 0 }
+        Self { task, pieces: Vec::new(), predicted: 0, failed: 0, revision: 0, nothing_found: NothingFound::default() }
     }
 
     pub fn task(&self) -> ModelTask {
@@ -91,6 +93,11 @@ impl Predictions {
     /// Samples whose prediction failed; kept, not counted.
     pub fn failed(&self) -> usize {
         self.failed
+    }
+
+    /// What shows that a detector found nothing so far; `None` for a classifier.
+    pub fn nothing_found(&self) -> Option<&NothingFound> {
+        (self.task == ModelTask::Detection).then_some(&self.nothing_found)
     }
 
     /// Another number after every prediction or failure that came or went, so that earlier counts can be told from what
@@ -228,7 +235,9 @@ impl Predictions {
             width,
             height,
         };
+        let best_score = piece.scores[first..].iter().copied().reduce(f32::max);
         piece.settle();
+        self.nothing_found.add(best_score);
         self.predicted += 1;
         self.revision += 1;
     }

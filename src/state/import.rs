@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::{Loadable, SourceId, Ticket};
 use crate::domain::{ImageInput, LabelSet, Layout, ModelCard, OutputConvention, Prediction, SampleId, SampleUri};
+use crate::review::NothingFound;
 
 /// The number of a request of the form. Each opening and each change begins another one, so that a late result is
 /// known.
@@ -213,7 +214,7 @@ pub struct SaveRequest {
 
 impl ImportTrial {
     /// The usual threshold of exporters, `0.0..=1.0`.
-    pub const MIN_SCORE: f32 = 0.25;
+    pub const MIN_SCORE: f32 = NothingFound::MIN_SCORE;
 }
 
 impl fmt::Display for ImportPort {

@@ -265,6 +265,20 @@ fn folders_with_wordnet_ids_give_the_accuracy() {
 }
 
 #[test]
+fn a_detector_that_finds_nothing_is_reported() {
+    let predict = |case: &str| {
+        let model = format!("tests/cases/detectors/{case}/model.onnx");
+        ended(crate::support::spotcheck(&["predict", "assets/samples", "--model", &model]))
+    };
+    let blind = predict("finds-nothing");
+    let advice = "spotcheck models inspect tests/cases/detectors/finds-nothing/model.onnx --try-presets assets/samples";
+    for part in ["note: None of the first 8 images has a box with a score of at least 0.25", advice] {
+        assert_eq!(blind.stderr.matches(part).count(), 1, "{part}: {}", blind.stderr);
+    }
+    assert!(!predict("yolov8").stderr.contains("None of the first"));
+}
+
+#[test]
 fn another_reading_of_the_outputs_is_listed_and_chosen() {
     let inspect = |more: &[&str]| {
         let model = "tests/cases/detectors/yolov8-rows/model.onnx";

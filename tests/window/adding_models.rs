@@ -13,7 +13,7 @@ use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{
     BoxesBack, ChannelOrder, ClassScore, Detection, OutputConvention, Prediction, PredictionContent, ResizeRule,
 };
-use spotcheck::state::{BrowseCommand, ImportForm};
+use spotcheck::state::{Action, BrowseCommand, ImportForm};
 
 use crate::browsing::drop_on;
 use crate::support::{repository, runtime_home};
@@ -338,6 +338,21 @@ fn another_reading_of_the_outputs_is_a_menu() {
     choose(&mut window, "Read as", &second);
     wait_until_tried(&mut window);
     assert!(objectness(&window).is_some());
+}
+
+#[test]
+fn a_detector_that_finds_nothing_is_reported() {
+    let home = tempfile::tempdir().unwrap();
+    let mut window = open_at(home_with_runtime(home.path()), |builder| builder);
+    window.state_mut().command(BrowseCommand::Open(samples()));
+    drop_on(&mut window, &detectors().join("finds-nothing/model.onnx"));
+    wait_until_tried(&mut window);
+    click(&mut window, "Add this model");
+    wait_for(&mut window, "Added the model model");
+    window.state_mut().command(Action::PredictAll);
+    wait_for(&mut window, "has a box with a score of at least 0.25");
+    click(&mut window, "Check preprocessing…");
+    wait_for(&mut window, "Find preprocessing…");
 }
 
 #[test]

@@ -4,7 +4,9 @@ pub(super) mod outputs;
 mod remote;
 pub(super) mod saving;
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::bail;
@@ -25,6 +27,8 @@ use crate::domain::{
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
 use crate::library::{Library, LibraryError};
 use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some};
+use crate::remote::transform::quoted;
+use crate::review::NothingFound;
 use crate::source::{Page, ReadTwice, Source, for_task};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::AnyPredictor;
@@ -132,7 +136,18 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         })
         .transpose()?;
     let nms_iou = args.nms_iou.map_or_else(|| card.nms_iou(), |NmsIou(iou)| iou);
-    let outputs = Outputs::open(args.out.as_deref(), args.annotate.as_deref(), card, nms_iou, &source, &limits)?;
+    let mut outputs = Outputs::open(args.out.as_deref(), args.annotate.as_deref(), card, nms_iou, &source, &limits)?;
+    let nothing_found = Rc::new(RefCell::new(NothingFound::default()));
+    if args.min_score <= NothingFound::MIN_SCORE {
+        let (nothing_found, advice) = (Rc::clone(&nothing_found), model.advice_on_presets(args));
+        outputs.observe(move |_, prediction| {
+            let mut found = nothing_found.borrow_mut();
+            found.add_prediction(prediction);
+            if found.images() == FIRST_IMAGES {
+                note_nothing_found(&found, &advice);
+            }
+        });
+    }
     let request =
         PredictRequest { source: Arc::clone(&source), samples: samples.into(), predictor: model.predictor(), limits };
     let all = (0..request.samples.len()).map(SampleId::from_index);
@@ -142,6 +157,9 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let stored = request.samples.len() - missing.len();
     let failures = sink.finish(&interrupt)?;
     eprintln!("{}", summary(&control.progress()));
+    if nothing_found.borrow().images() < FIRST_IMAGES {
+        note_nothing_found(&nothing_found.borrow(), &model.advice_on_presets(args));
+    }
     if let Some(latency) = model.describe_latency() {
         eprintln!("{latency}");
     }
@@ -153,6 +171,15 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
         request.samples.len(),
         args.saving.project().is_some(),
     )
+}
+
+/// A detector that finds nothing in as many images is noted while the run goes on.
+const FIRST_IMAGES: usize = 8;
+
+fn note_nothing_found(found: &NothingFound, advice: &str) {
+    if found.is_suspicious() {
+        eprintln!("note: {}. {advice}", found.message());
+    }
 }
 
 fn run_key(args: &PredictArgs, model: &Loaded) -> RunKey {
@@ -349,6 +376,22 @@ impl Loaded {
         match self {
             Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
             Self::RemoteInference(remote) => AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _),
+        }
+    }
+
+    /// How to find out how the model's images must be prepared.
+    fn advice_on_presets(&self, args: &PredictArgs) -> String {
+        let bare_file = args.model.as_deref().filter(|model| Path::new(model).is_file());
+        match (self, bare_file) {
+            (Self::RemoteInference(_), _) => "Check the model behind the endpoint".to_owned(),
+            (Self::Here(_), Some(file)) => format!(
+                "Compare common ways with: spotcheck models inspect {} --try-presets {}",
+                quoted(file),
+                quoted(&args.source.to_string_lossy())
+            ),
+            (Self::Here(_), None) => "Compare common ways in the window: “Edit…” next to the model, then “Find \
+                preprocessing…”"
+                .to_owned(),
         }
     }
 

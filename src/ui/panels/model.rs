@@ -86,6 +86,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
     if let Some(not_shown) = &card.not_shown {
         banner_ui(ui, Tone::Hint, &capitalised(not_shown), |_| {});
     }
+    nothing_found_ui(ui, state, chosen, commands);
     if let Some(problem) = &chosen.problem {
         banner_ui(ui, Tone::Error, problem, |_| {});
     }
@@ -98,6 +99,21 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
             }
         });
     }
+}
+
+/// A detector that found nothing so far may be given images that are prepared the wrong way.
+fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Queue<Command>) {
+    let run = state.runs.current().filter(|run| run.info.card.id == chosen.card.id);
+    let Some(found) = run.and_then(|run| run.predictions.nothing_found()).filter(|found| found.is_suspicious()) else {
+        return;
+    };
+    banner_ui(ui, Tone::Warning, &found.message(), |ui| {
+        let button = ui.add_enabled(chosen.can_edit && chosen.is_ready, egui::Button::new("Check preprocessing…"));
+        let button = button.on_disabled_hover_text("This model comes with Spotcheck and cannot be edited");
+        if button.clicked() {
+            commands.push(ModelsCommand::Edit(chosen.card.id.clone()));
+        }
+    });
 }
 
 fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {

@@ -1,0 +1,68 @@
+//! Notices a detector that finds nothing, as one does whose images are prepared the wrong way.
+
+use crate::domain::{Prediction, PredictionContent};
+
+/// The best score of the images that a run predicted so far.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NothingFound {
+    images: usize,
+    best_score: f32,
+}
+
+impl NothingFound {
+    /// A box counts from this score on, `0.0..=1.0`: the usual threshold of exporters.
+    pub const MIN_SCORE: f32 = 0.25;
+    /// So many images say something; one or two may well be empty.
+    const ENOUGH_IMAGES: usize = 3;
+
+    /// Counts an image with boxes of these scores.
+    pub fn add(&mut self, scores: impl IntoIterator<Item = f32>) {
+        self.images += 1;
+        self.best_score = scores.into_iter().fold(self.best_score, f32::max);
+    }
+
+    pub fn add_prediction(&mut self, prediction: &Prediction) {
+        if let PredictionContent::Detections(boxes) = &prediction.content {
+            self.add(boxes.iter().map(|found| found.score));
+        }
+    }
+
+    pub fn images(&self) -> usize {
+        self.images
+    }
+
+    /// Whether no box counts in several images.
+    pub fn is_suspicious(&self) -> bool {
+        self.images >= Self::ENOUGH_IMAGES && self.best_score < Self::MIN_SCORE
+    }
+
+    /// What happened and what it may mean.
+    pub fn message(&self) -> String {
+        format!(
+            "None of the first {} images has a box with a score of at least {:.2}. If they show objects that the model \
+            knows, its images are probably prepared the wrong way",
+            self.images,
+            Self::MIN_SCORE
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_images_without_a_sure_box_are_suspicious() {
+        for (images, suspicious) in [
+            (&[][..], false),
+            (&[&[][..], &[0.1]], false),
+            (&[&[], &[0.1], &[0.24, 0.2]], true),
+            (&[&[], &[0.1], &[0.2, 0.3]], false),
+            (&[&[0.9], &[], &[], &[]], false),
+        ] {
+            let mut found = NothingFound::default();
+            images.iter().for_each(|scores: &&[f32]| found.add(scores.iter().copied()));
+            assert_eq!(found.is_suspicious(), suspicious, "{images:?}");
+        }
+    }
+}
