@@ -81,6 +81,7 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
     matches.right_unmatched.retain(|(index, _)| is_predicted(&predicted.images[*index as usize]));
     count_unmatched(&matches, name_of, (&mut counted, &mut notes));
     let mut left_out = LeftOut::default();
+    let mut compared = 0;
     let mut images = Vec::with_capacity(truth.images.len());
     for index in truth.order() {
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
@@ -97,17 +98,17 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
             ("in the predictions", partner.and_then(|partner| partner.size)),
             ("in its file", measured),
         ];
-        let Some(size) = left_out.size(truth, index, known) else { continue };
-        let is_unknown = |side| EvaluateError::UnknownSize { side, image: truth.images[index].shown_name() };
+        let Ok(size) = left_out.size(truth, index, known) else { continue };
         let Some(mut image) = truth.image(index, size) else {
-            left_out.unknown(truth, index, sizes.is_some()).map_err(|()| is_unknown("the ground truth"))?;
+            left_out.unknown.push(("the ground truth", truth.images[index].shown_name()));
             continue;
         };
         if let Some(partner) = partner {
             let Some(detections) = annotated_detections(partner, size, class_of) else {
-                left_out.unknown(truth, index, sizes.is_some()).map_err(|()| is_unknown("the predictions"))?;
+                left_out.unknown.push(("the predictions", partner.shown_name()));
                 continue;
             };
+            compared += 1;
             counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
             image.objects.detections = detections;
             let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
@@ -115,7 +116,10 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
         }
         images.push(image);
     }
-    left_out.finish(images.is_empty(), (&mut counted, &mut notes))?;
+    if let (None, Some((side, image))) = (sizes, left_out.unknown.first()) {
+        return Err(EvaluateError::UnknownSize { side, image: image.clone() });
+    }
+    left_out.finish(compared, (&mut counted, &mut notes))?;
     let matching = MatchSummary::new(&matches, truth.counted_classes(), &matched.matches, ClassList::Predicted);
     let classes = truth.classes.classes.clone();
     let thresholds = vec![min_score; classes.len()];
@@ -206,10 +210,10 @@ pub fn of_run(
         };
         let partner = &mut stored[partner as usize];
         let known = [("in the ground truth", truth.images[index].size), ("in the predictions", Some(partner.size))];
-        let image = left_out.size(truth, index, known).and_then(|size| truth.image(index, size));
+        let image = left_out.size(truth, index, known).ok().and_then(|size| truth.image(index, size));
         images.extend(image.map(|image| partner.beside(image)));
     }
-    left_out.finish(images.is_empty(), (&mut counted, &mut notes))?;
+    left_out.finish(images.len(), (&mut counted, &mut notes))?;
     let list = if run.labels.is_empty() { ClassList::Predicted } else { ClassList::Complete };
     let matching = MatchSummary::new(&matches, truth.counted_classes(), &classes.matched.matches, list);
     let model_classes = run.labels.iter().filter_map(|(id, _)| Some((id, classes.place(id)?))).collect();
@@ -223,54 +227,54 @@ pub fn of_run(
 struct LeftOut {
     /// Each with its sizes.
     contradicting: Vec<String>,
-    unknown: Vec<String>,
+    /// Each with the side whose boxes are fractions of it.
+    unknown: Vec<(&'static str, String)>,
 }
 
+/// What is known of the size of an image contradicts itself.
+struct Contradiction;
+
 impl LeftOut {
-    /// The size that all who know it say, if one does; `None` if they contradict each other: boxes of one scale or
-    /// orientation cannot be compared with those of another.
+    /// The size of an image, if it is known.
+    ///
+    /// # Errors
+    /// Boxes of one scale or orientation cannot be compared with those of another.
     fn size<const N: usize>(
         &mut self,
         truth: &GroundTruth,
         index: usize,
         known: [(&str, Option<[u32; 2]>); N],
-    ) -> Option<Option<[u32; 2]>> {
+    ) -> Result<Option<[u32; 2]>, Contradiction> {
         let mut sizes = known.into_iter().filter_map(|(place, size)| Some((place, size?)));
         let Some((first_place, first)) = sizes.next() else {
-            return Some(None);
+            return Ok(None);
         };
         let other = sizes.find(|(_, size)| *size != first && truth.task == ModelTask::Detection);
         let Some((other_place, other)) = other else {
-            return Some(Some(first));
+            return Ok(Some(first));
         };
         let text = |[width, height]: [u32; 2]| format!("{width} × {height}");
         let name = truth.images[index].shown_name();
         self.contradicting.push(format!("{name} ({} {first_place}, {} {other_place})", text(first), text(other)));
-        None
+        Err(Contradiction)
     }
 
     /// # Errors
-    /// The size is unknown because no images are given, and not because this one is not there.
-    fn unknown(&mut self, truth: &GroundTruth, index: usize, has_images: bool) -> Result<(), ()> {
-        self.unknown.push(truth.images[index].shown_name());
-        has_images.then_some(()).ok_or(())
-    }
-
-    /// # Errors
-    /// Nothing is left.
-    fn finish(self, is_nothing: bool, (count, notes): (&mut Counted, &mut Vec<String>)) -> Result<(), EvaluateError> {
+    /// No image is left to compare.
+    fn finish(self, compared: usize, (count, notes): (&mut Counted, &mut Vec<String>)) -> Result<(), EvaluateError> {
         let Self { contradicting, unknown } = self;
         match (contradicting.first(), unknown.first()) {
-            (Some(example), _) if is_nothing => {
+            (Some(example), _) if compared == 0 => {
                 return Err(EvaluateError::OtherSizes { example: example.clone() });
             }
-            (None, Some(image)) if is_nothing => {
-                return Err(EvaluateError::UnknownSize { side: "the ground truth", image: image.clone() });
+            (None, Some((side, image))) if compared == 0 => {
+                return Err(EvaluateError::UnknownSize { side, image: image.clone() });
             }
             _ => {}
         }
         count.images_of_other_size = contradicting.len() as u64;
         count.images_without_size = unknown.len() as u64;
+        let unknown: Vec<String> = unknown.into_iter().map(|(_, image)| image).collect();
         for (images, [one, several]) in [
             (
                 contradicting,

@@ -184,7 +184,7 @@ fn notes_ui(ui: &mut Ui, shown: &Shown<'_>) {
         lines.extend(left_out.map(|(count, text)| format!("{} {text}.", grouped(count as usize))));
         let problems = opened.truth.problems.counts();
         lines.extend(problems.map(|(kind, count)| format!("Ground truth: {}.", kind.text(count))));
-        lines.extend(run.notes.iter().chain(&opened.truth.notes).cloned());
+        lines.extend(run.notes.iter().cloned());
         for line in lines {
             ui.add(Label::new(RichText::new(line).weak()).wrap());
         }
