@@ -146,22 +146,23 @@ impl Overlaps {
             return Some((truth, *row.get(truth as usize)?));
         }
         let is_of_class = matches!(outcome, Outcome::Location | Outcome::Duplicate);
+        let is_ignored = outcome == Outcome::Ignored;
         let class = image.detections[detection].class;
         let truths = image.truths.iter().zip(row).enumerate();
-        let fitting = truths.filter(|(_, (truth, iou))| **iou > 0.0 && (!is_of_class || truth.class == class));
+        let fitting = truths.filter(|(_, (truth, iou))| {
+            let is_wanted = (truth.role != BoxRole::Object) == is_ignored && (!is_of_class || truth.class == class);
+            **iou > 0.0 && is_wanted
+        });
         let most = fitting.max_by(|(_, (_, one)), (_, (_, other))| one.total_cmp(other));
         most.map(|(index, (_, iou))| (index as u32, *iou))
     }
 
-    /// The object of its class that a detection overlaps most: of equals one that counts, and of those the first.
+    /// The object of its class that counts and that a detection overlaps most; the first of equals.
     pub(super) fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
         let class = image.detections[detection].class;
         let of_class = image.truths.iter().zip(self.row(detection)).enumerate();
-        let of_class = of_class.filter(|(_, (truth, _))| truth.class == class).rev();
-        let most = of_class.max_by(|(_, (one, iou)), (_, (other, other_iou))| {
-            let counts = |truth: &TrueObject| truth.role == BoxRole::Object;
-            iou.total_cmp(other_iou).then(counts(one).cmp(&counts(other)))
-        });
+        let of_class = of_class.filter(|(_, (truth, _))| truth.class == class && truth.role == BoxRole::Object).rev();
+        let most = of_class.max_by(|(_, (_, iou)), (_, (_, other))| iou.total_cmp(other));
         most.map(|(index, _)| index)
     }
 
@@ -194,18 +195,20 @@ impl Overlaps {
         matches
     }
 
-    /// What is wrong with a detection that matches nothing.
+    /// What is wrong with a detection that matches nothing. Only objects that count decide: crowds and ignored objects
+    /// excuse what matches them, and nothing else.
     fn error(&self, image: &ImageObjects, detection: usize, iou: f64, is_taken: &[bool]) -> Outcome {
         let class = image.detections[detection].class;
         let (mut same, mut other) = (0.0_f64, 0.0_f64);
         let mut other_truth = None;
         let mut is_duplicate = false;
-        for (index, truth) in image.truths.iter().enumerate() {
+        let counting = image.truths.iter().enumerate().filter(|(_, truth)| truth.role == BoxRole::Object);
+        for (index, truth) in counting {
             let overlap = self.row(detection)[index];
             if truth.class == class {
                 same = same.max(overlap);
                 is_duplicate |= overlap >= iou && is_taken[index];
-            } else if truth.role != BoxRole::Crowd && overlap > other {
+            } else if overlap > other {
                 other = overlap;
                 other_truth = Some(index as u32);
             }

@@ -80,6 +80,21 @@ def fixture(seed, image_count, category_ids, *, largest, crowds, ties, per_image
     return {"images": images, "annotations": truths, "categories": categories}, results
 
 
+def touch_crowds(truth, results):
+    """Adds detections that touch a crowd of their class, too little to be excused: by 0.3 of their area, and by 0.4
+    while they overlap an object of their class by a third."""
+    for number, crowd in enumerate([one for one in truth["annotations"] if one["iscrowd"]]):
+        x, y, width, height = crowd["bbox"]
+        near = {"image_id": crowd["image_id"], "category_id": crowd["category_id"]}
+        for shift in (0.7, 0.6):
+            box, score = [x + shift * width, y, width, height], 0.91 + number / 1000 - shift / 10
+            results.append(near | {"bbox": box, "score": score})
+        box = [x + 1.1 * width, y, width, height]
+        more = {"id": len(truth["annotations"]) + 1, "bbox": box, "area": width * height, "iscrowd": 0}
+        truth["annotations"].append(near | more)
+    return truth, results
+
+
 def coco_numbers(truth, results):
     with contextlib.redirect_stdout(io.StringIO()):
         with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
@@ -216,7 +231,16 @@ def voc_overlap(box, candidate):
     return max(right - left, 0) * max(bottom - top, 0) / (box[2] * box[3])
 
 
-def tide_numbers(truth, results):
+def excused(evaluation, results):
+    """The results that a crowd excuses at IoU 0.50."""
+    ids = set()
+    for image in evaluation.evalImgs:
+        if image is not None and image["aRng"] == evaluation.params.areaRng[0]:
+            ids |= {dt for dt, ignored in zip(image["dtIds"], image["dtIgnore"][0]) if ignored}
+    return [one for number, one in enumerate(results, 1) if number in ids]
+
+
+def tide_numbers(truth, results, evaluation):
     from tidecv import TIDE, Data
 
     of_truth, found = Data("truth"), Data("found")
@@ -225,11 +249,13 @@ def tide_numbers(truth, results):
     # The order decides between equal scores.
     for image in sorted(truth["images"], key=lambda one: one["id"]):
         of_truth.add_image(image["id"], image["file_name"])
+    # tidecv counts and repairs detections that a crowd excuses, which neither its own AP nor COCO's does: it gets
+    # neither crowds nor those detections.
     for one in truth["annotations"]:
-        if one["iscrowd"]:
-            of_truth.add_ignore_region(one["image_id"], one["category_id"], one["bbox"])
-        else:
+        if not one["iscrowd"]:
             of_truth.add_ground_truth(one["image_id"], one["category_id"], one["bbox"])
+    without = excused(evaluation, results)
+    results = [one for one in results if one not in without]
     for one in sorted(results, key=lambda one: one["image_id"]):
         found.add_detection(one["image_id"], one["category_id"], one["score"], one["bbox"])
     tide = TIDE()
@@ -248,11 +274,9 @@ def tide_numbers(truth, results):
     percent = 100 * len(with_objects) / len(counted)
     costs = {names[kind.short_name]: cost / percent for kind, cost in run.fix_main_errors().items()}
     kinds = {names[kind.short_name]: len(errors) for kind, errors in run.error_dict.items() if kind.short_name in names}
-    # With equal scores tidecv's AP is not that of COCO, and it counts and repairs detections that a crowd excuses,
-    # which neither its own AP nor COCO's does: left out.
+    # With equal scores tidecv's AP is not that of COCO: left out.
     with_ties = len({one["score"] for one in results}) < len(results) / 2
-    with_crowds = any(one["iscrowd"] for one in truth["annotations"])
-    return None if with_ties or with_crowds else {"costs": costs, "counts": kinds}
+    return None if with_ties else {"costs": costs, "counts": kinds}
 
 
 def write(name, truth, results):
@@ -262,7 +286,7 @@ def write(name, truth, results):
     for of_class in classes:
         of_class["voc"] = voc[of_class["id"]]
     expected = {"stats": stats, "threshold": THRESHOLD, **total, "classes": classes}
-    expected["tide"] = tide_numbers(truth, results)
+    expected["tide"] = tide_numbers(truth, results, evaluation)
     folder = HERE / name
     folder.mkdir(exist_ok=True)
     for file, content in {"truth": truth, "results": results, "expected": expected}.items():
@@ -273,6 +297,8 @@ def write(name, truth, results):
 def main():
     crowded = fixture(1, 60, [1, 2, 5, 9, 17, 90], largest=220, crowds=True, ties=False, per_image=7)
     write("crowds", *crowded)
+    touched = fixture(6, 40, [1, 2, 3, 4], largest=200, crowds=True, ties=False, per_image=6)
+    write("touched_crowds", *touch_crowds(*touched))
     write("ties", *fixture(2, 50, [3, 4, 7, 8, 11], largest=160, crowds=True, ties=True, per_image=9))
     write("small", *fixture(3, 40, [0, 1, 2, 3], largest=60, crowds=False, ties=False, per_image=14))
     write("plain", *fixture(5, 60, list(range(1, 13)), largest=240, crowds=False, ties=False, per_image=8))
