@@ -136,7 +136,7 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     let (task, of) = (ticket.id, request.run.id);
     shared.report(EvaluationEvent::Measured { task, run: of, evaluated: Box::new(run.clone()) });
     if let Some(draws) = draws {
-        run.drawn = Arc::new(draws.add_intervals(&mut evaluated, control).map_err(|error| failure(&error))?);
+        run.drawn = draws.add_intervals(&mut evaluated, control).map_err(|error| failure(&error))?.into();
     }
     run.evaluated = Arc::new(evaluated);
     Ok(run)

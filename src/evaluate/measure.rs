@@ -4,8 +4,8 @@ use super::EvaluateError;
 use crate::domain::{BoxRole, ModelTask, SampleId};
 use crate::evaluation::{
     ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, DetectionDraws, DetectionEvaluation,
-    DetectionIntervals, Drawn, Evaluated, FoundOutcomes, ImageSides, Metrics, Outcome, Sides, TrueObject,
-    drawn_numbers,
+    DetectionIntervals, DrawnNumber, Evaluated, FoundOutcomes, ImageSides, Metrics, Outcome, Sides, TrueObject,
+    each_draw, repeated,
 };
 use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -60,26 +60,30 @@ pub fn measure_all(sides: Sides, times: usize, control: &TaskControl) -> Result<
 }
 
 impl Draws {
-    /// Adds the intervals. Gives the numbers of each draw: AP, AP50, precision, recall and F1; or top-1 and top-5.
+    /// Adds the intervals. Gives the drawn numbers: AP, AP50, precision, recall and F1; or top-1 and top-5.
     ///
     /// # Errors
     /// Cancelled.
-    pub fn add_intervals(self, evaluated: &mut Evaluated, control: &TaskControl) -> Result<Drawn<5>, EvaluateError> {
-        control.set_step("drawing images for the intervals");
+    pub fn add_intervals(
+        self,
+        evaluated: &mut Evaluated,
+        control: &TaskControl,
+    ) -> Result<Vec<DrawnNumber>, EvaluateError> {
+        control.set_step("measuring the intervals");
         let is_cancelled = || control.checkpoint().is_err();
         let draws = self.times;
         let drawn = match (self.of, &mut evaluated.metrics) {
             (DrawnFrom::Detection(of_draws), Metrics::Detection { intervals, .. }) => {
                 let drawn = of_draws.numbers(draws, is_cancelled);
                 *intervals = drawn.as_ref().map(DetectionIntervals::of);
-                drawn
+                drawn.map(Vec::from)
             }
             (DrawnFrom::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {
                 let drawn = drawn_shares(&hits, metrics.top5.is_some(), draws, is_cancelled);
                 *intervals = drawn
                     .as_ref()
-                    .map(|drawn| ClassificationIntervals { top1: drawn.interval(0), top5: drawn.interval(1) });
-                drawn.map(|drawn| drawn.widened())
+                    .map(|[top1, top5]| ClassificationIntervals { top1: top1.interval(), top5: top5.interval() });
+                drawn.map(Vec::from)
             }
             _ => None,
         };
@@ -93,15 +97,17 @@ fn drawn_shares(
     has_top5: bool,
     draws: usize,
     is_cancelled: impl Fn() -> bool + Sync,
-) -> Option<Drawn<2>> {
-    let share = |times: &[u32]| {
+) -> Option<[DrawnNumber; 2]> {
+    let shares = |draw| {
+        let times = repeated(draw, hits.len());
         let share = |place: usize| {
-            let hits = hits.iter().zip(times).filter(|(hit, _)| hit[place]);
+            let hits = hits.iter().zip(&times).filter(|(hit, _)| hit[place]);
             Some(hits.map(|(_, times)| f64::from(*times)).sum::<f64>() / times.len() as f64)
         };
         [share(0), share(1).filter(|_| has_top5)]
     };
-    drawn_numbers(hits.len(), draws, share, is_cancelled)
+    let drawn = each_draw(draws, shares, is_cancelled)?;
+    Some([0, 1].map(|place| DrawnNumber::Repeated(drawn.iter().map(|shares| shares[place]).collect())))
 }
 
 fn detection(

@@ -2,11 +2,12 @@
 
 use serde::Serialize;
 
-use super::bootstrap::{DetectionIntervals, Interval};
 use super::classification::ClassificationMetrics;
 use super::confident_errors::ConfidentError;
 use super::detection::DetectionMetrics;
+use super::detection_draws::DetectionIntervals;
 use super::ground_truth::Counted;
+use super::intervals::Interval;
 use crate::matching::MatchSummary;
 
 /// The numbers, and what they are about.

@@ -19,7 +19,6 @@
 
 mod against;
 mod agreement;
-mod bootstrap;
 mod class_map;
 mod classification;
 mod coco;
@@ -27,8 +26,10 @@ mod confident_errors;
 mod confusion;
 mod curve;
 mod detection;
+mod detection_draws;
 mod evaluated;
 mod ground_truth;
+mod intervals;
 mod matching;
 mod objects;
 mod operating_point;
@@ -37,7 +38,6 @@ mod voc;
 
 pub use against::{EvaluatedClasses, annotated_detections, detections};
 pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
-pub use bootstrap::{DRAWS, DetectionDraws, DetectionIntervals, Drawn, Interval, drawn_numbers};
 pub use class_map::ClassMap;
 pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
@@ -48,8 +48,10 @@ pub use curve::{Curve, CurvePoint};
 pub use detection::{
     ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,
 };
+pub use detection_draws::{DetectionDraws, DetectionIntervals};
 pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
 pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
+pub use intervals::{DRAWS, DrawnNumber, Interval, each_draw, repeated};
 pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
 pub use operating_point::{BestThreshold, ScoredOutcomes};

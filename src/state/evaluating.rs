@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Display, Failure, FilesAt, Loadable, Run, SourceId, State, TaskId, Ticket};
 use crate::domain::{LabelSet, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
-use crate::evaluation::{Drawn, Evaluated, GroundTruth, MatchedClasses};
+use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
 use crate::matching::{ClassCorrections, OtherFolders};
 use crate::review::{ImageOutcomes, OtherRun, OutcomeCounts, OutcomeKind, Outcomes, Predictions};
 
@@ -161,9 +161,9 @@ pub const NO_IMAGE: u32 = u32::MAX;
 pub struct EvaluatedRun {
     pub evaluated: Arc<Evaluated>,
     pub outcomes: Arc<Outcomes>,
-    /// What draws of images gave: AP, AP50, precision, recall and F1; or top-1 and top-5. Empty before the intervals
-    /// are known.
-    pub drawn: Arc<Drawn<5>>,
+    /// The drawn numbers: AP, AP50, precision, recall and F1; or top-1 and top-5. Empty before the intervals are
+    /// known.
+    pub drawn: Arc<[DrawnNumber]>,
     /// What a person should know before the numbers: whole sentences.
     pub notes: Vec<String>,
     /// How long it took.

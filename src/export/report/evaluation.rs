@@ -153,7 +153,7 @@ fn explanation(evaluated: &Evaluated) -> String {
         }
         Metrics::Classification { intervals, .. } => (String::new(), intervals.is_some()),
     };
-    let intervals = if has_intervals { " Ranges: 95 %, by drawing the images again." } else { "" };
+    let intervals = if has_intervals { " Ranges: 95 % intervals." } else { "" };
     format!("{about}{how}{intervals}")
 }
 

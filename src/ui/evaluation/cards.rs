@@ -28,6 +28,10 @@ pub(super) fn card_ui(ui: &mut Ui, name: &str, number: Option<f64>, interval: Op
     line(6.0, name, small.clone(), weak);
     line(19.0, &text, FontId::new(18.0, theme::strong_family()), strong);
     line(41.0, range.as_deref().unwrap_or_default(), small, weak);
-    let more = if range.is_some() { "\nBelow: 95 % interval, images drawn again with repetition" } else { "" };
+    let more = if range.is_some() {
+        "\nBelow: 95 % interval, the range that holds the number of all images of this kind"
+    } else {
+        ""
+    };
     response.on_hover_text(format!("{meaning}{more}"));
 }

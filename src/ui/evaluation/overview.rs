@@ -41,7 +41,9 @@ fn detection_ui(
     ui.horizontal_wrapped(|ui| {
         let ap = intervals.and_then(|all| all.ap);
         let ap50 = intervals.and_then(|all| all.ap50);
-        card_ui(ui, "AP", metrics.ap, ap, "Average precision over an IoU of 0.50 to 0.95, as COCO defines it");
+        let meaning = "Average precision over an IoU of 0.50 to 0.95, as COCO defines it. It is too high on average \
+            where classes have few objects, so its interval reaches further down.";
+        card_ui(ui, "AP", metrics.ap, ap, meaning);
         card_ui(ui, "AP50", metrics.ap50, ap50, "Average precision at an IoU of 0.50");
         card_ui(ui, "AP75", metrics.ap75, None, "Average precision at an IoU of 0.75");
         card_ui(ui, "AR100", metrics.ar100, None, "Average recall with at most 100 boxes of a class in an image");

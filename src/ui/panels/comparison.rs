@@ -257,7 +257,8 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Co
             Metrics::Classification { metrics, .. } => [("Top-1", metrics.top1), ("Top-5", metrics.top5)],
         };
         for (place, ((name, of_one), (_, of_other))) in measured(one).into_iter().zip(measured(other)).enumerate() {
-            let interval = one.drawn.difference(&other.drawn, place);
+            let drawn = one.drawn.get(place).zip(other.drawn.get(place));
+            let interval = drawn.and_then(|(one, other)| one.difference(other));
             numbers_ui(ui, name, [of_one, of_other], interval);
         }
         if runs[0].task() == ModelTask::Detection {
@@ -331,7 +332,9 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
     }
     let label = ui.label(text);
     if interval.is_some() {
-        label.on_hover_text("95 % interval on draws of the same images; with 0 in it the runs may differ by chance");
+        label.on_hover_text(
+            "95 % interval of the difference on the same images; with 0 in it the runs may differ by chance",
+        );
     }
     ui.end_row();
 }

@@ -1,0 +1,213 @@
+//! The numbers of a detector on draws of its images.
+
+use hotcoco::params::{IouType, Params};
+use serde::Serialize;
+
+use super::intervals::{DrawnNumber, HalfNumber, Halves, Interval, each_draw, half, repeated};
+use super::objects::{ImageObjects, Overlaps};
+use crate::domain::BoxRole;
+use crate::review::ClassOutcomes;
+
+/// Thresholds of IoU, as in COCO.
+const IOUS: usize = 10;
+
+/// What the AP of a detector needs of each detection, so that it can be measured on any draw of images.
+#[derive(Debug, Clone)]
+pub struct DetectionDraws {
+    classes: Vec<ClassDraws>,
+    images: u32,
+    /// The minimum score of each class.
+    thresholds: Vec<f64>,
+    /// Thresholds of IoU and recall, those of COCO.
+    params: Params,
+}
+
+#[derive(Debug, Clone, Default)]
+struct ClassDraws {
+    found: Vec<Found>,
+    /// The image of each object that counts.
+    truths: Vec<u32>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Found {
+    score: f64,
+    image: u32,
+    /// A bit for each IoU.
+    is_correct: u16,
+    is_ignored: u16,
+}
+
+/// The intervals of the most used numbers of a detector.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct DetectionIntervals {
+    pub ap: Option<Interval>,
+    pub ap50: Option<Interval>,
+    pub precision: Option<Interval>,
+    pub recall: Option<Interval>,
+    pub f1: Option<Interval>,
+}
+
+impl DetectionIntervals {
+    /// As [`DetectionDraws::numbers`] gives them.
+    pub fn of(drawn: &[DrawnNumber; 5]) -> Self {
+        let [ap, ap50, precision, recall, f1] = drawn.each_ref().map(DrawnNumber::interval);
+        Self { ap, ap50, precision, recall, f1 }
+    }
+}
+
+impl DetectionDraws {
+    /// `thresholds` are the minimum scores of the classes.
+    pub fn new(thresholds: Vec<f64>) -> Self {
+        let params = Params::new(IouType::Bbox);
+        Self { classes: vec![ClassDraws::default(); thresholds.len()], images: 0, thresholds, params }
+    }
+
+    pub fn add(&mut self, image: &ImageObjects) {
+        let number = self.images;
+        self.images += 1;
+        for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
+            if let Some(class) = self.classes.get_mut(truth.class as usize) {
+                class.truths.push(number);
+            }
+        }
+        let overlaps = Overlaps::of(image);
+        let matches: [Vec<Option<usize>>; IOUS] =
+            std::array::from_fn(|step| overlaps.matches(image, self.params.iou_thrs[step]));
+        for index in overlaps.counted(image, self.classes.len()) {
+            let detection = &image.detections[index];
+            let class = &mut self.classes[detection.class as usize];
+            let mut found = Found { score: detection.score, image: number, is_correct: 0, is_ignored: 0 };
+            for (step, matches) in matches.iter().enumerate() {
+                match matches[index].map(|truth| image.truths[truth].role) {
+                    Some(BoxRole::Object) => found.is_correct |= 1 << step,
+                    Some(_) => found.is_ignored |= 1 << step,
+                    None => {}
+                }
+            }
+            class.found.push(found);
+        }
+    }
+
+    /// AP, AP50, precision, recall and F1. `None` if `is_cancelled`.
+    pub fn numbers(mut self, draws: usize, is_cancelled: impl Fn() -> bool + Sync) -> Option<[DrawnNumber; 5]> {
+        self.sort();
+        let images = self.images as usize;
+        let whole = self.ap_by_class(&vec![1; images]);
+        let of_draw = |draw| {
+            let by_class = self.ap_by_class(&half(draw, images));
+            let counts = self.counts(&repeated(draw, images));
+            (half_numbers(&whole, &by_class), [counts.precision(), counts.recall(), counts.f1()])
+        };
+        let drawn = each_draw(draws, of_draw, is_cancelled)?;
+        let of_all = mean_ap(&whole).unwrap_or_default();
+        let ap = |place: usize| {
+            let numbers = drawn.iter().map(|(halves, _)| halves.map(|halves| halves[place])).collect();
+            DrawnNumber::Halves(Halves { whole: of_all[place], images, numbers })
+        };
+        let share = |place: usize| DrawnNumber::Repeated(drawn.iter().map(|(_, shares)| shares[place]).collect());
+        Some([ap(0), ap(1), share(0), share(1), share(2)])
+    }
+
+    /// Puts the highest scores first, the first of equals first.
+    pub(super) fn sort(&mut self) {
+        for class in &mut self.classes {
+            class.found.sort_by(|one, other| other.score.total_cmp(&one.score));
+        }
+    }
+
+    /// AP, AP50, precision, recall and F1 if each image is there so many times.
+    #[cfg(test)]
+    pub(super) fn measure(&self, times: &[u32]) -> [Option<f64>; 5] {
+        let [ap, ap50] = mean_ap(&self.ap_by_class(times)).map_or([None; 2], |ap| ap.map(Some));
+        let counts = self.counts(times);
+        [ap, ap50, counts.precision(), counts.recall(), counts.f1()]
+    }
+
+    /// AP and AP50 of each class that has objects, if each image is there so many times.
+    fn ap_by_class(&self, times: &[u32]) -> Vec<Option<[f64; 2]>> {
+        let of_class = |class: &ClassDraws| {
+            let by_iou = class.ap(times, &self.params.rec_thrs)?;
+            Some([by_iou.iter().sum::<f64>() / IOUS as f64, by_iou[0]])
+        };
+        self.classes.iter().map(of_class).collect()
+    }
+
+    /// All classes together above their minimum scores, if each image is there so many times.
+    fn counts(&self, times: &[u32]) -> ClassOutcomes {
+        let mut counts = ClassOutcomes::default();
+        for (class, threshold) in self.classes.iter().zip(&self.thresholds) {
+            counts += class.counts(times, *threshold);
+        }
+        counts
+    }
+}
+
+/// The means over the classes that have objects; `None` if no class has.
+fn mean_ap(by_class: &[Option<[f64; 2]>]) -> Option<[f64; 2]> {
+    let measured: Vec<[f64; 2]> = by_class.iter().copied().flatten().collect();
+    let mean = |place: usize| measured.iter().map(|ap| ap[place]).sum::<f64>() / measured.len() as f64;
+    (!measured.is_empty()).then(|| [mean(0), mean(1)])
+}
+
+/// AP and AP50 on a half of the images; the change is that of the classes with objects there.
+fn half_numbers(whole: &[Option<[f64; 2]>], half: &[Option<[f64; 2]>]) -> Option<[HalfNumber; 2]> {
+    let of_half = mean_ap(half)?;
+    let of_whole: Vec<_> = whole.iter().zip(half).map(|(whole, half)| whole.filter(|_| half.is_some())).collect();
+    let of_whole = mean_ap(&of_whole)?;
+    Some(std::array::from_fn(|place| HalfNumber { number: of_half[place], change: of_half[place] - of_whole[place] }))
+}
+
+impl ClassDraws {
+    fn truths(&self, times: &[u32]) -> u64 {
+        self.truths.iter().map(|image| u64::from(times[*image as usize])).sum()
+    }
+
+    fn counts(&self, times: &[u32], threshold: f64) -> ClassOutcomes {
+        let mut counts = ClassOutcomes::default();
+        for found in self.found.iter().take_while(|found| found.score >= threshold) {
+            let times = u64::from(times[found.image as usize]);
+            if found.is_correct & 1 != 0 {
+                counts.correct += times;
+            } else if found.is_ignored & 1 == 0 {
+                counts.wrong += times;
+            }
+        }
+        counts.missed = self.truths(times).saturating_sub(counts.correct);
+        counts
+    }
+
+    /// The interpolated AP of COCO at each IoU; `None` without objects. An image that is drawn twice counts as two
+    /// images one after the other, which does not change the precision at any recall.
+    fn ap(&self, times: &[u32], recalls: &[f64]) -> Option<[f64; IOUS]> {
+        let truths = self.truths(times) as f64;
+        (truths > 0.0).then(|| {
+            std::array::from_fn(|step| {
+                let (mut correct, mut all) = (0.0, 0.0);
+                // Recall and precision after each correct detection.
+                let mut curve: Vec<[f64; 2]> = Vec::new();
+                for found in &self.found {
+                    let times = f64::from(times[found.image as usize]);
+                    if times == 0.0 || found.is_ignored >> step & 1 != 0 {
+                        continue;
+                    }
+                    all += times;
+                    if found.is_correct >> step & 1 != 0 {
+                        correct += times;
+                        curve.push([correct / truths, correct / all]);
+                    }
+                }
+                let mut envelope = 0.0_f64;
+                for point in curve.iter_mut().rev() {
+                    envelope = envelope.max(point[1]);
+                    point[1] = envelope;
+                }
+                let precision = |recall: &f64| {
+                    let place = curve.partition_point(|[reached, _]| reached < recall);
+                    curve.get(place).map_or(0.0, |[_, precision]| *precision)
+                };
+                recalls.iter().map(precision).sum::<f64>() / recalls.len() as f64
+            })
+        })
+    }
+}
