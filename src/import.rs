@@ -85,6 +85,8 @@ pub struct ImportedRun {
     pub labels: LabelSet,
     /// Classes that `labels` does not have, whose predictions are left out.
     pub left_out: Vec<String>,
+    /// Classes that were corrected and that the predictions do not have.
+    pub unused_corrections: Vec<String>,
     task: ModelTask,
     images: Vec<AnnotatedImage>,
     classes: RunClasses,
@@ -182,7 +184,18 @@ impl ImportedRun {
         let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };
         let key = RunKey::of_predictions(card.id.clone(), keep, InferenceLocation::Outputs { folder: name });
         let labels = classes.labels.clone();
-        Ok(Self { key, card, labels, left_out, task, images: annotations.images, classes, unlisted })
+        let unused_corrections = classes.unused_corrections.clone();
+        Ok(Self {
+            key,
+            card,
+            labels,
+            left_out,
+            unused_corrections,
+            task,
+            images: annotations.images,
+            classes,
+            unlisted,
+        })
     }
 
     /// Finds the images of the predictions among those of a source.

@@ -106,6 +106,13 @@ impl Collector {
         self.image(image).boxes.push(found);
     }
 
+    /// Leaves out an image with a class that cannot be used: the other classes would have other ranks without it.
+    /// Returns the reason.
+    pub(super) fn refuse_label(&mut self, image: &str, refusal: Refusal) -> Refusal {
+        self.image(image).status = PredictionStatus::Failed("has a class that cannot be used".to_owned());
+        refusal
+    }
+
     pub(super) fn add_label(&mut self, image: &str, label: AnnotatedLabel) {
         self.image(image).labels.push(label);
     }
@@ -129,7 +136,10 @@ impl Collector {
             for image in &mut annotations.images {
                 let entries = image.boxes.len() + image.labels.len();
                 image.boxes.retain(|found| found.score.is_some());
-                image.labels.retain(|label| label.score.is_some());
+                if image.labels.iter().any(|label| label.score.is_none()) {
+                    image.labels.retain(|label| label.score.is_some());
+                    image.status = PredictionStatus::Failed("has a class without a score".to_owned());
+                }
                 for _ in image.boxes.len() + image.labels.len()..entries {
                     let reason = "has an entry without a score, which others have";
                     annotations.problems.add(AnnotationProblemKind::BrokenScore, &image.name, reason);

@@ -112,7 +112,8 @@ impl Lines {
         image.size = super::coco::size(&line.width, &line.height);
         for (index, Element(entry)) in line.classes.into_iter().enumerate() {
             let place = || format!("{place}, classes[{index}]");
-            if let Err((kind, reason)) = self.class(&name, entry) {
+            if let Err(refusal) = self.class(&name, entry) {
+                let (kind, reason) = self.collector.refuse_label(&name, refusal);
                 self.collector.problem(kind, place(), reason);
             }
         }

@@ -23,7 +23,7 @@ mod yolo;
 
 pub use class_names::{ClassNamesError, name_classes};
 pub use judged::{JudgedImage, of_verdicts};
-pub use names::{NamePattern, of_file_names};
+pub use names::of_file_names;
 pub use run::{RunClasses, name_by, read_class_map, task_of};
 pub use tf_record::of_records;
 

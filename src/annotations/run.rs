@@ -16,6 +16,8 @@ pub struct RunClasses {
     pub labels: LabelSet,
     /// The id and name of each class of the annotations; `None` for one that the run does not have.
     pub of_annotations: Vec<Option<(u32, String)>>,
+    /// Classes that were corrected and that the annotations do not have.
+    pub unused_corrections: Vec<String>,
 }
 
 impl RunClasses {
@@ -23,7 +25,7 @@ impl RunClasses {
     /// its own, otherwise counted from 0.
     ///
     /// # Errors
-    /// A correction is about a class that its side does not have.
+    /// A correction leads to a class that the run does not have.
     pub fn of(
         annotations: &Annotations,
         labels: Option<LabelSet>,
@@ -34,7 +36,7 @@ impl RunClasses {
         let matches = ClassMatches::between(&annotations.classes, &classes_of(&labels), corrections)?;
         let target = |class: u32| targets.get(matches.index(class)? as usize).cloned();
         let of_annotations = (0..annotations.classes.len() as u32).map(target).collect();
-        Ok(Self { labels, of_annotations })
+        Ok(Self { labels, of_annotations, unused_corrections: matches.unused_corrections })
     }
 
     /// What is predicted for an image of `size`. Boxes and classes that the run does not have are left out.

@@ -11,7 +11,7 @@ use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::rows::{each_row, fields};
 use super::{AnnotationFormat, Found};
-use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
+use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
 
 /// Names of columns, in lower case and without anything but letters and digits.
 const IMAGE: &[&str] = &["image", "filename", "imagepath", "path", "imageid", "imagename", "file"];
@@ -274,7 +274,7 @@ impl Rows {
             Some(bounds) => bounds.numbers(|column| text(Some(column)))?,
             None => [None; 4],
         };
-        let score = columns.score.map_or(Ok(None), number_of)?.map(checked_score).transpose()?;
+        let score = columns.score.map_or(Ok(None), number_of).and_then(|score| score.map(checked_score).transpose());
         let role = match (is_set("iscrowd", columns.crowd)?, is_set("difficult", columns.ignored)?) {
             (true, _) => BoxRole::Crowd,
             (false, true) => BoxRole::Ignored,
@@ -283,6 +283,7 @@ impl Rows {
         match (numbers, has_class) {
             ([None, None, None, None], has_class) => {
                 if has_class {
+                    let score = score.map_err(|refusal| self.collector.refuse_label(image, refusal))?;
                     let class = self.collector.class(number, name);
                     self.collector.add_label_once(image, AnnotatedLabel { class, score })?;
                 }
@@ -290,6 +291,7 @@ impl Rows {
             ([Some(a), Some(b), Some(c), Some(d)], true) => {
                 let bounds = columns.bounds.map_or([a, b, c, d], |bounds| bounds.bounds([a, b, c, d]));
                 let bounds = checked_box(bounds, columns.unit.unwrap_or_default())?;
+                let score = score?;
                 let class = self.collector.class(number, name);
                 let found = AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role };
                 let tally = if is_part(bounds) { &mut self.parts } else { &mut self.beyond };
@@ -301,7 +303,6 @@ impl Rows {
             (_, false) => return Err((Kind::UnknownClass, "has a box without a class".to_owned())),
         }
         let image = self.collector.image(image);
-        image.status = PredictionStatus::Predicted;
         image.size = image.size.or(size);
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, HashMap};
 use serde::Deserialize;
 
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
-use super::json::shortened;
+use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit, DatasetSplit};
 use crate::source::{FileEntry, Files};
@@ -53,18 +53,41 @@ enum Places {
     Several(Vec<String>),
 }
 
+/// The names of classes by number. Names that YAML takes for numbers, such as those of the ten digits, are names.
+#[derive(Deserialize)]
+#[serde(try_from = "NamesInYaml")]
+struct Names(Vec<(i64, String)>);
+
 #[derive(Deserialize)]
 #[serde(untagged)]
-enum Names {
-    List(Vec<String>),
-    Map(BTreeMap<i64, String>),
+enum NamesInYaml {
+    List(Vec<Scalar>),
+    Map(BTreeMap<i64, Scalar>),
+}
+
+impl TryFrom<NamesInYaml> for Names {
+    type Error = String;
+
+    fn try_from(names: NamesInYaml) -> Result<Self, String> {
+        let names: Vec<(i64, Scalar)> = match names {
+            NamesInYaml::List(names) => (0..).zip(names).collect(),
+            NamesInYaml::Map(names) => names.into_iter().collect(),
+        };
+        let text = |(number, name): (i64, Scalar)| match name {
+            Scalar::Text(text) => Ok((number, text)),
+            Scalar::Other | Scalar::Missing => Err(format!("class {number} has no text as its name")),
+            name => Ok((number, name.to_string())),
+        };
+        names.into_iter().map(text).collect::<Result<_, String>>().map(Self)
+    }
 }
 
 impl DataYaml {
     pub(super) fn read(files: &Files, file: &FileEntry, control: &TaskControl) -> Result<Self, AnnotationsError> {
         let content = files.read(file, control)?;
         let data = super::text_of(&content).map_err(str::to_owned).and_then(|text| {
-            serde_saphyr::from_str::<Self>(text)
+            let options = serde_saphyr::options! { strict_booleans: true };
+            serde_saphyr::from_str_with_options::<Self>(text, options)
                 .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned())
         });
         data.map_err(|reason| broken(files, file, reason))
@@ -98,10 +121,8 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
     reader.collector.notes = found.notes;
     if let Some(data) = found.data {
         reader.keypoints = data.kpt_shape.map(|[points, values]| points.saturating_mul(values));
-        match data.names {
-            Some(Names::List(names)) => reader.name_classes((0..).zip(names)),
-            Some(Names::Map(names)) => reader.name_classes(names),
-            None => {}
+        if let Some(Names(names)) = data.names {
+            reader.name_classes(names);
         }
     } else if let Some(names) = &found.names {
         let content = files.read(names, control)?;

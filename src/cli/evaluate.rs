@@ -1,5 +1,6 @@
 //! `spotcheck evaluate`: predictions against ground truth.
 
+mod bounds;
 mod outputs;
 mod sides;
 mod sizes;
@@ -11,14 +12,15 @@ use std::path::PathBuf;
 use anyhow::Context;
 use clap::{Args, ValueEnum};
 
+use self::bounds::Bound;
 use self::outputs::Outputs;
 use super::Outcome;
 use super::place::S3Args;
 use super::progress::with_progress;
 use super::terminal::{interruptible, stdout};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
-use crate::annotations::NamePattern;
 use crate::dirs::AppDirs;
+use crate::domain::NamePattern;
 use crate::evaluate::measure_all;
 use crate::evaluation::DRAWS;
 use crate::tasks::ProgressUnit;
@@ -43,7 +45,8 @@ pub(super) struct EvaluateArgs {
     /// or `model` for the classes of the predictions in their order, counted from 0
     #[arg(long, value_name = "NAME|FILE|model", requires = "truth")]
     truth_labels: Option<String>,
-    /// Ground truth in the names of the image files: where the class is, for example `*_{class}.png` or `{class}-*`
+    /// Ground truth in the names of the image files: where the class is, for example `*_{class}.png` or `{class}-*`;
+    /// `*` is any text, `?` one character, and the class is as long as the pattern allows
     #[arg(long, value_name = "PATTERN", conflicts_with = "truth", value_parser = NamePattern::parse)]
     truth_names: Option<NamePattern>,
     /// Project file (`*.spotcheck`) with the predictions; default: the project of SOURCE in the data folder
@@ -76,13 +79,17 @@ pub(super) struct EvaluateArgs {
     /// project, otherwise as the model's card says. Predictions of another program are taken as they are
     #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou, conflicts_with = "predictions")]
     nms_iou: Option<NmsIou>,
-    /// Draws of images for the 95 % intervals; 0 leaves them out
+    /// Random draws of images for the 95 % intervals; 0 leaves them out
     #[arg(long, value_name = "COUNT", default_value_t = DRAWS)]
     draws: usize,
     /// Output file: all numbers (.json, or `-` for JSON on stdout) or a table of the classes (.csv); may be given
     /// several times. Default: a summary on stdout
     #[arg(long, value_name = "FILE.json|FILE.csv")]
     out: Vec<PathBuf>,
+    /// End with exit code 4 if a number is lower than this bound, for example `ap50=0.5` (names as in the JSON file);
+    /// may be given several times
+    #[arg(long, value_name = "NAME=BOUND", value_parser = Bound::parse)]
+    fail_below: Vec<Bound>,
     /// Output folder for the plots, each as SVG and PNG
     #[arg(long, value_name = "FOLDER")]
     plots: Option<PathBuf>,
@@ -120,6 +127,13 @@ pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
         eprint!("{text}");
     } else {
         stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
+    }
+    let violations = bounds::violations(&args.fail_below, &evaluated)?;
+    for violation in &violations {
+        eprintln!("{violation}");
+    }
+    if !violations.is_empty() {
+        return Ok(Outcome::BelowBound);
     }
     Ok(if evaluated.is_complete() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }

@@ -79,6 +79,10 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         eprintln!("left out, because --labels does not name their classes: {}", run.left_out.join(", "));
     }
 
+    if !run.unused_corrections.is_empty() {
+        eprintln!("corrected classes that the predictions do not have: {}", run.unused_corrections.join(", "));
+    }
+
     let place = Place::parse(&args.source, args.s3_of(&args.source))?;
     let opened = args.saving.spelt_as_known(place).open(&interrupt)?;
     let source = Arc::clone(&opened.source);

@@ -89,6 +89,8 @@ enum Command {
 enum Outcome {
     AllWell,
     SomeImagesFailed,
+    /// A number of an evaluation is lower than the user allows.
+    BelowBound,
 }
 
 /// The exit code of a program that a closed pipe ends: 128 + SIGPIPE.
@@ -120,6 +122,7 @@ pub fn run() -> ExitCode {
     match outcome {
         Ok(Outcome::AllWell) => ExitCode::SUCCESS,
         Ok(Outcome::SomeImagesFailed) => ExitCode::from(3),
+        Ok(Outcome::BelowBound) => ExitCode::from(4),
         Err(error) if is_output_closed(&error) => ExitCode::from(READER_GONE),
         Err(error) => {
             eprintln!("error: {}", message_of(&error));

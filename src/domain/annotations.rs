@@ -241,9 +241,23 @@ impl From<String> for AnnotatedImageId {
 impl Annotations {
     /// Whether at least one box or label has a score: predictions rather than ground truth.
     pub fn has_scores(&self) -> bool {
-        self.images.iter().any(|image| {
-            image.boxes.iter().any(|found| found.score.is_some()) || image.labels.iter().any(|one| one.score.is_some())
-        })
+        self.scores().next().is_some()
+    }
+
+    /// The scores of boxes and labels that have one.
+    pub fn scores(&self) -> impl Iterator<Item = f64> {
+        let scores = |image: &AnnotatedImage| {
+            let of_labels = image.labels.iter().filter_map(|label| label.score);
+            image.boxes.iter().filter_map(|found| found.score).chain(of_labels).collect::<Vec<_>>()
+        };
+        self.images.iter().flat_map(scores)
+    }
+
+    pub fn remove_scores(&mut self) {
+        for image in &mut self.images {
+            image.boxes.iter_mut().for_each(|found| found.score = None);
+            image.labels.iter_mut().for_each(|label| label.score = None);
+        }
     }
 }
 

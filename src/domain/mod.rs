@@ -21,6 +21,7 @@ mod label_set;
 mod listing;
 mod log_events;
 mod model_card;
+mod name_pattern;
 mod one_of;
 mod output_mapping;
 mod prediction;
@@ -74,6 +75,7 @@ pub use model_card::{
     ImageInput, Interpolation, LabelChoice, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, Position,
     ResizeRule, Rounding,
 };
+pub use name_pattern::NamePattern;
 pub use one_of::one_of;
 pub use output_mapping::{
     BoxesDraft, ClassesDraft, ExampleResponse, JsonPlace, JsonPointer, JsonPointerError, JsonStep, MappedBoxFormat,

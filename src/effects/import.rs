@@ -55,6 +55,10 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     if !run.left_out.is_empty() {
         notes.push(format!("left out, because the run does not have their classes: {}", run.left_out.join(", ")));
     }
+    if !run.unused_corrections.is_empty() {
+        notes
+            .push(format!("corrected classes that the predictions do not have: {}", run.unused_corrections.join(", ")));
+    }
     let samples: Vec<Sample> = request.samples.iter().cloned().collect();
     let matches = run.match_images(&samples, Folders::Agree)?;
     let same = request

@@ -56,6 +56,10 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
     if !is_empty && !predicted.has_scores() {
         return Err(EvaluateError::NoScores { name });
     }
+    let are_lost = is_empty || predicted.images.iter().all(|image| image.status != PredictionStatus::Predicted);
+    if let (true, Some(problem)) = (are_lost, predicted.problems.iter().next()) {
+        return Err(EvaluateError::NothingUsable { name, problem: problem.to_string() });
+    }
     let is_fitting = |image: &AnnotatedImage| match truth.task {
         ModelTask::Detection => image.labels.is_empty(),
         ModelTask::Classification => image.boxes.is_empty(),
@@ -392,6 +396,10 @@ fn match_classes(
     let unmatched: Vec<&TruthLabel> = matched.matches.unmatched().collect();
     if unmatched.len() == predicted.len() && !predicted.is_empty() {
         return Err(no_class_in_common(truth, predicted));
+    }
+    let unused = &matched.matches.unused_corrections;
+    if !unused.is_empty() {
+        notes.push(format!("Corrected classes that the predictions do not have: {}.", some_of(unused.iter())));
     }
     if !unmatched.is_empty() {
         let consequence = match truth.task {

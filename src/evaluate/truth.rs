@@ -1,9 +1,10 @@
 //! Opens ground truth.
 
 use super::EvaluateError;
-use crate::annotations::{self, Found, JudgedImage, NamePattern};
+use crate::annotations::{self, Found, JudgedImage};
 use crate::domain::{
-    LabelSet, Prediction, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings, counted,
+    LabelSet, NamePattern, Prediction, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings,
+    counted,
 };
 use crate::evaluation::{GroundTruth, NoTruth};
 use crate::review::VerdictKind;

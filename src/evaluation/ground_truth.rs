@@ -54,9 +54,14 @@ pub struct MatchedClasses {
 impl GroundTruth {
     /// # Errors
     /// The annotations are predictions, or empty.
-    pub fn of(name: String, annotations: Annotations, mut notes: Vec<String>) -> Result<Self, NoTruth> {
+    pub fn of(name: String, mut annotations: Annotations, mut notes: Vec<String>) -> Result<Self, NoTruth> {
         if annotations.has_scores() {
-            return Err(NoTruth::Scores);
+            // Open Images has a confidence of 1 for what people drew. A model is never that sure of everything.
+            if annotations.scores().any(|score| score != 1.0) {
+                return Err(NoTruth::Scores);
+            }
+            annotations.remove_scores();
+            notes.push("Every score of the ground truth is 1, so scores do not count.".to_owned());
         }
         let Annotations { classes: labels, mut images, problems, split } = annotations;
         images.retain(|image| image.status == PredictionStatus::Predicted);
@@ -101,7 +106,7 @@ impl GroundTruth {
     }
 
     /// # Errors
-    /// A correction is about a class that its side does not have.
+    /// A correction leads to a class that the ground truth does not have.
     pub fn match_classes(
         &self,
         predicted: &[TruthLabel],

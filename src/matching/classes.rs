@@ -10,6 +10,8 @@ use crate::domain::{LabelSet, TruthLabel};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassMatches {
     pub rows: Vec<ClassRow>,
+    /// Classes that were corrected and that this side does not have: one list of corrections may serve several models.
+    pub unused_corrections: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +79,7 @@ impl ClassMatches {
     /// same number is taken, or else the first.
     ///
     /// # Errors
-    /// A correction is about a class that its side does not have.
+    /// A correction leads to a class that the other side does not have.
     pub fn between(
         from: &[TruthLabel],
         to: &[TruthLabel],
@@ -86,10 +88,12 @@ impl ClassMatches {
         let (sources, targets) = (Targets::of(from), Targets::of(to));
         let row = |class: &TruthLabel| ClassRow { class: class.clone(), matched: targets.find(class, &sources) };
         let mut rows: Vec<ClassRow> = from.iter().map(row).collect();
+        let mut unused_corrections = Vec::new();
         for correction in &corrections.rows {
-            let from = sources.named(&correction.from);
-            let from =
-                from.ok_or_else(|| correction.unknown(&correction.from, "the annotations that are matched do"))?;
+            let Some(from) = sources.named(&correction.from) else {
+                unused_corrections.push(correction.from.clone());
+                continue;
+            };
             rows[from as usize].matched = match correction.to.as_str() {
                 "" => None,
                 to => {
@@ -99,7 +103,7 @@ impl ClassMatches {
                 }
             };
         }
-        Ok(Self { rows })
+        Ok(Self { rows, unused_corrections })
     }
 
     /// The index on the other side.
@@ -336,11 +340,12 @@ mod tests {
             assert_eq!(ClassCorrections::parse(text).unwrap_err().line, line, "{text:?}");
         }
         let cat = [class(Some(1), "cat")];
-        for (text, line, name) in [("cat,1\nbird,cat", 2, "bird"), ("cat,lion", 1, "lion")] {
-            let corrections = ClassCorrections::parse(text).unwrap();
-            let error = ClassMatches::between(&cat, &cat, &corrections).unwrap_err();
-            assert_eq!(error.line, line);
-            assert!(error.reason.contains(name), "{error}");
-        }
+        let corrections = ClassCorrections::parse("cat,1\nbird,cat\ncat 2,lion").unwrap();
+        let matches = ClassMatches::between(&cat, &cat, &corrections).unwrap();
+        assert_eq!(matches.unused_corrections, ["bird", "cat 2"]);
+        let corrections = ClassCorrections::parse("bird,cat\ncat,lion").unwrap();
+        let error = ClassMatches::between(&cat, &cat, &corrections).unwrap_err();
+        assert_eq!(error.line, 2);
+        assert!(error.reason.contains("lion"), "{error}");
     }
 }

@@ -257,6 +257,15 @@ fn sides_that_are_swapped_and_classes_that_never_meet_are_refused() {
     let map = write("map.csv", "from,to\ncar,cat\n");
     let (metrics, _) = evaluate(&[of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map]);
     assert_eq!(metrics["top1"], 0.5);
+    // One map for several models: this one has no truck.
+    let map = write("map.csv", "from,to\ntruck,dog\ncar,cat\n");
+    let arguments = [of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map];
+    let said = stderr(&spotcheck(&["evaluate"]).args(arguments).output().unwrap());
+    assert!(said.contains("Corrected classes that the predictions do not have: truck."), "{said}");
+    let boxes = write("boxes.csv", "image,class,score,x,y,w,h\na.jpg,cat,0.9,1,2,3,4\n");
+    let said = refused(&[of_truth, &truth, of_predictions, &boxes]);
+    assert!(!said.contains("--run"), "there is no project: {said}");
+    let (metrics, _) = evaluate(&[of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map]);
     assert_eq!(metrics["confusion"], json!([cell(0, 0), {"truth": 1, "predicted": null, "count": 1}]));
 }
 
@@ -376,6 +385,89 @@ fn classes_in_the_names_of_images_are_ground_truth() {
     let wrong = spotcheck(&["evaluate", "--truth-names", "*_cat", "--predictions", "x.csv"]).output().unwrap();
     assert_eq!(wrong.status.code(), Some(2));
     assert!(stderr(&wrong).contains("needs {class} once"), "{}", stderr(&wrong));
+}
+
+#[test]
+fn class_in_a_file_name_is_as_long_as_possible_and_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let predictions = folder.path().join("predictions.csv");
+    let rows = "image,class,score\nn01484850_great_white_shark.JPEG,great white shark,0.9\n";
+    std::fs::write(&predictions, rows).unwrap();
+    let mut evaluate = spotcheck(&["evaluate", "--truth-names", "*_{class}", "--predictions"]);
+    let output = evaluate.arg(&predictions).output().unwrap();
+    let said = stderr(&output);
+    assert!(said.contains("the class is “great_white_shark” of n01484850_great_white_shark.JPEG"), "{said}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Top-1                        100.0 %"), "{output:?}");
+}
+
+#[test]
+fn truth_whose_every_score_is_1_has_no_scores() {
+    let truth = "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\n\
+        a,/m/cat,1,0.1,0.3,0.1,0.3,0\na,/m/cat,1,0.5,0.9,0.5,0.9,-1\n";
+    let predictions =
+        "ImageID,LabelName,Score,XMin,XMax,YMin,YMax,width,height\na,/m/cat,0.9,0.1,0.3,0.1,0.3,100,100\n";
+    let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
+    assert_eq!((&metrics["recall"], &metrics["missed"]), (&json!(0.5), &json!(1)), "{metrics}");
+    assert!(said.contains("Every score of the ground truth is 1, so scores do not count."), "{said}");
+}
+
+#[test]
+fn predictions_without_a_usable_score_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let boxes = write("boxes.csv", "image,class,x,y,w,h\na.jpg,cat,1,2,3,4\n");
+    let classes = write("classes.csv", "image,class\na.jpg,cat\nb.jpg,cat\nc.jpg,cat\n");
+    let flags = ["--truth", "--predictions"].map(Path::new);
+    for (truth, predictions) in [
+        (&boxes, "image,class,score,x,y,w,h\na.jpg,cat,93,1,2,3,4\n"),
+        (&boxes, "image,class,score,x,y,w,h\na.jpg,cat,93 %,1,2,3,4\n"),
+        (&classes, "image,class,score\na.jpg,cat,7.5\na.jpg,dog,0.5\nb.jpg,cat,-3\n"),
+    ] {
+        let predictions = write("predictions.csv", predictions);
+        let said = refused(&[flags[0], truth, flags[1], &predictions]);
+        assert!(said.contains("has nothing that can be used, for example: line 2 has "), "{said}");
+    }
+    // The best class of b cannot be used, so its other class is not the best one.
+    let rows = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,1.5\nb.jpg,cat,0.5\n";
+    let lines = "{\"uri\":\"a.jpg\",\"classes\":[{\"label\":\"cat\",\"score\":0.9}]}\n\
+        {\"uri\":\"b.jpg\",\"classes\":[{\"label\":\"dog\",\"score\":1.5},{\"label\":\"cat\",\"score\":0.5}]}\n";
+    for (name, text) in [("rows.csv", rows), ("lines.jsonl", lines)] {
+        let (metrics, code) = evaluate(&[flags[0], &classes, flags[1], &write(name, text)]);
+        assert_eq!((&metrics["images"], &metrics["images_failed"], code), (&json!(1), &json!(1), Some(3)), "{name}");
+    }
+}
+
+#[test]
+fn number_below_its_bound_has_an_exit_code_of_its_own() {
+    let fixture = repository().join("tests/evaluation/plain");
+    let ap50 = json_of(&fixture.join("expected.json"))["stats"][1].as_f64().unwrap();
+    let check = |bound: &str, code: i32, expected: &str| {
+        let mut evaluate = spotcheck(&["evaluate", "--draws", "0", "--fail-below", bound, "--truth"]);
+        evaluate.arg(fixture.join("truth.json")).arg("--predictions").arg(fixture.join("results.json"));
+        let output = evaluate.output().unwrap();
+        assert_eq!(output.status.code(), Some(code), "{bound}: {}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{bound}: {}", stderr(&output));
+    };
+    check(&format!("ap50={}", ap50 - 0.001), 0, "");
+    check(&format!("ap50={}", ap50 + 0.001), 4, "ap50 is 0.3948");
+    check("ap51=0.5", 1, "no number with this name");
+    check("ap50", 2, "for example ap50=0.5");
+}
+
+#[test]
+fn names_with_line_breaks_stay_in_their_line() {
+    let truth = json!({
+        "images": [{"id": 1, "file_name": "a.jpg"}],
+        "categories": [{"id": 1, "name": "two\nlines"}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "area": 100}],
+    });
+    let results = json!([{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": 0.9}]);
+    let (_, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
+    assert!(said.contains("\n  two\\nlines: AP 100.0 %"), "{said}");
 }
 
 #[test]

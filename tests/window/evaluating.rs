@@ -608,6 +608,23 @@ fn the_tooltip_of_the_precision_recall_curve_says_what_a_click_gives() {
 }
 
 #[test]
+fn legend_has_the_numbers_of_the_cards() {
+    let (_bench, mut window) = open_animals();
+    for (score, hidden) in [(0.5, None), (0.2, None), (0.5, Some(0))] {
+        set_min_score(&mut window, score);
+        if let Some(class) = hidden {
+            window.state_mut().command(ReviewCommand::ChangeView(ViewChange::HideClass(class)));
+            wait_until_idle(&mut window);
+        }
+        let all = window.state().state().outcome_counts().unwrap().all();
+        for (name, number) in [("precision", all.precision()), ("recall", all.recall()), ("F1", all.f1())] {
+            let number = number.unwrap();
+            assert!(sees(&window, &format!("{name} {number:.3}")), "legend: {name} {number}");
+        }
+    }
+}
+
+#[test]
 fn intervals_are_measured_again_at_a_moved_minimum_score() {
     let (_bench, mut window) = open_animals();
     let (interval, link) = ("Precision 0.500, 95 % interval", "Measure intervals here");

@@ -180,7 +180,7 @@ fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
         EvaluateError::UnknownSize { .. } if args.source.is_some() => "The given images do not have this one",
         EvaluateError::UnknownSize { .. } => "Give the folder of the images, too: spotcheck evaluate FOLDER --truth …",
         EvaluateError::OtherFolders { .. } => "If they are the same images, add --ignore-folders",
-        EvaluateError::OtherTask { .. } => "--run chooses another run of a project",
+        EvaluateError::OtherTask { .. } if args.predictions.is_none() => "--run chooses another run of the project",
         _ => return error.into(),
     };
     anyhow::Error::from(error).context(advice)

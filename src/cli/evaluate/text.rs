@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::domain::counted;
+use crate::domain::{counted, visible};
 use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
 use crate::matching::Doubt;
 
@@ -50,7 +50,7 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             }
             let occurring: Vec<&ClassMetrics> = metrics.classes.iter().filter(|class| class.truths > 0).collect();
             classes(&mut text, &occurring, |class: &&ClassMetrics| {
-                let name = &class.class.name;
+                let name = visible(&class.class.name);
                 let (ap, ap50) = (percent(class.ap), percent(class.ap50));
                 format!("  {name}: AP {ap}, AP (IoU 0.50) {ap50}, {}", objects(class.truths))
             });
@@ -66,7 +66,7 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             let occurring: Vec<&ClassifiedClass> =
                 metrics.classes.iter().filter(|class| class.truths + class.predictions > 0).collect();
             classes(&mut text, &occurring, |class: &&ClassifiedClass| {
-                let name = &class.class.name;
+                let name = visible(&class.class.name);
                 let (precision, recall) = (percent(class.precision), percent(class.recall));
                 format!("  {name}: precision {precision}, recall {recall}, {}", images(class.truths))
             });

@@ -7,6 +7,7 @@ use super::chart::Chart;
 use super::{Shown, queries, show_boxes};
 use crate::domain::decimal;
 use crate::evaluation::{Curve, CurvePoint, Metrics};
+use crate::review::ClassOutcomes;
 use crate::state::{Command, Queue, ReviewCommand, ViewChange};
 
 /// In less width than this the charts are below each other.
@@ -75,20 +76,25 @@ pub(super) fn curves_ui(
             charts(ui);
         });
     }
-    legend_ui(ui, curve.at(decimal(threshold.score)), name);
+    let counts = match place {
+        Some(place) => shown.counts.classes.get(place as usize).copied().unwrap_or_default(),
+        None => shown.counts.all(),
+    };
+    legend_ui(ui, counts, name);
 }
 
-fn legend_ui(ui: &mut Ui, point: Option<CurvePoint>, name: &str) {
+/// The numbers are those of the cards: a curve is thinned for drawing.
+fn legend_ui(ui: &mut Ui, counts: ClassOutcomes, name: &str) {
     ui.horizontal_wrapped(|ui| {
         let lines = [("F1", Line::Solid), ("precision", Line::Dashed), ("recall", Line::Dotted)];
         for (number, (what, line)) in lines.into_iter().enumerate() {
             let (place, _) = ui.allocate_exact_size(vec2(28.0, 16.0), Sense::hover());
             let ends = [place.left_center(), place.right_center()];
             line.draw(ui, &ends);
-            let number = point.map(|point| [point.f1, point.precision, point.recall][number]);
+            let number = [counts.f1(), counts.precision(), counts.recall()][number];
             ui.label(format!("{what} {}", super::decimals(number)));
         }
-        ui.weak(format!("of {name}, without other filters"));
+        ui.weak(format!("of {name}, at the filters on screen"));
     });
 }
 
@@ -134,7 +140,7 @@ fn precision_recall_ui(
         ui.painter().circle(place(&now), 5.0, theme::accent(visuals), edge);
     }
     let says =
-        now.map_or_else(String::new, |now| format!(": precision {:.3}, recall {:.3}", now.precision, now.recall));
+        now.map_or_else(String::new, |now| format!(": precision {:.2}, recall {:.2}", now.precision, now.recall));
     let label = format!("Precision-recall curve of {name}, minimum score{says}");
     let hovered = chart.response.hover_pos().and_then(|pointer| nearest(&chart, curve, pointer));
     if let Some(point) = hovered {
@@ -165,7 +171,7 @@ fn over_threshold_ui(
     ui.painter().vline(x, chart.plot.y_range(), Stroke::new(2.0, strong));
     let handle = egui::Rect::from_center_size(egui::pos2(x, chart.plot.top()), vec2(10.0, 10.0));
     ui.painter().rect_filled(handle, 2.0, strong);
-    let says = curve.at(decimal(threshold.score)).map_or_else(String::new, |now| format!(": F1 {:.3}", now.f1));
+    let says = curve.at(decimal(threshold.score)).map_or_else(String::new, |now| format!(": F1 {:.2}", now.f1));
     let label = format!("F1 over the minimum score of {name}, minimum score{says}");
     // To the hundredth, as the slider of the filters.
     let set = |pointer: Pos2| Some((chart.across(pointer) * 100.0).round() / 100.0);
@@ -175,7 +181,7 @@ fn over_threshold_ui(
 fn text_of(point: CurvePoint) -> String {
     let CurvePoint { threshold, precision, recall, f1 } = point;
     format!(
-        "Minimum score {threshold:.3}: precision {precision:.3}, recall {recall:.3}, F1 {f1:.3}\n\
+        "Minimum score {threshold:.3}: precision {precision:.2}, recall {recall:.2}, F1 {f1:.2}\n\
         Click to use it and show its boxes, drag to move it"
     )
 }

@@ -3,20 +3,21 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, ComboBox, Label, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui, vec2};
 
 use super::super::widgets::strong;
 use super::dialog::dialog;
 use super::place_field::{PlaceMemory, footer_ui};
 use super::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
+use crate::domain::NamePattern;
 use crate::state::{
     Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, OutputsCommand, Overlay, PredictionsFrom,
     Queue, State, TruthAt, TruthNames, TruthReading,
 };
 
 const WIDTH: f32 = 560.0;
-/// Stands for the class in a pattern of file names.
-const CLASS: &str = "{class}";
+/// Images whose class in their file name is shown.
+const NAMED_EXAMPLES: usize = 3;
 
 /// What annotations are opened as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +105,8 @@ impl OpenAs {
             Self::Truth => {
                 "Compares the runs with annotations: COCO, YOLO, Pascal VOC, CSV, JSON Lines, TFRecord or folders by \
                  class, recognised by the content. They may also be dropped on the window. If the file names of the \
-                 images have their class, enter a pattern: {class} stands for the class, * for anything else."
+                 images have their class, enter a pattern: {class} stands for the class, * for any text, ? for \
+                 one character."
             }
         }
     }
@@ -138,7 +140,7 @@ impl OpenAs {
             }
             Self::Truth => {
                 let address = memory.place.address.trim();
-                let is_pattern = address.contains(CLASS);
+                let is_pattern = address.contains(NamePattern::CLASS);
                 let at = if is_pattern { TruthAt::Names(address.to_owned()) } else { TruthAt::Files(at()?) };
                 let names = memory.names.names(state, &memory.labels)?;
                 let reading = TruthReading { names, ..TruthReading::default() };
@@ -215,10 +217,8 @@ fn place_ui(
             }
         }
     });
-    if open_as == OpenAs::Truth && memory.place.address.contains(CLASS) {
-        if let Some(first) = state.order().at(0).and_then(|id| state.samples.get(id)) {
-            ui.add(Label::new(format!("First image: {}", first.uri.file_name())).truncate());
-        }
+    if open_as == OpenAs::Truth && memory.place.address.contains(NamePattern::CLASS) {
+        named_classes_ui(ui, state, memory.place.address.trim());
     } else {
         memory.place.access_ui(ui, state, commands);
     }
@@ -239,6 +239,24 @@ fn names_ui(ui: &mut Ui, choice: &mut NamesChoice, file: &mut String) {
     if *choice == NamesChoice::LabelFile {
         let field = TextEdit::singleline(file).hint_text("one name per line, .pbtxt, data.yaml or config.json");
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Label file");
+    }
+}
+
+/// The class that a pattern finds in the names of the first images.
+fn named_classes_ui(ui: &mut Ui, state: &State, pattern: &str) {
+    let pattern = match NamePattern::parse(pattern) {
+        Ok(pattern) => pattern,
+        Err(reason) => {
+            ui.add(Label::new(RichText::new(reason).color(ui.visuals().warn_fg_color)).wrap());
+            return;
+        }
+    };
+    let first = (0..NAMED_EXAMPLES).filter_map(|at| state.samples.get(state.order().at(at)?));
+    for sample in first {
+        let name = sample.uri.file_name();
+        let class = pattern.class(name);
+        let class = class.map_or_else(|| "does not fit the pattern".to_owned(), |class| format!("class “{class}”"));
+        ui.add(Label::new(format!("{name}: {class}")).truncate());
     }
 }
 

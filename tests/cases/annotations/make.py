@@ -152,7 +152,8 @@ def yolo(case):
         import yaml
 
         data = yaml.safe_load((folder / "data.yaml").read_text())
-        names = data["names"] if isinstance(data["names"], dict) else dict(enumerate(data["names"]))
+        names = yaml.load((folder / "data.yaml").read_text(), yaml.BaseLoader)["names"]  # As texts.
+        names = {int(key): name for key, name in (names.items() if isinstance(names, dict) else enumerate(names))}
         keypoints = math.prod(data["kpt_shape"]) if "kpt_shape" in data else None
         split = data.get("val", "images/**").removeprefix("images/")
     labels = [case] if case.is_file() else sorted(folder.rglob(f"labels/{split}/*.txt"))

@@ -40,7 +40,7 @@ pub(super) fn f1(metrics: &ClassificationMetrics) -> Option<Plot> {
             name: class.class.name.clone(),
             value: class.f1?,
             tick: None,
-            text: format!("{}, {} images", percent(class.f1), class.truths),
+            text: format!("{}, {}", percent(class.f1), counted(class.truths as usize, "image", "images")),
         })
     });
     let caption = "F1 is the harmonic mean of precision and recall. Classes that no image shows and no prediction has \

@@ -4,6 +4,7 @@ use maud::html;
 
 use super::axes::{Axis, Entry, Spot, line_sample, path, plane, plane_height, x_of, y_of};
 use super::plot::{Plot, WIDTH, number, percent};
+use crate::domain::counted;
 use crate::evaluation::ClassificationMetrics;
 
 const HISTOGRAM: f64 = 70.0;
@@ -29,7 +30,7 @@ pub(super) fn plot(metrics: &ClassificationMetrics) -> Option<Plot> {
                     height=(number(y_of(0.0) - y)) fill-opacity="0.45" {
                     title {
                         (format!("score {:.2} to {:.2}: {} right of ", bin.from, bin.to, percent(bin.accuracy)))
-                        (bin.images) " images"
+                        (counted(bin.images, "image", "images"))
                     }
                 }
             }
@@ -49,7 +50,7 @@ pub(super) fn plot(metrics: &ClassificationMetrics) -> Option<Plot> {
             @let height = HISTOGRAM * bin.images as f64 / most;
             rect.fill x=(number(x_of(bin.from) + 1.0)) y=(number(bottom - height))
                 width=(number(x_of(bin.to) - x_of(bin.from) - 2.0)) height=(number(height)) {
-                title { (bin.images) " images" }
+                title { (counted(bin.images, "image", "images")) }
             }
         }
         line.axis x1=(number(x_of(0.0))) x2=(number(x_of(1.0))) y1=(number(bottom)) y2=(number(bottom)) {}

@@ -1,0 +1,49 @@
+//! Numbers that must not be lower than a bound, for pipelines.
+
+use anyhow::{Context, bail};
+use serde_json::Value;
+
+use crate::evaluation::Evaluated;
+
+/// A number of the evaluation, as the JSON file names it, and its bound.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Bound {
+    name: String,
+    lowest: f64,
+}
+
+impl Bound {
+    /// # Errors
+    /// It is not `ap50=0.5`.
+    pub(super) fn parse(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('=').and_then(|(name, lowest)| Some((name, lowest.parse::<f64>().ok()?)));
+        let (name, lowest) = parts
+            .filter(|(name, lowest)| !name.is_empty() && lowest.is_finite())
+            .ok_or_else(|| format!("“{text}” needs a number of the evaluation and its bound, for example ap50=0.5"))?;
+        Ok(Self { name: name.to_owned(), lowest })
+    }
+}
+
+/// Returns a sentence for each number that is lower than its bound.
+///
+/// # Errors
+/// There is no such number, or it was not measured.
+pub(super) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
+    let numbers = serde_json::to_value(evaluated).context("Could not compare the numbers with --fail-below")?;
+    let mut violations = Vec::new();
+    for Bound { name, lowest } in bounds {
+        match &numbers[name] {
+            Value::Null if numbers.get(name).is_some() => {
+                bail!("--fail-below {name}: there is nothing to measure this number on")
+            }
+            number => match number.as_f64() {
+                Some(number) if number < *lowest => {
+                    violations.push(format!("{name} is {number}, below the bound of {lowest}"));
+                }
+                Some(_) => {}
+                None => bail!("--fail-below {name}: the evaluation has no number with this name; --out lists them"),
+            },
+        }
+    }
+    Ok(violations)
+}
