@@ -172,7 +172,10 @@ fn decompress(
         // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
         Err(error) => match (Trouble::of(&error), is_complete(bytes, header)) {
             // Between two scans stray bytes are what is left of a damaged one.
-            (Trouble::Harmless, true) if has_several_scans(bytes, header) => Some(Flaw::Damage(damage(&error))),
+            (Trouble::Harmless | Trouble::Stray, true) if has_several_scans(bytes, header) => {
+                Some(Flaw::Damage(damage(&error)))
+            }
+            (Trouble::Stray, true) => Some(Flaw::Suspicion(damage(&error))),
             (Trouble::Harmless | Trouble::Truncated, true) => None,
             (Trouble::Lost, true) => Some(Flaw::Damage(damage(&error))),
             (Trouble::Fatal, true) => Some(Flaw::Loss(damaged(&error))),
@@ -200,6 +203,9 @@ fn decompress(
 enum Trouble {
     /// All pixels are there; Pillow and the browsers show no warning.
     Harmless,
+    /// Coded data was left over. Some encoders pad the data, but a decoder that lost its place in damaged data reports
+    /// nothing else.
+    Stray,
     /// The file ends early.
     Truncated,
     /// Some pixels were made up; Pillow makes up the same ones without a warning.
@@ -221,8 +227,9 @@ impl Trouble {
             || says("instead of RST")
         {
             Self::Lost
-        } else if says("extraneous bytes before marker")
-            || says("Inconsistent progression sequence")
+        } else if says("extraneous bytes before marker") {
+            Self::Stray
+        } else if says("Inconsistent progression sequence")
             || says("Invalid SOS parameters")
             || says("unknown JFIF revision")
             || says("Unknown Adobe color transform")
@@ -371,13 +378,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_warning_that_means_lost_pixels_is_told_from_the_harmless_ones() {
+    fn libjpeg_messages_are_told_apart() {
         for (message, expected) in [
             ("Premature end of JPEG file", Trouble::Truncated),
             ("Corrupt JPEG data: bad Huffman code", Trouble::Lost),
             ("Corrupt JPEG data: premature end of data segment", Trouble::Lost),
             ("Corrupt JPEG data: found marker 0xd5 instead of RST3", Trouble::Lost),
-            ("Corrupt JPEG data: 27 extraneous bytes before marker 0xd9", Trouble::Harmless),
+            ("Corrupt JPEG data: 27 extraneous bytes before marker 0xd9", Trouble::Stray),
             ("Bogus Huffman table definition", Trouble::Fatal),
         ] {
             let error = turbojpeg::Error::TurboJpegError(message.to_owned());

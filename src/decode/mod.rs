@@ -40,8 +40,9 @@ pub struct DecodedImage {
     pub warning: Option<String>,
 }
 
-/// Decodes an image for a model: the pixels of Pillow, or an error if Pillow has none. If bytes inside the data
-/// are missing or wrong, Pillow makes up pixels without a warning; here the image has a [`DecodedImage::warning`].
+/// Decodes an image for a model: the pixels of Pillow, or an error if Pillow has none. Where bytes inside the data are,
+/// or may be, missing or wrong, Pillow makes up pixels without a warning; here the image has a
+/// [`DecodedImage::warning`].
 ///
 /// Blocks while other decodes hold the memory that this one needs.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, DecodeError> {
@@ -101,6 +102,9 @@ enum Flaw {
     /// Bytes inside the data are missing or wrong; the decoder's reason. Pillow makes up the same pixels, so models saw
     /// them in training, too.
     Damage(String),
+    /// Data is left over although all pixels are there; the decoder's reason. It may be padding, or the decoder may
+    /// have lost its place in damaged data. Pillow has the same pixels.
+    Suspicion(String),
     /// The pixels are not all there, and Pillow refuses the file: for the user alone.
     Loss(DecodeError),
 }
@@ -111,6 +115,9 @@ impl Flaw {
         match self {
             Self::Damage(reason) => {
                 format!("is damaged, some pixels may be wrong: {reason}. A fresh copy may help")
+            }
+            Self::Suspicion(reason) => {
+                format!("may be damaged: {reason}. If it looks wrong, copy or download it again")
             }
             Self::Loss(error) => error.to_string(),
         }

@@ -364,7 +364,7 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
                 parts.push(format!("{} failed", outcome.failed));
             }
             if outcome.warned > 0 {
-                parts.push(format!("{} damaged", outcome.warned));
+                parts.push(format!("{} possibly damaged", outcome.warned));
             }
             if let Some(stage) = outcome.stages.slowest() {
                 parts.push(format!("most time went into {}", stage.into_str()));

@@ -68,7 +68,7 @@ pub struct FilterCounts {
     pub predicted: usize,
     /// Images that could not be shown or predicted.
     pub problems: usize,
-    /// Images that were predicted although the file is damaged.
+    /// Images that were predicted although the file is or may be damaged.
     pub damaged: usize,
     /// Images whose file changed after it was predicted.
     pub outdated: usize,

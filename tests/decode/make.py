@@ -208,6 +208,7 @@ def jpeg_cases():
     wide = encoded(Image.new("L", (40000, 10), 77), "JPEG", quality=50)
     good("jpeg-40000x10", wide, "jpg", expected=reference(wide)[:, :1])
     good("jpeg-trailing-junk", base + b"some words a tool left behind", "jpg")
+    # So few that libjpeg has read them with the last code.
     good("jpeg-extraneous-bytes-before-the-end", base[:-2] + b"\x00\x01\x02" + base[-2:], "jpg")
     table = next(start for marker, start, _ in segments(base) if marker == 0xC4)
     good("jpeg-extraneous-bytes-in-the-header", base[:table] + b"\x12\xff\x00\x34" + base[table:], "jpg")
@@ -271,6 +272,11 @@ def damaged_jpeg_cases(large):
         flipped[at] ^= 0x08
     # Codes that are none of the file's, but codes: no decoder can tell.
     good("jpeg-flipped-bits", bytes(flipped), "jpg")
+    # One wrong bit, after which nine of ten pixels are wrong: the decoder lost its place, found codes all the same, and
+    # was done before the data was.
+    at = data_start(standard) + 53
+    lost = patched(standard, at, bytes([standard[at] ^ 0x20]))
+    warned("jpeg-lost-place", lost, "jpg", "may be damaged: 25 extraneous bytes before marker 0xd9")
     # A hole and no end: the made-up pixels do not make it whole.
     holed = standard[: data_start(standard) + 300] + standard[data_start(standard) + 340 : -2]
     bad("jpeg-hole-and-no-end", holed, "jpg", "is truncated")

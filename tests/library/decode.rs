@@ -102,7 +102,11 @@ fn damage_that_pillow_decodes_is_warned_of_and_nothing_else_is() {
             None => assert_eq!(image.warning, None, "{}", case.name),
             Some(part) => {
                 let warning = image.warning.expect(&case.name);
-                assert!(warning.starts_with("is damaged"), "{}", case.name);
+                assert!(
+                    ["is damaged", "may be damaged"].iter().any(|start| warning.starts_with(start)),
+                    "{}",
+                    case.name
+                );
                 assert!(warning.contains(part), "{}: {warning}", case.name);
             }
         }

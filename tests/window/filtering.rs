@@ -250,26 +250,30 @@ fn a_quick_filter_shows_the_broken_images_and_goes_again() {
 #[test]
 fn a_damaged_image_is_predicted_marked_and_found() {
     let folder = folder_of(2, "chelsea.png");
-    let case = repository().join("tests/cases/decode/jpeg-hole-in-the-data/image.jpg");
-    std::fs::copy(case, folder.path().join("damaged.jpg")).unwrap();
+    let cases = repository().join("tests/cases/decode");
+    for (case, name) in [("jpeg-hole-in-the-data", "damaged.jpg"), ("jpeg-lost-place", "suspect.jpg")] {
+        std::fs::copy(cases.join(case).join("image.jpg"), folder.path().join(name)).unwrap();
+    }
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    wait_for(&mut window, "3 images");
+    wait_for(&mut window, "4 images");
     click(&mut window, "Predict all");
-    wait_for(&mut window, "Damaged 1");
-    click(&mut window, "Damaged 1");
-    wait_for(&mut window, "1 of 3 images");
-    assert_eq!(names_on_screen(&window), ["damaged.jpg"]);
-    let state = window.state().state();
-    let run = state.run().unwrap();
-    let id = state.order().ids().next().unwrap();
-    assert_eq!(run.status(id), PredictionStatus::Predicted);
-    assert_eq!(run.warnings(id).len(), 1);
-    // The image is shown by itself, with its warning.
-    window.state_mut().command(BrowseCommand::Show(id));
-    wait_until(&mut window, "the warning of the image", |window| {
-        let display = &window.state().state().shown.display;
-        matches!(display, Display::Ready(info) if info.warning.is_some())
-    });
+    wait_for(&mut window, "Damaged 2");
+    click(&mut window, "Damaged 2");
+    wait_for(&mut window, "2 of 4 images");
+    assert_eq!(names_on_screen(&window), ["damaged.jpg", "suspect.jpg"]);
+    let ids: Vec<_> = window.state().state().order().ids().collect();
+    for (id, start) in ids.into_iter().zip(["is damaged", "may be damaged"]) {
+        let run = window.state().state().run().unwrap();
+        assert_eq!(run.status(id), PredictionStatus::Predicted);
+        assert!(matches!(run.warnings(id), [warning] if warning.starts_with(start)));
+        // The image itself is shown with its warning.
+        window.state_mut().command(BrowseCommand::Show(id));
+        wait_until(&mut window, "the image's warning", |window| {
+            let display = &window.state().state().shown.display;
+            let warning = if let Display::Ready(info) = display { info.warning.as_deref() } else { None };
+            warning.is_some_and(|warning| warning.starts_with(start))
+        });
+    }
 }
 
 #[test]

@@ -468,10 +468,9 @@ fn conclude(
     }
     if outcome.warned > 0 {
         eprintln!(
-            "note: {} damaged {} predicted from the readable part, as Pillow does; find them with “warnings” in the \
-            output or the search word “damaged”",
-            outcome.warned,
-            if outcome.warned == 1 { "image was" } else { "images were" },
+            "note: damaged or possibly damaged images: {}. They were predicted from the pixels that Pillow decodes. \
+            Find them with “warnings” in the output or the search word “damaged”",
+            outcome.warned
         );
     }
     for problem in failures {

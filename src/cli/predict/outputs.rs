@@ -155,7 +155,7 @@ fn print_row(sample: &Sample, result: &SampleResult, view: &ViewSettings) -> any
     let seen = match result {
         Ok(prediction) => {
             let is_damaged = !prediction.warnings.is_empty();
-            let mark = if is_damaged { "damaged; " } else { "" };
+            let mark = if is_damaged { "possibly damaged; " } else { "" };
             format!("{mark}{}", describe(prediction, view))
         }
         Err(problem) => format!("failed: {}", visible(&problem.message)),

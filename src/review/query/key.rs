@@ -116,8 +116,8 @@ pub(super) static KEYS: [Key; 21] = [
     Key { words: &["answered"], example: "answered", meaning: "has a prediction", help: &[
         ("!answered", "No prediction yet"),
     ], takes: Takes::Nothing, test: |image, _| image.summary.is_some() },
-    Key { words: &["damaged"], example: "damaged", meaning: "predicted although data is missing", help: &[
-        ("damaged", "Predicted although data is missing in the file"),
+    Key { words: &["damaged"], example: "damaged", meaning: "predicted although the file is or may be damaged", help: &[
+        ("damaged", "Predicted although the file is or may be damaged"),
     ], takes: Takes::Nothing, test: |image, _| image.is_damaged },
     Key { words: &["outdated"], example: "outdated", meaning: "the file changed after it was predicted", help: &[
         ("outdated", "The file changed after it was predicted"),

@@ -260,6 +260,7 @@ fn whatever_is_not_of_the_common_kind_is_left_to_libjpeg() {
             "jpeg-header-only",
             "jpeg-hole-and-no-end",
             "jpeg-hole-in-the-data",
+            "jpeg-lost-place",
             "jpeg-progressive",
             "jpeg-progressive-with-a-hole",
             "jpeg-rgb",
