@@ -138,6 +138,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             source: Arc::clone(&source),
             limits: DecodeLimits::default(),
             evaluation: None,
+            truth: None,
         };
         let samples = samples.into_iter();
         let mut rows = ProjectRows::new(project.clone(), run.id, samples, judgements.clone());

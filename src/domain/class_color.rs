@@ -1,21 +1,48 @@
-//! One colour a class, the same in the window, on annotated images and in every run.
+//! One color per class, the same in the window, on annotated images and in every run.
 
-/// The colour of a class as sRGB. Neighbouring ids are far apart on the circle of hues, and all are light enough for
-/// black text ([`TEXT_ON_CLASS_COLOR`]) at a contrast of 4.5 or more.
-pub fn class_color(class_id: u32) -> [u8; 3] {
-    /// Successive multiples never come close to each other: the circle divided by the golden ratio.
-    const GOLDEN_ANGLE: f64 = 137.507_764_050_037_85;
-    /// A second difference for hues that are next to each other after a few dozen ids: lightness and chroma.
-    const SHADES: [(f64, f64); 3] = [(0.76, 0.16), (0.68, 0.18), (0.86, 0.13)];
-    let hue = (f64::from(class_id) * GOLDEN_ANGLE + 10.0) % 360.0;
-    let (lightness, chroma) = SHADES[class_id as usize % SHADES.len()];
+use std::collections::HashMap;
+use std::sync::LazyLock;
+
+/// The 80 class names of COCO, one per line after its number: most detectors know them, with different numbers.
+const COMMON: &str = include_str!("../../models/labels/coco-80.txt");
+/// Lightness and chroma in OKLCH.
+const SHADES: [(f64, f64); 5] = [(0.76, 0.16), (0.68, 0.18), (0.86, 0.12), (0.72, 0.10), (0.81, 0.17)];
+
+/// The color of a class as sRGB. A class of COCO has the color of its name in every model; other classes have that of
+/// their id. Neighbors are far apart, and all colors are light enough for black text ([`TEXT_ON_CLASS_COLOR`]) at a
+/// contrast of 4.5 or more.
+pub fn class_color(class_id: u32, name: &str) -> [u8; 3] {
+    static NUMBERS: LazyLock<HashMap<&str, u32>> = LazyLock::new(|| {
+        let names = COMMON.lines().filter_map(|line| line.split_once('\t'));
+        names.zip(0..).map(|((_, name), number)| (name, number)).collect()
+    });
+    NUMBERS.get(name).map_or_else(|| color_of_id(class_id), |number| color_of_common(*number))
+}
+
+/// 16 hues in 5 shades: as 16 and 5 have no common factor, each of 80 numbers has a pair of its own.
+fn color_of_common(number: u32) -> [u8; 3] {
+    /// Neighbors are nearly opposite each other on the circle of hues.
+    const STEP: u32 = 7;
+    let shade = number % SHADES.len() as u32;
+    let (lightness, chroma) = SHADES[shade as usize];
+    let hue = f64::from(number * STEP % 16) * 22.5 + f64::from(shade) * 4.5 + 10.0;
     srgb_from_oklch(lightness, chroma, hue.to_radians())
 }
 
-/// Text on a plate of a class's colour.
+fn color_of_id(class_id: u32) -> [u8; 3] {
+    /// Successive multiples never come close to each other: the circle divided by the golden ratio.
+    const GOLDEN_ANGLE: f64 = 137.507_764_050_037_85;
+    /// Hues that are next to each other after a few dozen ids have different shades.
+    const USED: usize = 3;
+    let hue = (f64::from(class_id) * GOLDEN_ANGLE + 10.0) % 360.0;
+    let (lightness, chroma) = SHADES[class_id as usize % USED];
+    srgb_from_oklch(lightness, chroma, hue.to_radians())
+}
+
+/// Text on a plate of a class's color.
 pub const TEXT_ON_CLASS_COLOR: [u8; 3] = [12, 12, 16];
 
-/// Björn Ottosson, “A perceptual color space for image processing” (2020); colours out of reach are clipped.
+/// Björn Ottosson, “A perceptual color space for image processing” (2020); colors out of reach are clipped.
 fn srgb_from_oklch(lightness: f64, chroma: f64, hue: f64) -> [u8; 3] {
     let (a, b) = (chroma * hue.cos(), chroma * hue.sin());
     let cone = |from_a: f64, from_b: f64| (lightness + from_a * a + from_b * b).powi(3);
@@ -50,26 +77,45 @@ mod tests {
         0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     }
 
+    fn common_names() -> Vec<&'static str> {
+        let names: Vec<&str> = COMMON.lines().filter_map(|line| Some(line.split_once('\t')?.1)).collect();
+        assert_eq!(names.len(), 80);
+        names
+    }
+
+    fn distance(left: [u8; 3], right: [u8; 3]) -> u32 {
+        std::iter::zip(left, right).map(|(left, right)| u32::from(left.abs_diff(right))).sum()
+    }
+
     #[test]
     fn text_is_readable_on_every_class_color() {
-        for class_id in 0..1000 {
-            let plate = luminance(class_color(class_id)) + 0.05;
+        let named = common_names().into_iter().map(|name| class_color(0, name));
+        for color in (0..1000).map(|class_id| class_color(class_id, "")).chain(named) {
+            let plate = luminance(color) + 0.05;
             let text = luminance(TEXT_ON_CLASS_COLOR) + 0.05;
-            assert!(plate / text > 4.5, "class {class_id}: {}", plate / text);
+            assert!(plate / text > 4.5, "{color:?}: {}", plate / text);
         }
     }
 
     #[test]
-    fn no_two_of_a_label_set_share_a_color_and_neighbours_differ_clearly() {
-        let colors: Vec<[u8; 3]> = (0..91).map(class_color).collect();
-        let distance = |left: [u8; 3], right: [u8; 3]| -> u32 {
-            std::iter::zip(left, right).map(|(left, right)| u32::from(left.abs_diff(right))).sum()
-        };
-        for (index, color) in colors.iter().enumerate() {
-            assert!(!colors[index + 1..].contains(color), "class {index}");
-        }
-        for pair in colors.windows(2) {
-            assert!(distance(pair[0], pair[1]) > 100, "{pair:?}");
+    fn a_common_class_has_one_color_in_every_model() {
+        assert_eq!(class_color(44, "bottle"), class_color(39, "bottle"));
+        assert_ne!(class_color(1, "helmet"), class_color(2, "helmet"));
+    }
+
+    #[test]
+    fn classes_of_a_model_differ_and_neighbors_clearly() {
+        let of_names: Vec<[u8; 3]> = common_names().into_iter().map(|name| class_color(0, name)).collect();
+        let of_ids: Vec<[u8; 3]> = (0..91).map(|class_id| class_color(class_id, "")).collect();
+        for (colors, least) in [(&of_names, 15), (&of_ids, 1)] {
+            for (index, color) in colors.iter().enumerate() {
+                for other in &colors[index + 1..] {
+                    assert!(distance(*color, *other) >= least, "{color:?} {other:?}");
+                }
+            }
+            for pair in colors.windows(2) {
+                assert!(distance(pair[0], pair[1]) > 100, "{pair:?}");
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::desktop::Drawn;
 use super::{Effects, Shared, desktop, import, kept, project};
 use crate::domain::S3Place;
 use crate::source::{LinesSource, ListingChange, S3Source, Source, WithRecords, absolute, folder_of, for_task};
@@ -37,8 +38,13 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
         BrowseEffect::PickAnnotations(kind) => desktop::pick_annotations(shared, kind),
         BrowseEffect::LookAtDropped { source, paths, ticket } => import::look(shared, source, paths, ticket),
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
-        BrowseEffect::CopyImage { source, uri, prediction, view, confirmed } => {
-            desktop::copy_image(shared, source, uri, prediction, view, confirmed);
+        BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth } => {
+            desktop::copy_image(
+                shared,
+                source,
+                uri,
+                prediction.map(|prediction| Drawn { prediction, view, confirmed, truth }),
+            );
         }
     }
 }

@@ -11,9 +11,9 @@ use rfd::AsyncFileDialog;
 
 use super::{Delivery, Shared, guarded};
 use crate::decode;
-use crate::domain::{Prediction, SampleUri, ViewSettings};
-use crate::export::annotate;
-use crate::state::{AnnotationsPick, Event, FilePick, SourceId};
+use crate::domain::{Prediction, RgbImage, SampleUri, ViewSettings};
+use crate::export::{DrawnObjects, TruthMarks, annotate};
+use crate::state::{AnnotationsPick, DrawnTruth, Event, FilePick, SourceId};
 
 /// A dialog that ends without a prediction sooner than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
@@ -221,15 +221,29 @@ pub(super) fn copy_text(shared: &Shared, text: String, notice: String) {
     shared.report(Event::Notice(notice));
 }
 
+/// What is drawn over an image, as on screen.
+pub(super) struct Drawn {
+    pub(super) prediction: Prediction,
+    pub(super) view: ViewSettings,
+    pub(super) confirmed: Vec<u32>,
+    pub(super) truth: Option<DrawnTruth>,
+}
+
+impl Drawn {
+    fn over(&self, image: &RgbImage) -> RgbImage {
+        let Self { prediction, view, confirmed, truth } = self;
+        let visible = view.visible_detections(prediction, confirmed);
+        let shown: Vec<(usize, usize)> = visible.into_iter().map(|index| (index, index)).collect();
+        let marks = truth.as_ref().map_or_else(TruthMarks::default, |truth| {
+            let objects = if truth.shows_objects { DrawnObjects::All } else { DrawnObjects::None };
+            TruthMarks::new(&truth.outcomes, truth.sample, prediction, &shown, objects)
+        });
+        annotate(image, prediction, view, confirmed, &marks)
+    }
+}
+
 /// The image at full size with what is drawn over it.
-pub(super) fn copy_image(
-    shared: &Arc<Shared>,
-    source: SourceId,
-    uri: SampleUri,
-    prediction: Option<Prediction>,
-    view: ViewSettings,
-    confirmed: Vec<u32>,
-) {
+pub(super) fn copy_image(shared: &Arc<Shared>, source: SourceId, uri: SampleUri, drawn: Option<Drawn>) {
     shared.spawn("copy the image", move |shared| {
         let Some(source) = shared.source(source) else {
             return;
@@ -240,8 +254,8 @@ pub(super) fn copy_image(
             .and_then(|bytes| decode::decode_for_display(&bytes, &shared.limits()).map_err(|error| error.to_string()));
         match image {
             Ok(displayed) => {
-                let image = match &prediction {
-                    Some(prediction) => annotate(&displayed.image, prediction, &view, &confirmed),
+                let image = match &drawn {
+                    Some(drawn) => drawn.over(&displayed.image),
                     None => displayed.image,
                 };
                 shared.deliver(Delivery::CopyImage(image));

@@ -9,7 +9,8 @@ use super::{Effects, Shared, desktop, guarded};
 use crate::domain::{EvaluationFormat, SampleId};
 use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
 use crate::export::{
-    self, ComparisonContext, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
+    self, ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget,
+    ProjectRows,
 };
 use crate::review::count_boxes;
 use crate::state::{
@@ -105,6 +106,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
         source,
         limits: shared.limits(),
         evaluation,
+        truth: request.truth.map(|(outcomes, samples)| EvaluatedBoxes { outcomes, samples }),
     };
     let target = target(&request.target);
     let report = export::export(&mut rows, &context, request.options, &target, control);

@@ -1,16 +1,25 @@
 //! An image with what the model saw drawn over it.
 
+use std::collections::BTreeMap;
+
 use super::drawing::{Area, Canvas, Paint, TextSize};
 use crate::domain::{
-    BoundingBox, ClassScore, Detection, LabelPlaces, Prediction, RgbImage, TEXT_ON_CLASS_COLOR, ViewSettings,
+    BoundingBox, ClassScore, Detection, LabelPlaces, Prediction, RgbImage, SampleId, TEXT_ON_CLASS_COLOR, ViewSettings,
     class_color,
 };
+use crate::review::{ObjectOutcome, Outcomes};
 
 /// Draws what `view` shows of the prediction, and the boxes that a person confirmed: boxes with class and score, or the
-/// best classes in the upper left corner. Boxes are clipped to the image; labels are moved, shortened or left
-/// out to stay inside and apart.
-pub fn annotate(image: &RgbImage, prediction: &Prediction, view: &ViewSettings, confirmed: &[u32]) -> RgbImage {
-    annotate_in(image, prediction, view, confirmed, None, Style::of(image))
+/// best classes in the upper left corner. With ground truth, each box says how it compares, and the objects are dashed.
+/// Boxes are clipped to the image; labels are moved, shortened or left out to stay inside and apart.
+pub fn annotate(
+    image: &RgbImage,
+    prediction: &Prediction,
+    view: &ViewSettings,
+    confirmed: &[u32],
+    marks: &TruthMarks,
+) -> RgbImage {
+    annotate_in(image, prediction, view, confirmed, marks, Style::of(image))
 }
 
 /// The same for an image that is shown at about half its size: text and lines are larger in it. An object of the
@@ -19,15 +28,76 @@ pub(super) fn annotate_thumbnail(
     image: &RgbImage,
     prediction: &Prediction,
     view: &ViewSettings,
-    truth: Option<&TruthBox>,
+    truth: Option<TruthBox>,
 ) -> RgbImage {
-    annotate_in(image, prediction, view, &[], truth, Style::with_text(23.0, 3))
+    let marks = TruthMarks { objects: truth.into_iter().collect(), ..TruthMarks::default() };
+    annotate_in(image, prediction, view, &[], &marks, Style::with_text(23.0, 3))
+}
+
+/// How the boxes of an image compare with its ground truth; empty without ground truth.
+#[derive(Debug, Clone, Default)]
+pub struct TruthMarks {
+    /// By index of the drawn detection: its class, with the right one, and its mark.
+    boxes: BTreeMap<usize, [String; 2]>,
+    objects: Vec<TruthBox>,
 }
 
 /// An object of the ground truth, in pixels of the image.
+#[derive(Debug, Clone)]
 pub(super) struct TruthBox {
     pub(super) bounds: BoundingBox,
-    pub(super) label: String,
+    /// In full, and as short as can be.
+    pub(super) label: Option<[String; 2]>,
+    pub(super) is_missed: bool,
+}
+
+/// Whether the objects of the ground truth are drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DrawnObjects {
+    All,
+    None,
+}
+
+impl TruthMarks {
+    /// `shown`: the index of each drawn detection, in the drawn and in the stored prediction. Empty if another
+    /// prediction than the stored one was evaluated.
+    pub fn new(
+        outcomes: &Outcomes,
+        sample: SampleId,
+        stored: &Prediction,
+        shown: &[(usize, usize)],
+        objects: DrawnObjects,
+    ) -> Self {
+        let detections = stored.detections();
+        let evaluated = outcomes.predictions().summary(sample).filter(|summary| {
+            let (classes, scores) = (summary.classes.iter(), summary.scores.iter());
+            detections.len() == summary.classes.len()
+                && detections
+                    .iter()
+                    .zip(classes.zip(scores))
+                    .all(|(detection, (class, score))| (detection.class_id, detection.score) == (*class, *score))
+        });
+        let Some(of_image) = evaluated.and_then(|summary| outcomes.of(sample, summary)) else {
+            return Self::default();
+        };
+        let texts = |&(drawn, index): &(usize, usize)| {
+            let outcome = outcomes.named(of_image, index)?;
+            Some((drawn, [outcome.class_text(&detections.get(index)?.label), outcome.mark_text()]))
+        };
+        let all = match objects {
+            DrawnObjects::All => of_image.objects,
+            DrawnObjects::None => &[],
+        };
+        let object = |object: &ObjectOutcome| {
+            let is_shown = shown.iter().any(|(_, stored)| *stored == object.shown_by as usize);
+            let is_missed = object.counts && !is_shown;
+            let class = outcomes.classes.get(object.class as usize).map_or("", |class| class.name.as_str());
+            let text = format!("{class} · FN");
+            let label = is_missed.then(|| [text.clone(), text]);
+            TruthBox { bounds: BoundingBox::from(object.bounds), label, is_missed }
+        };
+        Self { boxes: shown.iter().filter_map(texts).collect(), objects: all.iter().map(object).collect() }
+    }
 }
 
 fn annotate_in(
@@ -35,30 +105,36 @@ fn annotate_in(
     prediction: &Prediction,
     view: &ViewSettings,
     confirmed: &[u32],
-    truth: Option<&TruthBox>,
+    marks: &TruthMarks,
     style: Style,
 ) -> RgbImage {
     let mut canvas = Canvas::new(image);
     let detections = prediction.detections();
     // The best last, so that nothing hides it; all labels above all boxes.
-    let mut visible: Vec<&Detection> =
-        view.visible_detections(prediction, confirmed).into_iter().map(|index| &detections[index]).collect();
-    visible.reverse();
-    for detection in &visible {
-        draw_box(&mut canvas, &detection.bounds, Line::Solid(class_color(detection.class_id)), style);
+    let visible = view.visible_detections(prediction, confirmed);
+    for &index in visible.iter().rev() {
+        let detection = &detections[index];
+        draw_box(&mut canvas, &detection.bounds, Line::Solid(class_color(detection.class_id, &detection.label)), style);
     }
-    if let Some(truth) = truth {
-        draw_box(&mut canvas, &truth.bounds, Line::Dashed(TRUTH), style);
+    for object in &marks.objects {
+        let dash = if object.is_missed { MISSED_DASH } else { DASH };
+        draw_box(&mut canvas, &object.bounds, Line::Dashed { color: TRUTH, dash }, style);
     }
     // The best first, so that they get the best places.
     let mut places = LabelPlaces::new(BoundingBox::new(0.0, 0.0, canvas.width() as f32, canvas.height() as f32));
-    for Detection { bounds, label, score, class_id } in visible.iter().rev() {
-        let texts = [&format!("{label} {}", percent(*score)), label];
-        draw_label(&mut canvas, &mut places, bounds, texts, class_color(*class_id), style);
+    for &index in &visible {
+        let Detection { bounds, label, score, class_id } = &detections[index];
+        let texts = match marks.boxes.get(&index) {
+            None => [format!("{label} {}", percent(*score)), label.clone()],
+            Some([class, mark]) => [format!("{class} {} · {mark}", percent(*score)), class.clone()],
+        };
+        let texts = texts.each_ref();
+        draw_label(&mut canvas, &mut places, bounds, texts, class_color(*class_id, label), style);
     }
-    if let Some(TruthBox { bounds, label }) = truth {
-        let texts = [&format!("truth: {label}"), label];
-        draw_label(&mut canvas, &mut places, bounds, texts, TRUTH, style);
+    for object in &marks.objects {
+        if let Some(label) = &object.label {
+            draw_label(&mut canvas, &mut places, &object.bounds, label.each_ref(), TRUTH, style);
+        }
     }
     draw_classes(&mut canvas, view.visible_classes(prediction), style);
     canvas.into_image()
@@ -98,6 +174,10 @@ impl Style {
 
 const SHADOW: Paint = Paint { color: [0, 0, 0], opacity: 0.55 };
 
+const DASH: i64 = 4;
+/// Of a missed object.
+const MISSED_DASH: i64 = 9;
+
 /// Of the ground truth; classes have other colours.
 const TRUTH: [u8; 3] = [255, 255, 255];
 
@@ -105,7 +185,11 @@ const TRUTH: [u8; 3] = [255, 255, 255];
 #[derive(Debug, Clone, Copy)]
 enum Line {
     Solid([u8; 3]),
-    Dashed([u8; 3]),
+    /// `dash`: the length of dashes and gaps as a multiple of the line's width.
+    Dashed {
+        color: [u8; 3],
+        dash: i64,
+    },
 }
 
 fn draw_box(canvas: &mut Canvas, bounds: &BoundingBox, line: Line, style: Style) {
@@ -117,7 +201,9 @@ fn draw_box(canvas: &mut Canvas, bounds: &BoundingBox, line: Line, style: Style)
     canvas.frame(area.grown(edge), style.stroke + 2 * edge, SHADOW);
     match line {
         Line::Solid(color) => canvas.frame(area, style.stroke, Paint::opaque(color)),
-        Line::Dashed(color) => canvas.dashed_frame(area, style.stroke, Paint::opaque(color)),
+        Line::Dashed { color, dash } => {
+            canvas.dashed_frame(area, style.stroke, dash * style.stroke, Paint::opaque(color));
+        }
     }
 }
 
@@ -206,7 +292,7 @@ fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
         let groove = Area { left, top: top + style.line_height, right, bottom: top + style.line_height + bar };
         canvas.fill(groove, BAR_GROOVE);
         let filled = (f64::from(class.score.clamp(0.0, 1.0)) * inner_width as f64).round() as i64;
-        let color = Paint::opaque(class_color(class.index));
+        let color = Paint::opaque(class_color(class.index, &class.label));
         canvas.fill(Area { right: left + filled, ..groove }, color);
     }
 }
@@ -218,7 +304,8 @@ fn percent(score: f32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::PredictionContent;
+    use crate::domain::{ModelTask, PredictionContent};
+    use crate::review::{BoxOutcome, NO_OBJECT, OutcomeKind, Predictions};
 
     fn plain(width: u32, height: u32, value: u8) -> RgbImage {
         RgbImage::new(width, height, vec![value; (width * height * 3) as usize]).unwrap()
@@ -254,7 +341,7 @@ mod tests {
     }
 
     fn drawn(image: &RgbImage, prediction: &Prediction) -> RgbImage {
-        annotate(image, prediction, &ViewSettings::default(), &[])
+        annotate(image, prediction, &ViewSettings::default(), &[], &TruthMarks::default())
     }
 
     #[test]
@@ -262,7 +349,7 @@ mod tests {
         let image = plain(400, 300, 90);
         let drawn = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
         for (x, y) in [(100, 150), (101, 150), (299, 150), (200, 80), (200, 199)] {
-            assert_eq!(drawn.pixel(x, y), Some(class_color(3)), "{x}, {y}");
+            assert_eq!(drawn.pixel(x, y), Some(class_color(3, "class 3")), "{x}, {y}");
         }
         assert_eq!(drawn.pixel(200, 140), image.pixel(200, 140));
         assert_eq!(drawn.pixel(50, 50), image.pixel(50, 50));
@@ -271,7 +358,7 @@ mod tests {
     #[test]
     fn the_label_stands_on_the_box_or_inside_it_where_there_is_no_room() {
         let image = plain(400, 300, 90);
-        let is_plate = |drawn: &RgbImage, y| drawn.pixel(102, y) == Some(class_color(3));
+        let is_plate = |drawn: &RgbImage, y| drawn.pixel(102, y) == Some(class_color(3, "class 3"));
         let low = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
         assert!(is_plate(&low, 70) && !is_plate(&low, 90));
         let high = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 5.0, 300.0, 200.0])]));
@@ -283,7 +370,7 @@ mod tests {
         let image = plain(400, 300, 90);
         let right = drawn(&image, &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]));
         // The plate is moved to the left: its colour is far from the box.
-        assert_eq!(right.pixel(360, 85), Some(class_color(3)));
+        assert_eq!(right.pixel(360, 85), Some(class_color(3, "class 3")));
     }
 
     #[test]
@@ -291,7 +378,7 @@ mod tests {
         let image = plain(100, 100, 90);
         let weak = boxes(&image, &[(3, 0.4, [10.0, 40.0, 90.0, 90.0])]);
         assert_eq!(drawn(&image, &weak), image);
-        let confirmed = annotate(&image, &weak, &ViewSettings::default(), &[0]);
+        let confirmed = annotate(&image, &weak, &ViewSettings::default(), &[0], &TruthMarks::default());
         assert_ne!(confirmed, image);
     }
 
@@ -300,7 +387,7 @@ mod tests {
         let image = plain(400, 300, 90);
         let same_place = [100.0, 80.0, 300.0, 200.0];
         let both = boxes(&image, &[(3, 0.9, same_place), (4, 0.8, same_place)]);
-        assert_eq!(drawn(&image, &both).pixel(200, 199), Some(class_color(3)));
+        assert_eq!(drawn(&image, &both).pixel(200, 199), Some(class_color(3, "class 3")));
     }
 
     #[test]
@@ -331,11 +418,40 @@ mod tests {
     #[test]
     fn an_object_of_the_ground_truth_is_dashed() {
         let image = plain(400, 300, 90);
-        let truth = TruthBox { bounds: BoundingBox::new(100.0, 150.0, 300.0, 250.0), label: "cat".to_owned() };
-        let drawn = annotate_thumbnail(&image, &boxes(&image, &[]), &ViewSettings::default(), Some(&truth));
+        let label = Some(["truth: cat", "cat"].map(str::to_owned));
+        let truth = TruthBox { bounds: BoundingBox::new(100.0, 150.0, 300.0, 250.0), label, is_missed: false };
+        let drawn = annotate_thumbnail(&image, &boxes(&image, &[]), &ViewSettings::default(), Some(truth));
         let edge: Vec<bool> = (100..300).map(|x| drawn.pixel(x, 249) == Some(TRUTH)).collect();
         let white = edge.iter().filter(|is_white| **is_white).count();
         assert!((80..=120).contains(&white), "{white} of 200");
         assert!(edge[1] && edge.windows(2).filter(|pair| pair[0] != pair[1]).count() > 10);
+    }
+
+    #[test]
+    fn ground_truth_is_drawn_as_on_screen() {
+        let image = plain(400, 300, 90);
+        let predicted = boxes(&image, &[(3, 0.9, [20.0, 60.0, 120.0, 150.0])]);
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        predictions.record(SampleId(0), &predicted);
+        let mut outcomes = Outcomes::new(predictions, [(None, "dog".to_owned())], [(3, 0)]);
+        let wrong = BoxOutcome { kind: Some(OutcomeKind::Class), object: 0, iou: 0.9 };
+        let object = |left: f32| ObjectOutcome {
+            class: 0,
+            bounds: [left, 60.0, left + 100.0, 150.0],
+            shown_by: NO_OBJECT,
+            counts: true,
+        };
+        outcomes.add(SampleId(0), &[wrong], &[object(20.0), object(250.0)]);
+        let marks = |objects| TruthMarks::new(&outcomes, SampleId(0), &predicted, &[(0, 0)], objects);
+        let all = marks(DrawnObjects::All);
+        assert_eq!(all.boxes[&0], ["class 3, is dog", "FP"]);
+        let drawn = annotate(&image, &predicted, &ViewSettings::default(), &[], &all);
+        let white = |drawn: &RgbImage| (250..350).filter(|x| drawn.pixel(*x, 149) == Some(TRUTH)).count();
+        assert!((30..=80).contains(&white(&drawn)), "{} of 100", white(&drawn));
+        let without = annotate(&image, &predicted, &ViewSettings::default(), &[], &marks(DrawnObjects::None));
+        assert_eq!(white(&without), 0);
+        let other = boxes(&image, &[(3, 0.8, [20.0, 60.0, 120.0, 150.0])]);
+        let of_other = TruthMarks::new(&outcomes, SampleId(0), &other, &[(0, 0)], DrawnObjects::All);
+        assert!(of_other.boxes.is_empty() && of_other.objects.is_empty(), "another prediction was evaluated");
     }
 }

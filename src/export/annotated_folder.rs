@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::annotated::{DrawnObjects, TruthMarks};
 use super::file_names::{FileNames, safe_stem};
 use super::image_pool::{ImagePool, Job};
 use super::row::{ChosenImage, ChosenPrediction, ExportContext};
@@ -66,7 +67,8 @@ impl AnnotatedFolder {
     /// Queues one image; waits if the queue is full.
     pub fn add(&mut self, sample: &Sample, prediction: Prediction) {
         let name = image_name(&mut self.names, &sample.name, AnnotatedKind::AsImage);
-        self.pool.add(Job { uri: sample.uri.clone(), target: self.folder.join(name), prediction });
+        let marks = TruthMarks::default();
+        self.pool.add(Job { uri: sample.uri.clone(), target: self.folder.join(name), prediction, marks });
     }
 
     /// Waits for the last image. Gives those that could not be written.
@@ -104,6 +106,20 @@ impl<'c> AnnotatedWriter<'c> {
         })
     }
 
+    /// Of the boxes that are drawn, if the run was evaluated.
+    fn marks(&self, image: &ChosenImage) -> TruthMarks {
+        let ChosenPrediction::Boxes { boxes, .. } = &image.prediction else {
+            return TruthMarks::default();
+        };
+        let shown: Vec<(usize, usize)> = boxes.iter().map(|chosen| chosen.index).enumerate().collect();
+        let (Some(Ok(stored)), Some(truth)) = (&image.row.result, &self.context.truth) else {
+            return TruthMarks::default();
+        };
+        truth.samples.get(&image.row.sample.uri).map_or_else(TruthMarks::default, |&sample| {
+            TruthMarks::new(&truth.outcomes, sample, stored, &shown, DrawnObjects::All)
+        })
+    }
+
     fn check_that_it_can_go_on(&self) -> Result<(), ExportError> {
         let halt = self.pool.take_error();
         halt.map_or(Ok(()), |halt| Err(halt.into_error(&self.target.path)))
@@ -128,7 +144,9 @@ impl Writer for AnnotatedWriter<'_> {
         let name = image_name(&mut self.names, &sample.name, self.options.annotated_kind);
         tally.images += 1;
         tally.boxes += boxes as u64;
-        self.pool.add(Job { uri: sample.uri.clone(), target: self.folder.partial().join(name), prediction });
+        let target = self.folder.partial().join(name);
+        let marks = self.marks(image);
+        self.pool.add(Job { uri: sample.uri.clone(), target, prediction, marks });
         Ok(())
     }
 

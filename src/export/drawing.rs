@@ -73,9 +73,9 @@ impl Canvas {
     }
 
     /// As [`Self::frame`], with gaps as long as the dashes.
-    pub(super) fn dashed_frame(&mut self, area: Area, thickness: i64, paint: Paint) {
+    pub(super) fn dashed_frame(&mut self, area: Area, thickness: i64, dash: i64, paint: Paint) {
         let Area { left, top, right, bottom } = area;
-        let dash = (thickness * 4).max(1);
+        let dash = dash.max(1);
         for x in (left..right).step_by(2 * dash as usize) {
             let end = (x + dash).min(right);
             self.fill(Area { left: x, top, right: end, bottom: (top + thickness).min(bottom) }, paint);

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, bounded};
 use parking_lot::Mutex;
 
-use super::annotated::annotate;
+use super::annotated::{TruthMarks, annotate};
 use super::error::{ExportError, is_fatal};
 use super::image_file::{ImageFileError, write_image};
 use crate::decode::{DecodeLimits, decode};
@@ -27,6 +27,7 @@ pub(super) struct Job {
     pub(super) uri: SampleUri,
     pub(super) target: PathBuf,
     pub(super) prediction: Prediction,
+    pub(super) marks: TruthMarks,
 }
 
 /// What makes it useless to go on.
@@ -138,7 +139,7 @@ impl Shared {
             error.to_string()
         })?;
         let image = decode(&bytes, &self.limits).map_err(|error| error.to_string())?;
-        let drawn = annotate(&image.image, &job.prediction, &self.view, &[]);
+        let drawn = annotate(&image.image, &job.prediction, &self.view, &[], &job.marks);
         let written = match job.target.parent() {
             Some(parent) => std::fs::create_dir_all(parent).map_err(ImageFileError::from),
             None => Ok(()),

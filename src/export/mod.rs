@@ -29,7 +29,7 @@ mod tests;
 mod voc;
 mod yolo;
 
-pub use annotated::annotate;
+pub use annotated::{DrawnObjects, TruthMarks, annotate};
 pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
 pub use comparison::{ComparisonContext, ComparisonReport, export_comparison};
 pub use error::ExportError;
@@ -37,7 +37,7 @@ pub use image_file::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
 pub use project_rows::ProjectRows;
 pub use report::{EvaluatedImages, write_evaluation_report};
-pub use row::{ExportContext, ExportRow};
+pub use row::{EvaluatedBoxes, ExportContext, ExportRow};
 pub use tally::ExportReport;
 pub(crate) use target::partial_file;
 pub use target::{Existing, ExportTarget, WholeFile};

@@ -1,6 +1,6 @@
 //! What every format is made of: images with predictions and verdicts, and the chosen part of them.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use super::ExportError;
@@ -8,10 +8,10 @@ use super::tally::Tally;
 use crate::decode::DecodeLimits;
 use crate::domain::{
     BoundingBox, BoxChoice, ClassChoice, ClassScore, Detection, ExportOptions, LabelSet, ModelTask, Prediction,
-    PredictionContent, RunInfo, Sample, Verdict, VerdictChoice, ViewSettings,
+    PredictionContent, RunInfo, Sample, SampleId, SampleUri, Verdict, VerdictChoice, ViewSettings,
 };
 use crate::evaluation::Evaluated;
-use crate::review::VerdictKind;
+use crate::review::{Outcomes, VerdictKind};
 use crate::source::Source;
 
 /// One image with its prediction, verdicts, note and tags.
@@ -72,6 +72,16 @@ pub struct ExportContext {
     pub limits: DecodeLimits,
     /// How the run compares with ground truth, for the report.
     pub evaluation: Option<Evaluated>,
+    /// How the boxes compare with ground truth, for annotated images.
+    pub truth: Option<EvaluatedBoxes>,
+}
+
+/// How the boxes of a run compare with ground truth.
+#[derive(Clone)]
+pub struct EvaluatedBoxes {
+    pub outcomes: Arc<Outcomes>,
+    /// The images by their addresses.
+    pub samples: HashMap<SampleUri, SampleId>,
 }
 
 impl ExportContext {

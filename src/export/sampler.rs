@@ -82,6 +82,7 @@ pub(super) fn context() -> ExportContext {
         source: Arc::new(MemorySource::default()),
         limits: DecodeLimits::default(),
         evaluation: None,
+        truth: None,
     }
 }
 

@@ -32,7 +32,8 @@ pub use marks::{Mark, Marks, VerdictKind};
 pub use nothing_found::NothingFound;
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};
 pub use outcomes::{
-    BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, ObjectOutcome, OutcomeClass, OutcomeKind, Outcomes, share,
+    BoxOutcome, ClassOutcomes, ImageOutcomes, NO_OBJECT, NamedOutcome, ObjectOutcome, OutcomeClass, OutcomeKind,
+    Outcomes, share,
 };
 pub use predictions::{PredictionStatus, Predictions, Summary};
 pub use query::{

@@ -50,7 +50,7 @@ impl OutcomeKind {
             Self::Correct | Self::Ignored => return None,
             Self::Class => "wrong class",
             Self::Location => "badly placed",
-            Self::Both => "wrong class, badly placed",
+            Self::Both => "wrong class and place",
             Self::Duplicate => "duplicate",
             Self::Background => "background",
         })
@@ -199,6 +199,16 @@ impl Outcomes {
         (is_same && found.boxes.len() == summary.classes.len()).then_some(found)
     }
 
+    /// How a box of an image compares; `None` if it was not evaluated.
+    pub fn named(&self, of_image: ImageOutcomes<'_>, index: usize) -> Option<NamedOutcome<'_>> {
+        let outcome = of_image.boxes.get(index)?;
+        let kind = outcome.kind?;
+        let is_other = matches!(kind, OutcomeKind::Class | OutcomeKind::Both);
+        let object = of_image.objects.get(outcome.object as usize).filter(|_| is_other);
+        let class = object.and_then(|object| self.classes.get(object.class as usize));
+        Some(NamedOutcome { kind, iou: outcome.iou, right_class: class.map(|class| class.name.as_str()) })
+    }
+
     /// Whether both are about the same images.
     pub fn has_same_images(&self, other: &Self) -> bool {
         let longest = self.rows.len().max(other.rows.len());
@@ -208,6 +218,38 @@ impl Outcomes {
 
     pub fn predictions(&self) -> &Predictions {
         &self.predictions
+    }
+}
+
+/// How a box compares with the ground truth.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct NamedOutcome<'o> {
+    pub kind: OutcomeKind,
+    /// With the object that it shows, or is nearest to.
+    pub iou: f32,
+    /// The name of that object's class, where it is another one than the predicted.
+    pub right_class: Option<&'o str>,
+}
+
+impl NamedOutcome<'_> {
+    /// “cup”, or “cup, is bottle” if the object is a bottle.
+    pub fn class_text(&self, predicted: &str) -> String {
+        self.right_class.map_or_else(|| predicted.to_owned(), |right| format!("{predicted}, is {right}"))
+    }
+
+    /// What is wrong besides what [`Self::class_text`] names.
+    pub fn error_text(&self) -> Option<&'static str> {
+        match (self.kind, self.right_class) {
+            (OutcomeKind::Class, Some(_)) => None,
+            (OutcomeKind::Both, Some(_)) => OutcomeKind::Location.why(),
+            (kind, _) => kind.why(),
+        }
+    }
+
+    /// “FP, badly placed”: the mark, with [`Self::error_text`].
+    pub fn mark_text(&self) -> String {
+        let mark = self.kind.mark();
+        self.error_text().map_or_else(|| mark.to_owned(), |error| format!("{mark}, {error}"))
     }
 }
 

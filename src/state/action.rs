@@ -56,6 +56,11 @@ pub enum Action {
     )]
     Evaluation,
     #[strum(
+        message = "Compare runs",
+        detailed_message = "Compares the run on screen with another run of these images, box by box"
+    )]
+    CompareRuns,
+    #[strum(
         message = "Reload",
         detailed_message = "Lists the images again: new ones come last, changed ones are read again, verdicts are kept",
         props(keys = "F5")
@@ -150,7 +155,7 @@ pub enum Action {
     #[strum(message = "Add a model…", detailed_message = "Inspects an .onnx file of your own and adds it to the list")]
     AddModel,
     #[strum(
-        message = "Copy image with boxes",
+        message = "Copy image",
         detailed_message = "Copies the image with everything drawn on it",
         props(keys = "Ctrl+Shift+C")
     )]
@@ -497,6 +502,10 @@ impl Action {
             Self::OpenPredictions => need(!state.samples.is_empty(), "Open the images of the predictions first")
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
                 .and_then(|()| state.project.check_writable()),
+            Self::CompareRuns => need(
+                state.comparing.is_some() || state.comparable_runs().next().is_some(),
+                "Predict these images with another model of the same kind first",
+            ),
             Self::CompareWithLocal => {
                 need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
             }
@@ -588,6 +597,7 @@ impl Action {
             Self::LargeImage => Some(state.large_image),
             Self::ThumbnailsOnly => Some(settings.thumbnails_only),
             Self::Filmstrip => Some(state.filmstrip.is_some()),
+            Self::CompareRuns => Some(state.comparing.is_some()),
             Self::Evaluation => Some(state.evaluating.as_ref().is_some_and(|evaluating| evaluating.is_shown)),
             Self::ToggleImages => Some(settings.show_images_panel),
             Self::ToggleInspector => Some(settings.show_inspector),

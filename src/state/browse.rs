@@ -1,8 +1,10 @@
 //! Commands, effects and events about the open source and its images.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use crate::domain::{ListingChange, Page, S3Place, Sample, SampleUri, TileKey};
+use crate::review::Outcomes;
 use crate::state::{
     AnnotationsPick, CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step,
     TaskId, ThumbnailRequest, Ticket, ViewSettings,
@@ -112,7 +114,17 @@ pub enum BrowseEffect {
         view: ViewSettings,
         /// The boxes that are visible whatever the view.
         confirmed: Vec<u32>,
+        /// How the boxes compare with ground truth.
+        truth: Option<DrawnTruth>,
     },
+}
+
+/// The ground truth of an image as it is on screen.
+#[derive(Debug, Clone)]
+pub struct DrawnTruth {
+    pub outcomes: Arc<Outcomes>,
+    pub sample: SampleId,
+    pub shows_objects: bool,
 }
 
 /// Events about the open source and its images.

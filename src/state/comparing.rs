@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Loadable, SourceId, State};
+use super::{Loadable, Run, SourceId, State};
 use crate::domain::{Prediction, RunId, Sample, SharedList, ViewSettings};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::ClassChanges;
@@ -69,6 +69,14 @@ impl Comparing {
 }
 
 impl State {
+    /// The runs that the one on screen can be compared with, oldest first.
+    pub fn comparable_runs(&self) -> impl Iterator<Item = &Run> {
+        let current = self.run();
+        self.runs
+            .iter()
+            .filter(move |run| current.is_some_and(|current| current.id() != run.id() && current.task() == run.task()))
+    }
+
     /// The comparison, if its runs are drawn beside each other.
     pub fn side_by_side(&self) -> Option<&Comparing> {
         let is_wanted = self.settings.compare_layout == CompareLayout::SideBySide;

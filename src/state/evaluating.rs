@@ -10,7 +10,7 @@ use super::{Display, Failure, FilesAt, Loadable, Run, SourceId, State, TaskId, T
 use crate::domain::{LabelSet, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
 use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
 use crate::matching::{ClassCorrections, OtherFolders};
-use crate::review::{ImageOutcomes, OtherRun, OutcomeCounts, OutcomeKind, Outcomes, Predictions};
+use crate::review::{ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions};
 
 /// Commands about ground truth and evaluations.
 #[derive(Debug, Clone, PartialEq)]
@@ -309,10 +309,22 @@ impl State {
         self.arranging.statistics()?.outcomes.as_ref()
     }
 
-    /// How a box of the shown image compares with the ground truth, with the IoU.
-    pub fn outcome_of_box(&self, index: usize) -> Option<(OutcomeKind, f32)> {
-        let outcome = self.outcomes_of(self.shown_sample()?)?.boxes.get(index)?;
-        Some((outcome.kind?, outcome.iou))
+    /// How a box of the run on screen compares with the ground truth.
+    pub fn outcome_of_box(&self, sample: SampleId, index: usize) -> Option<NamedOutcome<'_>> {
+        self.evaluated()?.outcomes.named(self.outcomes_of(sample)?, index)
+    }
+
+    /// The same of the run that the one on screen is compared with.
+    pub fn compared_outcome_of_box(&self, sample: SampleId, index: usize) -> Option<NamedOutcome<'_>> {
+        let (run, evaluated) = self.other_evaluated()?;
+        let of_image = evaluated.outcomes.of(sample, run.predictions.summary(sample)?)?;
+        evaluated.outcomes.named(of_image, index)
+    }
+
+    /// The name of the class of an object, in the ground truth of the run on screen.
+    pub fn class_of_object(&self, sample: SampleId, object: u32) -> Option<&str> {
+        let class = self.outcomes_of(sample)?.objects.get(object as usize)?.class;
+        Some(&self.evaluated()?.outcomes.classes.get(class as usize)?.name)
     }
 
     /// How the predictions of the run on screen for an image compare with the ground truth.

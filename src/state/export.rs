@@ -1,15 +1,17 @@
 //! The dialog about an export, and what came of the last one.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use strum::{IntoStaticStr, VariantArray};
 
 use super::{EvaluateRequest, Loadable, Order, Overlay, SourceId, State};
 use crate::domain::{
     ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, RunId, RunInfo, Sample, SampleId, SampleSet,
-    SharedList, ViewSettings,
+    SampleUri, SharedList, ViewSettings,
 };
-use crate::review::{Marks, Predictions, Suppressed};
+use crate::review::{Marks, Outcomes, Predictions, Suppressed};
 use crate::state::{Failure, TaskId, Ticket};
 
 /// Commands about exports.
@@ -104,6 +106,8 @@ pub struct ExportRequest {
     pub samples: Vec<Sample>,
     /// To be measured for the report.
     pub evaluation: Option<EvaluateRequest>,
+    /// How the boxes compare with ground truth, and the ids of the samples: to be drawn.
+    pub truth: Option<(Arc<Outcomes>, HashMap<SampleUri, SampleId>)>,
     pub target: ExportFile,
 }
 

@@ -41,7 +41,7 @@ mod upload;
 
 pub use action::Action;
 pub use arranging::{ArrangeId, Arranging, Pace};
-pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent, DroppedKind};
+pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};

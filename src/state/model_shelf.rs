@@ -37,6 +37,10 @@ pub enum ModelsCommand {
     CancelImport,
     /// The offer of this model, by its id, is not made again.
     DismissOffer(String),
+    /// The failed download of this model, by its id, is not shown any more.
+    DismissFailure(String),
+    /// What was assumed about this model is right.
+    ConfirmAssumptions(Box<ModelCard>),
 }
 
 /// Effects about the library.

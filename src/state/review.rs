@@ -36,6 +36,8 @@ pub enum ReviewCommand {
     Compare(RunId),
     /// Compares again with the current filters.
     CompareAgain,
+    /// Changes the minimum scores of both runs, and compares again.
+    SetComparedScores([f32; 2]),
     SetCompareLayout(CompareLayout),
     StopComparing,
     /// Begins or ends presentation mode.

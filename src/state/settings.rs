@@ -54,6 +54,8 @@ pub struct Settings {
     pub model: Option<String>,
     /// Ids of the models whose download is no longer offered.
     pub dismissed_offers: BTreeSet<String>,
+    /// What was assumed about a model and found right by a person, by model id.
+    confirmed_assumptions: BTreeMap<String, Vec<String>>,
     pub device: DeviceChoice,
     pub batch: Option<usize>,
     pub threads: Option<usize>,
@@ -110,6 +112,7 @@ impl Default for Settings {
             recent_remote_models: Vec::new(),
             model: None,
             dismissed_offers: BTreeSet::new(),
+            confirmed_assumptions: BTreeMap::new(),
             device: DeviceChoice::Auto,
             batch: None,
             threads: None,
@@ -164,6 +167,15 @@ impl Settings {
     pub(super) fn forget_place(&mut self, place: &S3Place) {
         let identity = place.identity();
         self.recent_places.retain(|known| known.identity() != identity);
+    }
+
+    /// Whether a person found right what was assumed about this model, and nothing else was assumed since.
+    pub fn has_confirmed_assumptions(&self, card: &ModelCard) -> bool {
+        self.confirmed_assumptions.get(&card.id) == Some(&card.assumed)
+    }
+
+    pub(super) fn confirm_assumptions(&mut self, card: &ModelCard) {
+        self.confirmed_assumptions.insert(card.id.clone(), card.assumed.clone());
     }
 
     pub(super) fn view_of(&self, card: &ModelCard) -> Cow<'_, ViewSettings> {

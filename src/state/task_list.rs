@@ -1,5 +1,6 @@
 //! The running tasks, and the last ones that ended.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::inference::RuntimeKind;
@@ -122,6 +123,8 @@ pub struct FinishedTask {
 pub struct TaskList {
     running: Vec<TaskEntry>,
     finished: Vec<FinishedTask>,
+    /// Failures that are not shown any more where the task was begun.
+    dismissed: BTreeSet<TaskId>,
 }
 
 impl TaskList {
@@ -154,12 +157,15 @@ impl TaskList {
         self.running.iter().any(is_it)
     }
 
-    /// The last task of a kind if it failed: what it was, and why it failed.
+    /// The last task of a kind if it failed and was not dismissed: what it was, and why it failed.
     pub fn failure(&self, is_it: impl Fn(&TaskKind) -> bool) -> Option<(&TaskKind, &str)> {
         if self.running.iter().any(|task| is_it(&task.kind)) {
             return None;
         }
         let last = self.finished().find(|task| is_it(&task.kind))?;
+        if self.dismissed.contains(&last.id) {
+            return None;
+        }
         match &last.outcome {
             TaskOutcome::Failed(why) => Some((&last.kind, why)),
             TaskOutcome::Done(_) | TaskOutcome::Cancelled => None,
@@ -209,6 +215,12 @@ impl TaskList {
     /// Takes a task off without a trace: a listing that ended well is not worth a line.
     pub(super) fn forget(&mut self, id: TaskId) {
         self.running.retain(|task| task.id != id);
+    }
+
+    /// Shows the ended tasks of a kind only in the list of tasks from now on.
+    pub(super) fn dismiss(&mut self, is_it: impl Fn(&TaskKind) -> bool) {
+        let ended = self.finished.iter().filter(|task| is_it(&task.kind));
+        self.dismissed.extend(ended.map(|task| task.id));
     }
 
     pub(super) fn clear_finished(&mut self) {

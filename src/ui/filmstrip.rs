@@ -182,7 +182,7 @@ fn frame_ui(
     let Some(entry) = state.samples.get(frame.sample) else {
         return true;
     };
-    let [score, why] = caption(frame);
+    let [score, why] = caption(state, frame);
     let id = ui.scope_id().with((frame.sample, frame.shows));
     let response = ui.interact(rect, id, Sense::click());
     response.widget_info(|| {
@@ -238,16 +238,31 @@ fn text_height(state: &State) -> f32 {
     lines * LINE_HEIGHT + TEXT_MARGIN
 }
 
-/// Whether it is right and the score; what is wrong.
-fn caption(frame: &FilmFrame) -> [String; 2] {
+/// Whether it is right and the score; beside ground truth, its class and what is wrong.
+fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
     let score = frame.score.map(|score| format!("{:.1} %", score * 100.0));
     let mark = match frame.shows {
         FilmBox::Missed(_) => Some("FN"),
         FilmBox::Predicted(_) => frame.outcome.map(OutcomeKind::mark),
     };
-    let why = frame.outcome.and_then(OutcomeKind::why).unwrap_or_default();
     let first = mark.map(str::to_owned).into_iter().chain(score);
-    [first.collect::<Vec<_>>().join(" "), why.to_owned()]
+    [first.collect::<Vec<_>>().join(" "), class_and_error(state, frame).unwrap_or_default()]
+}
+
+/// “cup, is bottle”, “cup, duplicate”; the class of a missed object.
+fn class_and_error(state: &State, frame: &FilmFrame) -> Option<String> {
+    let index = match frame.shows {
+        FilmBox::Missed(object) => return state.class_of_object(frame.sample, object).map(str::to_owned),
+        FilmBox::Predicted(index) => index as usize,
+    };
+    let outcome = state.outcome_of_box(frame.sample, index)?;
+    let run = state.run()?;
+    let class = *run.predictions.summary(frame.sample)?.classes.get(index)?;
+    let class = outcome.class_text(&run.labels().name(class));
+    Some(match outcome.error_text() {
+        Some(error) => format!("{class}, {error}"),
+        None => class,
+    })
 }
 
 fn paint_crop(ui: &Ui, textures: &mut Textures, frame: &FilmFrame, place: Rect) -> bool {

@@ -11,6 +11,7 @@ mod keys;
 mod overlays;
 mod panels;
 mod presentation;
+mod side_panel;
 mod textures;
 mod theme;
 mod widgets;
@@ -22,6 +23,7 @@ pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
 
 use overlays::OpenAs;
+use side_panel::SideWidth;
 
 use crate::domain::S3Place;
 use crate::state::{BrowseCommand, Command, Queue, State};
@@ -30,12 +32,11 @@ use crate::state::{BrowseCommand, Command, Queue, State};
 #[derive(Default)]
 pub struct Window {
     pub textures: Textures,
+    sides: Sides,
     images: panels::ImagesMemory,
-    device: panels::DeviceMemory,
-    filters: panels::FiltersMemory,
+    inspector: panels::InspectorMemory,
     palette: overlays::PaletteMemory,
     judge: panels::JudgeMemory,
-    runs: panels::RunsMemory,
     presentation: presentation::PresentationMemory,
     wrong_class: overlays::WrongClassMemory,
     export: overlays::ExportMemory,
@@ -57,6 +58,18 @@ pub struct Window {
     size: egui::Vec2,
     /// A text field had the keyboard at the end of the last frame.
     was_typing: bool,
+}
+
+/// How wide the panels at the sides are.
+struct Sides {
+    images: SideWidth,
+    inspector: SideWidth,
+}
+
+impl Default for Sides {
+    fn default() -> Self {
+        Self { images: SideWidth::new(312.0, 200.0..=900.0), inspector: SideWidth::new(320.0, 260.0..=600.0) }
+    }
 }
 
 impl Window {
@@ -133,19 +146,21 @@ impl Window {
             panels::judge_ui(ui, state, &mut self.judge, commands);
         });
         let shows_images = settings.show_images_panel && !is_grid_only && !is_large;
+        let shows_inspector = settings.show_inspector && !is_large;
+        let Sides { images, inspector } = &mut self.sides;
+        if !shows_inspector {
+            inspector.hide();
+        }
         panel_ui(ui, shows_images, |ui| {
-            panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
+            images.show(ui, egui::Panel::left("images"), inspector.taken(), |ui| {
+                panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
+            });
         });
-        panel_ui(ui, settings.show_inspector && !is_large, |ui| {
-            panels::inspector_ui(
-                ui,
-                state,
-                &mut self.device,
-                &mut self.runs,
-                &mut self.filters,
-                &mut self.textures,
-                commands,
-            );
+        panel_ui(ui, shows_inspector, |ui| {
+            // The images have taken theirs.
+            inspector.show(ui, egui::Panel::right("inspector"), 0.0, |ui| {
+                panels::inspector_ui(ui, state, &mut self.inspector, &mut self.textures, commands);
+            });
         });
         panel_ui(ui, state.filmstrip.is_some() && !is_large, |ui| {
             filmstrip::filmstrip_ui(ui, state, &mut self.textures, commands);

@@ -107,9 +107,9 @@ pub(super) fn on_accent(visuals: &Visuals) -> Color32 {
     if visuals.dark_mode { Color32::from_rgb(0x0d, 0x14, 0x20) } else { Color32::WHITE }
 }
 
-/// The colour of a class, the same as in exported images.
-pub(super) fn class_color(class_id: u32) -> Color32 {
-    let [red, green, blue] = crate::domain::class_color(class_id);
+/// The color of a class, the same as in exported images.
+pub(super) fn class_color(class_id: u32, name: &str) -> Color32 {
+    let [red, green, blue] = crate::domain::class_color(class_id, name);
     Color32::from_rgb(red, green, blue)
 }
 

@@ -33,7 +33,7 @@ fn open_form(case: &str) -> Harness<'static, App> {
     window
 }
 
-fn drop_case(window: &mut Harness<'static, App>, case: &str) {
+pub(crate) fn drop_case(window: &mut Harness<'static, App>, case: &str) {
     drop_on(window, &repository().join("tests/cases/conventions").join(case).join("model.onnx"));
     wait_for(window, "Add a model");
 }
@@ -192,11 +192,12 @@ fn a_model_is_added_and_edited_later() {
     wait_until_tried(&mut window);
     click(&mut window, "Add this model");
     wait_for(&mut window, "Added the model model");
-    wait_for(&mut window, "Check and edit…");
+    wait_for(&mut window, "Check…");
     wait_until(&mut window, "a prediction", |window| window.state().state().shown.prediction.is_some());
     let first = window.state().state().shown.prediction.clone().unwrap();
 
-    click(&mut window, "Check and edit…");
+    assert!(sees(&window, " of this model w"), "how many settings were assumed");
+    click(&mut window, "Check…");
     wait_until_tried(&mut window);
     assert!(sees(&window, "Predictions that were made before stay as they are"));
     choose(&mut window, "Channels", "BGR");
@@ -442,10 +443,10 @@ fn a_detector_is_edited_later_and_predicts_as_edited() {
     wait_until_tried(&mut window);
     click(&mut window, "Add this model");
     wait_for(&mut window, "Added the model model");
-    wait_for(&mut window, "Check and edit…");
+    wait_for(&mut window, "Check…");
     wait_until(&mut window, "a prediction", |window| window.state().state().shown.prediction.is_some());
 
-    click(&mut window, "Check and edit…");
+    click(&mut window, "Check…");
     wait_until_tried(&mut window);
     previews(&window, "yolov8");
     choose(&mut window, "Boxes back", "One ratio");

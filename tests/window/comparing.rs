@@ -19,7 +19,6 @@ pub(crate) fn two_runs(model: &str, source: &std::path::Path) -> Harness<'static
     predict_all(&mut window);
     window.state_mut().command(InferenceCommand::SetThreads(Some(1)));
     predict_all(&mut window);
-    click(&mut window, "Runs");
     window
 }
 
@@ -48,7 +47,7 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
     assert_eq!(state.arranging.sort().by, SortBy::Disagreement);
     let disagreement = "0-chelsea.png, disagreement 0.00, tiger cat 38 %";
     wait_for(&mut window, disagreement);
-    click(&mut window, "End the comparison");
+    click(&mut window, "End comparison");
     wait_until(&mut window, "the comparison to end", |window| {
         let comparing = &window.state().state().comparing;
         comparing.is_none() && !sees(window, "100.0 % agree") && !sees(window, disagreement)
@@ -187,7 +186,6 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
     let right_run = window.state().state().run().unwrap().id();
     open_folder_of_outputs(&mut window, left.path());
     wait_until(&mut window, "the second run", |window| predicted(window, "Kite"));
-    click(&mut window, "Runs");
     window.state_mut().command(ReviewCommand::Compare(right_run));
     let found = |window: &Harness<'static, App>| {
         let state = window.state().state();
@@ -214,7 +212,23 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
     assert_eq!(found(&window).len(), 1);
     let shown = found(&window)[0];
     assert_eq!(*folded, format!("a {shown} → b {shown}, 1 image"));
-    click(&mut window, "End the comparison");
+    click(&mut window, "End comparison");
     wait_until_idle(&mut window);
     assert_eq!(found(&window).len(), 10, "there is nothing to ask for any more");
+}
+
+#[test]
+fn runs_are_compared_by_a_command_which_brings_the_comparison_in_sight() {
+    let folder = folder_of(3, "chelsea.png");
+    let mut window = two_runs(CLASSIFIER, folder.path());
+    window.set_size(egui::Vec2::new(1024.0, 700.0));
+    window.state_mut().command(Action::CompareRuns);
+    wait_for(&mut window, "100.0 % agree");
+    window.run_steps(20);
+    let heading = window.query_all_by_label_contains("100.0 % agree").next().unwrap().rect();
+    assert!(window.ctx.content_rect().contains_rect(heading), "{heading:?}");
+    let runs = window.state().state().runs.iter().count();
+    assert_eq!(runs, 2);
+    window.state_mut().command(Action::CompareRuns);
+    wait_until(&mut window, "the end", |window| window.state().state().comparing.is_none());
 }

@@ -9,6 +9,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::{Value, json};
 use spotcheck::app::App;
 use spotcheck::domain::{ExportFormat, ExportOptions, ReadingRequest};
+use spotcheck::evaluation::Metrics;
 use spotcheck::state::{
     Action, BrowseCommand, CompareLayout, EvaluationCommand, ExportCommand, ExportScope, FilesAt, OutputsAt,
     OutputsCommand, OutputsRequest, ReviewCommand, TruthAt, ViewChange,
@@ -184,7 +185,7 @@ fn the_counts_of_the_overview_lead_to_their_boxes() {
         ("2 missed", 2),
         ("Errors, FP, wrong class: 1,", 1),
         ("Errors, FP, background: 1,", 1),
-        ("Errors, FN, missed: 1,", 1),
+        ("Errors, FN, undetected: 1,", 1),
     ];
     each_shows_its_boxes(&mut window, &kinds.map(|(label, count)| (label.to_owned(), count)));
     // All numbers follow the filters.
@@ -192,7 +193,7 @@ fn the_counts_of_the_overview_lead_to_their_boxes() {
     for text in ["3 right", "3 wrong", "2 missed", "Precision 0.500"] {
         assert!(sees(&window, text), "{text}");
     }
-    click(&mut window, "Use it");
+    click(&mut window, "Use this score");
     wait_until_idle(&mut window);
     let best = window.state().state().view().min_score;
     assert!((0.5..=0.55).contains(&best), "{best}");
@@ -215,7 +216,7 @@ fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
     assert_eq!(cells.len(), 6, "{labels:?}");
     each_shows_its_boxes(&mut window, &cells);
 
-    click(&mut window, "Only confused classes");
+    click(&mut window, "All confused");
     wait_until(&mut window, "fewer classes", |window| !sees(window, "bird missed: 1"));
     click(&mut window, "% of row");
     window.run_steps(3);
@@ -678,9 +679,7 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
     });
     set_min_score(&mut window, 0.95);
     window.state_mut().command(ReviewCommand::Compare(first));
-    for text in ["Minimum score", "≥ 0.95", "≥ 0.50", "⚠ different"] {
-        wait_for(&mut window, text);
-    }
+    wait_for(&mut window, "The minimum scores are different: A ≥ 0.95, B ≥ 0.50");
     window.state_mut().command(ReviewCommand::SetCompareLayout(CompareLayout::SideBySide));
     // The order by disagreement shows its first image.
     wait_until_idle(&mut window);
@@ -690,7 +689,24 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
         .map(|run| state.runs.iter().find(|of| of.id() == run).unwrap().info.name.clone());
     let first_image = state.samples.ids().next().unwrap();
     window.state_mut().command(BrowseCommand::Show(first_image));
-    let legend = "Dashed in white: 2 boxes of the ground truth";
-    wait_for(&mut window, &format!("A: {one}\n{legend}, 2 missed"));
-    wait_for(&mut window, &format!("B: {other}\n{legend}, 1 missed"));
+    let legend = "White dashes: ground truth (2)";
+    wait_for(&mut window, &format!("A: {one}\n{legend}. Long dashes: missed (2)"));
+    wait_for(&mut window, &format!("B: {other}\n{legend}. Long dashes: missed (1)"));
+    let scores = |window: &Harness<'static, App>| {
+        let state = window.state().state();
+        let comparing = state.comparing.as_ref().unwrap();
+        [comparing.left, comparing.right].map(|run| state.view_of_run(run).min_score)
+    };
+    click(&mut window, "Same for both");
+    wait_until(&mut window, "one minimum score", |window| scores(window) == [0.95, 0.95]);
+    click(&mut window, "Best F1 of each");
+    wait_until(&mut window, "the best scores", |window| {
+        let state = window.state().state();
+        let best = |run: &spotcheck::state::EvaluatedRun| match &run.evaluated.metrics {
+            Metrics::Detection { metrics, .. } => metrics.best.unwrap().threshold as f32,
+            Metrics::Classification { .. } => unreachable!(),
+        };
+        let of_both = [state.evaluated().unwrap(), state.other_evaluated().unwrap().1].map(best);
+        scores(window) == of_both
+    });
 }

@@ -10,11 +10,11 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::state::Action;
+use spotcheck::state::{Action, BrowseCommand};
 
 use crate::support::alone::alone;
 use crate::support::http_server::{HttpServer, Reply};
-use crate::window::{click, open_at, open_with_model_at, sees, wait_for, wait_until};
+use crate::window::{click, open_at, open_with_model_at, samples, sees, wait_for, wait_until};
 
 const WEIGHTS: &[u8] = b"these are the weights";
 const SHA256: &str = "1f37de1efe65eafa62eecff07876ee832138e32600cb5e50a041b51648f402e3";
@@ -65,6 +65,13 @@ fn a_failed_download_is_reported_at_the_model_once_and_can_be_retried_there() {
     assert!(!sees(&window, "spotcheck models"));
     assert!(sees(&window, "Use a file…"));
     assert_eq!(window.state().state().problems.len(), 1);
+    click(&mut window, "Dismiss");
+    wait_until(&mut window, "the box to go", |window| !sees(window, "Use a file…"));
+    click(&mut window, "Download ");
+    wait_for(&mut window, "Use a file…");
+    window.state_mut().command(BrowseCommand::Open(samples()));
+    wait_until(&mut window, "the box to stay behind", |window| !sees(window, "Use a file…"));
+    choose(&mut window);
 
     is_up.store(true, Ordering::Relaxed);
     click(&mut window, "Retry");

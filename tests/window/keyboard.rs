@@ -148,7 +148,7 @@ fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
     check(&mut window, "the empty window");
     let mut window = predicted();
     check(&mut window, "images, an image and the inspector");
-    for section in ["All models", "Runs", "Device"] {
+    for section in ["All models", "Device"] {
         click(&mut window, section);
     }
     check(&mut window, "the other sections of the inspector");

@@ -10,10 +10,15 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::Verdict;
-use spotcheck::state::{Action, BrowseCommand, Command, InferenceCommand, ModelsCommand, ReviewCommand, ViewChange};
+use spotcheck::state::{
+    Action, BrowseCommand, Command, EvaluationCommand, InferenceCommand, ModelsCommand, ReviewCommand, ViewChange,
+};
 
+use crate::adding_models::{drop_case, wait_until_tried};
 use crate::comparing::two_runs;
+use crate::remote::home_with_runtime;
 use crate::support::runtime_home;
+use crate::truth::{open_truth, truth_of_samples};
 use crate::window::{click, folder_of, open, open_at, open_with, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -121,10 +126,6 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
     window.get_by_label("By class").scroll_to_me();
     window.run_steps(20);
     let before = controls(&window);
-    let results = section(&window, "Results");
-    for (name, rect) in &before[..2] {
-        assert!(rect.bottom() <= results.top(), "{name} is below the results");
-    }
     window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.05)));
     let mut counts = BTreeSet::new();
     for _ in 0..8 {
@@ -484,17 +485,19 @@ fn no_button_of_the_judging_bar_stands_alone_on_a_line() {
     }
 }
 
+struct Nowhere;
+
+impl eframe::Storage for Nowhere {
+    fn get_string(&self, _: &str) -> Option<String> {
+        None
+    }
+    fn set_string(&mut self, _: &str, _: String) {}
+    fn remove_string(&mut self, _: &str) {}
+    fn flush(&mut self) {}
+}
+
 #[test]
 fn an_offer_that_was_dismissed_is_not_made_again() {
-    struct Nowhere;
-    impl eframe::Storage for Nowhere {
-        fn get_string(&self, _: &str) -> Option<String> {
-            None
-        }
-        fn set_string(&mut self, _: &str, _: String) {}
-        fn remove_string(&mut self, _: &str) {}
-        fn flush(&mut self) {}
-    }
     let home = tempfile::tempdir().unwrap();
     let dirs = AppDirs { data: AppDirs::below(runtime_home()).data, ..AppDirs::below(home.path()) };
     let open = || {
@@ -515,4 +518,113 @@ fn an_offer_that_was_dismissed_is_not_made_again() {
     assert!(sees(&window, "SSD MobileNet v2"));
     assert!(!sees(&window, "is larger and more accurate"));
     assert!(window.state().state().models.offered_upgrade().is_some());
+}
+
+#[test]
+fn nothing_of_an_evaluation_is_below_a_side_panel() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    window.state_mut().command(EvaluationCommand::ShowPanel(true));
+    // The last one is 1024 x 700 at 150 %, the ones before are 1360 x 850 and 1440 x 900 at 150 %.
+    for size in [[1024.0, 700.0], [1360.0, 850.0], [960.0, 600.0], [907.0, 567.0], [683.0, 467.0]] {
+        window.set_size(Vec2::from(size));
+        window.run_steps(10);
+        let left = rect_of(&window, Role::ListBox, "Images, ").right();
+        let right = section(&window, "Filters").left();
+        if size[0] >= 860.0 {
+            assert!(right - left >= 438.0, "{size:?}: {}", right - left);
+        }
+        for name in [
+            "Ground truth",
+            "Export evaluation…",
+            "Show the image",
+            "Overview",
+            "Class matching",
+            "AP ",
+            "Precision ",
+            "Precision-recall curve",
+            "F1 over the minimum score",
+        ] {
+            let nodes = window.query_all_by_label_contains(name);
+            let rects: Vec<Rect> = nodes.map(|node| node.rect()).collect();
+            let is_inside = |rect: &Rect| rect.left() >= left && rect.right() <= right;
+            assert!(rects.iter().any(is_inside), "{size:?}: {name} {rects:?} {left} {right}");
+        }
+    }
+}
+
+#[test]
+fn assumptions_take_one_line_until_they_look_right() {
+    let home = tempfile::tempdir().unwrap();
+    let dirs = || home_with_runtime(home.path());
+    let mut window = open_at(dirs(), |builder| builder);
+    window.state_mut().command(BrowseCommand::Open(samples().join("chelsea.png")));
+    drop_case(&mut window, "keras-cifar10");
+    wait_until_tried(&mut window);
+    click(&mut window, "Add this model");
+    wait_for(&mut window, "Added the model model");
+    wait_for(&mut window, "of this model w");
+    wait_until_idle(&mut window);
+    window.run_steps(4);
+    let notice = section(&window, "Looks right");
+    let slider = rect_of(&window, Role::Slider, "Minimum score");
+    assert!(slider.bottom() - notice.top() < 220.0, "{notice:?} pushes {slider:?} down");
+    click(&mut window, "Looks right");
+    wait_until(&mut window, "the notice to go", |window| !sees(window, "of this model w"));
+    eframe::App::save(window.state_mut(), &mut Nowhere);
+    drop(window);
+    let mut window = open_at(dirs(), |builder| builder);
+    wait_until(&mut window, "the models", |window| window.state().state().models.is_listed());
+    window.run_steps(2);
+    let state = window.state().state();
+    assert!(!state.models.chosen().unwrap().card.assumed.is_empty());
+    assert!(!sees(&window, "of this model w"));
+}
+
+#[test]
+fn side_panels_get_their_width_back() {
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    let panels = |window: &Harness<'static, App>| {
+        [rect_of(window, Role::ListBox, "Images, ").right(), section(window, "Filters").left()]
+    };
+    let wide = panels(&window);
+    window.set_size(Vec2::new(900.0, 700.0));
+    window.run_steps(6);
+    let narrow = panels(&window);
+    assert!(narrow[0] < wide[0] - 50.0, "{narrow:?}");
+    window.set_size(Vec2::new(1360.0, 860.0));
+    window.run_steps(6);
+    assert_eq!(panels(&window), wide);
+}
+
+#[test]
+fn tags_do_not_make_the_judging_bar_higher() {
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    let before = controls(&window);
+    for tag in ["rainy", "blurred at the edges", "night", "to be looked at again", "front camera"] {
+        window.state_mut().command(ReviewCommand::AddTag(tag.to_owned()));
+    }
+    wait_for(&mut window, "Remove the tag blurred");
+    window.run_steps(4);
+    assert_eq!(controls(&window)[2..], before[2..]);
+    assert!(sees(&window, "+"), "the other tags are in a menu");
+}
+
+#[test]
+fn filters_without_room_are_in_a_menu() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    for verdict in [Verdict::Accept, Verdict::Reject, Verdict::Unsure] {
+        window.state_mut().command(ReviewCommand::SetVerdict(Some(verdict)));
+        window.run_steps(2);
+    }
+    wait_for(&mut window, "Unsure 1");
+    assert!(!sees(&window, "No box 4"));
+    click(&mut window, "More ▾");
+    click(&mut window, "No box 4");
+    wait_until(&mut window, "the search", |window| window.state().state().arranging.text() == "boxes:0");
+    // A filter that is on is on the line.
+    wait_for(&mut window, "No box 4");
 }

@@ -76,7 +76,6 @@ fn predictions_become_a_run_and_what_cannot_be_used_is_listed() {
     assert_eq!(detections[0].bounds, BoundingBox::new(40.0, 20.0, 340.0, 270.0));
     assert!(state.prediction_of(SampleId(1)).is_none());
 
-    click(&mut window, "Runs");
     wait_for(&mut window, "theirs, outputs in ");
     click(&mut window, " problem");
     for text in ["1 box is broken", "annotations[2]", "elsewhere.png"] {

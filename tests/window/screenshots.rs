@@ -191,7 +191,7 @@ fn the_window_marks_what_is_wrong_and_what_was_missed() {
     click(&mut window, "FP 3");
     window.state_mut().command(Action::Filmstrip);
     window.state_mut().command(ReviewCommand::SetFilmClass(None));
-    show(&mut window, "grace_hopper.jpg", "FP, background: tie");
+    show(&mut window, "grace_hopper.jpg", "tie · FP, background");
     wait_until(&mut window, "the boxes", |window| {
         let strip = window.state().state().filmstrip.as_ref().unwrap();
         strip.frames().len() == 3 && window.state().filmstrip_is_complete()
@@ -213,7 +213,6 @@ fn the_window_compares_two_runs() {
         wait_for(&mut window, "All saved");
         wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     }
-    click(&mut window, "Runs");
     click(&mut window, "Compare with ");
     wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in ");
     click(&mut window, "grace_hopper.jpg, ");

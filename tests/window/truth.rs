@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use egui::Key;
+use egui::accesskit::Role;
 use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::domain::Verdict;
 use spotcheck::review::{Direction, FilmBox, OutcomeCounts, OutcomeKind, Sort, SortBy};
@@ -150,9 +152,28 @@ fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
     assert_eq!(first(&mut window, SortBy::Errors), "chelsea.png");
     assert_eq!(first(&mut window, SortBy::Missed), "chelsea.png");
     click(&mut window, "chelsea.png, ");
-    wait_for(&mut window, "FP, wrong class: cat");
-    wait_for(&mut window, "FN dog");
-    wait_for(&mut window, "1 box of the ground truth, 1 missed");
+    wait_for(&mut window, "White dashes: ground truth (1). Long dashes: missed (1)");
+}
+
+#[test]
+fn a_wrong_class_is_shown_with_the_right_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    click(&mut window, "chelsea.png, ");
+    // In the list, with the object that was missed for that reason.
+    wait_for(&mut window, "cat, is dog · FP");
+    wait_for(&mut window, "dog · FN");
+    window.state_mut().command(EvaluationCommand::ShowBoxes("error:class".to_owned()));
+    wait_for(&mut window, "% cat, is dog, chelsea.png");
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.state_mut().command(Action::WrongClass);
+    wait_for(&mut window, "Which class is right?");
+    let labels = window.query_all_by_role(Role::Button).filter_map(|node| node.accesskit_node().label());
+    let classes = window.state().state().run().unwrap().labels().clone();
+    let first = labels.into_iter().find(|label| classes.iter().any(|(_, class)| class == label));
+    assert_eq!(first.as_deref(), Some("dog"));
 }
 
 #[test]

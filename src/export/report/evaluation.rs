@@ -85,10 +85,11 @@ fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classe
     };
     let truth = error.truth.filter(|truth| truth.bounds.is_some()).and_then(|truth| {
         let bounds = as_prediction(&truth).detections().first()?.bounds;
-        Some(TruthBox { bounds, label: classes.name(truth.class) })
+        let name = classes.name(truth.class);
+        Some(TruthBox { bounds, label: Some([format!("truth: {name}"), name.to_string()]), is_missed: false })
     });
     let everything = ViewSettings { min_score: 0.0, ..ViewSettings::default() };
-    annotate_thumbnail(small, &as_prediction(&error.predicted), &everything, truth.as_ref())
+    annotate_thumbnail(small, &as_prediction(&error.predicted), &everything, truth)
 }
 
 fn corners([left, top, width, height]: [f64; 4]) -> BoundingBox {

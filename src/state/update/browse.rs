@@ -1,14 +1,15 @@
 //! Opening a source, walking through it and looking at an image.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::remote::outputs;
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DroppedKind, Effect, FilePick, FilesAt,
-    ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step, TaskId, TaskKind,
-    TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind, Effect,
+    FilePick, FilesAt, ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step,
+    TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::tasks::ProgressUnit;
 
@@ -235,6 +236,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     state.shown = Shown::default();
     state.canvas = CanvasView::Fit;
     predict::source_changed(state);
+    state.tasks.dismiss(|kind| matches!(kind, TaskKind::Fetch { .. }));
     let title = format!("List {name}");
     let ticket = run_tasks::begin(state, TaskKind::List, ProgressUnit::Images, title);
     effects.push(BrowseEffect::Open { source: id, spec, ticket });
@@ -460,6 +462,11 @@ pub(super) fn copy_image(state: &State, effects: &mut Queue<Effect>) {
             prediction: state.shown.prediction.as_deref().cloned(),
             view: state.view().into_owned(),
             confirmed: state.confirmed_boxes(),
+            truth: state.selection.shown().zip(state.evaluated()).map(|(sample, evaluated)| DrawnTruth {
+                outcomes: Arc::clone(&evaluated.outcomes),
+                sample,
+                shows_objects: state.settings.show_stored_boxes,
+            }),
         });
     }
 }

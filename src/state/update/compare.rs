@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use super::project_requests;
 use super::run_tasks::{self, settle};
+use super::{project_requests, view};
 use crate::domain::{RunId, SampleId};
 use crate::evaluation::{Agreement, ClassMap, Comparison};
 use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
@@ -12,6 +12,19 @@ use crate::state::{
     TaskKind, TaskSignal,
 };
 use crate::tasks::ProgressUnit;
+
+/// Compares the run on screen with the newest other one, or ends the comparison.
+pub(super) fn toggle(state: &mut State, effects: &mut Queue<Effect>) {
+    if state.comparing.is_some() {
+        stop(state, effects);
+        return;
+    }
+    let newest = state.comparable_runs().last().map(Run::id);
+    if let Some(newest) = newest {
+        state.settings.show_inspector = true;
+        start(state, newest, effects);
+    }
+}
 
 /// The run on screen with this one.
 pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>) {
@@ -52,6 +65,19 @@ pub(super) fn again(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(right) = state.comparing.as_ref().map(|comparing| comparing.right) {
         start(state, right, effects);
     }
+}
+
+/// Sets the minimum scores of the left and the right run.
+pub(super) fn set_scores(state: &mut State, scores: [f32; 2], effects: &mut Queue<Effect>) {
+    let Some(runs) = state.comparing.as_ref().map(|comparing| [comparing.left, comparing.right]) else {
+        return;
+    };
+    for (run, score) in runs.into_iter().zip(scores) {
+        if let Some(card) = state.runs.get(run).map(|run| run.info.card.clone()) {
+            view::set_min_score(state, &card, score, effects);
+        }
+    }
+    again(state, effects);
 }
 
 pub(super) fn stop(state: &mut State, effects: &mut Queue<Effect>) {

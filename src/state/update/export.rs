@@ -1,6 +1,7 @@
 //! The dialog about an export, and its end.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::{evaluate, run_tasks, task_ends};
 use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
@@ -108,8 +109,13 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
     {
         path.set_extension(extension);
     }
-    let samples: Vec<Sample> =
-        state.export.scope.ids(state).into_iter().filter_map(|id| state.samples.get(id).cloned()).collect();
+    let ids = state.export.scope.ids(state);
+    let samples: Vec<Sample> = ids.iter().filter_map(|id| state.samples.get(*id).cloned()).collect();
+    let is_drawn = options.format == ExportFormat::AnnotatedImages;
+    let truth = state.evaluated().filter(|_| is_drawn).map(|evaluated| {
+        let named = ids.iter().filter_map(|id| Some((state.samples.get(*id)?.uri.clone(), *id)));
+        (Arc::clone(&evaluated.outcomes), named.collect())
+    });
     let (source_id, source_name) = (source.id, source.name.clone());
     let (info, view) = (run.info.clone(), state.view().into_owned());
     let is_report = options.format == ExportFormat::Report;
@@ -126,6 +132,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
         options,
         samples,
         evaluation,
+        truth,
         target: ExportFile { path, replaces },
     };
     effects.push(ExportEffect::Start { request: Box::new(request), ticket });

@@ -127,6 +127,7 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
                 evaluating.openings += 1;
             }
         }
+        Action::CompareRuns => compare::toggle(state, effects),
         Action::CloseTruth => evaluate::on_command(state, EvaluationCommand::CloseTruth, effects),
         Action::Reload => watch::reload(state, effects),
         Action::Export => export::open(state),

@@ -28,6 +28,10 @@ pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mu
         ModelsCommand::DismissOffer(model_id) => {
             state.settings.dismissed_offers.insert(model_id);
         }
+        ModelsCommand::DismissFailure(model_id) => {
+            state.tasks.dismiss(|kind| *kind == TaskKind::Fetch { model_id: model_id.clone() });
+        }
+        ModelsCommand::ConfirmAssumptions(card) => state.settings.confirm_assumptions(&card),
     }
 }
 

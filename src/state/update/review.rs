@@ -27,6 +27,7 @@ pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mu
         }
         ReviewCommand::Compare(run) => compare::start(state, run, effects),
         ReviewCommand::CompareAgain => compare::again(state, effects),
+        ReviewCommand::SetComparedScores(scores) => compare::set_scores(state, scores, effects),
         ReviewCommand::SetCompareLayout(layout) => state.settings.compare_layout = layout,
         ReviewCommand::StopComparing => compare::stop(state, effects),
         ReviewCommand::Present(true) => view::present(state),

@@ -36,6 +36,12 @@ pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<
     save_filters(state, &card, effects);
 }
 
+/// Sets the minimum score of any model, on screen or not.
+pub(super) fn set_min_score(state: &mut State, card: &ModelCard, score: f32, effects: &mut Queue<Effect>) {
+    state.settings.view_of_mut(card).min_score = score.clamp(0.0, 1.0);
+    save_filters(state, card, effects);
+}
+
 /// Writes the live filters of a model to the project, which travels with them.
 fn save_filters(state: &mut State, card: &ModelCard, effects: &mut Queue<Effect>) {
     if !state.project.is_writable() {

@@ -3,13 +3,13 @@
 use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{MARK_SIZE, box_count, paint_wrong, paint_wrong_small, verdict_sign};
+use super::super::widgets::{MARK_SIZE, class_text, paint_wrong, paint_wrong_small};
 use super::compared::{self, Caption};
 use super::labels::Labels;
 use super::placement::Placement;
 use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
-use crate::review::{OutcomeKind, VerdictKind};
+use crate::review::NamedOutcome;
 use crate::state::{ShownObject, State};
 
 const LINE: f32 = 2.0;
@@ -47,14 +47,14 @@ pub(super) fn boxes_ui(
     let mut order: Vec<usize> = visible.iter().rev().copied().collect();
     order.sort_by_key(|&index| is_raised(index));
     for &index in &order {
-        let color = theme::class_color(detections[index].class_id);
+        let color = theme::class_color(detections[index].class_id, &detections[index].label);
         let strength = match selected {
             Some(selected) if selected != index && hovered != Some(index) => DIMMED,
             _ => 1.0,
         };
         let line = line_of(verdict(index));
         frame(painter, place(index), color, strength, is_raised(index), line);
-        if state.outcome_of_box(index).is_some_and(|(kind, _)| kind.is_wrong()) {
+        if state.outcome_of_box(sample, index).is_some_and(|outcome| outcome.kind.is_wrong()) {
             wrong(painter, place(index), strength);
         }
     }
@@ -82,9 +82,9 @@ fn labels_ui(
             continue;
         }
         let detection = &prediction.detections()[index];
-        let outcome = state.outcome_of_box(index).map(|(kind, _)| kind);
-        let texts = with_outcome(tag_texts(detection, state.judgements.box_verdict(sample, index)), outcome);
-        let color = theme::class_color(detection.class_id);
+        let verdict = state.judgements.box_verdict(sample, index);
+        let texts = tag_texts(detection, verdict, state.outcome_of_box(sample, index));
+        let color = theme::class_color(detection.class_id, &detection.label);
         let is_placed = tag(labels, place(index), &texts, color);
         if !is_placed && is_raised(index) {
             without_room.push((index, texts, color));
@@ -109,10 +109,10 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
         let clipped = detection.bounds.clipped(prediction.width, prediction.height);
         let place = placement.screen_from_image(clipped);
         let class = comparing.classes.left_of(detection.class_id);
-        let color = theme::class_color(class);
+        let color = theme::class_color(class, &detection.label);
         frame(&painter, place, color, 1.0, false, DASHED);
         if !is_matched(state, detection, class) {
-            tag(labels, place, &tag_texts(detection, None), color);
+            tag(labels, place, &tag_texts(detection, None, None), color);
         }
     }
 }
@@ -142,10 +142,10 @@ pub(super) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, la
     }
 }
 
-/// “FN person” for a missed object.
+/// “person · FN” for a missed object.
 pub(in super::super) fn object_text(object: &ShownObject) -> String {
     match object.is_found {
-        Some(false) if object.counts => format!("FN {}", object.label),
+        Some(false) if object.counts => format!("{} · FN", object.label),
         _ if !object.counts => format!("{} (does not count)", object.label),
         _ => object.label.clone(),
     }
@@ -188,14 +188,13 @@ pub(super) fn legend(ui: &Ui, state: &State, objects: &[ShownObject], canvas: Re
 }
 
 pub(super) fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
-    let boxes = box_count(objects.len());
     if !state.shown_sample().is_some_and(|sample| state.has_truth(sample)) {
-        return format!("Dashed in white: {boxes} stored with the image");
+        return format!("White dashes: stored with the image ({})", objects.len());
     }
     let missed = objects.iter().filter(|object| object.counts && object.is_found == Some(false)).count();
     match missed {
-        0 => format!("Dashed in white: {boxes} of the ground truth"),
-        _ => format!("Dashed in white: {boxes} of the ground truth, {missed} missed (FN, long dashes)"),
+        0 => format!("White dashes: ground truth ({})", objects.len()),
+        _ => format!("White dashes: ground truth ({}). Long dashes: missed ({missed})", objects.len()),
     }
 }
 
@@ -266,30 +265,22 @@ fn line_of(verdict: Option<&Verdict>) -> Line {
     }
 }
 
-/// In full, with the verdict's sign and the class that would be right, and without the score where that is too long.
-pub(super) fn tag_texts(detection: &Detection, verdict: Option<&Verdict>) -> [String; 2] {
-    let label = &detection.label;
-    let text = format!("{label} {:.0} %", detection.score * 100.0);
-    match verdict {
-        None => [text, label.clone()],
-        Some(Verdict::WrongClass(right)) => [format!("≠ {text} → {right}"), format!("≠ {label} → {right}")],
-        Some(other) => {
-            let sign = verdict_sign(VerdictKind::from(other));
-            [format!("{sign} {text}"), format!("{sign} {label}")]
-        }
-    }
-}
-
-/// Before the texts how the box compares with the ground truth: in full, and as short as can be.
-fn with_outcome([full, short]: [String; 2], outcome: Option<OutcomeKind>) -> [String; 2] {
+/// In full, and without the score and what is wrong besides the class where that is too long.
+pub(super) fn tag_texts(
+    detection: &Detection,
+    verdict: Option<&Verdict>,
+    outcome: Option<NamedOutcome<'_>>,
+) -> [String; 2] {
+    let label = class_text(detection, verdict, outcome);
+    let full = format!("{label} {:.0} %", detection.score * 100.0);
     match outcome {
-        None => [full, short],
-        Some(kind) => [format!("{}: {full}", kind.text()), format!("{}: {short}", kind.mark())],
+        None => [full, label],
+        Some(outcome) => [format!("{full} · {}", outcome.mark_text()), format!("{label} · {}", outcome.kind.mark())],
     }
 }
 
 /// In the upper right corner of a wrong box.
-fn wrong(painter: &Painter, rect: Rect, strength: f32) {
+pub(super) fn wrong(painter: &Painter, rect: Rect, strength: f32) {
     if rect.width() >= 2.0 * MARK_SIZE.x && rect.height() >= 2.0 * MARK_SIZE.y {
         paint_wrong(painter, rect.right_top() - vec2(MARK_SIZE.x, 0.0), strength);
         return;

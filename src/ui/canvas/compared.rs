@@ -52,16 +52,20 @@ pub(super) fn image_ui(
         let drawn = |index: usize| {
             let detection = &prediction.detections()[index];
             let clipped = detection.bounds.clipped(prediction.width, prediction.height);
-            let color = theme::class_color(comparing.classes.left_of(detection.class_id));
+            let color = theme::class_color(comparing.classes.left_of(detection.class_id), &detection.label);
             (detection, placement.screen_from_image(clipped), color)
         };
+        let outcome = |index: usize| state.compared_outcome_of_box(state.shown_sample()?, index);
         for &index in visible.iter().rev() {
             let (_, place, color) = drawn(index);
             boxes::frame(&painter, place, color, 1.0, false, boxes::Line::Solid);
+            if outcome(index).is_some_and(|outcome| outcome.kind.is_wrong()) {
+                boxes::wrong(&painter, place, 1.0);
+            }
         }
         for &index in &visible {
             let (detection, place, color) = drawn(index);
-            let texts = boxes::tag_texts(detection, None);
+            let texts = boxes::tag_texts(detection, None, outcome(index));
             boxes::tag(&mut labels, place, &texts, color);
         }
         boxes::truth_labels_ui(&objects, &placement, &mut labels);

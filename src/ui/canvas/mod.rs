@@ -352,12 +352,12 @@ fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
 
 /// An image that is not all there, or not the one that the prediction is about, says so, over the image.
 fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
-    let Display::Ready(info) = &state.shown.display else {
-        return;
+    let damage = match &state.shown.display {
+        Display::Ready(info) => info.warning.as_ref().map(|warning| format!("This image {warning}")),
+        Display::Failed(reason) => Some(format!("Only the thumbnail can be shown: {reason}")),
+        Display::Nothing | Display::Loading => return,
     };
     let outdated = state.shown_is_outdated().then_some("Outdated: the file changed after it was predicted");
-    let damage = info.warning.as_ref();
-    let damage = damage.map(|warning| format!("This image {warning}"));
     let warnings: Vec<String> = damage.into_iter().chain(outdated.map(str::to_owned)).collect();
     if warnings.is_empty() {
         return;

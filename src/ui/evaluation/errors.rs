@@ -35,7 +35,7 @@ pub(super) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetri
     heading_ui(ui);
     for kind in KINDS {
         let row = ErrorRow {
-            name: kind.map_or_else(|| "FN, missed".to_owned(), OutcomeKind::text),
+            name: kind.map_or_else(|| "FN, undetected".to_owned(), OutcomeKind::text),
             count: count(kind),
             count_share: count(kind) as f32 / most as f32,
             cost: cost(kind),
@@ -64,7 +64,7 @@ fn meaning(kind: Option<OutcomeKind>) -> &'static str {
         Some(OutcomeKind::Both) => "The class is wrong, and the overlap is too small",
         Some(OutcomeKind::Duplicate) => "A box with a higher score shows the object already",
         Some(OutcomeKind::Background) => "There is nothing",
-        _ => "No box of any class shows the object",
+        _ => "Missed, and no box of any class shows the object",
     }
 }
 

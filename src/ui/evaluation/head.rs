@@ -3,7 +3,7 @@
 use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
 
 use super::super::widgets::{
-    Tone, action_button_ui, action_menu_item_ui, banner_ui, elided_in_middle, grouped, progress_text, strong,
+    Tone, action_button_ui, action_menu_item_ui, banner_ui, elided_in_middle, ends_ui, grouped, progress_text, strong,
 };
 use crate::domain::DatasetSplit;
 use crate::matching::Doubt;
@@ -11,6 +11,9 @@ use crate::state::{
     Action, Command, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, Queue, RunEvaluation, State,
     TaskId, TaskSignal, TruthNames, TruthReading,
 };
+
+/// The room of the title; with less, its buttons are below it.
+const LEAST_TITLE: f32 = 160.0;
 
 pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
     title_ui(ui, state, commands);
@@ -60,25 +63,23 @@ fn words_ui(ui: &mut Ui, text: &str, color: eframe::egui::Color32) {
 }
 
 fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    ui.horizontal(|ui| {
-        // From the right, so that the words take what the buttons leave.
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("Show the image").on_hover_text("Back to the image and its boxes").clicked() {
-                commands.push(Action::Evaluation);
+    let name_ui = |ui: &mut Ui| {
+        let run = state.run().map_or_else(String::new, |run| format!(" of {}", run.info.name));
+        let title = format!("Evaluation{run}");
+        ui.add(Label::new(strong(title).size(15.0)).truncate());
+    };
+    let buttons_ui = |ui: &mut Ui| {
+        ui.menu_button("Ground truth", |ui| {
+            for action in [Action::OpenTruth, Action::CloseTruth] {
+                action_menu_item_ui(ui, state, action, commands);
             }
-            action_button_ui(ui, state, Action::ExportEvaluation, commands);
-            ui.menu_button("Ground truth", |ui| {
-                for action in [Action::OpenTruth, Action::CloseTruth] {
-                    action_menu_item_ui(ui, state, action, commands);
-                }
-            });
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                let run = state.run().map_or_else(String::new, |run| format!(" of {}", run.info.name));
-                let title = format!("Evaluation{run}");
-                ui.add(Label::new(strong(title).size(15.0)).truncate());
-            });
         });
-    });
+        action_button_ui(ui, state, Action::ExportEvaluation, commands);
+        if ui.button("Show the image").on_hover_text("Back to the image and its boxes").clicked() {
+            commands.push(Action::Evaluation);
+        }
+    };
+    ends_ui(ui, "title of the evaluation", LEAST_TITLE, name_ui, buttons_ui);
 }
 
 fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) {
@@ -86,7 +87,11 @@ fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) 
     let images = truth.images.len();
     // The whole path is in the tooltip.
     let name = truth.name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(&truth.name);
-    let text = format!("Ground truth: {name}, {} of its {} images are open here", grouped(matched), grouped(images));
+    let text = if matched == images {
+        format!("Ground truth: {name} (all {} images found)", grouped(images))
+    } else {
+        format!("Ground truth: {name} ({} of {} images found)", grouped(matched), grouped(images))
+    };
     line_ui(ui, text, &truth.name, status_ui);
 }
 

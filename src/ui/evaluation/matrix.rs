@@ -9,7 +9,7 @@ use eframe::egui::{
 use strum::{IntoStaticStr, VariantArray};
 
 use super::super::theme;
-use super::super::widgets::{checkbox_ui, grouped, truncated};
+use super::super::widgets::{grouped, truncated};
 use super::{Shown, show_boxes};
 use crate::review::Statistics;
 use crate::state::{Command, Queue};
@@ -29,7 +29,7 @@ const NAMES_HEIGHT: f32 = 104.0;
 #[derive(Default)]
 pub(super) struct MatrixMemory {
     normalise: Normalise,
-    only_confused: bool,
+    classes: Classes,
     /// `None` fits the window.
     side: Option<f32>,
     /// The cell that was clicked last: its place and its search.
@@ -38,11 +38,39 @@ pub(super) struct MatrixMemory {
     arranged: Option<Arranged>,
 }
 
+/// Which classes are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
+enum Classes {
+    #[default]
+    #[strum(serialize = "Most confused")]
+    MostConfused,
+    #[strum(serialize = "All confused")]
+    Confused,
+    #[strum(serialize = "All classes")]
+    All,
+}
+
+/// More than this are hard to take in at a glance; an exported plot has as many.
+const MOST_CLASSES: usize = 20;
+
+impl Classes {
+    fn tooltip(self) -> &'static str {
+        match self {
+            Self::MostConfused => {
+                "The 20 classes that were confused most with others; all if there are no more than 20"
+            }
+            Self::Confused => "All classes that were confused with others, the most confused first",
+            Self::All => "All classes of the ground truth and the predictions",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
 enum Normalise {
-    #[default]
     Counts,
+    #[default]
     #[strum(serialize = "% of row")]
     Rows,
     #[strum(serialize = "% of column")]
@@ -62,7 +90,7 @@ impl Normalise {
 /// The classes in their order, and what shares are of.
 struct Arranged {
     of: Arc<Statistics>,
-    only_confused: bool,
+    classes: Classes,
     /// Classes of the ground truth; `None`, the last one, is the background as a row, and nothing as a column.
     lines: Vec<Option<u32>>,
     /// How many of them are rows: an image always has a class, so a classifier has no background.
@@ -73,7 +101,7 @@ struct Arranged {
 }
 
 impl Arranged {
-    fn new(shown: &Shown<'_>, only_confused: bool) -> Self {
+    fn new(shown: &Shown<'_>, choice: Classes) -> Self {
         let confusion = &shown.counts.confusion;
         let classes = shown.outcomes.classes.len();
         // The last one is the background or the missed ones.
@@ -94,15 +122,22 @@ impl Arranged {
             }
         }
         let mut chosen: Vec<u32> = (0..classes as u32).collect();
-        if only_confused {
+        chosen.retain(|&class| row_sums[class as usize] + column_sums[class as usize] > 0);
+        let shows_all = match choice {
+            Classes::All => true,
+            Classes::MostConfused => chosen.len() <= MOST_CLASSES,
+            Classes::Confused => false,
+        };
+        if !shows_all {
             chosen.retain(|&class| confused[class as usize] > 0);
             chosen.sort_by_key(|&class| std::cmp::Reverse(confused[class as usize]));
-        } else {
-            chosen.retain(|&class| row_sums[class as usize] + column_sums[class as usize] > 0);
+        }
+        if choice == Classes::MostConfused {
+            chosen.truncate(MOST_CLASSES);
         }
         let lines: Vec<Option<u32>> = chosen.into_iter().map(Some).chain([None]).collect();
         let rows = if shown.is_detection() { lines.len() } else { lines.len() - 1 };
-        Self { of: Arc::clone(shown.statistics), only_confused, lines, rows, row_sums, column_sums, most }
+        Self { of: Arc::clone(shown.statistics), classes: choice, lines, rows, row_sums, column_sums, most }
     }
 
     fn sum(sums: &[u64], class: Option<u32>) -> u64 {
@@ -121,11 +156,10 @@ struct Cell {
 }
 
 pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemory, commands: &mut Queue<Command>) {
-    let is_current = |arranged: &Arranged| {
-        Arc::ptr_eq(&arranged.of, shown.statistics) && arranged.only_confused == memory.only_confused
-    };
+    let is_current =
+        |arranged: &Arranged| Arc::ptr_eq(&arranged.of, shown.statistics) && arranged.classes == memory.classes;
     if !memory.arranged.as_ref().is_some_and(is_current) {
-        memory.arranged = Some(Arranged::new(shown, memory.only_confused));
+        memory.arranged = Some(Arranged::new(shown, memory.classes));
     }
     let lines = memory.arranged.as_ref().map_or(1, |arranged| arranged.lines.len());
     controls_ui(ui, memory, lines);
@@ -133,10 +167,9 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
         return;
     };
     if lines < 2 {
-        ui.weak(if memory.only_confused {
-            "No class was taken for another one"
-        } else {
-            "There is nothing to compare"
+        ui.weak(match memory.classes {
+            Classes::All => "There is nothing to compare",
+            Classes::MostConfused | Classes::Confused => "No class was confused with another",
         });
         return;
     }
@@ -175,8 +208,14 @@ fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory, lines: usize) {
                 memory.normalise = *choice;
             }
         }
-        checkbox_ui(ui, &mut memory.only_confused, "Only confused classes")
-            .on_hover_text("Classes that were taken for others, the most confused first");
+        ui.separator();
+        for choice in Classes::VARIANTS {
+            let label = ui.selectable_label(memory.classes == *choice, choice.into_str());
+            if label.on_hover_text(choice.tooltip()).clicked() {
+                memory.classes = *choice;
+            }
+        }
+        ui.separator();
         let side = memory.side.unwrap_or(USUAL_SIDE.min(600.0 / lines as f32).max(NAMED_SIDE));
         for (label, name, factor) in [("−", "Smaller cells", 1.0 / ZOOM_STEP), ("+", "Larger cells", ZOOM_STEP)] {
             let button = ui.button(label).on_hover_text(format!("{name} (Ctrl and the wheel)"));

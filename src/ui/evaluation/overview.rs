@@ -83,7 +83,7 @@ fn threshold_ui(
 ) {
     let all = shown.counts.all();
     let threshold = Threshold::of(shown, None);
-    ui.label(strong(format!("At the filters on screen, minimum score {:.2}", threshold.score)));
+    ui.label(strong(format!("With the current filters (score ≥ {:.2})", threshold.score)));
     let ClassOutcomes { correct, wrong, missed } = all;
     // The intervals were measured at the filters of the evaluation.
     let is_measured = (correct, wrong, missed) == (metrics.true_positives, metrics.false_positives, metrics.missed);
@@ -121,7 +121,7 @@ fn threshold_ui(
             let score = best.threshold as f32;
             if threshold.score == score {
                 ui.weak("in use");
-            } else if ui.button("Use it").on_hover_text("Sets the minimum score").clicked() {
+            } else if ui.button("Use this score").on_hover_text("Sets the minimum score").clicked() {
                 commands.push(threshold.change(score));
             }
         });

@@ -10,8 +10,8 @@ const SECONDS_A_CHARACTER: f64 = 0.05;
 /// A notice with Undo stays long enough to decide whether the change was intended.
 const SECONDS_TO_UNDO: f64 = 6.0;
 
-/// The notice covers no button that is used all the time.
-const ABOVE_THE_BARS: f32 = -112.0;
+/// The notice covers neither a button that is used all the time, nor the legend and the pixel values below the image.
+const BELOW_THE_TITLE: f32 = 78.0;
 
 #[derive(Default)]
 pub(in super::super) struct ToastMemory {
@@ -47,7 +47,7 @@ pub(in super::super) fn toast_ui(
     ctx.request_repaint_after_secs(left as f32);
     Area::new(Id::unique("notice"))
         .order(Order::Foreground)
-        .anchor(Align2::CENTER_BOTTOM, vec2(0.0, ABOVE_THE_BARS))
+        .anchor(Align2::CENTER_TOP, vec2(0.0, BELOW_THE_TITLE))
         .show(ctx, |ui| {
             Frame::popup(ui.style()).show(ui, |ui| {
                 ui.set_max_width(520.0);

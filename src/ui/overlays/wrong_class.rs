@@ -5,7 +5,7 @@ use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
 use super::super::widgets::strong;
 use super::dialog::dialog;
 use super::typing::{TypedKeys, Typing};
-use crate::domain::Verdict;
+use crate::domain::{ModelTask, Verdict};
 use crate::state::{Command, Overlay, Queue, ReviewCommand, State};
 
 const MAX_LINES: usize = 50;
@@ -98,7 +98,14 @@ fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_lin
     ui.add(Label::new(RichText::new(text).weak()).wrap());
 }
 
-/// The model's classes that hold every typed word; those that begin with what was typed come first.
+/// The class of the selected box, or of the image, by the ground truth.
+fn right_class(state: &State) -> Option<&str> {
+    let of_image = (state.run()?.task() == ModelTask::Classification).then_some(0);
+    state.outcome_of_box(state.shown_sample()?, state.shown.selected_box.or(of_image)?)?.right_class
+}
+
+/// The model's classes that hold every typed word: first the one that is right by the ground truth, then those that
+/// begin with what was typed.
 fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let Some(run) = state.run() else {
         return Vec::new();
@@ -111,9 +118,11 @@ fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     };
     let mut classes: Vec<&str> = run.labels().iter().map(|(_, name)| name).collect();
     classes.retain(is_like);
+    let right = right_class(state).map(str::to_lowercase);
+    let is_right = |class: &String| right.as_ref() == Some(class);
     classes.sort_by_key(|class| {
         let class = class.to_lowercase();
-        (class != typed, !class.starts_with(&typed))
+        (!is_right(&class), class != typed, !class.starts_with(&typed))
     });
     classes.dedup();
     classes.truncate(MAX_LINES);

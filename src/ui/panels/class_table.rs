@@ -18,8 +18,6 @@ const ROW_HEIGHT: f32 = 22.0;
 const ROW_GAP: f32 = 1.0;
 /// As many rows as there is room for, but never fewer or more than these.
 const ROWS_SHOWN: std::ops::RangeInclusive<usize> = 6..=20;
-/// The height of what follows the table.
-const FOOT_HEIGHT: f32 = 90.0;
 const STRIP_WIDTH: f32 = 24.0;
 /// In less width than this, three columns of numbers would leave too little for the names.
 const NARROW: f32 = 280.0;
@@ -169,7 +167,7 @@ pub(super) fn class_table_ui(
 fn rows_height(room: f32, classes: usize) -> f32 {
     let row = ROW_HEIGHT + ROW_GAP;
     // The header is a row, too.
-    let rows = ((room - FOOT_HEIGHT) / row).max(0.0) as usize;
+    let rows = (room / row).max(0.0) as usize;
     let rows = rows.saturating_sub(1).clamp(*ROWS_SHOWN.start(), *ROWS_SHOWN.end());
     let rows = if classes > 0 { rows.min(classes) } else { rows };
     row * rows as f32 - ROW_GAP
@@ -286,7 +284,7 @@ fn row_ui(
         ui.painter().rect_filled(rect, corner, fill);
     }
     let swatch = Rect::from_center_size(pos2(rect.left() + 8.0, rect.center().y), vec2(10.0, 10.0));
-    ui.painter().rect_filled(swatch, 2.0, theme::class_color(row.class));
+    ui.painter().rect_filled(swatch, 2.0, theme::class_color(row.class, name));
     let font = TextStyle::Body.resolve(ui.style());
     let color = visuals.text_color();
     let left = rect.left() + 20.0;

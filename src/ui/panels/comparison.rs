@@ -1,13 +1,15 @@
 //! The comparison of two runs: how far they agree, where they differ, and both predictions of the shown image.
 
 use eframe::egui::{
-    self, Align, Button, CollapsingHeader, FontId, Grid, Label, Layout, Rect, RichText, Sense, Stroke, TextFormat, Ui,
-    UiBuilder, pos2, text::LayoutJob, vec2,
+    self, Align, Button, CollapsingHeader, ComboBox, FontId, Grid, Label, Layout, Rect, RichText, Sense, Stroke,
+    TextFormat, Ui, pos2, text::LayoutJob, vec2,
 };
 
 use super::super::theme;
-use super::super::widgets::{Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, strong};
-use crate::domain::ModelTask;
+use super::super::widgets::{
+    Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, rows_in_sight_ui, strong,
+};
+use crate::domain::{ModelTask, RunId};
 use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement, Interval, Metrics};
 use crate::review::{Direction, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::state::{
@@ -17,15 +19,27 @@ use crate::state::{
 
 const MAX_CLASS_CHANGES: usize = 8;
 
-pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+/// The runs whose comparison was brought into sight.
+#[derive(Default)]
+pub(super) struct ComparisonMemory {
+    in_sight: Option<[RunId; 2]>,
+}
+
+pub(super) fn comparison_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonMemory, commands: &mut Queue<Command>) {
     let Some(comparing) = &state.comparing else {
         return;
     };
     let (Some(left), Some(right)) = (state.runs.get(comparing.left), state.runs.get(comparing.right)) else {
         return;
     };
-    names_ui(ui, left, right);
+    if memory.in_sight.replace([left.id(), right.id()]) != Some([left.id(), right.id()]) {
+        ui.scroll_to_cursor(Some(Align::TOP));
+    }
+    names_ui(ui, state, [left, right], commands);
     layout_ui(ui, state, commands);
+    if left.task() == ModelTask::Detection {
+        different_scores_ui(ui, state, [left, right], commands);
+    }
     match &comparing.status {
         Loadable::NotLoaded => {
             let message = "The comparison was cancelled";
@@ -51,16 +65,73 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Com
     }
 }
 
-/// Which run is called A and drawn solid, which B and dashed.
-fn names_ui(ui: &mut Ui, left: &Run, right: &Run) {
-    for (letter, run, is_dashed) in [("A", left, false), ("B", right, true)] {
-        ui.horizontal(|ui| {
-            let (place, _) = ui.allocate_exact_size(vec2(26.0, 16.0), Sense::hover());
-            line_sample(ui, place, is_dashed);
-            let text = format!("{letter}: {}", run.info.name);
-            ui.add(Label::new(text).truncate());
+/// Which run is called A and drawn solid, which B and dashed. Another B can be chosen.
+fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut Queue<Command>) {
+    let sample_ui = |ui: &mut Ui, is_dashed: bool| {
+        let (place, _) = ui.allocate_exact_size(vec2(26.0, 16.0), Sense::hover());
+        line_sample(ui, place, is_dashed);
+    };
+    ui.horizontal(|ui| {
+        sample_ui(ui, false);
+        ui.add(Label::new(format!("A: {}", left.info.name)).truncate());
+    });
+    ui.horizontal(|ui| {
+        sample_ui(ui, true);
+        let name = format!("B: {}", right.info.name);
+        if state.comparable_runs().nth(1).is_none() {
+            ui.add(Label::new(name).truncate());
+            return;
+        }
+        let choice = ComboBox::from_id_salt("run B").selected_text(name).width(ui.available_width()).truncate();
+        let choice = choice.show_ui(ui, |ui| {
+            for run in state.comparable_runs() {
+                let is_chosen = run.id() == right.id();
+                if ui.selectable_label(is_chosen, &run.info.name).clicked() && !is_chosen {
+                    commands.push(ReviewCommand::Compare(run.id()));
+                }
+            }
         });
+        choice.response.accessible_name("Run B");
+    });
+}
+
+/// The numbers below depend on the minimum scores: two models may have different ones.
+fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Command>) {
+    let scores = runs.map(|run| state.view_of_run(run.id()).min_score);
+    let best = best_scores(state).filter(|best| *best != scores);
+    let differ = scores[0] != scores[1];
+    if !differ && best.is_none() {
+        return;
     }
+    let [a, b] = scores;
+    let (tone, message) = if differ {
+        (Tone::Warning, format!("The minimum scores are different: A ≥ {a:.2}, B ≥ {b:.2}"))
+    } else {
+        (Tone::Hint, format!("Minimum score of A and B: {a:.2}"))
+    };
+    banner_ui(ui, tone, &message, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            if differ && ui.button("Same for both").on_hover_text(format!("Sets {a:.2} for B")).clicked() {
+                commands.push(ReviewCommand::SetComparedScores([a, a]));
+            }
+            if let Some([a, b]) = best
+                && ui.button("Best F1 of each").on_hover_text(format!("Sets {a:.3} for A and {b:.3} for B")).clicked()
+            {
+                commands.push(ReviewCommand::SetComparedScores([a, b]));
+            }
+        });
+    });
+}
+
+/// The minimum scores with the best F1 of both runs, if both are evaluated, and can have different ones.
+fn best_scores(state: &State) -> Option<[f32; 2]> {
+    let (one, (other_run, other)) = (state.evaluated()?, state.other_evaluated()?);
+    let have_own = state.run()?.info.card.id != other_run.info.card.id;
+    let best = |run: &EvaluatedRun| match &run.evaluated.metrics {
+        Metrics::Detection { metrics, .. } => Some(metrics.best?.threshold as f32),
+        Metrics::Classification { .. } => None,
+    };
+    Some([best(one)?, best(other)?]).filter(|_| have_own)
 }
 
 /// As boxes are drawn over the image.
@@ -86,11 +157,9 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            let end = ui.button("End");
-            if end.clicked() {
+            if ui.button("End comparison").on_hover_text("Shows one run alone again").clicked() {
                 commands.push(ReviewCommand::StopComparing);
             }
-            end.on_hover_text("Shows one run alone again").accessible_name("End the comparison");
         });
     });
 }
@@ -194,19 +263,8 @@ fn class_changes_ui(
     }
     let title = format!("and {} more", grouped(rest.len()));
     CollapsingHeader::new(RichText::new(title).weak()).id_salt("more class changes").show_unindented(ui, |ui| {
-        let row = ui.spacing().interact_size.y;
-        let size = vec2(ui.available_width(), row * rest.len() as f32);
-        let (all, _) = ui.allocate_exact_size(size, Sense::hover());
-        // There may be thousands: only those in sight are drawn.
-        let place = |y: f32| ((y - all.top()) / row).max(0.0);
-        let end = (place(ui.clip_rect().bottom()).ceil() as usize).min(rest.len());
-        let begin = (place(ui.clip_rect().top()).floor() as usize).min(end);
-        for (at, change) in rest.iter().enumerate().take(end).skip(begin) {
-            let top = all.top() + row * at as f32;
-            let rect = Rect::from_min_size(pos2(all.left(), top), vec2(size.x, row));
-            let line = UiBuilder::new().max_rect(rect).id_salt(at);
-            change_ui(&mut ui.new_child(line), change);
-        }
+        let row_height = ui.spacing().interact_size.y;
+        rows_in_sight_ui(ui, row_height, rest.len(), |ui, row| change_ui(ui, &rest[row]));
     });
 }
 
@@ -307,15 +365,12 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Co
     });
 }
 
-/// What the numbers below depend on: two models may have different ones.
+/// What the numbers below depend on.
 fn min_scores_ui(ui: &mut Ui, scores: [f32; 2]) {
-    let differ = scores[0] != scores[1];
-    let color = if differ { ui.visuals().warn_fg_color } else { ui.visuals().weak_text_color() };
     let tooltip = "Precision, recall, F1, TP, FP and FN are those of the boxes above the minimum score of each run";
     for text in ["Minimum score".to_owned(), format!("≥ {:.2}", scores[0]), format!("≥ {:.2}", scores[1])] {
-        ui.label(RichText::new(text).color(color)).on_hover_text(tooltip);
+        ui.weak(text).on_hover_text(tooltip);
     }
-    ui.label(RichText::new(if differ { "⚠ different" } else { "" }).color(color)).on_hover_text(tooltip);
     ui.end_row();
 }
 
@@ -326,11 +381,20 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
     ui.label(number(one));
     ui.label(number(other));
     let difference = one.zip(other).map(|(one, other)| one - other);
-    let mut text = difference.map_or_else(|| "–".to_owned(), |difference| format!("{difference:+.3}"));
-    if let Some(Interval { low, high }) = interval {
-        text = format!("{text} ({low:+.3} … {high:+.3})");
-    }
-    let label = ui.label(text);
+    let text = difference.map_or_else(|| "–".to_owned(), |difference| format!("{difference:+.3}"));
+    let label = match interval {
+        None => ui.label(text),
+        // Below it: beside it, it would be cut off.
+        Some(Interval { low, high }) => {
+            let small = RichText::new(format!("{low:+.3} … {high:+.3}")).small().weak();
+            ui.vertical(|ui| {
+                ui.spacing_mut().item_spacing.y = 0.0;
+                ui.label(text);
+                ui.label(small);
+            })
+            .response
+        }
+    };
     if interval.is_some() {
         label.on_hover_text(
             "95 % interval of the difference on the same images; with 0 in it the runs may differ by chance",

@@ -1,11 +1,11 @@
 //! Which boxes and classes are shown, and what that leaves of the whole run. Nothing here runs the model again.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
-use eframe::egui::{self, RichText, Ui};
+use eframe::egui::{Align, Layout, RichText, Sense, TextWrapMode, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{action_button_ui, checkbox_ui, number_field, slider};
+use super::super::widgets::{action_button_ui, checkbox_ui, number_field, rows_in_sight_ui, slider};
 use super::class_table::{ClassTableMemory, class_table_ui};
 use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
@@ -15,6 +15,9 @@ use crate::state::{Action, Command, Queue, ReviewCommand, State, ViewChange};
 const WORTH_SAYING: f32 = 0.005;
 /// Where a slider that suppresses overlaps starts.
 const DEFAULT_IOU: f32 = 0.5;
+
+/// Of the field with the minimum score of a class: columns stay where they are.
+const OWN_THRESHOLD_WIDTH: f32 = 62.0;
 
 /// What the filters remember between two frames.
 #[derive(Default)]
@@ -36,18 +39,16 @@ pub(super) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory,
     action_button_ui(ui, state, Action::ResetView, commands);
 }
 
-/// The classes of the run, as a table that ends above `bottom` where it can, and those of the shown image.
+/// The classes of the run: as a table of at most this height where it can, and with their own settings.
 pub(super) fn classes_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut FiltersMemory,
-    bottom: f32,
+    height: f32,
     commands: &mut Queue<Command>,
 ) {
-    let room = bottom - ui.cursor().top();
-    class_table_ui(ui, state, &mut memory.classes, room, commands);
+    class_table_ui(ui, state, &mut memory.classes, height, commands);
     if state.viewed_card().map(|card| card.task) == Some(ModelTask::Detection) {
-        // Below the table: what it lists changes with the image.
         by_class_ui(ui, state, commands);
     }
 }
@@ -72,7 +73,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands
         change(commands, ViewChange::MinScore(score.max(lowest)));
     }
     if lowest > WORTH_SAYING {
-        ui.label(RichText::new(format!("The model itself leaves out boxes below {lowest:.3}")).small().weak());
+        ui.label(RichText::new(format!("The model already leaves out boxes below {lowest:.3}")).small().weak());
     }
 }
 
@@ -136,7 +137,7 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         OutputConvention::Classification(_) => None,
     });
     if let Some(in_graph) = in_graph {
-        let text = format!("The model itself hides overlaps above {in_graph:.2}");
+        let text = format!("The model already hides overlaps above {in_graph:.2}");
         ui.label(RichText::new(text).small().weak());
     }
 }
@@ -154,22 +155,10 @@ fn lowest_score(state: &State) -> f32 {
     card.map_or(0.0, ModelCard::min_score_in_graph)
 }
 
-/// The classes of the shown image, and those that have a setting of their own.
+/// The classes of the run and of the shown image, and those that have a setting of their own, from A to Z: they stay
+/// where they are from image to image.
 fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let view = state.view();
-    let mut classes: BTreeMap<u32, usize> = BTreeMap::new();
-    if let Some(prediction) = &state.shown.prediction {
-        for detection in prediction.detections() {
-            *classes.entry(detection.class_id).or_default() += 1;
-        }
-    }
-    let own = view.min_score_by_class.keys().chain(&view.hidden_classes);
-    for class_id in own.chain(&view.solo_class) {
-        classes.entry(*class_id).or_default();
-    }
-    if classes.is_empty() {
-        return;
-    }
     ui.collapsing("By class", |ui| {
         if let Some(solo) = view.solo_class {
             ui.horizontal(|ui| {
@@ -179,13 +168,27 @@ fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                 }
             });
         }
-        // A crowded image has many classes; those with the most boxes first.
-        let mut by_count: Vec<(u32, usize)> = classes.into_iter().collect();
-        by_count.sort_by_key(|&(class_id, count)| (std::cmp::Reverse(count), class_id));
-        for (class_id, _) in by_count {
-            class_ui(ui, state, class_id, commands);
+        let classes = classes_from_a_to_z(state);
+        if classes.is_empty() {
+            ui.weak("No predictions yet");
         }
+        let row_height = ui.spacing().interact_size.y + 2.0;
+        rows_in_sight_ui(ui, row_height, classes.len(), |ui, row| {
+            let (name, class_id) = &classes[row];
+            class_ui(ui, state, *class_id, name, commands);
+        });
     });
+}
+
+fn classes_from_a_to_z(state: &State) -> Vec<(String, u32)> {
+    let view = state.view();
+    let of_run = state.arranging.statistics().into_iter().flat_map(|all| all.classes.rows.iter()).map(|row| row.class);
+    let shown = state.shown.prediction.iter().flat_map(|prediction| prediction.detections());
+    let own = view.min_score_by_class.keys().chain(&view.hidden_classes).chain(&view.solo_class);
+    let ids: BTreeSet<u32> = of_run.chain(shown.map(|detection| detection.class_id)).chain(own.copied()).collect();
+    let mut classes: Vec<(String, u32)> = ids.into_iter().map(|id| (class_name(state, id), id)).collect();
+    classes.sort();
+    classes
 }
 
 fn class_name(state: &State, class_id: u32) -> String {
@@ -193,51 +196,50 @@ fn class_name(state: &State, class_id: u32) -> String {
     labels.map_or_else(String::new, |labels| labels.name(class_id))
 }
 
-fn class_ui(ui: &mut Ui, state: &State, class_id: u32, commands: &mut Queue<Command>) {
+fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Queue<Command>) {
     let view = state.view();
-    let name = class_name(state, class_id);
-    ui.push_id(class_id, |ui| {
-        ui.horizontal(|ui| {
-            let (rect, _) = ui.allocate_exact_size(egui::vec2(10.0, 10.0), egui::Sense::hover());
-            let color = theme::class_color(class_id);
-            ui.painter().rect_filled(rect, 2.0, color);
+    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+        own_threshold_ui(ui, state, class_id, name, commands);
+        let is_solo = view.solo_class == Some(class_id);
+        let solo = ui.selectable_label(is_solo, "Show only").on_hover_text("Show only this class");
+        if solo.clicked() {
+            let class = (!is_solo).then_some(class_id);
+            change(commands, ViewChange::Solo(class));
+        }
+        solo.accessible_name(format!("Show only {name}"));
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+            ui.painter().rect_filled(rect, 2.0, theme::class_color(class_id, name));
+            ui.style_mut().wrap_mode = Some(TextWrapMode::Truncate);
             let mut is_shown = !view.hidden_classes.contains(&class_id);
-            let checkbox = checkbox_ui(ui, &mut is_shown, &name).on_hover_text("Show boxes of this class");
+            let checkbox =
+                checkbox_ui(ui, &mut is_shown, name).on_hover_text(format!("Show boxes of the class {name}"));
             if checkbox.changed() {
                 let shown = if is_shown { ViewChange::ShowClass(class_id) } else { ViewChange::HideClass(class_id) };
                 change(commands, shown);
             }
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                own_threshold_ui(ui, state, class_id, &name, commands);
-                let is_solo = view.solo_class == Some(class_id);
-                let solo = ui.selectable_label(is_solo, "Only").on_hover_text("Show only this class");
-                if solo.clicked() {
-                    let class = (!is_solo).then_some(class_id);
-                    change(commands, ViewChange::Solo(class));
-                }
-                solo.accessible_name(format!("Only {name}"));
-                let strip = ui.small_button("Strip").on_hover_text("Show all boxes of this class over all images");
-                if strip.clicked() {
-                    commands.push(ReviewCommand::OpenFilmstrip(class_id));
-                }
-                strip.accessible_name(format!("Filmstrip of {name}"));
-            });
         });
     });
 }
 
-/// The class's own threshold: dragging it or typing sets it, a click with the right button gives it up.
+/// The class's own threshold: dragging it or typing sets it, a click with the right button gives it up. One that is
+/// not its own is weak.
 fn own_threshold_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Queue<Command>) {
     let view = state.view();
     let has_own = view.min_score_by_class.contains_key(&class_id);
     let mut min_score = view.min_score_of(class_id);
-    let drag = number_field(&mut min_score)
-        .range(lowest_score(state)..=1.0)
-        .speed(0.005)
-        .fixed_decimals(2)
-        .prefix(if has_own { "≥ " } else { "" });
-    let response =
-        ui.add(drag).on_hover_text("Minimum score of this class. Drag or type; right-click to reset to the global one");
+    let drag =
+        number_field(&mut min_score).range(lowest_score(state)..=1.0).speed(0.005).fixed_decimals(2).prefix("≥ ");
+    let size = vec2(OWN_THRESHOLD_WIDTH, ui.spacing().interact_size.y);
+    let response = ui
+        .scope(|ui| {
+            if !has_own {
+                ui.visuals_mut().override_text_color = Some(ui.visuals().weak_text_color());
+            }
+            ui.add_sized(size, drag)
+        })
+        .inner
+        .on_hover_text("Minimum score of this class. Drag or type; right-click to reset to the global one");
     // A field that is opened and left unchanged chooses nothing.
     let is_other = format!("{min_score:.2}") != format!("{:.2}", view.min_score_of(class_id));
     if response.changed() && is_other {

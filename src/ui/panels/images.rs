@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Align, Button, Label, Layout, Panel, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Align, Button, Label, Layout, RichText, TextEdit, Ui, vec2};
 
 use super::super::grid::{GridMemory, grid_ui};
 use super::super::textures::Textures;
@@ -27,19 +27,6 @@ pub(in super::super) struct ImagesMemory {
     grid: GridMemory,
 }
 
-pub(in super::super) fn images_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut ImagesMemory,
-    textures: &mut Textures,
-    commands: &mut Queue<Command>,
-) {
-    Panel::left("images")
-        .default_size(312.0)
-        .size_range(200.0..=900.0)
-        .show(ui, |ui| contents_ui(ui, state, memory, textures, commands));
-}
-
 /// The grid in place of the image.
 pub(in super::super) fn images_in_the_middle_ui(
     ui: &mut Ui,
@@ -48,10 +35,10 @@ pub(in super::super) fn images_in_the_middle_ui(
     textures: &mut Textures,
     commands: &mut Queue<Command>,
 ) {
-    egui::CentralPanel::default().show(ui, |ui| contents_ui(ui, state, memory, textures, commands));
+    egui::CentralPanel::default().show(ui, |ui| images_ui(ui, state, memory, textures, commands));
 }
 
-fn contents_ui(
+pub(in super::super) fn images_ui(
     ui: &mut Ui,
     state: &State,
     memory: &mut ImagesMemory,

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align, Button, Galley, Id, Key, Layout, Panel, Rect, RichText, Sense, TextEdit, TextStyle, Ui, pos2, vec2,
+    self, Align, Button, Galley, Id, Key, Layout, Panel, Popup, PopupCloseBehavior, Rect, RectAlign, RichText, Sense,
+    TextEdit, TextStyle, Ui, pos2, vec2,
 };
 
 use super::super::widgets::{
@@ -24,6 +25,7 @@ const VERDICTS_WIDTH: f32 = 640.0;
 /// For the verdict in words: always the same, so that no button moves while one judges.
 const SUBJECT_WIDTH: f32 = 152.0;
 const TAG_WIDTH: f32 = 84.0;
+const NOTE_WIDTHS: std::ops::RangeInclusive<f32> = 64.0..=420.0;
 
 /// The drafts of the text fields.
 #[derive(Default)]
@@ -117,7 +119,7 @@ fn words_and_progress_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, c
     // From the right, so that the words take what the progress leaves.
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         progress_ui(ui, state);
-        ui.with_layout(Layout::left_to_right(Align::Center).with_main_wrap(true), |ui| {
+        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             words_ui(ui, state, memory, commands);
         });
     });
@@ -149,7 +151,10 @@ fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>,
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
         button = button.shortcut_text(RichText::new(keys).weak());
     }
-    widgets::button_of_action_ui(ui, state, action, button, commands);
+    let response = widgets::button_of_action_ui(ui, state, action, button, commands);
+    // Without the sign and the key.
+    let is_enabled = response.enabled();
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, is_enabled, action.label()));
 }
 
 /// What the next verdict is about, and the one it has.
@@ -263,15 +268,23 @@ fn words_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut
         memory.focused = number;
     }
     let wanted = wanted.map(|(field, _)| field);
-    note_ui(ui, state, memory, wanted == Some(JudgeField::Note), commands);
-    tags_ui(ui, state, memory, wanted == Some(JudgeField::Tag), commands);
-}
-
-/// The note is saved when the field is left or Enter is pressed; Escape cancels.
-fn note_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, wants_focus: bool, commands: &mut Queue<Command>) {
     let Some(sample) = state.shown_sample() else {
         return;
     };
+    let room = Room::new(ui, state, sample);
+    note_ui(ui, state, memory, (sample, room.note), wanted == Some(JudgeField::Note), commands);
+    tags_ui(ui, state, memory, (sample, room.tags), wanted == Some(JudgeField::Tag), commands);
+}
+
+/// The note is saved when the field is left or Enter is pressed; Escape cancels.
+fn note_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut JudgeMemory,
+    (sample, width): (SampleId, f32),
+    wants_focus: bool,
+    commands: &mut Queue<Command>,
+) {
     let note = state.judgements.note(sample);
     if memory.note_of.is_none() && memory.note != note {
         note.clone_into(&mut memory.note);
@@ -279,10 +292,7 @@ fn note_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, wants_focus: bo
     let is_writable = state.project.is_writable();
     let field = ui.add_enabled(
         is_writable,
-        TextEdit::singleline(&mut memory.note)
-            .id(Id::unique("note"))
-            .hint_text("Note (N)")
-            .desired_width(note_width(ui, state, sample)),
+        TextEdit::singleline(&mut memory.note).id(Id::unique("note")).hint_text("Note (N)").desired_width(width),
     );
     if wants_focus {
         field.request_focus();
@@ -302,35 +312,74 @@ fn note_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, wants_focus: bo
     field.on_hover_text("For all selected images; Enter saves, Escape cancels").accessible_name("Note");
 }
 
-/// What the tags leave; with many of them they go on below.
-fn note_width(ui: &Ui, state: &State, sample: SampleId) -> f32 {
-    let font = TextStyle::Button.resolve(ui.style());
-    let spacing = ui.spacing();
-    let chips = state.judgements.tags(sample).iter().map(|tag| {
-        let text = chip_text(tag);
-        let galley = ui.painter().layout_no_wrap(text, font.clone(), egui::Color32::WHITE);
-        galley.size().x + 2.0 * spacing.button_padding.x + spacing.item_spacing.x
-    });
-    let tags = chips.sum::<f32>() + TAG_WIDTH + 3.0 * spacing.item_spacing.x;
-    (ui.available_width() - tags).clamp(110.0, 420.0)
+/// How the rest of the line is divided: the width of the note, and how many tags follow it. The others are in a menu,
+/// so that the bar has the same height from image to image.
+struct Room {
+    note: f32,
+    tags: usize,
+}
+
+impl Room {
+    fn new(ui: &Ui, state: &State, sample: SampleId) -> Self {
+        let font = TextStyle::Button.resolve(ui.style());
+        let spacing = ui.spacing();
+        let width = |text: String| {
+            let galley = ui.painter().layout_no_wrap(text, font.clone(), egui::Color32::WHITE);
+            galley.size().x + 2.0 * spacing.button_padding.x + spacing.item_spacing.x
+        };
+        let chips: Vec<f32> = state.judgements.tags(sample).iter().map(|tag| width(chip_text(tag))).collect();
+        let room = ui.available_width() - TAG_WIDTH - 3.0 * spacing.item_spacing.x;
+        let all = chips.iter().sum::<f32>();
+        if all <= room - *NOTE_WIDTHS.start() {
+            return Self { note: (room - all).min(*NOTE_WIDTHS.end()), tags: chips.len() };
+        }
+        let mut left = room - *NOTE_WIDTHS.start() - width(more_tags_text(chips.len()));
+        let fits = |chip: &&f32| {
+            left -= **chip;
+            left >= 0.0
+        };
+        Self { note: *NOTE_WIDTHS.start(), tags: chips.iter().take_while(fits).count() }
+    }
+}
+
+fn more_tags_text(count: usize) -> String {
+    format!("+{count}")
 }
 
 fn chip_text(tag: &str) -> String {
     format!("{tag} ×")
 }
 
-fn tags_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, wants_focus: bool, commands: &mut Queue<Command>) {
-    let Some(sample) = state.shown_sample() else {
-        return;
-    };
+fn chip_ui(ui: &mut Ui, state: &State, tag: &str, commands: &mut Queue<Command>) {
+    let chip = Button::new(chip_text(tag)).corner_radius(12);
+    let chip = ui.add_enabled(state.project.is_writable(), chip).on_hover_text(format!("Remove the tag “{tag}”"));
+    if chip.clicked() {
+        commands.push(ReviewCommand::RemoveTag(tag.to_owned()));
+    }
+    chip.accessible_name(format!("Remove the tag {tag}"));
+}
+
+fn tags_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut JudgeMemory,
+    (sample, shown): (SampleId, usize),
+    wants_focus: bool,
+    commands: &mut Queue<Command>,
+) {
     let is_writable = state.project.is_writable();
-    for tag in state.judgements.tags(sample) {
-        let chip = Button::new(chip_text(tag)).corner_radius(12);
-        let chip = ui.add_enabled(is_writable, chip).on_hover_text(format!("Remove the tag “{tag}”"));
-        if chip.clicked() {
-            commands.push(ReviewCommand::RemoveTag(tag.clone()));
-        }
-        chip.accessible_name(format!("Remove the tag {tag}"));
+    let tags = state.judgements.tags(sample);
+    for tag in tags.iter().take(shown) {
+        chip_ui(ui, state, tag, commands);
+    }
+    if tags.len() > shown {
+        let more = ui.menu_button(more_tags_text(tags.len() - shown), |ui| {
+            for tag in tags.iter().skip(shown) {
+                chip_ui(ui, state, tag, commands);
+            }
+        });
+        let names: Vec<&str> = tags.iter().skip(shown).map(String::as_str).collect();
+        more.response.on_hover_text(format!("More tags: {}", names.join(", ")));
     }
     let field = ui.add_enabled(
         is_writable,
@@ -349,19 +398,39 @@ fn tags_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, wants_focus: bo
         // What was typed for this image must not wait for the next one.
         memory.tag.clear();
     }
-    memory.is_pointer_on_suggestions = false;
     let known = suggestions(state, &memory.tag);
-    for tag in known {
-        let suggestion = ui.add(Button::new(RichText::new(tag).weak()));
-        memory.is_pointer_on_suggestions |= suggestion.contains_pointer();
-        if suggestion.clicked() {
-            commands.push(ReviewCommand::AddTag(tag.to_owned()));
-            memory.tag.clear();
-            field.surrender_focus();
-        }
-        suggestion.accessible_name(format!("Tag with {tag}"));
+    let chosen = suggestions_ui(&field, memory, &known);
+    if let Some(tag) = chosen {
+        commands.push(ReviewCommand::AddTag(tag.to_owned()));
+        memory.tag.clear();
+        field.surrender_focus();
     }
     field.on_hover_text("Enter adds the tag to all selected images").accessible_name("Tag");
+}
+
+/// Above the field: beside it, they would make the bar higher. Gives the one that was clicked.
+fn suggestions_ui<'t>(field: &egui::Response, memory: &mut JudgeMemory, tags: &[&'t str]) -> Option<&'t str> {
+    memory.is_pointer_on_suggestions = false;
+    if tags.is_empty() {
+        return None;
+    }
+    let shown = Popup::from_response(field)
+        .open(true)
+        .align(RectAlign::TOP_START)
+        .close_behavior(PopupCloseBehavior::IgnoreClicks)
+        .show(|ui| {
+            let mut chosen = None;
+            for &tag in tags {
+                let suggestion = ui.button(tag);
+                if suggestion.clicked() {
+                    chosen = Some(tag);
+                }
+                suggestion.accessible_name(format!("Tag with {tag}"));
+            }
+            chosen
+        })?;
+    memory.is_pointer_on_suggestions = shown.response.contains_pointer();
+    shown.inner
 }
 
 /// Tags in use that begin like this; none before something is typed.

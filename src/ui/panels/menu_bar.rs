@@ -62,7 +62,6 @@ const FILE: &Menu = &[
     Some(Action::OpenProject),
     Some(Action::SaveProjectAs),
     Some(Action::Export),
-    Some(Action::ExportComparison),
     Some(Action::Upload),
     Some(Action::MoveProject),
     None,
@@ -81,6 +80,9 @@ const EVALUATE: &Menu = &[
     None,
     Some(Action::Evaluation),
     Some(Action::ExportEvaluation),
+    None,
+    Some(Action::CompareRuns),
+    Some(Action::ExportComparison),
 ];
 
 const PREDICT: &Menu = &[

@@ -22,13 +22,10 @@ mod search;
 mod status_bar;
 mod tasks;
 
-pub(super) use device::DeviceMemory;
 pub(super) use endpoints::endpoints_banner_ui;
-pub(super) use filters::FiltersMemory;
 pub(super) use images::{ImagesMemory, images_in_the_middle_ui, images_ui};
-pub(super) use inspector::inspector_ui;
+pub(super) use inspector::{InspectorMemory, inspector_ui};
 pub(super) use judge::{JudgeMemory, judge_ui};
 pub(super) use menu_bar::menu_bar_ui;
-pub(super) use runs::RunsMemory;
 pub(super) use status_bar::status_bar_ui;
 pub(super) use tasks::tasks_ui;

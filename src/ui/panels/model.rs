@@ -2,9 +2,9 @@
 
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
-use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, strong};
+use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, line_banner_ui, strong};
 use super::remote_inference::{remote_engine_ui, where_ui};
-use crate::domain::{ModelTask, human_bytes};
+use crate::domain::{ModelCard, ModelTask, human_bytes};
 use crate::state::{Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, Queue, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -75,14 +75,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
     let mut facts = vec![capitalised(card.task.into_str()), labels, card.licence.clone()];
     facts.extend(card.accuracy.clone());
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
-    if !card.assumed.is_empty() {
-        let message = format!("Assumed: {}", card.assumed.join(", "));
-        banner_ui(ui, Tone::Warning, &message, |ui| {
-            if chosen.can_edit && chosen.is_ready && ui.button("Check and edit…").clicked() {
-                commands.push(ModelsCommand::Edit(card.id.clone()));
-            }
-        });
-    }
+    assumed_ui(ui, state, card, commands);
     if let Some(not_shown) = &card.not_shown {
         banner_ui(ui, Tone::Hint, &capitalised(not_shown), |_| {});
     }
@@ -113,6 +106,30 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &
         if button.clicked() {
             commands.push(ModelsCommand::Edit(chosen.card.id.clone()));
         }
+    });
+}
+
+/// How many settings of a model were assumed, until a person says that they are right.
+pub(super) fn assumed_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands: &mut Queue<Command>) {
+    if card.assumed.is_empty() || state.settings.has_confirmed_assumptions(card) {
+        return;
+    }
+    let message = match card.assumed.len() {
+        1 => "1 setting of this model was assumed".to_owned(),
+        count => format!("{count} settings of this model were assumed"),
+    };
+    let all = card.assumed.join("\n");
+    line_banner_ui(ui, Tone::Warning, &message, |ui| {
+        ui.horizontal_wrapped(|ui| {
+            let can_edit = state.models.get(&card.id).is_some_and(|entry| entry.can_edit && entry.is_ready);
+            if can_edit && ui.button("Check…").on_hover_text(&all).clicked() {
+                commands.push(ModelsCommand::Edit(card.id.clone()));
+            }
+            let tooltip = format!("Hides this message while the model has these settings:\n{all}");
+            if ui.button("Looks right").on_hover_text(tooltip).clicked() {
+                commands.push(ModelsCommand::ConfirmAssumptions(Box::new(card.clone())));
+            }
+        });
     });
 }
 
@@ -181,7 +198,7 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
     let Some(why) = state.tasks.fetch_failure(&entry.card.id) else {
         return;
     };
-    banner_ui(ui, Tone::Error, &capitalised(why), |ui| {
+    line_banner_ui(ui, Tone::Error, &capitalised(why), |ui| {
         ui.horizontal_wrapped(|ui| {
             let id = &entry.card.id;
             if ui.button("Retry").clicked() {
@@ -191,6 +208,9 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
                 ui.button("Use a file…").on_hover_text("Uses a file of this model that is already on this machine");
             if file.clicked() {
                 commands.push(ModelsCommand::PickWeights(id.clone()));
+            }
+            if ui.button("Dismiss").clicked() {
+                commands.push(ModelsCommand::DismissFailure(id.clone()));
             }
         });
     });

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use eframe::egui::{Button, ComboBox, Label, RichText, Ui};
 
-use super::super::widgets::{
-    RecentLine, Tone, action_button_ui, banner_ui, human_duration, key_value_ui, recent_line_ui, strong,
-};
+use super::super::widgets::{RecentLine, action_button_ui, human_duration, key_value_ui, recent_line_ui, strong};
+use super::model::assumed_ui;
 use crate::domain::{RemoteAddress, RemoteModel};
 use crate::state::{Action, Command, InferenceCommand, Loadable, Queue, RemoteEngine, RemoteReport, State};
 
@@ -79,7 +78,7 @@ fn whereabouts(model: &RemoteModel) -> String {
 /// The remote model, in place of the model of this computer.
 pub(super) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine, commands: &mut Queue<Command>) {
     match &remote.status {
-        Loadable::Ready(report) => report_ui(ui, state, report),
+        Loadable::Ready(report) => report_ui(ui, state, report, commands),
         Loadable::Loading(_) => {
             ui.weak(format!("Waiting for {}…", remote.model.name()));
         }
@@ -109,7 +108,7 @@ pub(super) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine
     });
 }
 
-fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
+fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport, commands: &mut Queue<Command>) {
     ui.add(Label::new(strong(&report.name)).wrap());
     let reading = format!("Predictions are read as {}", report.reading);
     ui.add(Label::new(RichText::new(reading).weak()).wrap());
@@ -125,10 +124,8 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport) {
         key_value_ui(ui, "Latency", &text);
     }
     let run = state.run().filter(|run| !run.info.key.made.is_here());
-    let assumed = run.map_or(&[][..], |run| &run.info.card.assumed);
-    if !assumed.is_empty() {
-        let message = format!("Assumed: {}", assumed.join(", "));
-        banner_ui(ui, Tone::Warning, &message, |_| {});
+    if let Some(run) = run {
+        assumed_ui(ui, state, &run.info.card, commands);
     }
 }
 

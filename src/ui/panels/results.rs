@@ -1,25 +1,39 @@
 //! The prediction of the shown image.
 
-use eframe::egui::{Label, ProgressBar, RichText, Sense, Ui};
+use eframe::egui::{Align, Label, Layout, ProgressBar, RichText, Sense, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{
-    Tone, action_button_ui, banner_ui, primary_action_button_ui, score_row_ui, verdict_sign, verdict_text,
+    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, grouped, primary_action_button_ui,
+    score_row_ui, verdict_text,
 };
 use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
-use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId, Verdict};
+use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId};
 use crate::review::{OutcomeKind, PredictionStatus};
-use crate::state::{Action, Command, Queue, ReviewCommand, State, TaskEntry, TaskKind, TaskSignal};
+use crate::state::{Action, Command, Queue, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal};
 
-pub(super) fn results_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+/// With more rows than this, the others come on request.
+const ROWS_SHOWN: usize = 5;
+const ROW_GAP: f32 = 4.0;
+/// The height that the results have at least: the rows, and a line above and below. What follows them stays where it is
+/// from image to image.
+const HEIGHT: f32 = ROWS_SHOWN as f32 * (SCORE_ROW_HEIGHT + ROW_GAP) + 84.0;
+
+#[derive(Default)]
+pub(super) struct ResultsMemory {
+    shows_all: bool,
+}
+
+pub(super) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory, commands: &mut Queue<Command>) {
+    ui.set_min_height(HEIGHT);
     let Some(sample) = state.shown_sample() else {
         ui.weak("Choose an image to see its prediction");
         return;
     };
     if let Some(prediction) = &state.shown.prediction {
         outdated_ui(ui, state, sample, commands);
-        prediction_ui(ui, state, prediction, commands);
+        prediction_ui(ui, state, memory, prediction, commands);
         return;
     }
     if let Some(failure) = &state.shown.failure {
@@ -96,12 +110,18 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-fn prediction_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
+fn prediction_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ResultsMemory,
+    prediction: &Prediction,
+    commands: &mut Queue<Command>,
+) {
     made_ui(ui, state);
     truth_ui(ui, state);
     match &prediction.content {
         PredictionContent::Classes(_) => classes_ui(ui, state, prediction, commands),
-        PredictionContent::Detections(_) => detections_ui(ui, state, prediction, commands),
+        PredictionContent::Detections(_) => detections_ui(ui, state, memory, prediction, commands),
     }
     latency_ui(ui, state);
     ui.add_space(4.0);
@@ -123,8 +143,8 @@ fn truth_ui(ui: &mut Ui, state: &State) {
     if labels.is_empty() {
         return;
     }
-    let outcome = match state.outcome_of_box(0) {
-        Some((OutcomeKind::Correct, _)) => " (top class is right)",
+    let outcome = match state.shown_sample().and_then(|sample| state.outcome_of_box(sample, 0)) {
+        Some(outcome) if outcome.kind == OutcomeKind::Correct => " (top class is right)",
         Some(_) => " (top class is wrong)",
         None => "",
     };
@@ -133,20 +153,24 @@ fn truth_ui(ui: &mut Ui, state: &State) {
 }
 
 /// The objects of the ground truth that no right box on screen shows.
-fn missed_ui(ui: &mut Ui, state: &State) {
-    let objects = state.shown_objects();
-    let missed: Vec<_> = objects.iter().filter(|object| object.counts && object.is_found == Some(false)).collect();
-    if missed.is_empty() {
-        return;
-    }
-    ui.add_space(4.0);
-    ui.label(RichText::new(format!("Missed objects: {}", missed.len())).weak());
-    for object in missed {
-        let [left, top, right, bottom] = object.bounds;
-        let text = format!("FN {}", object.label);
-        let place = format!("left {left:.0}, top {top:.0}, {:.0} × {:.0} pixels", right - left, bottom - top);
-        ui.add(Label::new(text).truncate()).on_hover_text(format!("No right box shows it\n{place}"));
-    }
+fn missed_objects(state: &State) -> Vec<ShownObject> {
+    let mut objects = state.shown_objects();
+    objects.retain(|object| object.counts && object.is_found == Some(false));
+    objects
+}
+
+fn missed_ui(ui: &mut Ui, object: &ShownObject) {
+    let [left, top, right, bottom] = object.bounds;
+    let text = format!("{} · FN", object.label);
+    let place = format!("left {left:.0}, top {top:.0}, {:.0} × {:.0} pixels", right - left, bottom - top);
+    let size = vec2(ui.available_width(), SCORE_ROW_HEIGHT);
+    let label = Label::new(text).truncate();
+    let row = ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
+        ui.set_min_size(size);
+        ui.add_space(10.0);
+        ui.add(label)
+    });
+    row.inner.on_hover_text(format!("Missed: no right box shows it\n{place}"));
 }
 
 fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
@@ -164,24 +188,32 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
     }
 }
 
-fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
+/// The boxes, then the missed objects: the first few, so that what is below stays where it is, and on request all.
+fn detections_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ResultsMemory,
+    prediction: &Prediction,
+    commands: &mut Queue<Command>,
+) {
     let visible = state.shown_boxes();
-    let total = prediction.detections().len();
-    ui.label(RichText::new(count_text(visible.len(), total)).weak());
-    ui.spacing_mut().item_spacing.y = 4.0;
-    for index in visible {
+    let missed = missed_objects(state);
+    let hidden = prediction.detections().len() - visible.len();
+    ui.label(RichText::new(count_text(visible.len(), hidden, missed.len())).weak());
+    ui.spacing_mut().item_spacing.y = ROW_GAP;
+    let rows = visible.len() + missed.len();
+    let selected = state.shown.selected_box.and_then(|index| visible.iter().position(|other| *other == index));
+    let shows_all = memory.shows_all || selected.is_some_and(|row| row >= ROWS_SHOWN);
+    let limit = if shows_all { rows } else { ROWS_SHOWN };
+    for &index in visible.iter().take(limit) {
         let detection = &prediction.detections()[index];
-        let color = theme::class_color(detection.class_id);
+        let color = theme::class_color(detection.class_id, &detection.label);
         let is_selected = state.shown.selected_box == Some(index);
         let verdict = state.shown_sample().and_then(|sample| state.judgements.box_verdict(sample, index));
-        let label = match verdict {
-            Some(Verdict::WrongClass(right)) => format!("≠ {} → {right}", detection.label),
-            Some(other) => format!("{} {}", verdict_sign(other.into()), detection.label),
-            None => detection.label.clone(),
-        };
-        let outcome = state.outcome_of_box(index);
+        let outcome = state.shown_sample().and_then(|sample| state.outcome_of_box(sample, index));
+        let label = class_text(detection, verdict, outcome);
         let label = match outcome {
-            Some((kind, _)) => format!("{}: {label}", kind.text()),
+            Some(outcome) => format!("{label} · {}", outcome.mark_text()),
             None => label,
         };
         let response = score_row_ui(ui, &label, detection.score, color, is_selected, Sense::click());
@@ -190,7 +222,10 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
             commands.push(ReviewCommand::SelectBox(selected));
         }
         let bounds = detection.bounds;
-        let overlap = outcome.map_or_else(String::new, |(_, iou)| format!("\nIoU {iou:.2} with the ground truth"));
+        let overlap = outcome.map_or_else(String::new, |outcome| {
+            let object = outcome.right_class.map_or_else(String::new, |right| format!(": {right}"));
+            format!("\n{}, IoU {:.2} with the ground truth{object}", outcome.kind.text(), outcome.iou)
+        });
         let judged = verdict.map_or_else(String::new, |verdict| format!("\n{}", verdict_text(verdict)));
         response.on_hover_text(format!(
             "{}, class {}\nleft {:.0}, top {:.0}, {:.0} × {:.0} pixels{overlap}{judged}",
@@ -202,17 +237,26 @@ fn detections_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: 
             bounds.height()
         ));
     }
-    missed_ui(ui, state);
+    for object in missed.iter().take(limit.saturating_sub(visible.len())) {
+        missed_ui(ui, object);
+    }
+    if rows > ROWS_SHOWN {
+        let text = if shows_all { "Show fewer".to_owned() } else { format!("Show all {rows}") };
+        if ui.link(text).clicked() {
+            memory.shows_all = !shows_all;
+        }
+    }
 }
 
-fn count_text(visible: usize, total: usize) -> String {
-    let boxes = match visible {
-        0 => "No box".to_owned(),
-        1 => "1 box".to_owned(),
-        count => format!("{count} boxes"),
+/// “2 boxes, 5 hidden by the filters, 1 object missed”
+fn count_text(visible: usize, hidden: usize, missed: usize) -> String {
+    let boxes = if visible == 0 { "No box".to_owned() } else { box_count(visible) };
+    let hidden = (hidden > 0).then(|| format!("{} hidden by the filters", grouped(hidden)));
+    let missed = match missed {
+        0 => None,
+        1 => Some("1 object missed".to_owned()),
+        count => Some(format!("{} objects missed", grouped(count))),
     };
-    match total - visible {
-        0 => boxes,
-        hidden => format!("{boxes} shown, {hidden} filtered out"),
-    }
+    let parts: Vec<String> = [Some(boxes), hidden, missed].into_iter().flatten().collect();
+    parts.join(", ")
 }

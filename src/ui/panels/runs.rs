@@ -35,7 +35,7 @@ fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, comman
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         more_ui(ui, state, run, memory);
-        let can_compare = state.run().is_some_and(|current| !is_current && current.task() == run.task());
+        let can_compare = state.comparable_runs().any(|other| other.id() == run.id());
         if can_compare && letter(state, run).is_empty() {
             let compare =
                 ui.button("Compare").on_hover_text("Compares the predictions on screen with those of this run");

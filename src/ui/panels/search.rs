@@ -1,8 +1,8 @@
 //! Above the thumbnails: the search field with its help, the quick filters, and what the images are sorted by.
 
 use eframe::egui::{
-    self, Align, Button, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText, ScrollArea,
-    TextEdit, Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange, vec2,
+    self, Align, Button, Color32, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText,
+    TextEdit, TextStyle, Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange, vec2,
 };
 use strum::VariantArray;
 
@@ -212,9 +212,6 @@ fn help_ui(ui: &mut Ui) {
     });
 }
 
-/// The bar below the chips, where they are too many for the panel, in points.
-const CHIPS_BAR: f32 = 5.0;
-
 /// A filter that is one click away.
 struct Chip {
     label: &'static str,
@@ -223,14 +220,28 @@ struct Chip {
     term: &'static str,
 }
 
+impl Chip {
+    fn text(&self) -> String {
+        format!("{} {}", self.label, grouped(self.count))
+    }
+}
+
 /// Those that would show some of the images, but not all of them.
 fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     let chip = |label, count, term| Chip { label, count, term };
     let verdict = |kind: VerdictKind| counts.verdict(kind);
-    let mut chips = vec![
-        chip("FP", counts.with_wrong, "fp"),
-        chip("FN", counts.with_missed, "fn"),
-        chip("TP", counts.with_correct, "tp"),
+    // An image with a wrong class is a false positive and a false negative.
+    let mut chips = match task {
+        Some(ModelTask::Classification) => {
+            vec![chip("Wrong", counts.with_wrong, "fp"), chip("Right", counts.with_correct, "tp")]
+        }
+        _ => vec![
+            chip("FP", counts.with_wrong, "fp"),
+            chip("FN", counts.with_missed, "fn"),
+            chip("TP", counts.with_correct, "tp"),
+        ],
+    };
+    chips.extend([
         chip("Better", counts.better, "better"),
         chip("Worse", counts.worse, "worse"),
         chip("Unjudged", counts.unjudged, "!verdict"),
@@ -241,7 +252,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
         chip("Problems", counts.problems, "problem"),
         chip("Damaged", counts.damaged, "damaged"),
         chip("Outdated", counts.outdated, "outdated"),
-    ];
+    ]);
     if counts.predicted > 0 {
         let unpredicted = counts.all - counts.predicted;
         chips.push(chip("Not predicted", unpredicted, "!answered"));
@@ -252,21 +263,12 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     chips
 }
 
-/// One line, which moves where it is too long: chips that come and go do not move the thumbnails below.
+/// One line, with a menu at its end for those that have no room: chips that come and go do not move the thumbnails.
 fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    let size = vec2(ui.available_width(), ui.spacing().interact_size.y + CHIPS_BAR);
-    ui.allocate_ui(size, |ui| {
+    let size = vec2(ui.available_width(), ui.spacing().interact_size.y);
+    ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
         ui.set_min_size(size);
-        let style = ui.style_mut();
-        style.always_scroll_the_only_direction = true;
-        let scroll = &mut style.spacing.scroll;
-        // Over the strip that is kept free for it.
-        (scroll.bar_width, scroll.floating_width) = (CHIPS_BAR, CHIPS_BAR);
-        scroll.floating_allocated_width = 0.0;
-        (scroll.bar_inner_margin, scroll.bar_outer_margin) = (0.0, 0.0);
-        ScrollArea::horizontal().id_salt("quick filters").auto_shrink(false).show(ui, |ui| {
-            ui.horizontal(|ui| line_of_chips_ui(ui, state, commands));
-        });
+        line_of_chips_ui(ui, state, commands);
     });
 }
 
@@ -279,10 +281,14 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let is_on = |chip: &Chip| has_term(text, chip.term);
     let is_about_truth = |chip: &Chip| ["fp", "fn", "tp"].contains(&chip.term);
     let is_useful =
-        |chip: &Chip| is_on(chip) || (1..counts.all).contains(&chip.count) || is_about_truth(chip) && chip.count > 0;
+        |chip: &&Chip| is_on(chip) || (1..counts.all).contains(&chip.count) || is_about_truth(chip) && chip.count > 0;
     let without_chips = || {
         let terms = chips.iter().map(|chip| chip.term);
         terms.fold(text.to_owned(), |text, term| without_term(&text, term))
+    };
+    let clicked = |chip: &Chip| {
+        let text = if is_on(chip) { without_chips() } else { with_term(&without_chips(), chip.term) };
+        ReviewCommand::SetQuery(text)
     };
     ui.spacing_mut().item_spacing.x = 4.0;
     ui.spacing_mut().button_padding = vec2(7.0, 1.0);
@@ -290,14 +296,61 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     if chip_ui(ui, is_plain, "All", counts.all).clicked() && !is_plain {
         commands.push(ReviewCommand::SetQuery(String::new()));
     }
-    for chip in chips.iter().filter(|chip| is_useful(chip)) {
-        let is_on = is_on(chip);
-        let response = chip_ui(ui, is_on, chip.label, chip.count).on_hover_text(chip_tooltip(chip));
+    let useful: Vec<&Chip> = chips.iter().filter(is_useful).collect();
+    let (shown, more) = with_room(ui, useful, is_on);
+    for chip in shown {
+        let response = chip_ui(ui, is_on(chip), chip.label, chip.count).on_hover_text(chip_tooltip(chip));
         if response.clicked() {
-            let text = if is_on { without_chips() } else { with_term(&without_chips(), chip.term) };
-            commands.push(ReviewCommand::SetQuery(text));
+            commands.push(clicked(chip));
         }
     }
+    if more.is_empty() {
+        return;
+    }
+    let menu = ui.menu_button(RichText::new(MORE).small(), |ui| {
+        for chip in more {
+            let entry = ui.button(chip.text()).on_hover_text(chip_tooltip(chip));
+            if entry.clicked() {
+                commands.push(clicked(chip));
+                ui.close();
+            }
+        }
+    });
+    menu.response.on_hover_text("More filters");
+}
+
+const MORE: &str = "More ▾";
+
+/// The chips that fit into the rest of the line with the menu for the others, and those others. One that is on is
+/// always on the line.
+fn with_room<'c>(ui: &Ui, chips: Vec<&'c Chip>, is_on: impl Fn(&Chip) -> bool) -> (Vec<&'c Chip>, Vec<&'c Chip>) {
+    let font = TextStyle::Small.resolve(ui.style());
+    let spacing = ui.spacing();
+    let around = 2.0 * spacing.button_padding.x + spacing.item_spacing.x;
+    let width = |text: String| {
+        let galley = ui.painter().layout_no_wrap(text, font.clone(), Color32::PLACEHOLDER);
+        galley.size().x + around
+    };
+    let widths: Vec<f32> = chips.iter().map(|chip| width(chip.text())).collect();
+    let mut room = ui.available_width();
+    if widths.iter().sum::<f32>() <= room {
+        return (chips, Vec::new());
+    }
+    let of_those_on = chips.iter().zip(&widths).filter(|(chip, _)| is_on(chip)).map(|(_, width)| width);
+    room -= width(MORE.to_owned()) + of_those_on.sum::<f32>();
+    let mut shown = Vec::new();
+    let mut more = Vec::new();
+    for (chip, width) in chips.into_iter().zip(widths) {
+        if is_on(chip) {
+            shown.push(chip);
+        } else if more.is_empty() && width <= room {
+            room -= width;
+            shown.push(chip);
+        } else {
+            more.push(chip);
+        }
+    }
+    (shown, more)
 }
 
 fn chip_tooltip(chip: &Chip) -> String {

@@ -84,10 +84,13 @@ pub(in super::super) fn action_menu_item_ui(
     action: Action,
     commands: &mut Queue<Command>,
 ) {
+    /// As wide as the tick.
+    const NO_TICK: char = '\u{2003}';
     let is_on = action.is_on(state);
     let label = match is_on {
         Some(true) => format!("✓ {}", action.label()),
-        _ => action.label_now(state),
+        Some(false) => format!("{NO_TICK}{}", action.label()),
+        None => action.label_now(state),
     };
     let mut button = Button::new(label);
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
@@ -95,6 +98,10 @@ pub(in super::super) fn action_menu_item_ui(
     }
     let check = action.check(state);
     let response = ui.add_enabled(check.is_ok(), button).on_hover_text(action.tooltip());
+    if let Some(is_on) = is_on {
+        let is_enabled = check.is_ok();
+        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, is_enabled, is_on, action.label()));
+    }
     let response = match check {
         Ok(()) => response,
         Err(reason) => response.on_disabled_hover_text(reason),

@@ -5,7 +5,7 @@ use eframe::egui::{self, Align2, Color32, CornerRadius, FontId, Rect, Response, 
 use super::super::theme;
 use super::truncated;
 
-const ROW_HEIGHT: f32 = 26.0;
+pub(in super::super) const SCORE_ROW_HEIGHT: f32 = 26.0;
 const SCORE_WIDTH: f32 = 58.0;
 const SWATCH_WIDTH: f32 = 4.0;
 
@@ -18,7 +18,7 @@ pub(in super::super) fn score_row_ui(
     is_selected: bool,
     sense: Sense,
 ) -> Response {
-    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), sense);
+    let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), SCORE_ROW_HEIGHT), sense);
     let score_text = format!("{:.1} %", score * 100.0);
     response.widget_info(|| {
         let kind = if sense.senses_click() { egui::Role::Button } else { egui::Role::Label };

@@ -125,6 +125,26 @@ pub(in super::super) enum Tone {
 
 /// A card with a message and whatever can be done about it.
 pub(in super::super) fn banner_ui(ui: &mut egui::Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut egui::Ui)) {
+    card_ui(ui, tone, message, egui::Label::wrap, contents);
+}
+
+/// As [`banner_ui`], with one line of the message and the rest in its tooltip: what is below stays in sight.
+pub(in super::super) fn line_banner_ui(
+    ui: &mut egui::Ui,
+    tone: Tone,
+    message: &str,
+    contents: impl FnOnce(&mut egui::Ui),
+) {
+    card_ui(ui, tone, message, egui::Label::truncate, contents);
+}
+
+fn card_ui(
+    ui: &mut egui::Ui,
+    tone: Tone,
+    message: &str,
+    fitted: fn(egui::Label) -> egui::Label,
+    contents: impl FnOnce(&mut egui::Ui),
+) {
     let visuals = ui.visuals();
     let (color, mark) = match tone {
         Tone::Hint => (theme::accent(visuals), ""),
@@ -138,7 +158,7 @@ pub(in super::super) fn banner_ui(ui: &mut egui::Ui, tone: Tone, message: &str, 
         .inner_margin(egui::Margin::symmetric(10, 8))
         .show(ui, |ui| {
             ui.set_min_width(ui.available_width());
-            ui.add(egui::Label::new(format!("{mark}{message}")).wrap());
+            ui.add(fitted(egui::Label::new(format!("{mark}{message}"))));
             contents(ui);
         });
 }

@@ -2,8 +2,8 @@
 
 use eframe::egui::{Color32, Painter, Pos2, Shape, Stroke, pos2, vec2};
 
-use crate::domain::Verdict;
-use crate::review::VerdictKind;
+use crate::domain::{Detection, Verdict};
+use crate::review::{NamedOutcome, VerdictKind};
 
 /// The word for screen readers and lists: “accepted”.
 pub(in super::super) fn verdict_word(kind: VerdictKind) -> &'static str {
@@ -12,6 +12,22 @@ pub(in super::super) fn verdict_word(kind: VerdictKind) -> &'static str {
         VerdictKind::Reject => "rejected",
         VerdictKind::Unsure => "unsure",
         VerdictKind::WrongClass => "wrong class",
+    }
+}
+
+/// The predicted class with a person's verdict on it, or else with the class that is right by the ground truth:
+/// “✓ cup”, “≠ cup → bottle”, “cup, is bottle”.
+pub(in super::super) fn class_text(
+    detection: &Detection,
+    verdict: Option<&Verdict>,
+    outcome: Option<NamedOutcome<'_>>,
+) -> String {
+    let label = detection.label.as_str();
+    match (verdict, outcome) {
+        (Some(Verdict::WrongClass(right)), _) => format!("≠ {label} → {right}"),
+        (Some(other), _) => format!("{} {label}", verdict_sign(other.into())),
+        (None, Some(outcome)) => outcome.class_text(label),
+        (None, None) => label.to_owned(),
     }
 }
 

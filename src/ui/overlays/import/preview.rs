@@ -56,14 +56,14 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
     match &prediction.content {
         PredictionContent::Classes(classes) => {
             for class in classes.iter().take(LISTED) {
-                let color = theme::class_color(class.index);
+                let color = theme::class_color(class.index, &class.label);
                 score_row_ui(ui, &class.label, class.score, color, false, Sense::hover()).on_hover_text(&class.label);
             }
         }
         PredictionContent::Detections(boxes) => {
             ui.add(Label::new(RichText::new(count_text(trial, boxes.len())).weak()).wrap());
             for found in boxes.iter().take(LISTED) {
-                let color = theme::class_color(found.class_id);
+                let color = theme::class_color(found.class_id, &found.label);
                 score_row_ui(ui, &found.label, found.score, color, false, Sense::hover()).on_hover_text(&found.label);
             }
         }

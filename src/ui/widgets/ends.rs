@@ -1,0 +1,42 @@
+//! A line with something at both ends.
+
+use eframe::egui::{Align, AsIdSalt, Layout, Ui, vec2};
+
+/// Draws `start` from the left and `end` at the right, in the order of the Tab key: `start` takes what `end` leaves. If
+/// that is less than `least`, `end` is below.
+pub(in super::super) fn ends_ui(
+    ui: &mut Ui,
+    id_salt: impl AsIdSalt,
+    least: f32,
+    start: impl FnOnce(&mut Ui),
+    end: impl FnOnce(&mut Ui),
+) {
+    let id = ui.make_persistent_id(id_salt);
+    let known: Option<f32> = ui.data(|data| data.get_temp(id));
+    let gap = ui.spacing().item_spacing.x;
+    let height = ui.spacing().interact_size.y;
+    let room = ui.available_width() - known.unwrap_or(0.0) - gap;
+    if room < least {
+        start(ui);
+        // Wrapped, it does not tell how wide it would be.
+        ui.horizontal_wrapped(end);
+        return;
+    }
+    let end_width = ui
+        .horizontal(|ui| {
+            ui.spacing_mut().item_spacing.x = 0.0;
+            ui.allocate_ui_with_layout(vec2(room, height), Layout::left_to_right(Align::Center), |ui| {
+                ui.spacing_mut().item_spacing.x = gap;
+                ui.set_min_width(room);
+                start(ui);
+            });
+            ui.add_space(gap);
+            ui.spacing_mut().item_spacing.x = gap;
+            ui.horizontal(end).response.rect.width()
+        })
+        .inner;
+    if known != Some(end_width) {
+        ui.data_mut(|data| data.insert_temp(id, end_width));
+        ui.ctx().request_discard("the end of a line has another width");
+    }
+}
