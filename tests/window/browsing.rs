@@ -146,7 +146,7 @@ fn open_details(window: &mut egui_kittest::Harness<'static, App>) {
         window.key_press(Key::Escape);
         window.step();
         let header = window.get_all_by_label("File").last().unwrap();
-        header.click();
+        header.click_accesskit();
         window.step();
     }
 }
@@ -439,7 +439,7 @@ fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
     window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     wait_for(&mut window, "1 of 2,000 images");
     let mut cells = |side: f64| {
-        let label = "Size of the thumbnails";
+        let label = "Thumbnail size";
         let slider = window.get_by_role_and_label(egui::accesskit::Role::Slider, label);
         slider.set_value_accesskit(side);
         window.run_steps(4);

@@ -167,7 +167,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         ui.label(if state.search_awaits_evaluation() {
             "The search waits for the evaluation"
         } else {
-            "The search finds no image"
+            "No images found"
         });
         ui.add_space(4.0);
         action_button_ui(ui, state, Action::ClearSearch, commands);
@@ -192,11 +192,11 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             let mut side = state.settings.thumbnail_side;
             ui.spacing_mut().slider_width = 64.0;
             let field = slider(&mut side, THUMBNAIL_SIDES).show_value(false);
-            let response = ui.add(field).on_hover_text("Size of the thumbnails");
+            let response = ui.add(field).on_hover_text("Thumbnail size");
             if response.changed() {
                 commands.push(ReviewCommand::SetThumbnailSide(side));
             }
-            response.accessible_name("Size of the thumbnails");
+            response.accessible_name("Thumbnail size");
         });
     });
 }

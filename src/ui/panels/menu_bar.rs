@@ -176,11 +176,8 @@ const VIEW: &Menu = &[
 
 /// Menus inside of the menu View, which would be higher than a small screen without them.
 const VIEW_MORE: [(&str, &Menu); 3] = [
-    ("Size of the thumbnails", &[Some(Action::LargerThumbnails), Some(Action::SmallerThumbnails)]),
-    (
-        "Size of the interface",
-        &[Some(Action::InterfaceLarger), Some(Action::InterfaceSmaller), Some(Action::InterfaceNormal)],
-    ),
+    ("Thumbnail size", &[Some(Action::LargerThumbnails), Some(Action::SmallerThumbnails)]),
+    ("Interface size", &[Some(Action::InterfaceLarger), Some(Action::InterfaceSmaller), Some(Action::InterfaceNormal)]),
     ("Theme", &[Some(Action::ThemeSystem), Some(Action::ThemeLight), Some(Action::ThemeDark)]),
 ];
 

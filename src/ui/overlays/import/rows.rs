@@ -121,7 +121,7 @@ fn evidence_ui(ui: &mut Ui, basis: &str, because: &str, is_assumed: bool) {
     ui.spacing_mut().item_spacing.x = 4.0;
     ui.add(Label::new(RichText::new(basis).small().color(color)).extend()).on_hover_text(&whole);
     let because = Label::new(RichText::new(because).small().weak());
-    ui.add(because.truncate().show_tooltip_when_elided(false)).on_hover_text(whole);
+    ui.add(because.wrap()).on_hover_text(whole);
 }
 
 /// A heading as high as a row; `beside` draws what is beside it.
