@@ -50,7 +50,7 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
             }
             let opened = place.open(&TaskControl::new(ProgressUnit::Images))?;
             let folder = opened.root.context("the folder's name is not valid Unicode; rename it")?;
-            let project = open(project, OpenMode::Write)?;
+            let project = open(project, OpenMode::WriteExisting)?;
             if let Access::ReadOnly { reason } = project.access() {
                 bail!("the project is read-only: {reason}; close it there");
             }
@@ -67,7 +67,7 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
 fn open(path: &std::path::Path, mode: OpenMode) -> anyhow::Result<Project> {
     let request = OpenRequest { path, root: None, mode, program: "spotcheck project" };
     let opened = Project::open(&request, |_| ())?;
-    if mode == OpenMode::Write {
+    if mode == OpenMode::WriteExisting {
         for note in opened.notes {
             eprintln!("note: {note}");
         }

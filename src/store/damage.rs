@@ -83,8 +83,17 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
     let mut told = Vec::new();
     for (table, rows) in rescued {
         let rows = rows - if table == "answers" { lost } else { 0 };
-        if rows > 0 && table != "facts" && table != "boxes" {
-            told.push(format!("{rows} {table}"));
+        let name = match table {
+            "facts" | "boxes" => continue,
+            "samples" => "images",
+            "answers" => "predictions",
+            "views" => "settings",
+            other => other,
+        };
+        match rows {
+            0 => {}
+            1 => told.push(format!("1 {}", name.trim_end_matches('s'))),
+            rows => told.push(format!("{rows} {name}")),
         }
     }
     transaction.commit()?;

@@ -11,8 +11,7 @@ use crate::tasks::Cancelled;
 pub enum StoreError {
     #[error("the name of a project file must end in .spotcheck: {}", .0.display())]
     WrongExtension(PathBuf),
-    #[error("this is another kind of database, not a project of Spotcheck; it was not changed, choose another name: \
-        {}", .0.display())]
+    #[error("this is not a Spotcheck project, and was not changed: {}", .0.display())]
     NotAProject(PathBuf),
     #[error(
         "this project was written by a newer version of Spotcheck (format {found}, this version reads up to {known}); \

@@ -43,6 +43,8 @@ pub struct OpenRequest<'r> {
 pub enum OpenMode {
     /// Still read-only if another program has it, or if it cannot be written; see [`Project::access`].
     Write,
+    /// The same, and nothing is made: the file must be a project already.
+    WriteExisting,
     /// Another program can write at the same time.
     Read,
 }
@@ -70,7 +72,7 @@ impl Project {
         let path = resolve(request.path)?;
         match request.mode {
             OpenMode::Read => open_to_read(&path, READ_ON_PURPOSE.to_owned()),
-            OpenMode::Write => open_to_write(&path, request, Box::new(on_save)),
+            OpenMode::Write | OpenMode::WriteExisting => open_to_write(&path, request, Box::new(on_save)),
         }
     }
 
@@ -94,13 +96,18 @@ const READ_ON_PURPOSE: &str = "it was opened read-only";
 type OnSave = Box<dyn Fn(SaveEvent) + Send>;
 
 fn open_to_write(path: &Path, request: &OpenRequest<'_>, on_save: OnSave) -> Result<Opened, StoreError> {
+    if request.mode == OpenMode::WriteExisting
+        && let Err(error) = path.metadata()
+    {
+        return Err(StoreError::io("open the project", path)(error));
+    }
     if let Some(folder) = path.parent()
         && let Err(error) = std::fs::create_dir_all(folder)
     {
         return Err(StoreError::io("create the folder of the project", folder)(error));
     }
     match FileLock::acquire(path, request.program) {
-        Ok(Locking::Ours(lock)) => write_locked(path, lock, request.root, on_save),
+        Ok(Locking::Ours(lock)) => write_locked(path, lock, request, on_save),
         Ok(Locking::Held(holder)) => open_held(path, &holder),
         Err(error) if path.exists() => {
             let reason = format!("its folder is not writable ({error})");
@@ -126,12 +133,16 @@ fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
     Err(held())
 }
 
-fn write_locked(path: &Path, lock: FileLock, wanted_root: Option<&str>, on_save: OnSave) -> Result<Opened, StoreError> {
+fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save: OnSave) -> Result<Opened, StoreError> {
+    let must_exist = request.mode == OpenMode::WriteExisting;
     let mut notes = Vec::new();
     let mut aside = None;
     match inspect(path, Check::Thorough)? {
         // What a journal without its file holds belongs to a file that is no longer there.
         Finding::Nothing => {
+            if must_exist {
+                return Err(StoreError::NotAProject(path.to_owned()));
+            }
             if path.exists() {
                 notes.push(format!("The project file was empty; started a new project in it: {}", path.display()));
             }
@@ -143,13 +154,7 @@ fn write_locked(path: &Path, lock: FileLock, wanted_root: Option<&str>, on_save:
             path.display()
         )),
         Finding::Damaged(reason) => {
-            let kept = set_aside(path)?;
-            notes.push(format!(
-                "The project file was damaged ({reason}); it was renamed to {}, and a new one was created: {}",
-                kept.display(),
-                path.display()
-            ));
-            aside = Some(kept);
+            aside = Some((set_aside(path)?, reason));
         }
     }
     let failed = StoreError::database("open the project file");
@@ -167,7 +172,7 @@ fn write_locked(path: &Path, lock: FileLock, wanted_root: Option<&str>, on_save:
         schema::migrate(connection)
     };
     prepare(&mut connection).map_err(failed)?;
-    if let Some(aside) = &aside {
+    if let Some((aside, reason)) = &aside {
         let rescued = match rescue(&mut connection, aside) {
             Ok(rescued) => rescued,
             Err(error) => {
@@ -177,14 +182,20 @@ fn write_locked(path: &Path, lock: FileLock, wanted_root: Option<&str>, on_save:
                 return Err(StoreError::database(what)(error));
             }
         };
-        notes.push(if rescued.is_empty() {
-            "Nothing could be recovered from the damaged project".to_owned()
-        } else {
-            format!("Recovered from the damaged project: {rescued}")
-        });
+        if rescued.is_empty() && must_exist {
+            // The user may have meant another file.
+            drop(connection);
+            put_back(aside, path);
+            return Err(StoreError::NotAProject(path.to_owned()));
+        }
+        let rescued = if rescued.is_empty() { "Nothing".to_owned() } else { rescued };
+        notes.push(format!(
+            "The project was damaged ({reason}). Recovered: {rescued}. The damaged file is kept as {}",
+            aside.display()
+        ));
     }
     let root = Arc::new(Root::default());
-    let set_up = settle_root(&connection, path, wanted_root, &mut notes);
+    let set_up = settle_root(&connection, path, request.root, &mut notes);
     root.set(set_up.map_err(StoreError::database("save the folder of the images"))?.as_deref());
     let place = Place::of_file(path.to_owned());
     let project = start_writer(connection, place, root, Some(lock), on_save)?;

@@ -705,6 +705,22 @@ fn a_damaged_file_is_kept_aside_and_what_can_be_read_is_rescued() {
     }
 }
 
+#[test]
+fn a_chosen_file_that_is_no_project_is_left_as_it_is() {
+    let bench = Bench::new();
+    let open = || {
+        let request = OpenRequest { path: &bench.path(), root: None, mode: OpenMode::WriteExisting, program: "a test" };
+        Project::open(&request, |_| ()).map(drop)
+    };
+    assert!(matches!(open(), Err(StoreError::Io { .. })), "nothing is made");
+    for content in [&b""[..], b"a shopping list", &b"a long text, longer than a page ".repeat(1000)] {
+        std::fs::write(bench.path(), content).unwrap();
+        assert!(matches!(open(), Err(StoreError::NotAProject(_))));
+        assert!(std::fs::read(bench.path()).unwrap() == content);
+        assert_eq!(bench.names(), ["photos.spotcheck"]);
+    }
+}
+
 /// Puts some bytes in place of others wherever they are in the file.
 fn edit(path: &Path, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
@@ -756,7 +772,7 @@ fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
         assert!(matches!(reading, Err(StoreError::Damaged { .. })), "{damage}");
         drop(reading);
         let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
-        assert_eq!(opened.notes.len(), 2, "{damage}: {:?}", opened.notes);
+        assert_eq!(opened.notes.len(), 1, "{damage}: {:?}", opened.notes);
         let is_kept = |name: &String| name.contains(".damaged-2");
         assert!(bench.names().iter().any(is_kept), "{damage}");
         let run = add_run(&opened.project, "again");
