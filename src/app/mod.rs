@@ -13,7 +13,7 @@ use parking_lot::Mutex;
 use crate::dirs::AppDirs;
 use crate::domain::{Problem, S3Place};
 use crate::effects::Delivery;
-use crate::state::{Command, Event, Message, State};
+use crate::state::{Command, Event, Message, Overlay, ReviewCommand, State};
 use crate::ui::{NewThumbnail, Window, apply_theme};
 use head_start::{HeadStart, Work};
 
@@ -73,8 +73,6 @@ pub struct App {
     window: Window,
     /// The start of the program until the first frame; `None` afterwards.
     started: Option<Instant>,
-    /// Whether the user was warned what closing the window would lose.
-    has_asked: bool,
 }
 
 impl App {
@@ -89,9 +87,8 @@ impl App {
         apply_theme(&creation.egui_ctx);
         let mut app = Self {
             work: head_start.take_over(&creation.egui_ctx),
-            window: Window::default(),
+            window: Window::new(&creation.egui_ctx),
             started: Some(options.started),
-            has_asked: false,
         };
         app.command(Command::DrawnBy(graphics_adapter(creation)));
         app
@@ -112,27 +109,16 @@ impl App {
         self.window.textures.filmstrip_is_complete()
     }
 
-    /// Stops the first attempt to close the window if changes cannot be saved, and warns that they would be lost.
-    fn ask_before_losing(&mut self, ctx: &egui::Context) {
+    /// Asks before the window closes on something unfinished. A second attempt closes it.
+    fn ask_before_quitting(&mut self, ctx: &egui::Context) {
+        let state = &self.work.state;
         let is_closing = ctx.input(|input| input.viewport().close_requested());
-        let is_in_trouble = self.work.state.project.trouble.is_some();
-        if !is_in_trouble {
-            // What comes next is another loss.
-            self.has_asked = false;
-        }
-        if !is_closing || !is_in_trouble || self.has_asked {
+        if !is_closing || state.overlay == Overlay::Quit || state.unfinished().is_empty() {
             return;
         }
-        self.has_asked = true;
         ctx.send_viewport_cmd(egui::ViewportCommand::CancelClose);
-        let unsaved = match self.work.state.project.unsaved() {
-            1 => "1 change is".to_owned(),
-            count => format!("{count} changes are"),
-        };
-        let message = format!(
-            "{unsaved} not saved yet; free some space or use “Save project as…”, or close again to discard them"
-        );
-        self.apply(Message::Event(Event::Problem(Problem::general(message))));
+        self.command(ReviewCommand::Present(false));
+        self.command(Command::SetOverlay(Overlay::Quit));
     }
 
     /// Carries out a command as if the user had chosen it.
@@ -208,6 +194,11 @@ impl eframe::App for App {
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
+        let mut keys = self.window.pressed_keys(&self.work.state);
+        while let Some(command) = keys.next(ui.ctx(), &self.work.state) {
+            self.command(command);
+            ui.ctx().request_repaint();
+        }
         let commands = self.window.show(ui, &self.work.state);
         if let Some(started) = self.started.take() {
             let milliseconds = started.elapsed().as_millis();
@@ -220,7 +211,7 @@ impl eframe::App for App {
         for command in commands {
             self.command(command);
         }
-        self.ask_before_losing(ui.ctx());
+        self.ask_before_quitting(ui.ctx());
         if !self.work.state.tasks.is_idle() {
             ui.ctx().request_repaint_after(PROGRESS_PERIOD);
         }

@@ -108,7 +108,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if query.needs_truth() {
         bail!(
             "--filter: this search needs ground truth, which an export does not read; search in the window, and export \
-             “Images on screen” there"
+             “Images found” there"
         );
     }
     if query.needs_comparison() {

@@ -14,7 +14,13 @@ use crate::tasks::TaskControl;
 pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
     let shared = &effects.shared;
     match effect {
-        BrowseEffect::Open { source, spec, ticket } => open(shared, source, spec, ticket),
+        BrowseEffect::Open { source, spec, ticket } => {
+            if let SourceSpec::Path(path) | SourceSpec::Project(path) = &spec {
+                desktop::remember_folder(shared, path);
+            }
+            open(shared, source, spec, ticket);
+        }
+        BrowseEffect::BeginDialogsAt(path) => desktop::remember_folder(shared, &path),
         BrowseEffect::MakeThumbnails { source, side, requested } => {
             effects.thumbnails.request(shared, source, side, requested);
         }
@@ -33,9 +39,6 @@ pub(super) fn carry_out(effects: &mut Effects, effect: BrowseEffect) {
             effects.display.request_tiles(source, sample, requested);
         }
         BrowseEffect::LimitMegapixels(max) => shared.limits.lock().max_megapixels = max,
-        BrowseEffect::PickFolder => desktop::pick_folder(shared),
-        BrowseEffect::PickImages => desktop::pick_images(shared),
-        BrowseEffect::PickAnnotations(kind) => desktop::pick_annotations(shared, kind),
         BrowseEffect::LookAtDropped { source, paths, ticket } => import::look(shared, source, paths, ticket),
         BrowseEffect::Reveal(uri) => desktop::reveal(shared, uri),
         BrowseEffect::CopyImage { source, uri, prediction, view, confirmed, truth } => {

@@ -13,7 +13,7 @@ use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{Prediction, RgbImage, SampleUri, ViewSettings};
 use crate::export::{DrawnObjects, TruthMarks, annotate};
-use crate::state::{AnnotationsPick, DrawnTruth, Event, FilePick, SourceId};
+use crate::state::{AnnotationsPick, DrawnTruth, Event, FilePick, FileRequest, SourceId};
 
 /// A dialog that ends without a prediction sooner than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
@@ -44,48 +44,7 @@ const IMAGE_EXTENSIONS: [&str; 15] = [
     "record",
 ];
 
-pub(super) fn pick_folder(shared: &Arc<Shared>) {
-    pick_a_folder(shared, "Open folder", FilePick::Folder);
-}
-
-pub(super) fn pick_images(shared: &Arc<Shared>) {
-    pick(shared, async |dialog| {
-        let files = dialog.set_title("Open images").add_filter("Images", &IMAGE_EXTENSIONS).pick_files().await?;
-        let paths = files.iter().map(|file| file.path().to_owned());
-        Some(FilePick::Files(paths.collect()))
-    });
-}
-
-pub(super) fn pick_model(shared: &Arc<Shared>) {
-    pick_file(shared, "Add a model", ONNX, FilePick::Model);
-}
-
-pub(super) fn pick_labels(shared: &Arc<Shared>) {
-    pick_file(shared, "Names of the classes", ("Label files", &LABEL_EXTENSIONS), FilePick::Labels);
-}
-
-pub(super) fn pick_weights(shared: &Arc<Shared>, id: String) {
-    pick_file(shared, "Use a file of the model", ONNX, |path| FilePick::Weights(id, path));
-}
-
-pub(super) fn pick_mapping(shared: &Arc<Shared>) {
-    pick_file(shared, "Load a mapping", ("Output mappings", &["toml"]), FilePick::Mapping);
-}
-
-pub(super) fn pick_annotations(shared: &Arc<Shared>, pick: AnnotationsPick) {
-    let picked = move |path| FilePick::Annotations(pick, path);
-    match pick {
-        AnnotationsPick::File => pick_file(shared, "Choose a file", ANNOTATIONS, picked),
-        AnnotationsPick::Folder => pick_a_folder(shared, "Choose a folder", picked),
-        AnnotationsPick::ClassMap => pick_file(shared, "Corrections of classes", ("CSV files", &["csv"]), picked),
-    }
-}
-
-pub(super) fn pick_project(shared: &Arc<Shared>) {
-    pick_file(shared, "Open project", ("Spotcheck projects", &[PROJECT_EXTENSION]), FilePick::Project);
-}
-
-/// A kind of file: its name and the endings of its files.
+/// A kind of file: its name and its extensions.
 type FileKind = (&'static str, &'static [&'static str]);
 
 const ANNOTATIONS: FileKind = (
@@ -93,72 +52,77 @@ const ANNOTATIONS: FileKind = (
     &["json", "jsonl", "csv", "tsv", "yaml", "yml", "xml", "txt", "tfrecord", "tfrecords", "record", "gz"],
 );
 
-const ONNX: FileKind = ("ONNX models", &["onnx"]);
-
-fn pick_file(
-    shared: &Arc<Shared>,
-    title: &'static str,
-    (kind, endings): FileKind,
-    picked: impl FnOnce(PathBuf) -> FilePick + Send + 'static,
-) {
-    pick(shared, async move |dialog| {
-        let file = dialog.set_title(title).add_filter(kind, endings).pick_file().await?;
-        Some(picked(file.path().to_owned()))
-    });
-}
-
-fn pick_a_folder(shared: &Arc<Shared>, title: &'static str, picked: impl FnOnce(PathBuf) -> FilePick + Send + 'static) {
-    pick(shared, async move |dialog| {
-        let folder = dialog.set_title(title).pick_folder().await?;
-        Some(picked(folder.path().to_owned()))
-    });
-}
-
-pub(super) fn pick_project_target(shared: &Arc<Shared>, stem: &str) {
-    let name = format!("{stem}.{PROJECT_EXTENSION}");
-    pick(shared, async move |dialog| {
-        let file = dialog
-            .set_title("Save project as")
-            .add_filter("Spotcheck projects", &[PROJECT_EXTENSION])
-            .set_file_name(name)
-            .save_file()
-            .await?;
-        Some(FilePick::ProjectTarget(file.path().to_owned()))
-    });
-}
-
-pub(super) fn pick_export_target(shared: &Arc<Shared>, name: String) {
-    pick(shared, async move |dialog| {
-        let dialog = dialog.set_title("Export to").set_file_name(name);
-        let file = dialog.save_file().await?;
-        Some(FilePick::ExportTarget(file.path().to_owned()))
-    });
-}
-
-pub(super) fn pick_moved_folder(shared: &Arc<Shared>) {
-    pick_a_folder(shared, "New folder of the images", FilePick::MovedFolder);
-}
-
-/// The dialogs that do not block: macOS shows the others on its main thread only.
-fn pick(shared: &Arc<Shared>, ask: impl AsyncFnOnce(AsyncFileDialog) -> Option<FilePick> + Send + 'static) {
+/// Opens the file dialog of the desktop, in the folder that was used last. It does not block: macOS shows the others on
+/// its main thread only.
+pub(super) fn pick(shared: &Arc<Shared>, request: FileRequest) {
     let (sender, promise) = Promise::new();
     shared.dialogs.lock().push(promise);
     shared.spawn("file dialog", move |shared| {
         let begun = Instant::now();
+        let folder = shared.last_folder.lock().clone();
         // A promise must be kept, so a panic of the dialog is reported as a result too.
-        let pick = match guarded(|| Ok(block_on(ask(AsyncFileDialog::new())))) {
-            Ok(Some(pick)) => pick,
-            Err(reason) => FilePick::Unavailable(reason),
-            Ok(None) if begun.elapsed() < SOONER_THAN_A_PERSON => FilePick::Unavailable(
-                "Your desktop could not show a file dialog (it offers no file chooser portal). Type the \
-                 path into the field above the thumbnails, or drop a folder on the window"
-                    .to_owned(),
-            ),
+        let pick = match guarded(|| Ok(block_on(ask(&request, folder)))) {
+            Ok(Some(paths)) => {
+                if let Some(path) = paths.first() {
+                    remember_folder(shared, path);
+                }
+                FilePick::Picked(request, paths)
+            }
+            Err(reason) => FilePick::Unavailable { request, reason },
+            Ok(None) if begun.elapsed() < SOONER_THAN_A_PERSON => {
+                let reason = "No file dialog is available on this desktop".to_owned();
+                FilePick::Unavailable { request, reason }
+            }
             Ok(None) => FilePick::Cancelled,
         };
         sender.send(pick);
         shared.waker.wake();
     });
+}
+
+/// The folder of what was opened last, for the next file dialog.
+pub(super) fn remember_folder(shared: &Shared, path: &Path) {
+    let folder = if path.is_dir() { Some(path) } else { path.parent() };
+    if let Some(folder) = folder {
+        *shared.last_folder.lock() = Some(folder.to_owned());
+    }
+}
+
+async fn ask(request: &FileRequest, folder: Option<PathBuf>) -> Option<Vec<PathBuf>> {
+    let mut dialog = AsyncFileDialog::new().set_title(request.title());
+    if let Some(folder) = folder {
+        dialog = dialog.set_directory(folder);
+    }
+    if let Some((kind, extensions)) = file_kind(request) {
+        dialog = dialog.add_filter(kind, extensions);
+    }
+    let picked = match request {
+        FileRequest::Images => dialog.pick_files().await?,
+        FileRequest::Folder | FileRequest::MovedFolder | FileRequest::Annotations(AnnotationsPick::Folder) => {
+            vec![dialog.pick_folder().await?]
+        }
+        FileRequest::ProjectTarget { name } | FileRequest::ExportTarget { name } => {
+            vec![dialog.set_file_name(name).save_file().await?]
+        }
+        _ => vec![dialog.pick_file().await?],
+    };
+    Some(picked.iter().map(|file| file.path().to_owned()).collect())
+}
+
+fn file_kind(request: &FileRequest) -> Option<FileKind> {
+    Some(match request {
+        FileRequest::Images => ("Images", &IMAGE_EXTENSIONS),
+        FileRequest::Model | FileRequest::Weights(_) => ("ONNX models", &["onnx"]),
+        FileRequest::Annotations(AnnotationsPick::File) => ANNOTATIONS,
+        FileRequest::Annotations(AnnotationsPick::ClassMap) => ("CSV files", &["csv"]),
+        FileRequest::Labels => ("Label files", &LABEL_EXTENSIONS),
+        FileRequest::Mapping => ("Output mappings", &["toml"]),
+        FileRequest::Project | FileRequest::ProjectTarget { .. } => ("Spotcheck projects", &[PROJECT_EXTENSION]),
+        FileRequest::Folder
+        | FileRequest::MovedFolder
+        | FileRequest::ExportTarget { .. }
+        | FileRequest::Annotations(AnnotationsPick::Folder) => return None,
+    })
 }
 
 /// Waits on this thread, which has nothing else to do.

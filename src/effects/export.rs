@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::browse::with_home;
 use super::evaluate::measured;
 use super::latest::{LatestSender, latest};
-use super::{Effects, Shared, desktop, guarded};
+use super::{Effects, Shared, guarded};
 use crate::domain::{EvaluationFormat, SampleId};
 use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
 use crate::export::{
@@ -28,7 +28,6 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
             export_comparison(shared, request, ticket);
         }
         ExportEffect::StartEvaluation { request, ticket } => export_evaluation(shared, *request, ticket),
-        ExportEffect::PickTarget(name) => desktop::pick_export_target(shared, name),
         ExportEffect::CountBoxes { id, what } => effects.box_counts.request(id, what),
     }
 }

@@ -29,6 +29,7 @@ mod s3;
 mod thumbnails;
 mod upload;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crossbeam_channel::{Receiver, Sender};
@@ -143,6 +144,8 @@ struct Shared {
     events: Sender<Event>,
     deliveries: Sender<Delivery>,
     dialogs: Mutex<Vec<Promise<FilePick>>>,
+    /// The folder that the next file dialog shows first.
+    last_folder: Mutex<Option<PathBuf>>,
     source: Mutex<Option<(SourceId, Arc<dyn Source>)>>,
     project: Mutex<Option<(SourceId, Project)>>,
     /// The last files that were dropped and what was read of them, until something is opened.
@@ -167,6 +170,7 @@ impl Effects {
             events,
             deliveries,
             dialogs: Mutex::default(),
+            last_folder: Mutex::default(),
             source: Mutex::new(None),
             project: Mutex::new(None),
             dropped: Mutex::default(),
@@ -212,6 +216,7 @@ impl Effects {
                 TaskSignal::Resume => control.resume(),
                 TaskSignal::Cancel => control.cancel(),
             },
+            Effect::PickFile(request) => desktop::pick(shared, request),
             Effect::CopyText { text, notice } => desktop::copy_text(shared, text, notice),
             Effect::CopyDiagnostics { lines } => diagnostics::copy(shared, lines),
             Effect::OpenManual => desktop::open_manual(shared),

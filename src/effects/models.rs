@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::{Effects, Shared, desktop};
+use super::{Effects, Shared};
 use crate::domain::ModelTask;
 use crate::library::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
 use crate::state::{Event, Failure, ModelDefaults, ModelEntry, ModelsEffect, ModelsEvent, Ticket};
@@ -19,9 +19,6 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ModelsEffect) {
         ModelsEffect::TryPresets(request) => effects.model_inspection.try_presets(shared, *request),
         ModelsEffect::Save(request) => effects.model_inspection.save(shared, *request),
         ModelsEffect::CloseImport => effects.model_inspection.close(),
-        ModelsEffect::PickLabels => desktop::pick_labels(shared),
-        ModelsEffect::Pick => desktop::pick_model(shared),
-        ModelsEffect::PickWeights(id) => desktop::pick_weights(shared, id),
     }
 }
 

@@ -6,11 +6,11 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use super::latest::{LatestSender, latest};
-use super::{Effects, Shared, desktop, guarded};
+use super::{Effects, Shared, guarded};
 use crate::domain::{Change, Prediction, RunId, S3Place, SampleId, SamplePrediction, SampleUri};
 use crate::state::{
-    BrowseEvent, Event, FilePick, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
-    SourceId, StoredPrediction, StoredRow, Ticket,
+    BrowseEvent, Event, FilePick, FileRequest, PredictionRequest, ProjectContent, ProjectEffect, ProjectEvent,
+    ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
 };
 use crate::store::{
     Access, OpenMode, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, default_path,
@@ -28,9 +28,6 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
         }
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
-        ProjectEffect::Pick => desktop::pick_project(shared),
-        ProjectEffect::PickTarget(stem) => desktop::pick_project_target(shared, &stem),
-        ProjectEffect::PickMovedFolder => desktop::pick_moved_folder(shared),
     }
 }
 
@@ -118,7 +115,7 @@ pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String,
             Some(place) => default_path_of_place(&shared.dirs, place),
             None => default_path(&shared.dirs, &root),
         };
-        let opened = open_file(shared, source, &path, Some(&root));
+        let opened = open_file(shared, source, &path, Some(&root), OpenMode::Write);
         let in_memory = |error: StoreError| {
             let project = Project::in_memory(Some(&root), on_saved(shared, source))?;
             Ok((project, Vec::new(), Some(error.to_string())))
@@ -148,7 +145,7 @@ pub(super) fn open_chosen(
     source: SourceId,
     path: &Path,
 ) -> Result<(String, Option<S3Place>), String> {
-    let opened = open_file(shared, source, path, None).map_err(|error| error.to_string())?;
+    let opened = open_file(shared, source, path, None, OpenMode::WriteExisting).map_err(|error| error.to_string())?;
     let root = opened.project.root();
     let place = opened.project.place().map_err(|error| error.to_string())?;
     take_over(shared, source, opened.project, opened.notes, None);
@@ -156,11 +153,17 @@ pub(super) fn open_chosen(
         .ok_or_else(|| format!("The project does not record the folder of its images: {}", path.display()))
 }
 
-fn open_file(shared: &Arc<Shared>, source: SourceId, path: &Path, root: Option<&str>) -> Result<Opened, StoreError> {
+fn open_file(
+    shared: &Arc<Shared>,
+    source: SourceId,
+    path: &Path,
+    root: Option<&str>,
+    mode: OpenMode,
+) -> Result<Opened, StoreError> {
     // The project of the source before may be the same file.
     shared.close_project_before(source);
     let own_process = format!("process {} ", std::process::id());
-    let request = OpenRequest { path, root, mode: OpenMode::Write, program: PROGRAM };
+    let request = OpenRequest { path, root, mode, program: PROGRAM };
     let mut attempts_left = HANDOVER_ATTEMPTS;
     loop {
         let opened = Project::open(&request, on_saved(shared, source))?;
@@ -323,7 +326,7 @@ fn go_on_in_copy(
     path: &Path,
 ) -> Result<(PathBuf, RunId), StoreError> {
     let copy = project.save_as(path, PROGRAM)?;
-    let opened = open_file(shared, source, &copy, project.root().as_deref())?;
+    let opened = open_file(shared, source, &copy, project.root().as_deref(), OpenMode::WriteExisting)?;
     let next_run = opened.project.new_run_id();
     shared.set_project(source, opened.project);
     Ok((copy, next_run))
@@ -338,7 +341,7 @@ fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
         let moved = project.relocate(&folder.display().to_string());
         match (moved, project.path()) {
             (Ok(()), Some(path)) => {
-                let pick = FilePick::Project(path);
+                let pick = FilePick::Picked(FileRequest::Project, vec![path]);
                 shared.report(BrowseEvent::FilesPicked(pick));
             }
             (Ok(()), None) => {}

@@ -168,7 +168,11 @@ pub enum Action {
         props(keys = "Ctrl+Shift+R")
     )]
     Reveal,
-    #[strum(message = "Quit", detailed_message = "Closes Spotcheck and cancels all tasks", props(keys = "Ctrl+Q"))]
+    #[strum(
+        message = "Quit",
+        detailed_message = "Closes Spotcheck; asks first if a task is unfinished",
+        props(keys = "Ctrl+Q")
+    )]
     Quit,
     #[strum(
         message = "Predict this image",
@@ -276,7 +280,11 @@ pub enum Action {
         props(keys = "K")
     )]
     NextUncertain,
-    #[strum(message = "Undo", detailed_message = "Undoes the last judgement", props(keys = "Ctrl+Z"))]
+    #[strum(
+        message = "Undo",
+        detailed_message = "Undoes the last verdict, note or tag, or restores filters that were just reset",
+        props(keys = "Ctrl+Z")
+    )]
     Undo,
     #[strum(message = "Redo", detailed_message = "Redoes what was undone", props(keys = "Ctrl+Shift+Z Ctrl+Y"))]
     Redo,
@@ -357,7 +365,7 @@ pub enum Action {
     )]
     ToggleJudging,
     #[strum(
-        message = "Go on after a verdict",
+        message = "Advance after each verdict",
         detailed_message = "A verdict on an image shows the next image; one on a box selects the next box, and \
                             after the last box the next image is shown"
     )]
@@ -376,7 +384,7 @@ pub enum Action {
     ToggleStoredBoxes,
     #[strum(
         message = "Presentation",
-        detailed_message = "Shows the images one after another full screen, with large labels and without paths",
+        detailed_message = "Shows the image full screen with large labels and without paths; Space starts a slide show",
         props(keys = "F11")
     )]
     Present,
@@ -447,6 +455,7 @@ impl Action {
     /// The label with what it is about just now: “Undo: reject 3 images”.
     pub fn label_now(self, state: &State) -> String {
         let about = match self {
+            Self::Undo if state.filters_were_reset() => Some("reset filters"),
             Self::Undo => state.judgements.undo_label(),
             Self::Redo => state.judgements.redo_label(),
             _ => None,
@@ -461,6 +470,11 @@ impl Action {
     /// The keys of the action, for example `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is the one to show.
     pub fn keys(self) -> impl Iterator<Item = &'static str> {
         self.get_str("keys").unwrap_or_default().split_whitespace()
+    }
+
+    /// Whether it gives, changes or removes a verdict.
+    pub fn is_verdict(self) -> bool {
+        matches!(self, Self::Accept | Self::Reject | Self::Unsure | Self::WrongClass | Self::ClearVerdict)
     }
 
     /// `Err` says why it cannot be done now.
@@ -574,11 +588,14 @@ impl Action {
             | Self::WrongClass
             | Self::ClearVerdict
             | Self::WriteNote
-            | Self::AddTag => has_shown(state).and_then(|()| state.project.check_writable()),
+            | Self::AddTag => has_shown(state)
+                .and_then(|()| state.check_judged_is_found())
+                .and_then(|()| state.project.check_writable()),
             Self::Present => need(!state.order().is_empty(), "There is no image to present"),
             Self::NextUncertain => {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
             }
+            Self::Undo if state.filters_were_reset() => Ok(()),
             Self::Undo => {
                 need(state.judgements.undo_label().is_some(), "Nothing was judged since the folder was opened")
                     .and_then(|()| state.project.check_writable())

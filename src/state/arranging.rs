@@ -26,10 +26,9 @@ pub struct Arranging {
     query: Query,
     error: Option<QueryError>,
     sort: Sort,
-    /// The first image of the sort that the user has just chosen is to be shown.
-    wants_first: bool,
-    /// Counts up whenever the grid is to show the beginning of the order.
-    scroll_resets: u64,
+    /// What to do when the requested order is there.
+    on_arrival: Option<OnArrival>,
+    scroll: ScrollRequest,
     arrangement: Option<Arc<Arrangement>>,
     statistics: Option<Arc<Statistics>>,
     /// The request that is being computed.
@@ -42,6 +41,36 @@ pub struct Arranging {
     pub(super) suppressed: Option<Suppressed>,
     /// The position of the shown sample on screen, or the one it would have if it had not dropped out.
     pub(super) place: usize,
+}
+
+/// What the grid is to scroll to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ScrollRequest {
+    /// Tells two requests apart.
+    number: u64,
+    pub target: ScrollTarget,
+}
+
+impl ScrollRequest {
+    pub fn new(number: u64, target: ScrollTarget) -> Self {
+        Self { number, target }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ScrollTarget {
+    #[default]
+    FirstImage,
+    ShownImage,
+}
+
+/// What to do when a requested order is there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OnArrival {
+    /// Show the first image: the position of the shown one says nothing in another sort, and Enter in the search field
+    /// asks for it.
+    ShowFirst,
+    ScrollTo(ScrollTarget),
 }
 
 /// All that an order and the statistics depend on, so far that a change of it can be seen.
@@ -145,32 +174,67 @@ impl Arranging {
         self.text = text;
     }
 
-    /// Changes whenever the grid is to scroll to the beginning of the order.
-    pub fn scroll_resets(&self) -> u64 {
-        self.scroll_resets
+    pub fn scroll(&self) -> ScrollRequest {
+        self.scroll
+    }
+
+    /// Whether the order on screen is of another search or sort than the one that was asked for.
+    pub fn is_searching(&self) -> bool {
+        let pending = self.pending.as_ref().map(|(_, pending)| &pending.request);
+        let arranged = self.arranged.as_ref().map(|arranged| &arranged.request);
+        let is_other = |pending: &ArrangeKey| match arranged {
+            Some(arranged) => (&arranged.query, arranged.sort) != (&pending.query, pending.sort),
+            None => !pending.query.is_empty(),
+        };
+        pending.is_some_and(is_other)
+    }
+
+    /// The user searches: the results begin at the first one; without a search, the shown image is scrolled to.
+    pub(super) fn search_anew(&mut self, text: String) {
+        let before = self.query.clone();
+        self.set_text(text);
+        if self.query != before {
+            let target = if self.query.is_empty() { ScrollTarget::ShownImage } else { ScrollTarget::FirstImage };
+            self.on_arrival.get_or_insert(OnArrival::ScrollTo(target));
+        }
     }
 
     pub(super) fn set_sort(&mut self, sort: Sort) {
         self.sort = sort;
     }
 
-    /// The user chooses a sort: the first image of another order is shown, because the place of the shown one says
-    /// nothing in it.
+    /// The user chooses a sort.
     pub(super) fn sort_anew(&mut self, sort: Sort) {
-        self.wants_first |= sort != self.sort;
+        if sort != self.sort {
+            self.show_first();
+        }
         self.sort = sort;
     }
 
-    /// Whether the order that has just come is to be shown from its beginning; once.
-    pub(super) fn goes_to_first(&mut self) -> bool {
-        let goes = std::mem::take(&mut self.wants_first);
-        self.scroll_resets += u64::from(goes);
-        goes
+    /// Shows the first image of the requested order as soon as it is there.
+    pub(super) fn show_first(&mut self) {
+        self.on_arrival = Some(OnArrival::ShowFirst);
+    }
+
+    /// What to do with the order that has just come; once.
+    pub(super) fn take_arrival(&mut self) -> Option<OnArrival> {
+        let arrival = self.on_arrival.take();
+        let target = match arrival? {
+            OnArrival::ShowFirst => ScrollTarget::FirstImage,
+            OnArrival::ScrollTo(target) => target,
+        };
+        self.scroll = ScrollRequest::new(self.scroll.number + 1, target);
+        arrival
     }
 
     /// Resets the search for another source.
     pub(super) fn source_changed(&mut self) {
         *self = Self { sort: self.sort, ..Self::default() };
+    }
+
+    /// Whether the order that is there is what this basis asks for.
+    pub(super) fn is_arranged(&self, basis: &Basis) -> bool {
+        self.arranged.as_ref().is_some_and(|arranged| arranged.is_same_question(basis))
     }
 
     /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it
@@ -224,7 +288,7 @@ impl Arranging {
 
     /// Ends a request whose worker panicked: the order stays, and the same request is not sent again.
     pub(super) fn cancel(&mut self, id: ArrangeId) {
-        self.wants_first = false;
+        self.on_arrival = None;
         if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
             self.arranged = Some(basis.clone());
             self.counted = Some(basis);

@@ -13,8 +13,13 @@ use crate::state::{
 /// Commands about the open source and its images.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BrowseCommand {
-    /// A folder, file, or address of a place in S3, typed by the user or from the recent ones.
+    /// A folder or file of images, a project, or an address in S3.
     Open(PathBuf),
+    /// What was typed: any of these, or whatever else may be dropped on the window.
+    OpenTyped(PathBuf),
+    /// The path that was asked for because no file dialog appeared.
+    TypePath(PathBuf),
+    CancelPath,
     /// A place in S3, however it is to be reached.
     OpenPlace(Box<S3Place>),
     /// Files and folders dropped on the window.
@@ -97,9 +102,8 @@ pub enum BrowseEffect {
     },
     /// Refuse larger images from now on.
     LimitMegapixels(u64),
-    PickFolder,
-    PickImages,
-    PickAnnotations(AnnotationsPick),
+    /// The next file dialog begins in this folder, or in that of this file.
+    BeginDialogsAt(PathBuf),
     /// Find out what was dropped while images are open.
     LookAtDropped {
         source: SourceId,

@@ -7,8 +7,8 @@ use super::queue::areas;
 use crate::domain::{FileStamp, Prediction, RunId, S3Place, Sample, SampleId, SampleUri};
 use crate::review::FilmBox;
 use crate::state::{
-    BrowseEffect, EndpointsEffect, EvaluationEffect, ExportEffect, InferenceEffect, JobsEffect, ModelsEffect,
-    OutputsEffect, ProjectEffect, ReviewEffect, S3Effect, UploadEffect,
+    BrowseEffect, EndpointsEffect, EvaluationEffect, ExportEffect, FileRequest, InferenceEffect, JobsEffect,
+    ModelsEffect, OutputsEffect, ProjectEffect, ReviewEffect, S3Effect, UploadEffect,
 };
 use crate::tasks::TaskControl;
 
@@ -16,6 +16,8 @@ use crate::tasks::TaskControl;
 #[derive(Debug, Clone)]
 pub enum Effect {
     Signal(TaskControl, TaskSignal),
+    /// Opens a file dialog.
+    PickFile(FileRequest),
     CopyText {
         text: String,
         notice: String,

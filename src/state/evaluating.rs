@@ -185,6 +185,8 @@ pub struct Evaluating {
     pub openings: u32,
     /// Whether it is to be read as soon as all images are listed.
     pub(super) is_due: bool,
+    /// The ground truth that was open before, until this one has been read: it stays if this one cannot be.
+    pub(super) previous: Option<Box<Evaluating>>,
     /// The revision of the verdicts when they were last read as ground truth.
     pub(super) verdicts: u64,
     pub(super) runs: BTreeMap<RunId, RunEvaluation>,
@@ -257,9 +259,17 @@ impl Evaluating {
             is_shown: false,
             openings: 0,
             is_due: true,
+            previous: None,
             verdicts: 0,
             runs: BTreeMap::new(),
         }
+    }
+
+    /// The one that was read last: this one or, while it is being read, the one before. Its unfinished evaluations
+    /// begin anew.
+    pub(super) fn last_opened(mut self) -> Option<Box<Self>> {
+        self.runs.retain(|_, run| !run.status.is_loading());
+        if self.truth.ready().is_some() { Some(Box::new(self)) } else { self.previous }
     }
 
     pub fn of_run(&self, run: RunId) -> Option<&RunEvaluation> {

@@ -99,31 +99,65 @@ pub enum AnnotationsPick {
     ClassMap,
 }
 
+/// What a file dialog asks for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FileRequest {
+    Folder,
+    /// One or more files.
+    Images,
+    Model,
+    /// For the dialog that opens ground truth or predictions.
+    Annotations(AnnotationsPick),
+    /// The class names of a model.
+    Labels,
+    /// The weights of the model of this id.
+    Weights(String),
+    /// A mapping of outputs.
+    Mapping,
+    /// A project file to open.
+    Project,
+    /// The file for a copy of the project, with a suggested name.
+    ProjectTarget {
+        name: String,
+    },
+    /// The file or folder of an export, with a suggested name.
+    ExportTarget {
+        name: String,
+    },
+    /// The new folder of the project's images.
+    MovedFolder,
+}
+
+impl FileRequest {
+    pub fn title(&self) -> &'static str {
+        match self {
+            Self::Folder => "Open folder",
+            Self::Images => "Open images",
+            Self::Model => "Add a model",
+            Self::Annotations(AnnotationsPick::File) => "Choose a file",
+            Self::Annotations(AnnotationsPick::Folder) => "Choose a folder",
+            Self::Annotations(AnnotationsPick::ClassMap) => "Class corrections",
+            Self::Labels => "Class names",
+            Self::Weights(_) => "Model weights",
+            Self::Mapping => "Load a mapping",
+            Self::Project => "Open project",
+            Self::ProjectTarget { .. } => "Save project as",
+            Self::ExportTarget { .. } => "Export to",
+            Self::MovedFolder => "Locate images",
+        }
+    }
+}
+
 /// The result of a file dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilePick {
-    Folder(PathBuf),
-    Files(Vec<PathBuf>),
-    Model(PathBuf),
-    /// For the dialog that opens ground truth or predictions.
-    Annotations(AnnotationsPick, PathBuf),
-    /// The names of a model's classes.
-    Labels(PathBuf),
-    /// The weights of the model of this id.
-    Weights(String, PathBuf),
-    /// A mapping of outputs.
-    Mapping(PathBuf),
-    /// A project file to open.
-    Project(PathBuf),
-    /// The file for a copy of the project.
-    ProjectTarget(PathBuf),
-    /// The file or folder of an export.
-    ExportTarget(PathBuf),
-    /// The new folder of the project's images.
-    MovedFolder(PathBuf),
+    Picked(FileRequest, Vec<PathBuf>),
     Cancelled,
-    /// No dialog appeared; the message says why and what to do.
-    Unavailable(String),
+    /// No dialog appeared.
+    Unavailable {
+        request: FileRequest,
+        reason: String,
+    },
 }
 
 /// The models that a task starts with.

@@ -52,8 +52,6 @@ pub enum ExportEffect {
     StartComparison { request: ExportComparisonRequest, ticket: Ticket },
     /// Measure a run, and write the numbers.
     StartEvaluation { request: Box<ExportEvaluationRequest>, ticket: Ticket },
-    /// Ask for a file or folder to write, with a suggestion for its name.
-    PickTarget(String),
     /// Count the boxes that could be exported.
     CountBoxes { id: BoxCountId, what: Box<BoxCountRequest> },
 }
@@ -198,7 +196,7 @@ impl State {
 #[strum(const_into_str)]
 pub enum ExportScope {
     /// The images that the search shows, in its order.
-    #[strum(serialize = "Images on screen")]
+    #[strum(serialize = "Images found")]
     Filter,
     #[strum(serialize = "Selected images")]
     Selection,

@@ -19,6 +19,8 @@ pub struct Judgements {
     run: Option<RunId>,
     /// The judgements as sorting and filtering use them.
     marks: Marks,
+    /// How many images have a verdict on each run's prediction or its boxes.
+    judged_images: BTreeMap<RunId, usize>,
     /// How many images carry each tag.
     tags: BTreeMap<String, usize>,
     done: Vec<Edit>,
@@ -130,6 +132,11 @@ impl ImageJudgement {
         }
     }
 
+    /// Whether this run's prediction, or one of its boxes, has a verdict.
+    fn is_of_run(&self, run: RunId) -> bool {
+        self.verdicts.iter().any(|(target, _)| target.run == Some(run))
+    }
+
     fn is_empty(&self) -> bool {
         self.verdicts.is_empty() && self.note.is_empty() && self.tags.is_empty()
     }
@@ -196,6 +203,12 @@ impl Judgements {
     /// Whether the prediction of this run, or one of its boxes, has a verdict.
     pub fn is_prediction_judged(&self, run: RunId, sample: SampleId) -> bool {
         self.verdicts_on_prediction(run, sample).next().is_some()
+    }
+
+    /// How many images have a verdict on this run's prediction or its boxes, those included that are not listed.
+    pub(super) fn judged_images(&self, run: RunId) -> usize {
+        let unlisted = self.unlisted.values().filter(|said| said.is_of_run(run));
+        self.judged_images.get(&run).copied().unwrap_or_default() + unlisted.count()
     }
 
     /// The prediction that the verdicts are about.
@@ -338,8 +351,7 @@ impl Judgements {
 
     /// A run was deleted, and with it the verdicts on its predictions, in the history too.
     pub(super) fn forget_run(&mut self, run: RunId) {
-        let judged =
-            |(_, said): &(&SampleId, &ImageJudgement)| said.verdicts.iter().any(|(target, _)| target.run == Some(run));
+        let judged = |(_, said): &(&SampleId, &ImageJudgement)| said.is_of_run(run);
         let samples: Vec<SampleId> = self.images.iter().filter(judged).map(|(id, _)| *id).collect();
         for sample in samples {
             let said = self.images.get(&sample).cloned().unwrap_or_default();
@@ -403,13 +415,25 @@ impl Judgements {
     /// The only place where a judgement changes; keeps the marks. Gives the value that was there.
     fn put(&mut self, sample: SampleId, mark: Mark) -> Mark {
         let is_tags = matches!(mark, Mark::Tags(_));
+        let run = match mark {
+            Mark::Verdict(target, _) => target.run,
+            Mark::Note(_) | Mark::Tags(_) => None,
+        };
         let said = self.images.entry(sample).or_default();
+        let was_judged = run.is_some_and(|run| said.is_of_run(run));
         if is_tags {
             for tag in &said.tags {
                 forget_one(&mut self.tags, tag);
             }
         }
         let before = said.set(mark);
+        if let Some(run) = run {
+            match (was_judged, said.is_of_run(run)) {
+                (false, true) => *self.judged_images.entry(run).or_default() += 1,
+                (true, false) => forget_one(&mut self.judged_images, &run),
+                _ => {}
+            }
+        }
         self.marks.set(sample, said.mark(self.run));
         if is_tags {
             for tag in &said.tags {
@@ -423,11 +447,11 @@ impl Judgements {
     }
 }
 
-fn forget_one(counts: &mut BTreeMap<String, usize>, tag: &str) {
-    if let Some(count) = counts.get_mut(tag) {
+fn forget_one<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
         *count -= 1;
         if *count == 0 {
-            counts.remove(tag);
+            counts.remove(key);
         }
     }
 }

@@ -40,7 +40,7 @@ mod update;
 mod upload;
 
 pub use action::Action;
-pub use arranging::{ArrangeId, Arranging, Pace};
+pub use arranging::{ArrangeId, Arranging, Pace, ScrollRequest, ScrollTarget};
 pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
@@ -50,7 +50,8 @@ pub use evaluating::{
     OpenedTruth, RunEvaluation, ShownObject, TruthAt, TruthImages, TruthNames, TruthReading, TruthRequest, TruthSource,
 };
 pub use event::{
-    AnnotationsPick, DisplayInfo, Event, FilePick, ModelDefaults, NewPrediction, StoredPrediction, StoredRow,
+    AnnotationsPick, DisplayInfo, Event, FilePick, FileRequest, ModelDefaults, NewPrediction, StoredPrediction,
+    StoredRow,
 };
 pub use explanation::{ExplainRequest, Explanation, Question};
 use export::CountBasis;
@@ -120,9 +121,17 @@ pub struct State {
     pub selection: Selection,
     pub shown: Shown,
     pub canvas: CanvasView,
-    /// Zoom by menu or key, for the canvas to turn into a [`CanvasView`]: only it knows its size.
-    pub canvas_request: Option<Action>,
+    /// Zooms by menu or key, for the canvas to turn into a [`CanvasView`]: only it knows its size.
+    pub canvas_requests: Vec<Action>,
     pub runs: Runs,
+    /// What the project remembers of its runs.
+    remembered_runs: update::RememberedRuns,
+    /// The run with the verdicts, if the one on screen has none.
+    other_judged_run: Option<RunId>,
+    /// The run on screen and the revision of the verdicts that this is about.
+    judged_seen: Option<(Option<RunId>, u64)>,
+    /// The filters of a model before they were reset, until something else is changed.
+    reset_filters: Option<(ModelCard, ViewSettings)>,
     /// The verdicts, notes and tags.
     pub judgements: Judgements,
     /// Two runs held against each other.
@@ -132,6 +141,8 @@ pub struct State {
     /// What was chosen last for the dialog that opens ground truth or predictions, and a number that tells two choices
     /// apart.
     pub picked_annotations: Option<(u64, AnnotationsPick, PathBuf)>,
+    /// The path that is to be typed because no file dialog appeared.
+    pub path_question: Option<PathQuestion>,
     /// The ground truth that the runs are compared with.
     pub evaluating: Option<Evaluating>,
     /// A number that changes with every evaluation.
@@ -140,6 +151,9 @@ pub struct State {
     pub presenting: Option<Presenting>,
     /// The verdict for all selected images, while [`Overlay::MassVerdict`] asks; `None` takes their verdicts back.
     pub mass_verdict: Option<Verdict>,
+    /// The last verdict was on a box: the first box of another image is selected, and no key judges a whole image by
+    /// surprise.
+    judges_boxes: bool,
     /// The field of the judging bar that is to take the keyboard, and a number that tells two requests apart.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
@@ -200,11 +214,19 @@ pub struct Shown {
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
-    /// The box or class that is selected as soon as the prediction is there.
-    wanted_box: Option<usize>,
+    /// The box that is selected as soon as the prediction is there.
+    box_to_select: Option<BoxToSelect>,
     /// Index of a class of `prediction`.
     pub selected_class: Option<u32>,
     pub explanation: Explanation,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BoxToSelect {
+    /// The one with this index into the detections.
+    Index(usize),
+    /// The visible one with the highest score.
+    First,
 }
 
 #[derive(Debug, Default)]
@@ -233,11 +255,32 @@ pub struct Presenting {
     pub is_playing: bool,
 }
 
+/// Asks for a path in place of a file dialog.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PathQuestion {
+    pub request: FileRequest,
+    /// Why there is no file dialog.
+    pub reason: String,
+}
+
 /// A text field of the judging bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum JudgeField {
     Note,
     Tag,
+}
+
+/// What receives the next key. It changes with every command that opens or closes a dialog, or gives the keyboard to a
+/// field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyboardOwner {
+    overlay: Overlay,
+    has_dialog: bool,
+    asks_for_path: bool,
+    is_presenting: bool,
+    search_focus: u64,
+    judge_focus: Option<(JudgeField, u64)>,
+    evaluation_openings: Option<u32>,
 }
 
 /// What is shown over the panels.
@@ -272,6 +315,8 @@ pub enum Overlay {
     Help,
     /// The field for the right class.
     WrongClass,
+    /// The question whether to quit although something is unfinished.
+    Quit,
     /// The question whether that many images are to be judged at once.
     MassVerdict,
     GoTo,
@@ -282,8 +327,15 @@ pub struct Notice {
     pub text: String,
     /// Tells two notices of the same text apart.
     pub serial: u64,
-    /// Whether it is about the last judgement, which can be undone beside it.
-    pub offers_undo: bool,
+    /// What a button next to it does.
+    pub offer: Option<NoticeOffer>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoticeOffer {
+    /// Undo the last change, which the notice is about.
+    Undo,
+    ShowRun(RunId),
 }
 
 /// Numbers that are given out once.
@@ -413,9 +465,67 @@ impl State {
         self.selection.shown()
     }
 
+    /// What quitting now would end or lose, in whole sentences.
+    pub fn unfinished(&self) -> Vec<String> {
+        let mut unfinished = Vec::new();
+        if self.project.trouble.is_some() {
+            unfinished.push(match self.project.unsaved() {
+                1 => {
+                    "1 change is not saved yet and would be lost. Free some space, or use “Save project as…”".to_owned()
+                }
+                count => format!(
+                    "{count} changes are not saved yet and would be lost. Free some space, or use “Save project as…”"
+                ),
+            });
+        }
+        unfinished.extend(self.tasks.running().iter().filter_map(TaskEntry::unfinished_text));
+        unfinished
+    }
+
+    /// Whether the last change was that filters were reset.
+    pub fn filters_were_reset(&self) -> bool {
+        self.reset_filters.is_some()
+    }
+
+    /// `Err` says why a verdict would be on an image that the search does not show.
+    pub fn check_judged_is_found(&self) -> Result<(), &'static str> {
+        if self.arranging.is_searching() {
+            return Err("The search is still under way");
+        }
+        let is_found = self.shown_sample().is_none_or(|shown| self.order().place_of(shown).is_some());
+        is_found.then_some(()).ok_or("The search does not find the image in view; choose one of the images found")
+    }
+
+    /// Whether the prediction of the image in view is being read or made.
+    fn prediction_is_coming(&self) -> bool {
+        let run_and_sample = self.run().zip(self.shown_sample());
+        run_and_sample.is_some_and(|(run, sample)| match run.status(sample) {
+            PredictionStatus::Predicted => self.runs.prediction(run.id(), sample).is_none(),
+            PredictionStatus::Waiting => true,
+            PredictionStatus::Unpredicted => !run.is_loaded(),
+            PredictionStatus::Failed => false,
+        })
+    }
+
     /// Whether a dialog is open over the panels: it receives the keys.
     pub fn has_dialog(&self) -> bool {
-        self.overlay != Overlay::None || self.import.is_some() || self.exported.is_some() || self.uploaded.is_some()
+        self.overlay != Overlay::None
+            || self.import.is_some()
+            || self.exported.is_some()
+            || self.uploaded.is_some()
+            || self.path_question.is_some()
+    }
+
+    pub fn keyboard_owner(&self) -> KeyboardOwner {
+        KeyboardOwner {
+            overlay: self.overlay,
+            has_dialog: self.has_dialog(),
+            asks_for_path: self.path_question.is_some(),
+            is_presenting: self.presenting.is_some(),
+            search_focus: self.search_focus,
+            judge_focus: self.judge_focus,
+            evaluation_openings: self.evaluating.as_ref().map(|evaluating| evaluating.openings),
+        }
     }
 
     /// Whether it is being found out which images there are, for the first time or again.
@@ -425,6 +535,14 @@ impl State {
     }
 
     fn show_notice(&mut self, text: impl Into<String>) {
-        self.notice = Some(Notice { text: text.into(), serial: self.ids.next(), offers_undo: false });
+        self.notice = Some(Notice { text: text.into(), serial: self.ids.next(), offer: None });
+    }
+
+    /// A notice with a button.
+    fn show_offer(&mut self, text: impl Into<String>, offer: NoticeOffer) {
+        self.show_notice(text);
+        if let Some(notice) = &mut self.notice {
+            notice.offer = Some(offer);
+        }
     }
 }

@@ -66,10 +66,6 @@ pub enum ModelsEffect {
     Save(Box<SaveRequest>),
     /// The form is closed: let go of the model.
     CloseImport,
-    Pick,
-    PickLabels,
-    /// Opens the file dialog for the weights of this model.
-    PickWeights(String),
 }
 
 /// Events about the library.

@@ -32,30 +32,13 @@ pub enum ProjectEffect {
         changes: Vec<Change>,
     },
     /// Read the summary of a run's predictions.
-    LoadRun {
-        source: SourceId,
-        run: RunId,
-        ticket: Ticket,
-    },
+    LoadRun { source: SourceId, run: RunId, ticket: Ticket },
     /// Read whole predictions, most urgent first. Replaces the earlier request.
-    LoadPredictions {
-        source: SourceId,
-        requested: Vec<PredictionRequest>,
-    },
-    Pick,
-    /// A name to suggest.
-    PickTarget(String),
-    PickMovedFolder,
+    LoadPredictions { source: SourceId, requested: Vec<PredictionRequest> },
     /// Go on with a copy of the project in this file.
-    SaveAs {
-        source: SourceId,
-        path: PathBuf,
-    },
+    SaveAs { source: SourceId, path: PathBuf },
     /// Change the folder of the project's images and open the project anew.
-    Move {
-        source: SourceId,
-        folder: PathBuf,
-    },
+    Move { source: SourceId, folder: PathBuf },
 }
 
 /// Events about the project and its runs.

@@ -15,6 +15,8 @@ use crate::state::{
 pub enum ReviewCommand {
     /// Changes the text in the search field.
     SetQuery(String),
+    /// Shows the first image that the search finds.
+    ShowFirstFound,
     SetSort(Sort),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),

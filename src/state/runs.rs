@@ -30,6 +30,8 @@ pub struct Run {
     pub(super) kept: usize,
     /// Whether the project knows the run; it is saved with the first prediction.
     pub(super) is_in_project: bool,
+    /// Whether it began with an automatic prediction, and the user has requested nothing of it since.
+    pub(super) is_automatic: bool,
     /// Samples whose files were changed after they were predicted.
     pub(super) outdated: SampleSet,
     /// Predictions that are not saved yet.
@@ -196,9 +198,15 @@ impl Run {
             outdated_count: 0,
             kept: 0,
             is_in_project: false,
+            is_automatic: false,
             outdated: SampleSet::default(),
             unsaved: HashMap::new(),
         }
+    }
+
+    /// A run that begins with an automatic prediction.
+    pub(super) fn automatic(info: RunInfo) -> Self {
+        Self { is_automatic: true, ..Self::new(info) }
     }
 
     /// A run of the project whose predictions are still to be read.

@@ -72,6 +72,14 @@ impl Selection {
         }
     }
 
+    /// Deselects those that are not to be kept. The shown one stays selected.
+    pub(super) fn keep_only(&mut self, is_kept: impl Fn(SampleId) -> bool) {
+        if self.selected.len() > 1 {
+            let shown = self.shown;
+            self.selected = self.selected.iter().filter(|&id| is_kept(id) || shown == Some(id)).collect();
+        }
+    }
+
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }

@@ -28,6 +28,24 @@ pub struct TaskEntry {
     pub control: TaskControl,
 }
 
+impl TaskEntry {
+    /// What becomes of a long task if the program ends now; `None` if that needs no question.
+    pub fn unfinished_text(&self) -> Option<String> {
+        let title = &self.title;
+        let progress = self.control.progress();
+        match self.kind {
+            TaskKind::Predict { .. } => Some(format!(
+                "{title}: {} of {} images are predicted and saved. “Predict all” continues with the others later",
+                progress.done,
+                progress.total.unwrap_or_default()
+            )),
+            TaskKind::Upload => Some(format!("{title} is not finished. Uploading the same images again continues it")),
+            TaskKind::Export => Some(format!("{title} is not finished. Nothing will be written")),
+            _ => None,
+        }
+    }
+}
+
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskKind {
     List,

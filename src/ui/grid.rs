@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use eframe::egui::{
-    self, Color32, CornerRadius, EventFilter, FontId, Id, Key, Modifiers, Painter, Pos2, Rect, Response, Sense, Stroke,
+    self, Color32, CornerRadius, EventFilter, FontId, Id, Modifiers, Painter, Pos2, Rect, Response, Sense, Stroke,
     StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
 };
 
@@ -12,7 +12,9 @@ use super::theme;
 use super::widgets::{elided_in_middle, paint_verdict, truncated, verdict_word};
 use crate::domain::SampleId;
 use crate::review::{PredictionStatus, SortBy};
-use crate::state::{Action, BrowseCommand, Command, ProjectCommand, Queue, SourceId, State, Step};
+use crate::state::{
+    Action, BrowseCommand, Command, ProjectCommand, Queue, ScrollRequest, ScrollTarget, SourceId, State,
+};
 
 const GAP: f32 = 6.0;
 const PADDING: f32 = 6.0;
@@ -23,6 +25,36 @@ const HEADLINE_HEIGHT: f32 = 16.0;
 #[derive(Default)]
 pub(super) struct GridMemory {
     last: Option<LastView>,
+    steps: GridSteps,
+}
+
+impl GridMemory {
+    /// The steps of the grid that was drawn since the last call.
+    pub(super) fn take_steps(&mut self) -> GridSteps {
+        std::mem::take(&mut self.steps)
+    }
+}
+
+/// How many images the keys walk by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct GridSteps {
+    pub(super) row: i64,
+    pub(super) page: i64,
+}
+
+/// Without a grid on screen.
+impl Default for GridSteps {
+    fn default() -> Self {
+        Self { row: 1, page: 1 }
+    }
+}
+
+impl GridSteps {
+    fn new(layout: Layout, page_height: f32) -> Self {
+        let rows = (page_height / layout.row_height()).floor().max(1.0) as i64;
+        let row = layout.columns as i64;
+        Self { row, page: row * rows }
+    }
 }
 
 /// What the grid showed in a frame. It scrolls only if this changes, so that it never scrolls back what the user
@@ -32,8 +64,7 @@ struct LastView {
     /// Which source, and whether the grid takes the place of the image.
     place_in_window: (Option<SourceId>, bool),
     shown: Option<SampleId>,
-    /// How often the first image was requested to be shown.
-    scroll_resets: u64,
+    scroll: ScrollRequest,
     /// The place of the shown sample in the order.
     place: Option<usize>,
     layout: Layout,
@@ -46,11 +77,14 @@ impl LastView {
     /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at,
     /// whatever moved or grew, and that a sample which has just been shown is in sight.
     fn followed_by(&self, mut now: Self) -> Self {
-        if self.scroll_resets != now.scroll_resets {
-            now.top = 0.0;
+        now.top = self.top;
+        if self.scroll != now.scroll {
+            match now.scroll.target {
+                ScrollTarget::FirstImage => now.top = 0.0,
+                ScrollTarget::ShownImage => now.bring_shown_into_sight(),
+            }
             return now;
         }
-        now.top = self.top;
         if let Some((before, after)) = self.anchor(&now) {
             now.top = now.layout.row_top(after) - (self.layout.row_top(before) - self.top);
         }
@@ -162,9 +196,8 @@ pub(super) fn grid_ui(
     let layout = Layout::new(width, state.settings.thumbnail_side, state.order().len());
     let side_on_screen = (layout.cell.x - 2.0 * PADDING) * ui.pixels_per_point();
     textures.thumbnails.begin_frame(side_on_screen);
-    let rows_a_page = (page_height / layout.row_height()).floor() as usize;
+    memory.steps = GridSteps::new(layout, page_height);
     focus_ui(ui, state);
-    take_walking_keys(ui, state, layout.columns, rows_a_page, commands);
     let mut area = egui::ScrollArea::vertical().id_salt("grid").auto_shrink([false, false]);
     if let Some(top) = top_to_set(state, memory, layout, page_height) {
         area = area.vertical_scroll_offset(top);
@@ -216,7 +249,7 @@ fn top_to_set(state: &State, memory: &mut GridMemory, layout: Layout, page_heigh
     let mut now = LastView {
         place_in_window: (source, state.settings.thumbnails_only),
         shown,
-        scroll_resets: state.arranging.scroll_resets(),
+        scroll: state.arranging.scroll(),
         place: shown.and_then(|shown| state.order().place_of(shown)),
         layout,
         top: 0.0,
@@ -325,18 +358,10 @@ fn cell_ui<'state>(
     });
     take_clicks(ui, &response, sample, commands);
     let is_hovered = response.hovered();
-    response.on_hover_ui(|ui| {
-        ui.label(name);
-        if !headline.text.is_empty() {
-            ui.label(&headline.text);
-        }
-        if let Some(number) = headline.disagreement {
-            ui.label(format!("Δ: the runs disagree by {number:.3} (0 not at all, 1 completely)"));
-        }
-        if !headline.tooltip.is_empty() {
-            ui.label(&headline.tooltip);
-        }
-    });
+    // Above a dialog, a tooltip that was open would stay.
+    if !state.has_dialog() {
+        response.on_hover_ui(|ui| tooltip_ui(ui, name, &headline));
+    }
     Some(Cell {
         sample,
         name,
@@ -346,6 +371,19 @@ fn cell_ui<'state>(
         thumbnail: thumbnails.get(sample),
         is_hovered,
     })
+}
+
+fn tooltip_ui(ui: &mut Ui, name: &str, headline: &Headline) {
+    ui.label(name);
+    if !headline.text.is_empty() {
+        ui.label(&headline.text);
+    }
+    if let Some(number) = headline.disagreement {
+        ui.label(format!("Δ: the runs disagree by {number:.3} (0 not at all, 1 completely)"));
+    }
+    if !headline.tooltip.is_empty() {
+        ui.label(&headline.tooltip);
+    }
 }
 
 fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Queue<Command>) {
@@ -489,10 +527,10 @@ fn headline(state: &State, sample: SampleId) -> Headline {
     };
     if state.samples.is_gone(sample) {
         let tooltip = "The file was moved or deleted; its predictions and verdicts are kept";
-        return problem("no longer there", tooltip);
+        return problem("file missing", tooltip);
     }
     if let Some(reason) = state.samples.unreadable(sample) {
-        return problem("cannot be shown", reason);
+        return problem("cannot be opened", reason);
     }
     let Some(run) = state.run() else {
         return plain("");
@@ -638,39 +676,6 @@ pub(super) fn is_taken_remote(ctx: &egui::Context) -> bool {
     ctx.memory(egui::Memory::focused).is_some_and(|focused| focused != id())
 }
 
-/// Arrow and page keys walk, with shift they select. `columns` and `rows_a_page` are those on screen.
-pub(super) fn take_walking_keys(
-    ui: &Ui,
-    state: &State,
-    columns: usize,
-    rows_a_page: usize,
-    commands: &mut Queue<Command>,
-) {
-    if is_taken_remote(ui.ctx()) || state.has_dialog() || state.order().is_empty() {
-        return;
-    }
-    let row = columns as i64;
-    let rows_a_page = rows_a_page.max(1) as i64;
-    let keys = [
-        (Key::ArrowLeft, -1),
-        (Key::ArrowRight, 1),
-        (Key::ArrowUp, -row),
-        (Key::ArrowDown, row),
-        (Key::PageUp, -row * rows_a_page),
-        (Key::PageDown, row * rows_a_page),
-    ];
-    ui.input_mut(|input| {
-        for (key, by) in keys {
-            for _ in 0..input.count_and_consume_key(Modifiers::SHIFT, key) {
-                commands.push(BrowseCommand::Walk(Step::ExtendBy(by)));
-            }
-            for _ in 0..input.count_and_consume_key(Modifiers::NONE, key) {
-                commands.push(BrowseCommand::Walk(Step::By(by)));
-            }
-        }
-    });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -709,7 +714,7 @@ mod tests {
         LastView {
             place_in_window: (None, false),
             shown: Some(SampleId::from_index(place)),
-            scroll_resets: 0,
+            scroll: ScrollRequest::default(),
             place: Some(place),
             layout,
             top: layout.row_top(top_row * 4),
@@ -718,13 +723,15 @@ mod tests {
     }
 
     #[test]
-    fn another_sort_begins_at_its_beginning_even_where_the_shown_image_comes_first() {
-        let away = seen(0, 50);
-        let sorted = LastView { scroll_resets: 1, ..seen(0, 0) };
-        assert_eq!(away.followed_by(sorted).top, 0.0);
-        let in_sight = seen(205, 50);
-        let sorted = LastView { scroll_resets: 1, ..seen(0, 0) };
-        assert_eq!(in_sight.followed_by(sorted).top, 0.0);
+    fn a_scroll_request_leads_to_the_first_or_the_shown_image() {
+        let first = ScrollRequest::new(1, ScrollTarget::FirstImage);
+        for before in [seen(0, 50), seen(205, 50)] {
+            assert_eq!(before.followed_by(LastView { scroll: first, ..seen(0, 0) }).top, 0.0);
+        }
+        let shown = ScrollRequest::new(1, ScrollTarget::ShownImage);
+        let after = seen(300, 0).followed_by(LastView { scroll: shown, ..seen(300, 0) });
+        let visible = after.layout.visible(after.top, after.top + after.height);
+        assert!(visible.contains(&300), "{visible:?}");
     }
 
     #[test]

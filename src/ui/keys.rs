@@ -1,67 +1,162 @@
-//! Keys of the action table.
+//! The keys of the window: those of the action table, and those that walk through the images.
 
-use eframe::egui::{self, Key, KeyboardShortcut, Modifiers};
+use eframe::egui::{self, Event, Key, KeyboardShortcut, Modifiers};
 use strum::VariantArray;
 
-use crate::state::{Action, BrowseCommand, Command, Overlay, Queue, ReviewCommand, State};
+use super::event_order::hold_from;
+use super::grid::{self, GridSteps};
+use super::presentation;
+use crate::state::{Action, BrowseCommand, Command, KeyboardOwner, Overlay, ReviewCommand, State, Step};
 
-/// Pushes the command of every shortcut that was pressed. Bare letters go to a text field that has the focus, and while
-/// a dialog is open only the keys that it needs work. `was_typing` says whether a text field had the keyboard at the
-/// end of the last frame.
-pub(super) fn take_shortcuts(ctx: &egui::Context, state: &State, was_typing: bool, commands: &mut Queue<Command>) {
-    let is_typing = ctx.text_edit_focused();
-    // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
-    let has_focus = super::grid::is_taken_remote(ctx);
-    if ctx.input(|input| input.key_pressed(Key::Escape))
-        && let Some(command) = escape(ctx, state, was_typing, has_focus)
-    {
-        commands.push(command);
-        return;
+/// Reads the keys of a frame in their order. Each command is carried out before the next key is read, and what is typed
+/// after a command that opens a field or a dialog goes there, in the next frame.
+pub struct PressedKeys {
+    position: usize,
+    owner: KeyboardOwner,
+    steps: GridSteps,
+    /// Whether a text field had the keyboard at the end of the last frame.
+    was_typing: bool,
+}
+
+impl PressedKeys {
+    pub(super) fn new(state: &State, steps: GridSteps, was_typing: bool) -> Self {
+        Self { position: 0, owner: state.keyboard_owner(), steps, was_typing }
     }
-    for (action, shortcut) in shortcuts() {
-        if state.has_dialog() && !works_in_dialog(action, state.overlay) {
-            continue;
+
+    /// The command of the next key that has one.
+    pub fn next(&mut self, ctx: &egui::Context, state: &State) -> Option<Command> {
+        if state.keyboard_owner() != self.owner {
+            hold_from(ctx, self.position);
+            return None;
         }
-        let is_bare = shortcut.modifiers.is_none();
-        let is_taken = is_typing || (has_focus && moves_or_presses(shortcut.logical_key));
-        if is_bare && is_taken {
-            continue;
+        loop {
+            let event = ctx.input(|input| input.events.get(self.position).cloned())?;
+            let press = KeyPress::new(&event);
+            let Some((press, meaning)) = press.and_then(|press| Some((press, self.meaning(ctx, state, press)?))) else {
+                self.position += 1;
+                continue;
+            };
+            ctx.input_mut(|input| {
+                input.events.remove(self.position);
+                let is_its_letter = matches!(input.events.get(self.position), Some(Event::Text(_)));
+                if is_its_letter && !press.modifiers.command && !press.modifiers.alt {
+                    input.events.remove(self.position);
+                }
+            });
+            if let Meaning::Command(command) = meaning {
+                return Some(command);
+            }
         }
-        // In a text field these belong to the text.
-        let is_text_editing = matches!(
-            action,
-            Action::SelectAll | Action::PreviousImage | Action::NextImage | Action::Undo | Action::Redo
-        );
-        if is_text_editing && is_typing {
-            continue;
+    }
+
+    /// `None` if the key is for a widget.
+    fn meaning(&self, ctx: &egui::Context, state: &State, press: KeyPress) -> Option<Meaning> {
+        if let Some(presenting) = state.presenting {
+            return presentation::command(press.key, presenting, &state.settings).map(Meaning::Command);
         }
-        if ctx.input_mut(|input| consume(input, shortcut)) {
-            commands.push(Command::Do(action));
+        if press.key == Key::Escape {
+            return self.escape(ctx, state).map(Meaning::Command);
         }
+        match shortcuts().find(|(_, shortcut)| press.is(*shortcut)) {
+            Some((action, shortcut)) => {
+                let is_free = is_free(ctx, state, action, shortcut);
+                // A verdict is a decision about what was looked at: a key that is held down gives one.
+                let is_surplus = press.is_repeat && action.is_verdict();
+                let meaning = if is_surplus { Meaning::Nothing } else { Meaning::Command(Command::Do(action)) };
+                is_free.then_some(meaning)
+            }
+            None => self.walk(ctx, state, press).map(Meaning::Command),
+        }
+    }
+
+    /// One step back from what was done last.
+    fn escape(&self, ctx: &egui::Context, state: &State) -> Option<Command> {
+        // A menu that is open closes first.
+        if egui::Popup::is_any_open(ctx) {
+            return None;
+        }
+        if state.path_question.is_some() {
+            return Some(BrowseCommand::CancelPath.into());
+        }
+        if state.overlay != Overlay::None {
+            return Some(Command::SetOverlay(Overlay::None));
+        }
+        // Escape leaves a text field, and egui has taken the keyboard from it before this sees the key.
+        if state.has_dialog() || self.was_typing || grid::is_taken_remote(ctx) {
+            return None;
+        }
+        if state.shown.selected_box.is_some() {
+            Some(Command::Review(ReviewCommand::SelectBox(None)))
+        } else if state.selection.selected().len() > 1 {
+            Some(Command::Browse(BrowseCommand::ClearSelection))
+        } else {
+            let is_large = state.large_image;
+            is_large.then_some(Command::Do(Action::LargeImage))
+        }
+    }
+
+    /// Arrow and page keys walk, with shift they select.
+    fn walk(&self, ctx: &egui::Context, state: &State, press: KeyPress) -> Option<Command> {
+        let GridSteps { row, page } = self.steps;
+        let by = match press.key {
+            Key::ArrowLeft => -1,
+            Key::ArrowRight => 1,
+            Key::ArrowUp => -row,
+            Key::ArrowDown => row,
+            Key::PageUp => -page,
+            Key::PageDown => page,
+            _ => return None,
+        };
+        let Modifiers { alt, shift, command, .. } = press.modifiers;
+        if alt || command || grid::is_taken_remote(ctx) || state.has_dialog() || state.order().is_empty() {
+            return None;
+        }
+        let step = if shift { Step::ExtendBy(by) } else { Step::By(by) };
+        Some(BrowseCommand::Walk(step).into())
     }
 }
 
-/// What Escape does: one step back from what was done last.
-fn escape(ctx: &egui::Context, state: &State, was_typing: bool, has_focus: bool) -> Option<Command> {
-    // A menu that is open closes first.
-    if egui::Popup::is_any_open(ctx) {
-        return None;
+/// What a key does that is not for a widget.
+enum Meaning {
+    Command(Command),
+    Nothing,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct KeyPress {
+    key: Key,
+    modifiers: Modifiers,
+    is_repeat: bool,
+}
+
+impl KeyPress {
+    fn new(event: &Event) -> Option<Self> {
+        match *event {
+            Event::Key { key, pressed: true, repeat, modifiers, .. } => {
+                Some(Self { key, modifiers, is_repeat: repeat })
+            }
+            _ => None,
+        }
     }
-    if state.overlay != Overlay::None {
-        return Some(Command::SetOverlay(Overlay::None));
+
+    /// As `consume_shortcut`, but exact: Ctrl+Shift+P is not also Ctrl+P.
+    fn is(self, shortcut: KeyboardShortcut) -> bool {
+        self.key == shortcut.logical_key && is_exactly(self.modifiers, shortcut)
     }
-    // Escape leaves a text field, and egui has taken the keyboard from it before this sees the key.
-    if state.has_dialog() || was_typing || has_focus {
-        return None;
+}
+
+/// Bare letters belong to a text field that has the focus, and while a dialog is open only the keys that it needs work.
+fn is_free(ctx: &egui::Context, state: &State, action: Action, shortcut: KeyboardShortcut) -> bool {
+    if state.has_dialog() && !works_in_dialog(action, state.overlay) {
+        return false;
     }
-    if state.shown.selected_box.is_some() {
-        Some(Command::Review(ReviewCommand::SelectBox(None)))
-    } else if state.selection.selected().len() > 1 {
-        Some(Command::Browse(BrowseCommand::ClearSelection))
-    } else {
-        let is_large = state.large_image;
-        is_large.then_some(Command::Do(Action::LargeImage))
-    }
+    let is_typing = ctx.text_edit_focused();
+    // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
+    let is_pressing = grid::is_taken_remote(ctx) && moves_or_presses(shortcut.logical_key);
+    let is_text_editing =
+        matches!(action, Action::SelectAll | Action::PreviousImage | Action::NextImage | Action::Undo | Action::Redo);
+    let is_taken = if shortcut.modifiers.is_none() { is_typing || is_pressing } else { is_typing && is_text_editing };
+    !is_taken
 }
 
 /// Any other action would change the window behind the dialog, unseen. The key that opened a dialog closes it again.
@@ -88,16 +183,6 @@ fn moves_or_presses(key: Key) -> bool {
             | Key::Home
             | Key::End
     )
-}
-
-/// As `consume_shortcut`, but exact: Ctrl+Shift+P is not also Ctrl+P.
-fn consume(input: &mut egui::InputState, shortcut: KeyboardShortcut) -> bool {
-    let before = input.events.len();
-    input.events.retain(|event| {
-        !matches!(event, egui::Event::Key { key, pressed: true, modifiers, .. }
-            if *key == shortcut.logical_key && is_exactly(*modifiers, shortcut))
-    });
-    input.events.len() != before
 }
 
 fn is_exactly(pressed: Modifiers, shortcut: KeyboardShortcut) -> bool {

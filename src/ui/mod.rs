@@ -5,6 +5,7 @@
 
 mod canvas;
 mod evaluation;
+mod event_order;
 mod filmstrip;
 mod grid;
 mod keys;
@@ -18,6 +19,7 @@ mod widgets;
 
 use eframe::egui;
 
+pub use keys::PressedKeys;
 pub(crate) use textures::color_image;
 pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
@@ -54,6 +56,7 @@ pub struct Window {
     remote_inference: overlays::RemoteModelMemory,
     toast: overlays::ToastMemory,
     mass_verdict: overlays::MassVerdictMemory,
+    type_path: overlays::TypePathMemory,
     applied: theme::Applied,
     size: egui::Vec2,
     /// A text field had the keyboard at the end of the last frame.
@@ -73,6 +76,16 @@ impl Default for Sides {
 }
 
 impl Window {
+    pub fn new(ctx: &egui::Context) -> Self {
+        ctx.add_plugin(event_order::EventOrder::default());
+        Self::default()
+    }
+
+    /// The keys of this frame, to be carried out before it is drawn.
+    pub fn pressed_keys(&mut self, state: &State) -> PressedKeys {
+        PressedKeys::new(state, self.images.take_steps(), self.was_typing)
+    }
+
     /// Draws one frame. Returns the commands of the user, in order.
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
         let mut commands = Queue::default();
@@ -92,7 +105,6 @@ impl Window {
             }
             return commands.into_vec();
         }
-        keys::take_shortcuts(ui.ctx(), state, self.was_typing, &mut commands);
         if let Some(place) = open_place(state) {
             widgets::renew_in_time(ui.ctx(), &place.access, state, &mut commands);
         }
@@ -118,6 +130,8 @@ impl Window {
         }
         overlays::remote_model_ui(ui.ctx(), state, &mut self.remote_inference, &mut self.textures, &mut commands);
         overlays::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
+        overlays::quit_ui(ui.ctx(), state, &mut commands);
+        overlays::type_path_ui(ui.ctx(), state, &mut self.type_path, &mut commands);
         overlays::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
         overlays::drop_target_ui(ui.ctx(), &mut commands);
         self.was_typing = ui.ctx().text_edit_focused();
@@ -136,9 +150,6 @@ impl Window {
         let is_middle_free = !is_large && !shows_evaluation;
         let is_grid_only = is_middle_free && state.settings.thumbnails_only && !state.samples.is_empty();
         let settings = &state.settings;
-        if is_large {
-            grid::take_walking_keys(ui, state, 1, 1, commands);
-        }
         panel_ui(ui, settings.show_tasks_panel && !is_large, |ui| {
             panels::tasks_ui(ui, state, commands);
         });

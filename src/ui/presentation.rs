@@ -9,7 +9,9 @@ use super::canvas::{Labels, Placement, image_size, paint_image};
 use super::textures::Textures;
 use super::theme;
 use crate::domain::{Prediction, PredictionContent, SampleId};
-use crate::state::{BrowseCommand, CanvasView, Command, Display, Queue, ReviewCommand, State, Step};
+use crate::state::{
+    BrowseCommand, CanvasView, Command, Display, Presenting, Queue, ReviewCommand, Settings, State, Step,
+};
 
 const BACKDROP: Color32 = Color32::from_rgb(8, 9, 11);
 /// Seconds in which a box or a class comes to light, and from one to the next.
@@ -21,7 +23,8 @@ const KEYS_SHOWN_SECS: f64 = 4.0;
 
 #[derive(Default)]
 pub(super) struct PresentationMemory {
-    is_fullscreen: bool,
+    /// `None` before the first frame: a window may open full screen because the last one was closed like that.
+    is_fullscreen: Option<bool>,
     /// What is on screen, and since when it can be seen, in seconds of the window's clock.
     shown: Option<SampleId>,
     seen_since: Option<f64>,
@@ -32,14 +35,20 @@ pub(super) struct PresentationMemory {
 /// Switches to full screen and back as the state says.
 pub(super) fn follow_fullscreen(ctx: &egui::Context, state: &State, memory: &mut PresentationMemory) {
     let wanted = state.presenting.is_some();
-    if memory.is_fullscreen != wanted {
+    let of_window = ctx.input(|input| input.viewport().fullscreen);
+    if must_switch(memory.is_fullscreen, of_window, wanted) {
         ctx.send_viewport_cmd(egui::ViewportCommand::Fullscreen(wanted));
         *memory = PresentationMemory {
-            is_fullscreen: wanted,
             keys_until: ctx.input(|input| input.time) + KEYS_SHOWN_SECS,
             ..PresentationMemory::default()
         };
     }
+    memory.is_fullscreen = Some(wanted);
+}
+
+/// The window's own answer counts only before the first frame: later, the user may have asked the desktop for it.
+fn must_switch(remembered: Option<bool>, of_window: Option<bool>, wanted: bool) -> bool {
+    remembered.or(of_window).unwrap_or_default() != wanted
 }
 
 /// Draws the presentation instead of all panels.
@@ -50,7 +59,6 @@ pub(super) fn presentation_ui(
     memory: &mut PresentationMemory,
     commands: &mut Queue<Command>,
 ) {
-    take_keys(ui.ctx(), state, commands);
     let now = ui.input(|input| input.time);
     if memory.shown != state.shown_sample() {
         memory.shown = state.shown_sample();
@@ -69,32 +77,20 @@ pub(super) fn presentation_ui(
     turn(ui.ctx(), state, memory, seen_secs, commands);
 }
 
-fn take_keys(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) {
-    let pressed = |key| ctx.input(|input| input.key_pressed(key));
-    if pressed(Key::Escape) || pressed(Key::F11) {
-        commands.push(ReviewCommand::Present(false));
-    }
-    if pressed(Key::Space) {
-        let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
-        commands.push(ReviewCommand::PlaySlides(!is_playing));
-    }
-    for (key, step) in [
-        (Key::ArrowRight, Step::By(1)),
-        (Key::PageDown, Step::By(1)),
-        (Key::ArrowLeft, Step::By(-1)),
-        (Key::PageUp, Step::By(-1)),
-        (Key::Home, Step::First),
-        (Key::End, Step::Last),
-    ] {
-        if pressed(key) {
-            commands.push(BrowseCommand::Walk(step));
-        }
-    }
-    let secs = state.settings.slide_secs;
-    for (key, by) in [(Key::ArrowUp, 1.0), (Key::ArrowDown, -1.0)] {
-        if pressed(key) {
-            commands.push(ReviewCommand::SetSlideSecs(secs + by));
-        }
+/// What a key does while presenting.
+pub(super) fn command(key: Key, presenting: Presenting, settings: &Settings) -> Option<Command> {
+    let walk = |step| Some(BrowseCommand::Walk(step).into());
+    let wait = |by| Some(ReviewCommand::SetSlideSecs(settings.slide_secs + by).into());
+    match key {
+        Key::Escape | Key::F11 => Some(ReviewCommand::Present(false).into()),
+        Key::Space => Some(ReviewCommand::PlaySlides(!presenting.is_playing).into()),
+        Key::ArrowRight | Key::PageDown => walk(Step::By(1)),
+        Key::ArrowLeft | Key::PageUp => walk(Step::By(-1)),
+        Key::Home => walk(Step::First),
+        Key::End => walk(Step::Last),
+        Key::ArrowUp => wait(1.0),
+        Key::ArrowDown => wait(-1.0),
+        _ => None,
     }
 }
 
@@ -239,7 +235,7 @@ fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: 
     let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
     let what = if is_playing { "pauses" } else { "plays" };
     let text = format!(
-        "Space {what}  ·  Left and right change the image  ·  Up and down: {:.0} s per image  ·  Escape ends",
+        "Space {what}  ·  ←/→ previous, next  ·  ↑/↓ seconds per image ({:.0})  ·  Escape ends",
         state.settings.slide_secs
     );
     let font = FontId::proportional(16.0);
@@ -256,6 +252,14 @@ fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_was_closed_while_presenting_gets_its_frame_back() {
+        assert!(must_switch(None, Some(true), false));
+        assert!(!must_switch(None, None, false));
+        assert!(!must_switch(Some(false), Some(true), false), "the user's own full screen stays");
+        assert!(must_switch(Some(false), Some(false), true));
+    }
 
     #[test]
     fn boxes_come_to_light_one_after_the_other_and_all_within_two_seconds() {

@@ -165,7 +165,7 @@ fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
     let folder = folder_of(2, "chelsea.png");
     std::fs::write(folder.path().join("broken.jpg"), b"not an image").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    wait_for(&mut window, "broken.jpg, cannot be shown");
+    wait_for(&mut window, "broken.jpg, cannot be opened");
     wait_for(&mut window, "1 problem");
     click(&mut window, "1 problem");
     wait_for(&mut window, "⚠ broken.jpg: ");
@@ -242,7 +242,7 @@ fn files_that_appear_and_vanish_are_noticed_and_the_shown_image_stays() {
     wait_for(&mut window, "2 of 4 images");
     wait_for(&mut window, "0.png, ");
     std::fs::remove_file(folder.path().join("2-chelsea.png")).unwrap();
-    wait_for(&mut window, "2-chelsea.png, no longer there");
+    wait_for(&mut window, "2-chelsea.png, file missing");
     assert!(sees(&window, "2 of 4 images"));
 }
 
@@ -264,11 +264,11 @@ fn a_broken_file_that_is_written_anew_is_shown() {
     let file = folder.path().join("broken.png");
     std::fs::write(&file, b"not an image").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    wait_for(&mut window, "broken.png, cannot be shown");
+    wait_for(&mut window, "broken.png, cannot be opened");
     wait_for(&mut window, "1 problem");
     std::fs::copy(samples().join("chelsea.png"), &file).unwrap();
     wait_until(&mut window, "the new image", |window| {
-        !sees(window, "broken.png, cannot be shown") && sees(window, "broken.png, ")
+        !sees(window, "broken.png, cannot be opened") && sees(window, "broken.png, ")
     });
     wait_for(&mut window, "Tasks and problems");
     assert!(!sees(&window, "1 problem"));

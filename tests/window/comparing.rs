@@ -7,7 +7,8 @@ use spotcheck::state::{Action, InferenceCommand, Overlay, ReviewCommand};
 
 use crate::job_outputs::{open_folder_of_outputs, put_output};
 use crate::remote::wait_for_listing;
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
+use crate::truth::open_truth;
+use crate::window::{click, folder_of, open, open_in, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -231,4 +232,30 @@ fn runs_are_compared_by_a_command_which_brings_the_comparison_in_sight() {
     assert_eq!(runs, 2);
     window.state_mut().command(Action::CompareRuns);
     wait_until(&mut window, "the end", |window| window.state().state().comparing.is_none());
+}
+
+#[test]
+fn the_other_run_is_read_for_its_evaluation() {
+    let (images, projects) = (folder_of(2, "coffee.png"), tempfile::tempdir().unwrap());
+    let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
+    wait_for(&mut window, "1 of ");
+    predict_all(&mut window);
+    window.state_mut().command(InferenceCommand::SetThreads(Some(1)));
+    predict_all(&mut window);
+    let cup = serde_json::json!({
+        "images": [{"id": 1, "file_name": "0-coffee.png"}, {"id": 2, "file_name": "1-coffee.png"}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 47, "bbox": [173, 21, 239, 228]}],
+        "categories": [{"id": 47, "name": "cup"}],
+    });
+    let truth = projects.path().join("truth.json");
+    std::fs::write(&truth, cup.to_string()).unwrap();
+    open_truth(&mut window, truth);
+    wait_for(&mut window, "All saved");
+    drop(window);
+
+    let mut again = open_in(projects.path(), Some(images.path()), DETECTOR);
+    wait_until(&mut again, "the evaluation", |window| window.state().state().outcome_counts().is_some());
+    click(&mut again, "Runs");
+    click(&mut again, "Compare with ");
+    wait_for(&mut again, "Against the ground truth");
 }

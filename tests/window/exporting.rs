@@ -20,7 +20,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
     wait_for(&mut window, "cup");
     for is_again in [false, true] {
         window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
-        wait_for(&mut window, "Images on screen (1; ");
+        wait_for(&mut window, "Images found (1, with ");
         click(&mut window, "COCO");
         let field = window.get_by_role_and_label(Role::TextInput, "Target file");
         if !is_again {
@@ -33,7 +33,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
             // The dialog stays open, with what went wrong and a way out.
             wait_for(&mut window, "a file or folder of that name exists");
             assert_eq!(window.state().state().overlay, Overlay::Export);
-            click(&mut window, "Replace an existing file");
+            click(&mut window, "Overwrite if it exists");
             click(&mut window, "Export now");
             wait_for(&mut window, "1 image and");
             assert_eq!(window.state().state().overlay, Overlay::None);
@@ -88,12 +88,12 @@ fn the_dialog_says_how_many_boxes_each_choice_of_images_has() {
     let stored = prediction.detections().len();
     assert!(1 < shown && shown < stored);
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
-    wait_for(&mut window, &format!("All images (2; {} boxes)", 2 * shown));
-    assert!(sees(&window, &format!("Selected images (1; {shown} boxes)")));
+    wait_for(&mut window, &format!("All images (2, with {} boxes)", 2 * shown));
+    assert!(sees(&window, &format!("Selected images (1, with {shown} boxes)")));
     click(&mut window, "All stored boxes");
-    wait_for(&mut window, &format!("All images (2; {} boxes)", 2 * stored));
+    wait_for(&mut window, &format!("All images (2, with {} boxes)", 2 * stored));
     click(&mut window, "Accepted only");
-    wait_for(&mut window, &format!("(1; at most {stored} boxes)"));
+    wait_for(&mut window, &format!("(1, with at most {stored} boxes)"));
 }
 
 fn fill(window: &mut Harness<'static, App>, label: &str, path: &Path) {
@@ -202,4 +202,33 @@ fn an_export_that_is_cancelled_leaves_nothing_behind() {
     let finished = window.state().state().tasks.finished().next().unwrap();
     assert_eq!(finished.outcome, TaskOutcome::Cancelled);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn enter_exports_and_an_error_is_about_one_path() {
+    let folder = tempfile::tempdir().unwrap();
+    let taken = folder.path().join("taken.json");
+    std::fs::write(&taken, b"{}").unwrap();
+    let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
+    wait_for(&mut window, "cup");
+    window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
+    wait_for(&mut window, "Images found (1, with ");
+    click(&mut window, "COCO");
+    let height = window.get_by_label("Export now").rect().bottom();
+    fill(&mut window, "Target file", &taken);
+    window.key_press(egui::Key::Enter);
+    wait_for(&mut window, "a file or folder of that name exists");
+    fill(&mut window, "Target file", &folder.path().join("free.json"));
+    assert!(!sees(&window, "a file or folder of that name exists"));
+    assert!(window.state().state().problems.is_empty(), "the dialog said it");
+    click(&mut window, "CSV");
+    click(&mut window, "YOLO");
+    assert_eq!(window.get_by_label("Export now").rect().bottom(), height, "no button moves");
+    click(&mut window, "COCO");
+    fill(&mut window, "Target file", &folder.path().join("free.json"));
+    window.key_press(egui::Key::Enter);
+    wait_for(&mut window, "Show the export in the file manager");
+    window.run_steps(2);
+    window.key_press(egui::Key::Enter);
+    wait_until(&mut window, "the notice to close", |window| !sees(window, "Show the export in the file manager"));
 }

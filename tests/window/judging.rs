@@ -61,7 +61,7 @@ fn the_buttons_of_the_bar_do_what_the_keys_do() {
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 2 images");
     click(&mut window, "Judge");
-    click(&mut window, "Go on after a verdict");
+    click(&mut window, "Advance after each verdict");
     click(&mut window, "Reject");
     wait_for(&mut window, "Image: rejected");
     click(&mut window, "Clear verdict");

@@ -14,6 +14,7 @@ mod filtering;
 mod job_outputs;
 mod judging;
 mod kept_thumbnails;
+mod key_order;
 mod keyboard;
 mod layout;
 mod looking;

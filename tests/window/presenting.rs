@@ -19,8 +19,9 @@ fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
     let first = window.state().state().shown_sample();
     window.key_press(Key::ArrowRight);
     wait_until(&mut window, "the next image", |window| window.state().state().shown_sample() != first);
+    assert!(sees(&window, "Space plays"), "only the user starts a slide show");
     window.key_press(Key::Space);
-    wait_for(&mut window, "Space plays");
+    wait_for(&mut window, "Space pauses");
     window.key_press(Key::Escape);
     wait_for(&mut window, "2 of 3 images");
 }
@@ -32,6 +33,7 @@ fn slides_follow_each_other_and_begin_again_after_the_last() {
     wait_for(&mut window, "tiger cat 38.3 %");
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape ends");
+    window.key_press(Key::Space);
     // The window's clock goes on with its frames.
     for place in [1, 0] {
         wait_until(&mut window, "the next slide", move |window| {

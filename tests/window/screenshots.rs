@@ -316,7 +316,7 @@ fn the_window_asks_what_to_export() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     wait_for(&mut window, "All saved");
     window.key_press_modifiers(egui::Modifiers::COMMAND, Key::E);
-    wait_for(&mut window, "Images on screen (8; ");
+    wait_for(&mut window, "Images found (8, with ");
     take(&mut window, "exporting-dark");
 }
 

@@ -102,7 +102,7 @@ fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
     open_truth(&mut window, truth_of_samples(folder.path()));
     // A path that is typed above the thumbnails is recognised as one that is dropped.
     window.state_mut().command(EvaluationCommand::CloseTruth);
-    window.state_mut().command(BrowseCommand::Open(folder.path().join("truth.json")));
+    window.state_mut().command(BrowseCommand::OpenTyped(folder.path().join("truth.json")));
     wait_until_idle(&mut window);
     assert_eq!(window.state().state().samples.len(), 8);
     let counts = window.state().state().outcome_counts().unwrap().clone();
@@ -493,4 +493,34 @@ fn truth_of_resized_images_is_refused() {
     predict_all(&mut window);
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(FilesAt::Path(truth))));
     wait_for(&mut window, "astronaut.png (1000 × 900 in the ground truth, 512 × 512 in the predictions)");
+}
+
+#[test]
+fn ground_truth_stays_open_if_another_cannot_be_opened() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut window = open(Some(&samples()), DETECTOR);
+    predict_all(&mut window);
+    open_truth(&mut window, truth_of_samples(folder.path()));
+    let missing = TruthAt::Files(FilesAt::Path(folder.path().join("missing.json")));
+    window.state_mut().command(EvaluationCommand::open_truth(missing));
+    wait_for(&mut window, "Could not open the ground truth");
+    wait_for_evaluation(&mut window);
+    assert_eq!(window.state().state().outcome_counts().unwrap().images, 5);
+}
+
+#[test]
+fn the_dialog_opens_with_its_old_text_selected() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    for text in ["one.json", "two.json"] {
+        window.state_mut().command(Action::OpenTruth);
+        wait_for(&mut window, FIELD);
+        window.run_steps(3);
+        window.event(egui::Event::Text(text.to_owned()));
+        window.run_steps(2);
+        let field = window.get_by_role_and_label(Role::TextInput, FIELD);
+        assert_eq!(field.accesskit_node().value().as_deref(), Some(text));
+        window.key_press(Key::Escape);
+        window.run_steps(3);
+    }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::super::{Effects, Shared, desktop, import};
+use super::super::{Effects, Shared, import};
 use super::reading::choice_of;
 use super::{reading, records};
 use crate::domain::{InferenceLocation, LabelSet, ResponseExamples, RunId, Sample, SampleId};
@@ -32,7 +32,6 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) 
         OutputsEffect::SaveMapping(request) => reading::save(shared, request),
         OutputsEffect::LoadMapping(path) => reading::load(shared, path),
         OutputsEffect::DeleteMapping(path) => reading::delete(shared, path),
-        OutputsEffect::PickMapping => desktop::pick_mapping(shared),
     }
 }
 

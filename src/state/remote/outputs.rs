@@ -62,7 +62,6 @@ pub enum OutputsEffect {
     SaveMapping(ReadingRequest),
     LoadMapping(PathBuf),
     DeleteMapping(PathBuf),
-    PickMapping,
 }
 
 /// Events about outputs and mappings.

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use super::project_requests;
 use crate::domain::{Change, SampleId};
 use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
-use crate::state::arranging::ArrangeId;
+use crate::state::arranging::{ArrangeId, OnArrival};
 use crate::state::{Effect, Queue, ReviewEffect, Run, State};
 
 /// The search and the order are kept in the project under this.
@@ -18,8 +18,16 @@ struct Search {
 }
 
 pub(super) fn set_query(state: &mut State, text: String, effects: &mut Queue<Effect>) {
-    state.arranging.set_text(text);
+    state.arranging.search_anew(text);
     save_search(state, effects);
+}
+
+/// Shows the first image that the search finds, now or as soon as that is known.
+pub(super) fn show_first_found(state: &mut State, effects: &mut Queue<Effect>) {
+    state.arranging.show_first();
+    if state.basis().is_some_and(|basis| state.arranging.is_arranged(&basis)) {
+        arrived(state, effects);
+    }
 }
 
 pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect>) {
@@ -54,6 +62,7 @@ pub(super) fn restore(state: &mut State, name: &str, json: &str) {
 
 pub(super) fn focus_search(state: &mut State) {
     state.settings.show_images_panel = true;
+    state.large_image = false;
     state.search_focus += 1;
 }
 
@@ -87,15 +96,16 @@ pub(super) fn arranged(
     effects: &mut Queue<Effect>,
 ) {
     let before = state.order();
+    let is_other_search = state.arranging.is_searching();
     if !state.arranging.take_arrangement(id, arrangement) {
         return;
     }
     state.arranging.suppressed = suppressed;
     let after = state.order();
-    if state.arranging.goes_to_first()
-        && let Some(first) = after.at(0)
-    {
-        super::browse::show(state, first, effects);
+    if is_other_search {
+        state.selection.keep_only(|sample| after.place_of(sample).is_some());
+    }
+    if arrived(state, effects) {
         return;
     }
     let shown = state.selection.shown();
@@ -106,6 +116,16 @@ pub(super) fn arranged(
         let mut places = earlier.filter_map(|place| before.at(place)).filter_map(|earlier| after.place_of(earlier));
         state.arranging.place = places.next().map_or(0, |place| place + 1);
     }
+}
+
+/// Does what was to be done with the order that is there now. Returns whether it shows another image.
+fn arrived(state: &mut State, effects: &mut Queue<Effect>) -> bool {
+    let is_first = state.arranging.take_arrival() == Some(OnArrival::ShowFirst);
+    let first = state.order().at(0).filter(|_| is_first);
+    if let Some(first) = first {
+        super::browse::show(state, first, effects);
+    }
+    first.is_some()
 }
 
 pub(super) fn counted(state: &mut State, id: ArrangeId, statistics: Option<Statistics>) {

@@ -7,22 +7,24 @@ use super::remote::outputs;
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
 use crate::domain::{Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
-    BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind, Effect,
-    FilePick, FilesAt, ImportSubject, Listing, OpenSource, Overlay, Queue, Shown, SourceId, SourceSpec, State, Step,
-    TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+    BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind,
+    Effect, FilePick, FileRequest, FilesAt, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Queue, Shown,
+    SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::tasks::ProgressUnit;
 
 pub(super) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
     match command {
-        BrowseCommand::Open(path) if may_be_annotations(&path) => dropped(state, vec![path], effects),
+        BrowseCommand::OpenTyped(path) => open_typed(state, path, effects),
         BrowseCommand::Open(path) => open_path(state, path, effects),
+        BrowseCommand::TypePath(path) => path_typed(state, path, effects),
+        BrowseCommand::CancelPath => state.path_question = None,
         BrowseCommand::OpenPlace(place) => {
             state.overlay = Overlay::None;
             open_place(state, *place, effects);
         }
         BrowseCommand::Drop(paths) => dropped(state, paths, effects),
-        BrowseCommand::PickAnnotations(kind) => effects.push(BrowseEffect::PickAnnotations(kind)),
+        BrowseCommand::PickAnnotations(kind) => effects.push(Effect::PickFile(FileRequest::Annotations(kind))),
         BrowseCommand::Show(sample) => {
             super::evaluate::show_panel(state, false);
             show(state, sample, effects);
@@ -109,10 +111,13 @@ pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
     open(state, spec, "Sample images", effects);
 }
 
-/// Whether the name could be one of annotations; those in S3 have a dialog.
-fn may_be_annotations(path: &Path) -> bool {
-    let is_in_s3 = path.to_str().is_some_and(S3Link::is_address);
-    !is_in_s3 && ["json", "jsonl", "csv", "xml", "yaml", "yml"].iter().any(|extension| has_extension(path, extension))
+/// Takes whatever may be dropped on the window, and an address in S3.
+fn open_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    if path.to_str().is_some_and(S3Link::is_address) {
+        open_path(state, path, effects);
+    } else {
+        dropped(state, vec![path], effects);
+    }
 }
 
 /// While images are open, predictions and ground truth of them may be dropped, too: their content tells.
@@ -194,20 +199,35 @@ pub(super) fn has_extension(path: &Path, requested: &str) -> bool {
 
 fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
     match pick {
-        FilePick::Folder(path) | FilePick::Project(path) => open_path(state, path, effects),
-        FilePick::Files(paths) => open_dropped(state, paths, effects),
-        FilePick::Model(path) => super::import::open(state, ImportSubject::File(path), effects),
-        FilePick::Annotations(pick, path) => state.picked_annotations = Some((state.ids.next(), pick, path)),
-        FilePick::Labels(path) => super::import::labels_picked(state, path, effects),
-        FilePick::Weights(id, path) => {
-            models::fetch_model(state, id, Some(path), effects);
+        FilePick::Picked(FileRequest::Images, paths) => open_dropped(state, paths, effects),
+        FilePick::Picked(request, mut paths) => {
+            if let Some(path) = paths.pop() {
+                path_picked(state, request, path, effects);
+            }
         }
-        FilePick::Mapping(path) => super::remote::reading::load(state, path, effects),
-        FilePick::ProjectTarget(path) => project::save_as(state, path, effects),
-        FilePick::MovedFolder(folder) => project::move_to(state, folder, effects),
-        FilePick::ExportTarget(path) => state.export.picked = Some(path),
         FilePick::Cancelled => {}
-        FilePick::Unavailable(message) => super::report_problem(state, Problem::general(message)),
+        FilePick::Unavailable { request, reason } => state.path_question = Some(PathQuestion { request, reason }),
+    }
+}
+
+fn path_picked(state: &mut State, request: FileRequest, path: PathBuf, effects: &mut Queue<Effect>) {
+    match request {
+        FileRequest::Folder | FileRequest::Project | FileRequest::Images => open_path(state, path, effects),
+        FileRequest::Model => super::import::open(state, ImportSubject::File(path), effects),
+        FileRequest::Annotations(pick) => state.picked_annotations = Some((state.ids.next(), pick, path)),
+        FileRequest::Labels => super::import::labels_picked(state, path, effects),
+        FileRequest::Weights(id) => models::fetch_model(state, id, Some(path), effects),
+        FileRequest::Mapping => super::remote::reading::load(state, path, effects),
+        FileRequest::ProjectTarget { .. } => project::save_as(state, path, effects),
+        FileRequest::MovedFolder => project::move_to(state, path, effects),
+        FileRequest::ExportTarget { .. } => state.export.picked = Some(path),
+    }
+}
+
+/// The path was typed because no file dialog appeared.
+fn path_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    if let Some(question) = state.path_question.take() {
+        path_picked(state, question.request, path, effects);
     }
 }
 
@@ -229,6 +249,8 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     state.arranging.source_changed();
     state.runs.clear();
     state.judgements.clear();
+    super::run_on_screen::forget(state);
+    state.reset_filters = None;
     state.project.reopen();
     state.problems.clear();
     super::evaluate::source_changed(state, effects);
@@ -307,7 +329,7 @@ fn listing_ended(
             Ok(()) => Listing::Done,
             Err(reason) => Listing::Failed(reason),
         };
-        project_requests::load_current_run(state, effects);
+        project_requests::load_runs_on_screen(state, effects);
     }
 }
 
@@ -367,7 +389,7 @@ pub(super) fn walk(state: &mut State, step: Step, effects: &mut Queue<Effect>) {
 /// Decodes and predicts the image that has come into view.
 pub(super) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.canvas = CanvasView::Fit;
-    state.canvas_request = None;
+    state.canvas_requests.clear();
     state.shown = Shown::default();
     let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) else {
         return;
@@ -376,6 +398,7 @@ pub(super) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     };
     state.shown.display = Display::Loading;
+    state.shown.box_to_select = state.judges_boxes.then_some(BoxToSelect::First);
     effects.push(BrowseEffect::Display { source: source.id, sample, uri: entry.uri.clone() });
     shown::refresh(state, effects);
     predict::predict_shown_if_wanted(state, effects);

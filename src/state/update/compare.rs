@@ -57,6 +57,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
     };
     effects.push(ReviewEffect::Compare { request, ticket });
     state.comparing = Some(Comparing { left, right, status: Loadable::Loading(task), classes, views });
+    project_requests::load_runs_on_screen(state, effects);
     project_requests::read_missing(state, effects);
 }
 

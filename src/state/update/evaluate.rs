@@ -82,9 +82,11 @@ pub(super) fn open(
         return;
     }
     stop(state, effects);
+    let previous = state.evaluating.take().and_then(Evaluating::last_opened);
     // What was corrected for another file may still fit: corrections are by name.
-    let corrections = state.evaluating.take().map(|before| before.corrections).unwrap_or_default();
-    state.evaluating = Some(Evaluating { class_map, is_shown: true, ..Evaluating::new(at, reading, corrections) });
+    let corrections = previous.as_ref().map(|before| before.corrections.clone()).unwrap_or_default();
+    let evaluating = Evaluating::new(at, reading, corrections);
+    state.evaluating = Some(Evaluating { class_map, is_shown: true, previous, ..evaluating });
     if state.overlay == Overlay::OpenTruth {
         state.overlay = Overlay::None;
     }
@@ -183,10 +185,12 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
     }
     state.evaluation_number += 1;
     let Some(opened) = state.opened_truth().cloned() else {
+        return_to_previous(state, effects);
         return;
     };
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.class_map = None;
+        evaluating.previous = None;
         for (from, to) in opened.corrections.rows() {
             evaluating.corrections.set(from.to_owned(), to.to_owned());
         }
@@ -226,6 +230,19 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
             format!("{missing} images of the ground truth {name} are not open here, such as {}", examples.join(", "));
         state.problems.add(Problem::general(text), None);
     }
+}
+
+/// Keeps the ground truth that was open before one that could not be read.
+fn return_to_previous(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(failed) = state.evaluating.take_if(|evaluating| evaluating.previous.is_some()) else {
+        return;
+    };
+    if let Some(failure) = failed.truth.failure() {
+        let text = format!("Could not open the ground truth {}: {}", failed.at.name(), failure.message());
+        super::report_problem(state, Problem::general(text));
+    }
+    state.evaluating = failed.previous.map(|previous| Evaluating { is_shown: failed.is_shown, ..*previous });
+    save(state, effects);
 }
 
 fn measured(state: &mut State, task: TaskId, run: RunId, evaluated: EvaluatedRun) {

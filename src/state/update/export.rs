@@ -8,8 +8,8 @@ use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
 use crate::review::Suppressed;
 use crate::state::{
     BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect,
-    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, Loadable, Overlay,
-    Queue, Run, State, TaskId, TaskKind, TaskOutcome,
+    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest,
+    Loadable, Overlay, Queue, Run, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
@@ -142,7 +142,7 @@ fn pick_target(state: &State, effects: &mut Queue<Effect>) {
     let suggested = state.suggested_export();
     let name = suggested.file_name().unwrap_or_default();
     let name = name.to_string_lossy().into_owned();
-    effects.push(ExportEffect::PickTarget(name));
+    effects.push(Effect::PickFile(FileRequest::ExportTarget { name }));
 }
 
 /// Exports the comparison with the filters that are on screen.
@@ -209,8 +209,12 @@ fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, eff
         }
         Err(failure) => {
             if is_shown {
-                state.export.stage.settle(task, Err(failure.clone()));
-            } else if let Failure::Failed { message, .. } = &failure {
+                // The dialog says it, and the next attempt may go well.
+                drop(state.tasks.end(task, failure.clone().into()));
+                state.export.stage.settle(task, Err(failure));
+                return;
+            }
+            if let Failure::Failed { message, .. } = &failure {
                 // The list of problems may be closed.
                 state.show_notice(message.clone());
             }

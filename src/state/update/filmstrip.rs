@@ -4,7 +4,7 @@ use super::{browse, shown};
 use crate::domain::{ModelTask, SampleId};
 use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
-use crate::state::{CropRequest, Effect, Filmstrip, FilmstripId, Queue, ReviewEffect, State};
+use crate::state::{BoxToSelect, CropRequest, Effect, Filmstrip, FilmstripId, Queue, ReviewEffect, State};
 
 /// Opens the strip, or closes it if it is open.
 pub(super) fn toggle(state: &mut State) {
@@ -120,7 +120,7 @@ pub(super) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox, effe
         browse::show(state, sample, effects);
     }
     if let FilmBox::Predicted(index) = shows {
-        state.shown.wanted_box = Some(index as usize);
+        state.shown.box_to_select = Some(BoxToSelect::Index(index as usize));
         shown::take(state);
     }
 }

@@ -1,10 +1,10 @@
 //! Judging: every verdict, note and tag goes through here, to memory and to the project at once.
 
-use super::{browse, project_requests};
+use super::{browse, project_requests, view};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
 use crate::state::judgements::{EditOutcome, Mark, in_order};
-use crate::state::{Effect, JudgeField, Overlay, Queue, Run, State, Step};
+use crate::state::{Effect, JudgeField, NoticeOffer, Overlay, Queue, Run, State, Step};
 
 /// More images than these are judged at once only after a question.
 const MOST_AT_ONCE: usize = 20;
@@ -14,8 +14,12 @@ pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects:
     if state.overlay == Overlay::WrongClass {
         state.overlay = Overlay::None;
     }
-    if let Err(reason) = can_judge(state) {
+    if let Err(reason) = can_judge(state).and_then(|()| state.check_judged_is_found()) {
         state.show_notice(reason);
+        return;
+    }
+    if let Some(question) = whole_image_question(state) {
+        state.show_notice(question);
         return;
     }
     if state.selection.selected().len() > MOST_AT_ONCE {
@@ -24,6 +28,26 @@ pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects:
         return;
     }
     judge(state, verdict, effects);
+}
+
+/// After verdicts on boxes, the first key on an image without a selected box only says what the next one will judge.
+fn whole_image_question(state: &mut State) -> Option<&'static str> {
+    let is_whole_image = judged_box(state).is_none() && state.selection.selected().len() == 1;
+    if !state.judges_boxes || !is_whole_image {
+        return None;
+    }
+    if state.shown.box_to_select.is_some() && state.prediction_is_coming() {
+        return Some("The boxes of this image are not there yet");
+    }
+    state.judges_boxes = false;
+    state.shown.box_to_select = None;
+    Some("No box is selected here: the next verdict is on the whole image")
+}
+
+/// Without a box, verdicts are on the image again.
+pub(super) fn select_box(state: &mut State, selected: Option<usize>) {
+    state.shown.selected_box = selected;
+    state.judges_boxes &= selected.is_some();
 }
 
 /// The user has confirmed that many images are to be judged at once.
@@ -37,6 +61,7 @@ pub(super) fn confirm_mass_verdict(state: &mut State, effects: &mut Queue<Effect
 
 fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effect>) {
     let judged = judged_box(state);
+    state.judges_boxes = judged.is_some();
     let was_judged = judged.is_some_and(|(sample, _, box_index)| {
         let verdict = state.judgements.box_verdict(sample, box_index as usize);
         verdict.is_some()
@@ -113,7 +138,7 @@ fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: 
     let is_open = |index: &&usize| state.judgements.box_verdict(sample, **index).is_none();
     let next = if was_judged { after.first() } else { after.iter().chain(before).find(is_open) };
     match next {
-        Some(&next) => state.shown.selected_box = Some(next),
+        Some(&next) => select_box(state, Some(next)),
         None if was_judged => {}
         None => browse::walk(state, Step::By(1), effects),
     }
@@ -169,19 +194,20 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
         return;
     }
     if let Some(outcome) = state.judgements.edit(label, marks) {
+        state.reset_filters = None;
         save(state, &outcome, effects);
         // An older notice may offer to undo something that is no longer the last edit.
-        state.notice.take_if(|notice| notice.offers_undo);
+        state.notice.take_if(|notice| notice.offer == Some(NoticeOffer::Undo));
         if outcome.samples().len() > 1 {
-            state.show_notice(format!("Done: {}", outcome.label));
-            if let Some(notice) = &mut state.notice {
-                notice.offers_undo = true;
-            }
+            state.show_offer(format!("Done: {}", outcome.label), NoticeOffer::Undo);
         }
     }
 }
 
 pub(super) fn undo(state: &mut State, effects: &mut Queue<Effect>) {
+    if view::undo_reset(state, effects) {
+        return;
+    }
     if let Some(outcome) = state.judgements.undo() {
         notify_and_show(state, "Undone", &outcome, effects);
         save(state, &outcome, effects);

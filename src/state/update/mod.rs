@@ -17,6 +17,7 @@ mod project;
 mod project_requests;
 mod remote;
 mod review;
+mod run_on_screen;
 mod run_tasks;
 mod s3;
 mod shown;
@@ -29,11 +30,12 @@ mod watch;
 
 use std::path::PathBuf;
 
-use super::{Action, Command, Effect, Event, JudgeField, Message, Overlay, Run, State};
+pub(in crate::state) use run_on_screen::RememberedRuns;
+
+use super::{Action, Command, Effect, Event, FileRequest, JudgeField, Message, Overlay, Run, State};
 use crate::domain::{Problem, Verdict};
 use crate::state::{
-    BrowseEffect, EndpointsEffect, EvaluationCommand, ImportSubject, ModelsEffect, ProjectEffect, Queue, TruthAt,
-    TruthReading,
+    BrowseEffect, EndpointsEffect, EvaluationCommand, ImportSubject, ModelsEffect, Queue, TruthAt, TruthReading,
 };
 
 /// Applies one message and gives what is to be done outside, in order.
@@ -45,7 +47,11 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     }
     let run = state.run().map(Run::id);
     state.judgements.follow_run(run);
+    run_on_screen::follow(state, &mut effects);
     view::follow(state);
+    if state.overlay == Overlay::Quit && state.unfinished().is_empty() {
+        state.overlay = Overlay::None;
+    }
     compare::follow(state, &mut effects);
     evaluate::follow(state, &mut effects);
     arrange::follow(state, &mut effects);
@@ -66,6 +72,9 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
             effects.push(BrowseEffect::LimitMegapixels(state.settings.max_megapixels));
             let max_bytes = state.settings.cache_bytes;
             effects.push(BrowseEffect::LimitCache(max_bytes));
+            if let Some(last) = state.settings.recent.first() {
+                effects.push(BrowseEffect::BeginDialogsAt(last.clone()));
+            }
             effects.push(ModelsEffect::List);
             remote::watch_again(state, effects);
             effects.push(EndpointsEffect::FollowRecords);
@@ -108,11 +117,11 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         return;
     }
     match action {
-        Action::OpenFolder => effects.push(BrowseEffect::PickFolder),
-        Action::OpenImages => effects.push(BrowseEffect::PickImages),
+        Action::OpenFolder => effects.push(Effect::PickFile(FileRequest::Folder)),
+        Action::OpenImages => effects.push(Effect::PickFile(FileRequest::Images)),
         Action::OpenS3 => s3::toggle_picker(state, effects),
         Action::OpenSamples => browse::open_samples(state, effects),
-        Action::OpenProject => effects.push(ProjectEffect::Pick),
+        Action::OpenProject => effects.push(Effect::PickFile(FileRequest::Project)),
         Action::OpenTruth => state.overlay = toggled(state.overlay, Overlay::OpenTruth),
         Action::TruthOfImages => evaluate::open_source(state, effects),
         Action::TruthOfVerdicts => {
@@ -151,10 +160,11 @@ fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
         Action::ExportComparison => export::show(state, Overlay::ExportComparison),
         Action::ExportEvaluation => export::show(state, Overlay::ExportEvaluation),
         Action::SaveProjectAs => {
-            effects.push(ProjectEffect::PickTarget(state.source_stem()));
+            let name = format!("{}.spotcheck", state.source_stem());
+            effects.push(Effect::PickFile(FileRequest::ProjectTarget { name }));
         }
-        Action::MoveProject => effects.push(ProjectEffect::PickMovedFolder),
-        Action::AddModel => effects.push(ModelsEffect::Pick),
+        Action::MoveProject => effects.push(Effect::PickFile(FileRequest::MovedFolder)),
+        Action::AddModel => effects.push(Effect::PickFile(FileRequest::Model)),
         Action::CopyImage => browse::copy_image(state, effects),
         Action::CopyPath => browse::copy_path(state, effects),
         Action::Reveal => browse::reveal(state, effects),

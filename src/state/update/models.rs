@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use super::run_tasks::{begin, cancel_preparation};
-use super::{engine, import, predict, project, report_problem};
+use super::{engine, import, predict, report_problem, run_on_screen};
 use crate::domain::{Problem, human_bytes};
 use crate::state::{
-    Effect, ImportSubject, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
-    ModelsEvent, Queue, RuntimeKind, State, TaskKind,
+    Effect, FileRequest, ImportSubject, InferenceEffect, LocalEngine, ModelDefaults, ModelEntry, ModelsCommand,
+    ModelsEffect, ModelsEvent, Queue, RuntimeKind, State, TaskKind,
 };
 use crate::tasks::ProgressUnit;
 
@@ -15,14 +15,14 @@ pub(super) fn on_command(state: &mut State, command: ModelsCommand, effects: &mu
     match command {
         ModelsCommand::Choose(id) => choose_model(state, id, effects),
         ModelsCommand::Fetch(id) => fetch_model(state, id, None, effects),
-        ModelsCommand::PickWeights(id) => effects.push(ModelsEffect::PickWeights(id)),
+        ModelsCommand::PickWeights(id) => effects.push(Effect::PickFile(FileRequest::Weights(id))),
         ModelsCommand::Remove(id) => effects.push(ModelsEffect::Remove { id }),
         ModelsCommand::Edit(id) => import::open(state, ImportSubject::Added(id), effects),
         ModelsCommand::ChangeImport { card, labels } => import::change(state, *card, labels, effects),
         ModelsCommand::FindPreprocessing => import::find_preprocessing(state, effects),
         ModelsCommand::ChooseReading(reading) => import::choose_reading(state, reading, effects),
         ModelsCommand::ClosePresets => import::close_presets(state, effects),
-        ModelsCommand::PickLabels => effects.push(ModelsEffect::PickLabels),
+        ModelsCommand::PickLabels => effects.push(Effect::PickFile(FileRequest::Labels)),
         ModelsCommand::ConfirmImport => import::confirm(state, effects),
         ModelsCommand::CancelImport => import::close(state, effects),
         ModelsCommand::DismissOffer(model_id) => {
@@ -71,7 +71,7 @@ fn models_listed(
     }
     if is_first {
         // The project may have been opened before.
-        project::show_run(state, effects);
+        run_on_screen::show(state, effects);
     } else {
         predict::go_to_active_run(state, effects);
     }

@@ -41,7 +41,7 @@ pub(super) fn go_to_active_run(state: &mut State, effects: &mut Queue<Effect>) {
 /// Updates what depends on the run on screen.
 pub(super) fn run_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.shown.selected_box = None;
-    project_requests::load_current_run(state, effects);
+    project_requests::load_runs_on_screen(state, effects);
     shown::refresh(state, effects);
     predict_shown_if_wanted(state, effects);
 }
@@ -108,18 +108,21 @@ pub(super) fn begin_run(state: &mut State) -> Option<RunId> {
         let is_taken = |name: &str| state.runs.iter().any(|run| run.info.name == name);
         let name = key.run_name(&card.name, is_taken);
         let id = state.runs.new_id();
-        state.runs.add(Run::new(RunInfo {
-            id,
-            name,
-            key,
-            card,
-            labels,
-            // Set with the first prediction.
-            created_ms: 0,
-        }));
+        // The time is set with the first prediction.
+        let info = RunInfo { id, name, key, card, labels, created_ms: 0 };
+        state.runs.add(Run::automatic(info));
         id
     });
     state.runs.switch_to(Some(run));
+    Some(run)
+}
+
+/// The same for what the user asked for: the project keeps the run, however little it holds.
+pub(super) fn begin_kept_run(state: &mut State) -> Option<RunId> {
+    let run = begin_run(state)?;
+    if let Some(run) = state.runs.get_mut(run) {
+        run.is_automatic = false;
+    }
     Some(run)
 }
 
@@ -152,7 +155,7 @@ fn has_prediction(run: &Run, sample: SampleId) -> bool {
 
 /// Because the user says so, also if there is a prediction, unless that was judged.
 pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
-    let run = state.project.is_writable().then(|| begin_run(state));
+    let run = state.project.is_writable().then(|| begin_kept_run(state));
     if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
         if state.keeps_prediction(run, sample) {
             let how = Action::PredictAnew.label();
@@ -170,7 +173,7 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
 
 /// Takes back the verdicts on the shown image's prediction, so that another one can replace it, and requests that.
 pub(super) fn predict_anew(state: &mut State, effects: &mut Queue<Effect>) {
-    let run = begin_run(state).or_else(|| active_run(state));
+    let run = begin_kept_run(state).or_else(|| active_run(state));
     if let (Some(run), Some(sample)) = (run, state.selection.shown()) {
         judge::take_back_prediction(state, run, sample, effects);
         predict_shown(state, effects);
@@ -217,8 +220,8 @@ pub(super) fn prepare_queued(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.queued.is_none() || !state.project.is_writable() {
         return;
     }
-    let run = begin_run(state);
-    project_requests::load_current_run(state, effects);
+    let run = begin_kept_run(state);
+    project_requests::load_runs_on_screen(state, effects);
     if is_ready(state) {
         start_queued(state, effects);
     } else {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{predict, project_requests, run_tasks, shown};
+use super::{predict, project_requests, run_on_screen, run_tasks, shown};
 use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
 use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
@@ -42,15 +42,18 @@ pub(super) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Que
     }
 }
 
-fn opened(state: &mut State, source: SourceId, content: ProjectContent, effects: &mut Queue<Effect>) {
+fn opened(state: &mut State, source: SourceId, mut content: ProjectContent, effects: &mut Queue<Effect>) {
     if !state.is_open(source) {
         return;
     }
-    state.project.status = content.status;
-    state.project.path = content.path;
+    state.project.status = content.status.clone();
+    state.project.path = content.path.take();
     state.runs.begin_ids_at(content.next_run);
+    run_on_screen::restore(state, &mut content, effects);
     for info in content.runs {
-        state.runs.add(Run::stored(info));
+        let mut run = Run::stored(info);
+        run.is_automatic = run_on_screen::is_automatic(state, run.id());
+        state.runs.add(run);
     }
     let samples = &state.samples;
     state.judgements.restore(content.judgements, |uri| samples.find(uri));
@@ -62,19 +65,8 @@ fn opened(state: &mut State, source: SourceId, content: ProjectContent, effects:
     for note in content.notes {
         super::report_problem(state, Problem::general(note));
     }
-    show_run(state, effects);
+    run_on_screen::show(state, effects);
     predict::prepare_queued(state, effects);
-}
-
-/// Shows the run of the chosen model, or else the newest, whose model is chosen then: to look at a project again
-/// begins no run in it. A model that was named on the command line comes first.
-pub(super) fn show_run(state: &mut State, effects: &mut Queue<Effect>) {
-    let newest = state.runs.iter().last().map(Run::id);
-    let is_chosen = state.inference.remote.is_some() || state.models.is_named() || predict::active_run(state).is_some();
-    match newest.filter(|_| !is_chosen) {
-        Some(newest) => switch_run(state, newest, effects),
-        None => predict::go_to_active_run(state, effects),
-    }
 }
 
 fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Effect>) {
@@ -227,7 +219,7 @@ fn predictions_loaded(
     }
 }
 
-fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
@@ -257,6 +249,7 @@ fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<
         return;
     };
     name.clone_into(&mut run.info.name);
+    run.is_automatic = false;
     if run.is_in_project {
         project_requests::save(state, vec![Change::RenameRun(run_id, name.to_owned())], effects);
     }

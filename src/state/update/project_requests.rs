@@ -4,7 +4,7 @@ use super::run_tasks;
 use crate::domain::{Change, RunId, SampleId};
 use crate::review::PredictionStatus;
 use crate::state::runs::Loading;
-use crate::state::{Effect, Listing, PredictionRequest, ProjectEffect, Queue, Run, SourceId, State, TaskKind};
+use crate::state::{Effect, Listing, PredictionRequest, ProjectEffect, Queue, Run, State, TaskKind};
 use crate::tasks::ProgressUnit;
 
 /// Sends changes to the disk. The ticket says, once it is saved, that they are there.
@@ -16,28 +16,23 @@ pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<
     ticket
 }
 
-/// Reads the summary of the current run, once enough images are listed to match its predictions.
-pub(super) fn load_current_run(state: &mut State, effects: &mut Queue<Effect>) {
-    let Some(source) = &state.source else {
-        return;
-    };
-    let source_id = source.id;
-    if source.listing == Listing::Running {
-        return;
+/// Reads the summaries of the run on screen and of the one that it is compared with, once enough images are listed to
+/// match their predictions.
+pub(super) fn load_runs_on_screen(state: &mut State, effects: &mut Queue<Effect>) {
+    let compared = state.comparing.as_ref().map(|comparing| comparing.right);
+    for run in state.runs.current().map(Run::id).into_iter().chain(compared) {
+        load_run(state, run, effects);
     }
-    let Some(run) = state.runs.current().map(Run::id) else {
-        return;
-    };
-    load_run(state, source_id, run, effects);
 }
 
-pub(super) fn load_run(state: &mut State, source: SourceId, run_id: RunId, effects: &mut Queue<Effect>) {
-    let Some(run) = state.runs.get_mut(run_id) else {
+fn load_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+    let Some(source) = state.source.as_ref().filter(|source| source.listing != Listing::Running) else {
         return;
     };
-    if run.loading != Loading::NotYet {
+    let source = source.id;
+    let Some(run) = state.runs.get_mut(run_id).filter(|run| run.loading == Loading::NotYet) else {
         return;
-    }
+    };
     run.loading = Loading::Running;
     let title = format!("Read the predictions of {}", run.info.name);
     let kind = TaskKind::LoadRun { run: run_id };

@@ -6,12 +6,13 @@ use crate::state::{Effect, Queue, ReviewCommand, ReviewEvent, SLIDE_SECS, State}
 pub(super) fn on_command(state: &mut State, command: ReviewCommand, effects: &mut Queue<Effect>) {
     match command {
         ReviewCommand::SetQuery(text) => arrange::set_query(state, text, effects),
+        ReviewCommand::ShowFirstFound => arrange::show_first_found(state, effects),
         ReviewCommand::SetSort(sort) => arrange::set_sort(state, sort, effects),
         ReviewCommand::SetCanvas(view) => {
             state.canvas = view;
-            state.canvas_request = None;
+            state.canvas_requests.clear();
         }
-        ReviewCommand::SelectBox(selected) => state.shown.selected_box = selected,
+        ReviewCommand::SelectBox(selected) => judge::select_box(state, selected),
         ReviewCommand::ShowBox(sample, shows) => {
             super::evaluate::show_panel(state, false);
             filmstrip::show_box(state, sample, shows, effects);

@@ -2,7 +2,7 @@
 
 use super::{explain, project_requests};
 use crate::domain::Prediction;
-use crate::state::{Display, Effect, Explanation, Queue, State};
+use crate::state::{BoxToSelect, Display, Effect, Explanation, Queue, State};
 
 /// Takes the prediction of the shown image from the current run, or reads it from the project.
 pub(super) fn refresh(state: &mut State, effects: &mut Queue<Effect>) {
@@ -30,9 +30,12 @@ pub(super) fn take(state: &mut State) {
     }
     state.shown.prediction = prediction;
     if state.shown.prediction.is_some()
-        && let Some(requested) = state.shown.wanted_box.take()
+        && let Some(requested) = state.shown.box_to_select.take()
     {
-        state.shown.selected_box = Some(requested).filter(|_| state.has_boxes());
+        state.shown.selected_box = match requested {
+            BoxToSelect::Index(index) => Some(index).filter(|_| state.has_boxes()),
+            BoxToSelect::First => state.shown_boxes().first().copied(),
+        };
     }
     state.shown.failure = failure;
 }

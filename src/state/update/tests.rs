@@ -12,11 +12,11 @@ use crate::review::PredictionStatus;
 use crate::state::import::testing;
 use crate::state::{
     Action, BrowseCommand, BrowseEffect, BrowseEvent, Command, Display, DisplayInfo, Effect, Event, Explanation,
-    ExportCommand, ExportEvent, FilePick, ImportSubject, InferenceCommand, InferenceEffect, InferenceEvent,
-    LabelChoice, Listing, Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect, ModelsEvent,
-    NewPrediction, Offer, Overlay, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus, ReviewCommand,
-    ReviewEffect, ReviewEvent, Run, SaveRequest, SourceId, State, Step, StoredPrediction, StoredRow, TaskId, TaskKind,
-    TaskOutcome, TaskSignal, ViewChange,
+    ExportCommand, ExportEvent, FilePick, FileRequest, ImportSubject, InferenceCommand, InferenceEffect,
+    InferenceEvent, LabelChoice, Listing, Loadable, Message, ModelDefaults, ModelEntry, ModelsCommand, ModelsEffect,
+    ModelsEvent, NewPrediction, Offer, Overlay, ProjectContent, ProjectEffect, ProjectEvent, ProjectStatus,
+    ReviewCommand, ReviewEffect, ReviewEvent, Run, SaveRequest, SourceId, SourceSpec, State, Step, StoredPrediction,
+    StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
 /// Whether an effect of this pattern is among them.
@@ -408,6 +408,47 @@ fn thresholds_belong_to_the_model() {
 }
 
 #[test]
+fn reset_filters_come_back() {
+    let (mut state, ..) = ready();
+    let score = |state: &State| state.view().min_score;
+    command(&mut state, ReviewCommand::ChangeView(ViewChange::MinScore(0.25)));
+    command(&mut state, Action::ResetView);
+    assert_eq!(Action::Undo.label_now(&state), "Undo: reset filters");
+    command(&mut state, Action::Undo);
+    assert!((score(&state) - 0.25).abs() < 1e-6);
+    command(&mut state, Action::ResetView);
+    command(&mut state, Action::Accept);
+    command(&mut state, Action::Undo);
+    assert!((score(&state) - 0.5).abs() < 1e-6, "the verdict was later");
+}
+
+#[test]
+fn a_typed_path_is_what_a_dropped_one_is() {
+    let (mut state, ..) = opened();
+    let model = PathBuf::from("/models/yolo.onnx");
+    command(&mut state, BrowseCommand::OpenTyped(model.clone()));
+    assert_eq!(state.import.as_ref().map(|import| &import.subject), Some(&ImportSubject::File(model.clone())));
+    let effects = command(&mut state, BrowseCommand::OpenTyped(PathBuf::from("/labels")));
+    assert!(has!(effects, Effect::Browse(BrowseEffect::LookAtDropped { .. })), "{effects:?}");
+    let effects = command(&mut state, BrowseCommand::OpenTyped(PathBuf::from("/mine.spotcheck")));
+    assert!(has!(effects, Effect::Browse(BrowseEffect::Open { spec: SourceSpec::Project(_), .. })), "{effects:?}");
+}
+
+#[test]
+fn a_path_is_asked_for_where_there_is_no_file_dialog() {
+    let (mut state, ..) = opened();
+    let effects = command(&mut state, Action::AddModel);
+    assert!(has!(effects, Effect::PickFile(FileRequest::Model)), "{effects:?}");
+    let none = FilePick::Unavailable { request: FileRequest::Model, reason: "none".to_owned() };
+    event(&mut state, BrowseEvent::FilesPicked(none));
+    assert!(state.has_dialog());
+    let model = PathBuf::from("/models/yolo.onnx");
+    command(&mut state, BrowseCommand::TypePath(model.clone()));
+    assert_eq!(state.import.as_ref().map(|import| &import.subject), Some(&ImportSubject::File(model)));
+    assert_eq!(state.path_question, None);
+}
+
+#[test]
 fn overlaps_are_hidden_as_the_card_says_until_the_setting_is_changed() {
     let (mut state, ..) = opened();
     let Event::Models(ModelsEvent::Listed { mut entries, defaults, problems }) = models(&["small", "yolo"]) else {
@@ -451,7 +492,7 @@ fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
     assert_eq!(state.tasks.fetch_failure("large"), Some("no connection"));
     assert_eq!(state.tasks.fetch_failure("small"), None);
     let file = PathBuf::from("/downloads/large.onnx");
-    let picked = FilePick::Weights("large".to_owned(), file.clone());
+    let picked = FilePick::Picked(FileRequest::Weights("large".to_owned()), vec![file.clone()]);
     let effects = event(&mut state, BrowseEvent::FilesPicked(picked));
     let is_copied = |effect: &Effect| {
         matches!(effect, Effect::Models(ModelsEffect::Fetch { id, from: Some(from), .. })
@@ -466,7 +507,10 @@ fn a_project_is_saved_under_the_name_of_what_is_open() {
     let (mut state, ..) = opened();
     state.source.as_mut().unwrap().path = Some(PathBuf::from("/photos.v2"));
     let effects = command(&mut state, Action::SaveProjectAs);
-    assert!(has!(effects, Effect::Project(ProjectEffect::PickTarget(stem)) if stem == "photos.v2"), "{effects:?}");
+    assert!(
+        has!(effects, Effect::PickFile(FileRequest::ProjectTarget { name }) if name == "photos.v2.spotcheck"),
+        "{effects:?}"
+    );
 }
 
 #[test]

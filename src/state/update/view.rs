@@ -3,7 +3,7 @@
 use super::project_requests;
 use crate::domain::{Change, ModelCard, ViewSettings};
 use crate::state::settings::THUMBNAIL_SIDES;
-use crate::state::{Action, CanvasView, Effect, Listing, Loadable, Queue, State, ThemeChoice, ViewChange};
+use crate::state::{Action, CanvasView, Effect, Listing, Loadable, NoticeOffer, Queue, State, ThemeChoice, ViewChange};
 
 const THUMBNAIL_STEP: f32 = 24.0;
 const INTERFACE_STEP: f32 = 0.1;
@@ -13,6 +13,7 @@ pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<
     let Some(card) = state.viewed_card().cloned() else {
         return;
     };
+    state.reset_filters = None;
     let view = state.settings.view_of_mut(&card);
     match change {
         ViewChange::MinScore(score) => view.min_score = score.clamp(0.0, 1.0),
@@ -39,6 +40,21 @@ pub(super) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<
 /// Sets the minimum score of any model, on screen or not.
 pub(super) fn set_min_score(state: &mut State, card: &ModelCard, score: f32, effects: &mut Queue<Effect>) {
     state.settings.view_of_mut(card).min_score = score.clamp(0.0, 1.0);
+    save_filters(state, card, effects);
+}
+
+/// Brings the filters back that were reset last. Returns whether there are any.
+pub(super) fn undo_reset(state: &mut State, effects: &mut Queue<Effect>) -> bool {
+    let Some((card, view)) = state.reset_filters.take() else {
+        return false;
+    };
+    set_filters(state, &card, view, effects);
+    state.show_notice("Undone: reset filters");
+    true
+}
+
+fn set_filters(state: &mut State, card: &ModelCard, view: ViewSettings, effects: &mut Queue<Effect>) {
+    state.settings.set_view(&card.id, view);
     save_filters(state, card, effects);
 }
 
@@ -99,12 +115,14 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Queue<E
         Action::FitImage => state.canvas = CanvasView::Fit,
         Action::ResetView => {
             if let Some(card) = state.viewed_card().cloned() {
-                state.settings.set_view(&card.id, ViewSettings::of_model(&card));
-                save_filters(state, &card, effects);
+                let before = state.view().into_owned();
+                set_filters(state, &card, ViewSettings::of_model(&card), effects);
+                state.show_offer("Filters reset", NoticeOffer::Undo);
+                state.reset_filters = Some((card, before));
             }
         }
         // The canvas turns these into a `SetCanvas`, because only it knows its size.
-        _ => state.canvas_request = Some(action),
+        _ => state.canvas_requests.push(action),
     }
 }
 
@@ -146,7 +164,7 @@ pub(super) fn follow(state: &mut State) {
 /// Closes the dialogs over the panels: they are not for the audience.
 pub(super) fn present(state: &mut State) {
     state.overlay = crate::state::Overlay::None;
-    state.presenting = Some(crate::state::Presenting { is_playing: true });
+    state.presenting = Some(crate::state::Presenting { is_playing: false });
 }
 
 fn zoom_interface(state: &mut State, by: f32) {

@@ -141,7 +141,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
 fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
-        return ["not in the search".to_owned(), String::new()];
+        return ["not in the search".to_owned(), "not found".to_owned()];
     };
     let (number, count) = (grouped(place + 1), order.len());
     let full = if state.arranging.is_filtered() {

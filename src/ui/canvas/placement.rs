@@ -70,8 +70,12 @@ impl Placement {
 
     /// The view after this frame's wheel, pinch and drag; `None` if it is unchanged.
     pub(super) fn navigated(&self, ui: &Ui, response: &Response, state: &State) -> Option<CanvasView> {
-        if let Some(action) = state.canvas_request {
-            return Some(self.requested(action, state, ui.pixels_per_point()));
+        if !state.canvas_requests.is_empty() {
+            let requests = state.canvas_requests.iter();
+            return Some(requests.fold(state.canvas, |view, action| {
+                let placement = Self::new(self.canvas, self.size, view);
+                placement.requested(*action, state, ui.pixels_per_point())
+            }));
         }
         if response.double_clicked() {
             let at = response.interact_pointer_pos().unwrap_or(self.canvas.center());

@@ -3,14 +3,14 @@
 use std::path::PathBuf;
 
 use eframe::egui::{
-    self, Align, Button, Frame, Label, Layout, ProgressBar, RichText, ScrollArea, TextEdit, Ui,
-    text::{CCursor, CCursorRange},
-    vec2,
+    self, Align, Button, Frame, Key, Label, Layout, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2,
 };
 use strum::VariantArray;
 
 use super::super::theme;
-use super::super::widgets::{Tone, banner_ui, box_count, checkbox_ui, grouped, primary_button, radio_ui, strong};
+use super::super::widgets::{
+    Tone, banner_ui, box_count, checkbox_ui, focus_whole_text, grouped, primary_button, radio_ui, strong,
+};
 use super::dialog::dialog;
 use crate::domain::{
     AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, ModelTask,
@@ -22,6 +22,10 @@ use crate::state::{
 
 const WIDTH: f32 = 600.0;
 const FORMATS_WIDTH: f32 = 160.0;
+/// The height of the format with the most choices.
+const CHOICES_HEIGHT: f32 = 400.0;
+/// The heading above the choices, and the target and the buttons below them.
+const ROOM_OF_BUTTONS: f32 = 260.0;
 
 #[derive(Default)]
 pub(in super::super) struct ExportMemory {
@@ -30,6 +34,8 @@ pub(in super::super) struct ExportMemory {
     comparison: Target,
     evaluation: Target,
     taken_over: Option<PathBuf>,
+    /// Whether the notice about a finished export is open.
+    was_exported: bool,
 }
 
 /// Where to write, while it is being typed.
@@ -41,6 +47,8 @@ struct Target {
     /// The ending of the format that the path was made for.
     extension: Option<&'static str>,
     replaces: bool,
+    /// The path of the last attempt: its error is about no other.
+    tried: Option<PathBuf>,
     /// Whether its field has had the keyboard since the dialog opened.
     has_had_keyboard: bool,
 }
@@ -51,8 +59,9 @@ pub(in super::super) fn export_ui(
     memory: &mut ExportMemory,
     commands: &mut Queue<Command>,
 ) {
+    let was_exported = std::mem::replace(&mut memory.was_exported, state.exported.is_some());
     if let Some(exported) = &state.exported {
-        exported_ui(ctx, exported, commands);
+        exported_ui(ctx, exported, !was_exported, commands);
     }
     let target = match state.overlay {
         Overlay::Export => &mut memory.export,
@@ -124,6 +133,9 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
         ui.add_space(8.0);
         ui.vertical(|ui| {
             ui.set_width(ui.available_width());
+            // No format moves the buttons below.
+            let room = ui.ctx().content_rect().height() - ROOM_OF_BUTTONS;
+            ui.set_min_height(CHOICES_HEIGHT.min(room));
             let mut description = options.format.description().to_owned();
             let is_evaluated = state.evaluation().is_some_and(|evaluation| evaluation.last.is_some());
             if options.format == ExportFormat::Report && is_evaluated {
@@ -146,14 +158,14 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
         Some(_) => "Target file",
         None => "Target folder",
     };
-    target_ui(ui, name, target, commands);
+    let is_entered = target_ui(ui, name, target, commands);
     let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
-    if confirmed_ui(ui, state, target, is_possible, commands) {
-        commands.push(ExportCommand::Start { path: PathBuf::from(target.path.trim()), replaces: target.replaces });
+    if let Some(path) = confirmed_ui(ui, state, target, is_possible, is_entered, commands) {
+        commands.push(ExportCommand::Start { path, replaces: target.replaces });
     }
 }
 
-/// “Selected images (3; 17 boxes)”.
+/// “Selected images (3, with 17 boxes)”.
 fn scope_text(state: &State, scope: ExportScope) -> String {
     let images = grouped(scope.len(state));
     let is_detector = state.run().is_some_and(|run| run.info.card.task == ModelTask::Detection);
@@ -167,7 +179,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
         VerdictChoice::All => "",
         VerdictChoice::WithoutRejected | VerdictChoice::Accepted => "at most ",
     };
-    format!("{} ({images}; {at_most}{boxes})", scope.into_str())
+    format!("{} ({images}, with {at_most}{boxes})", scope.into_str())
 }
 
 /// The export of how far two runs agree.
@@ -187,12 +199,9 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
     if format != state.export.comparison {
         commands.push(ExportCommand::SetComparisonFormat(format));
     }
-    target_ui(ui, "Target file", target, commands);
-    if confirmed_ui(ui, state, target, true, commands) {
-        commands.push(ExportCommand::StartComparison {
-            path: PathBuf::from(target.path.trim()),
-            replaces: target.replaces,
-        });
+    let is_entered = target_ui(ui, "Target file", target, commands);
+    if let Some(path) = confirmed_ui(ui, state, target, true, is_entered, commands) {
+        commands.push(ExportCommand::StartComparison { path, replaces: target.replaces });
     }
 }
 
@@ -212,12 +221,9 @@ fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
         commands.push(ExportCommand::SetEvaluationFormat(format));
     }
     let name = if format.extension().is_some() { "Target file" } else { "Target folder" };
-    target_ui(ui, name, target, commands);
-    if confirmed_ui(ui, state, target, true, commands) {
-        commands.push(ExportCommand::StartEvaluation {
-            path: PathBuf::from(target.path.trim()),
-            replaces: target.replaces,
-        });
+    let is_entered = target_ui(ui, name, target, commands);
+    if let Some(path) = confirmed_ui(ui, state, target, true, is_entered, commands) {
+        commands.push(ExportCommand::StartEvaluation { path, replaces: target.replaces });
     }
 }
 
@@ -267,7 +273,7 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     }
     if format.is_dataset() {
         let mut judged = options.classes == ClassChoice::Judged;
-        checkbox_ui(ui, &mut judged, "Correct wrong classes as judged");
+        checkbox_ui(ui, &mut judged, "Use the corrected classes");
         options.classes = if judged { ClassChoice::Judged } else { ClassChoice::Model };
     }
     if format == ExportFormat::Yolo {
@@ -286,7 +292,9 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     }
 }
 
-fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<Command>) {
+/// Returns whether Enter was pressed in the field.
+fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<Command>) -> bool {
+    let mut is_entered = false;
     ui.add_space(8.0);
     ui.label(strong(name));
     // From the right, so that the field takes what the button leaves.
@@ -295,37 +303,44 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
         if ui.button("Choose…").clicked() {
             commands.push(ExportCommand::PickTarget);
         }
-        let field =
-            TextEdit::singleline(&mut target.path).hint_text("Type a path, or choose one").desired_width(f32::INFINITY);
-        let mut output = field.show(ui);
+        let field = ui.add(
+            TextEdit::singleline(&mut target.path).hint_text("Type a path, or choose one").desired_width(f32::INFINITY),
+        );
         if !std::mem::replace(&mut target.has_had_keyboard, true) {
-            output.response.request_focus();
-            // What is typed replaces the suggestion.
-            let all = CCursorRange::two(CCursor::new(0), CCursor::new(target.path.chars().count()));
-            output.state.cursor.set_char_range(Some(all));
-            output.state.store(ui.ctx(), output.response.id);
+            focus_whole_text(&field, &target.path);
         }
-        output.response.response.accessible_name(name);
+        is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        field.accessible_name(name);
     });
-    checkbox_ui(ui, &mut target.replaces, "Replace an existing file or export of this name");
+    checkbox_ui(ui, &mut target.replaces, "Overwrite if it exists");
     ui.add_space(10.0);
+    is_entered
 }
 
-/// Returns true if the export is to begin.
-fn confirmed_ui(ui: &mut Ui, state: &State, target: &Target, is_possible: bool, commands: &mut Queue<Command>) -> bool {
+/// The path, if the export is to begin.
+fn confirmed_ui(
+    ui: &mut Ui,
+    state: &State,
+    target: &mut Target,
+    is_possible: bool,
+    is_entered: bool,
+    commands: &mut Queue<Command>,
+) -> Option<PathBuf> {
+    let path = PathBuf::from(target.path.trim());
     match &state.export.stage {
         Loadable::NotLoaded | Loadable::Ready(()) => {}
         Loadable::Loading(task) => {
             running_ui(ui, state, *task, commands);
-            return false;
+            return None;
         }
-        Loadable::Failed(why) => {
+        Loadable::Failed(why) if target.tried.as_ref() == Some(&path) => {
             banner_ui(ui, Tone::Error, why.message(), |_| {});
             ui.add_space(6.0);
         }
+        Loadable::Failed(_) => {}
     }
-    ui.horizontal(|ui| {
-        let is_ready = is_possible && !target.path.trim().is_empty();
+    let is_ready = is_possible && !path.as_os_str().is_empty();
+    let is_clicked = ui.horizontal(|ui| {
         let button = primary_button(ui, "Export now");
         let export = ui
             .add_enabled(is_ready, button)
@@ -334,8 +349,12 @@ fn confirmed_ui(ui: &mut Ui, state: &State, target: &Target, is_possible: bool, 
             commands.push(Command::SetOverlay(Overlay::None));
         }
         export.clicked()
-    })
-    .inner
+    });
+    let confirmed = (is_clicked.inner || is_entered && is_ready).then_some(path);
+    if confirmed.is_some() {
+        target.tried.clone_from(&confirmed);
+    }
+    confirmed
 }
 
 /// The progress, in place of the buttons while the export is written.
@@ -353,7 +372,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Com
     });
 }
 
-fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Queue<Command>) {
+fn exported_ui(ctx: &egui::Context, exported: &Exported, is_new: bool, commands: &mut Queue<Command>) {
     let modal = dialog(ctx, "exported").show(ctx, |ui| {
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
         ui.label(strong("Exported").size(18.0));
@@ -375,7 +394,11 @@ fn exported_ui(ctx: &egui::Context, exported: &Exported, commands: &mut Queue<Co
                 let path = exported.path.display().to_string();
                 commands.push(BrowseCommand::Reveal(SampleUri::new(path)));
             }
-            if ui.button("Close").clicked() {
+            let close = ui.button("Close");
+            if is_new {
+                close.request_focus();
+            }
+            if close.clicked() {
                 commands.push(ExportCommand::Dismiss);
             }
         });

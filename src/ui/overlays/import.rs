@@ -39,7 +39,9 @@ pub(in super::super) fn import_ui(
     let Some(import) = &state.import else {
         return;
     };
-    let modal = dialog(ctx, "import a model").show(ctx, |ui| {
+    // Each import begins at its top.
+    let id = format!("import a model {}", import.id.0);
+    let modal = dialog(ctx, &id).show(ctx, |ui| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FRAME_HEIGHT);
         ui.set_width(WIDTH.min(room.x));
         title_ui(ui, state, import);
@@ -235,7 +237,8 @@ fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Queue<Command>) {
         if save.clicked() {
             commands.push(ModelsCommand::ConfirmImport);
         }
-        if ui.button("Cancel").clicked() {
+        let is_refused = matches!(import.status, ImportStatus::Refused(_));
+        if ui.button(if is_refused { "Close" } else { "Cancel" }).clicked() {
             commands.push(ModelsCommand::CancelImport);
         }
         if form.is_some_and(|form| form.is_saving) {

@@ -8,7 +8,7 @@ use eframe::egui::{self, Align, Button, Key, Layout, Modifiers, RichText, Scroll
 use tree::TreeMemory;
 
 use super::super::theme;
-use super::super::widgets::{RecentLine, radio_ui, recent_line_ui, renew_in_time, strong};
+use super::super::widgets::{RecentLine, focus_whole_text, radio_ui, recent_line_ui, renew_in_time, strong};
 use super::dialog::dialog;
 use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place};
 use crate::state::{BrowseCommand, Command, Overlay, Queue, S3Command, State};
@@ -146,7 +146,7 @@ fn address_ui(
         return false;
     };
     if is_new {
-        field.request_focus();
+        focus_whole_text(&field, &memory.address);
     }
     let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
     // As in the palette: the arrow goes from the field to what is below it.

@@ -45,13 +45,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, com
     let found = matching(memory.typing.text());
     let can_be_done = |line: &usize| found[*line].check(state).is_ok();
     let choices: Vec<usize> = (0..found.len()).filter(can_be_done).collect();
-    if typed.down {
-        memory.place += 1;
-    }
-    if typed.up {
-        memory.place = memory.place.saturating_sub(1);
-    }
-    memory.place = memory.place.min(choices.len().saturating_sub(1));
+    memory.place = memory.place.saturating_add_signed(typed.steps).min(choices.len().saturating_sub(1));
     let current = choices.get(memory.place).copied();
     ui.add_space(4.0);
     if found.is_empty() {
@@ -65,7 +59,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, com
         for (line, action) in found.iter().enumerate() {
             let is_current = current == Some(line);
             let response = line_ui(ui, state, *action, is_current);
-            if is_current && (typed.up || typed.down) {
+            if is_current && typed.steps != 0 {
                 response.scroll_to_me(None);
             }
             if response.clicked() {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use eframe::egui::{Key, TextEdit, Ui};
 
-use super::super::widgets::{Tone, banner_ui, primary_button, progress_ui};
+use super::super::widgets::{Tone, banner_ui, focus_whole_text, primary_button, progress_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::problem_text;
 use crate::domain::{S3Link, S3Place};
@@ -41,7 +41,7 @@ impl PlaceMemory {
     pub(super) fn field_ui(&mut self, ui: &mut Ui, (name, hint): (&str, &str), width: f32, is_new: bool) -> bool {
         let field = ui.add(TextEdit::singleline(&mut self.address).hint_text(hint).desired_width(width));
         if is_new {
-            field.request_focus();
+            focus_whole_text(&field, &self.address);
         }
         let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         field.accessible_name(name);

@@ -2,13 +2,13 @@
 
 use eframe::egui::{self, Align2, Area, Frame, Id, Label, Order, vec2};
 
-use crate::state::{Action, Command, Queue, State};
+use crate::state::{Action, Command, NoticeOffer, ProjectCommand, Queue, State};
 
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
 const SECONDS_A_CHARACTER: f64 = 0.05;
-/// A notice with Undo stays long enough to decide whether the change was intended.
-const SECONDS_TO_UNDO: f64 = 6.0;
+/// A notice with a button stays long enough to decide.
+const SECONDS_TO_DECIDE: f64 = 6.0;
 
 /// The notice covers neither a button that is used all the time, nor the legend and the pixel values below the image.
 const BELOW_THE_TITLE: f32 = 78.0;
@@ -36,8 +36,8 @@ pub(in super::super) fn toast_ui(
     };
     memory.shown = Some((notice.serial, since));
     let mut lasts = SECONDS + SECONDS_A_CHARACTER * notice.text.len() as f64;
-    if notice.offers_undo {
-        lasts += SECONDS_TO_UNDO;
+    if notice.offer.is_some() {
+        lasts += SECONDS_TO_DECIDE;
     }
     let left = since + lasts - now;
     if left <= 0.0 {
@@ -53,12 +53,21 @@ pub(in super::super) fn toast_ui(
                 ui.set_max_width(520.0);
                 ui.horizontal(|ui| {
                     ui.add(Label::new(&notice.text).wrap());
-                    if notice.offers_undo {
-                        let undo = ui.button(Action::Undo.label());
-                        if undo.clicked() {
-                            commands.push(Action::Undo);
+                    match notice.offer {
+                        Some(NoticeOffer::Undo) => {
+                            let undo = ui.button(Action::Undo.label());
+                            if undo.clicked() {
+                                commands.push(Action::Undo);
+                            }
+                            undo.accessible_name(Action::Undo.label_now(state));
                         }
-                        undo.accessible_name(Action::Undo.label_now(state));
+                        Some(NoticeOffer::ShowRun(run)) => {
+                            if ui.button("Show that run").clicked() {
+                                commands.push(ProjectCommand::SwitchRun(run));
+                                commands.push(Command::DismissNotice);
+                            }
+                        }
+                        None => {}
                     }
                     let close = ui.small_button("×");
                     if close.clicked() {

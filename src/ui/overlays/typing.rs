@@ -3,6 +3,8 @@
 
 use eframe::egui::{Key, Modifiers, TextEdit, Ui};
 
+use super::super::widgets::taken_line_steps;
+
 /// The text of such an overlay.
 #[derive(Default)]
 pub(super) struct Typing {
@@ -13,12 +15,11 @@ pub(super) struct Typing {
 }
 
 /// What was done in the field in this frame.
-#[expect(clippy::struct_excessive_bools, reason = "each is something that a key does")]
 pub(super) struct TypedKeys {
     /// Whether the text changed, or the overlay has just opened.
     pub(super) is_changed: bool,
-    pub(super) up: bool,
-    pub(super) down: bool,
+    /// Lines down, or up if negative.
+    pub(super) steps: isize,
     pub(super) enter: bool,
 }
 
@@ -43,14 +44,14 @@ impl Typing {
 
     /// `name` is for screen readers. The arrows up and down and Enter are for the overlay, not for the field.
     pub(super) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> TypedKeys {
-        let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
-        let (up, down, enter) = (take(Key::ArrowUp), take(Key::ArrowDown), take(Key::Enter));
+        let steps = taken_line_steps(ui);
+        let enter = ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Enter));
         let field = ui.add(TextEdit::singleline(&mut self.text).hint_text(hint).desired_width(f32::INFINITY));
         if !field.has_focus() {
             field.request_focus();
         }
         let is_changed = field.changed() || self.is_new;
         field.accessible_name(name);
-        TypedKeys { is_changed, up, down, enter }
+        TypedKeys { is_changed, steps, enter }
     }
 }

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
 
-use super::super::widgets::strong;
+use super::super::widgets::{stepped_line, strong};
 use super::dialog::dialog;
 use super::typing::{TypedKeys, Typing};
 use crate::domain::{ModelTask, Verdict};
@@ -38,7 +38,7 @@ pub(in super::super) fn wrong_class_ui(
 
 fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Queue<Command>) {
     ui.label(strong("Which class is right?").size(15.0));
-    let TypedKeys { is_changed, up, down, enter } = memory.typing.field_ui(ui, "Type a class", "Right class");
+    let TypedKeys { is_changed, steps, enter } = memory.typing.field_ui(ui, "Type a class", "Right class");
     let typed = memory.typing.text().trim();
     let classes = classes_like(state, typed);
     if is_changed {
@@ -47,13 +47,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, 
         let begins = |class: &&str| class.to_lowercase().starts_with(&typed);
         memory.line = (!typed.is_empty() && classes.first().is_some_and(begins)).then_some(0);
     }
-    if down {
-        memory.line = Some(memory.line.map_or(0, |line| line + 1));
-    }
-    if up {
-        memory.line = memory.line.and_then(|line| line.checked_sub(1));
-    }
-    memory.line = memory.line.filter(|_| !classes.is_empty()).map(|line| line.min(classes.len() - 1));
+    memory.line = stepped_line(memory.line, steps, classes.len());
     let mut chosen = None;
     // Not less where there is room: it would stay as low as the last list that was short.
     let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
@@ -65,7 +59,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, 
             // The empty right side keeps the name on the left.
             let button = Button::selectable(is_current, *class).right_text("").min_size(size).sense(Sense::CLICK);
             let response = ui.add(button).accessible_name(*class);
-            if is_current && (up || down) {
+            if is_current && steps != 0 {
                 response.scroll_to_me(None);
             }
             if response.clicked() {

@@ -1,10 +1,10 @@
 //! The left panel: the open source, and its thumbnails.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use eframe::egui::{self, Align, Button, Label, Layout, RichText, TextEdit, Ui, vec2};
 
-use super::super::grid::{GridMemory, grid_ui};
+use super::super::grid::{GridMemory, GridSteps, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{
     FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, fitting, grouped, image_count,
@@ -25,6 +25,12 @@ pub(in super::super) struct ImagesMemory {
     path_of: Option<SourceId>,
     search: SearchMemory,
     grid: GridMemory,
+}
+
+impl ImagesMemory {
+    pub(in super::super) fn take_steps(&mut self) -> GridSteps {
+        self.grid.take_steps()
+    }
 }
 
 /// The grid in place of the image.
@@ -104,11 +110,13 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
     let field = ui.add(TextEdit::singleline(&mut memory.path).hint_text(hint).desired_width(f32::INFINITY));
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     field
-        .on_hover_text("Type a path or an address in S3 and press Enter, or drop a folder on the window")
+        .on_hover_text(
+            "A folder, an image, a project, a model, predictions or ground truth, or an address in S3; Enter opens it",
+        )
         .accessible_name("Path of a folder or image");
     let path = memory.path.trim();
     if is_entered && !path.is_empty() {
-        commands.push(BrowseCommand::Open(PathBuf::from(path)));
+        commands.push(BrowseCommand::OpenTyped(PathBuf::from(path)));
     }
 }
 
@@ -240,10 +248,9 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         return;
     }
     ui.add_space(12.0);
-    ui.weak("Opened before");
+    ui.weak("Recent");
     for path in &state.settings.recent {
-        let name = path.file_name().unwrap_or(path.as_os_str());
-        let link = ui.link(name.to_string_lossy()).on_hover_text(path.display().to_string());
+        let link = ui.link(last_names(path)).on_hover_text(path.display().to_string());
         if link.clicked() {
             commands.push(BrowseCommand::Open(path.clone()));
         }
@@ -252,6 +259,28 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let link = ui.link(place.address.to_string()).on_hover_text(place.access.credentials.to_string());
         if link.clicked() {
             commands.push(BrowseCommand::OpenPlace(Box::new(place.clone())));
+        }
+    }
+}
+
+/// The end of a path, which tells folders of one name apart: “coco/images/train2017”.
+fn last_names(path: &Path) -> String {
+    const NAMES: usize = 3;
+    let names: Vec<_> = path.iter().collect();
+    let last = &names[names.len().saturating_sub(NAMES)..];
+    last.iter().collect::<PathBuf>().display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recent_folder_is_shown_with_its_parents() {
+        for (path, expected) in
+            [("/data/coco/images/train2017", "coco/images/train2017"), ("/photos", "/photos"), ("photos", "photos")]
+        {
+            assert_eq!(last_names(Path::new(path)), expected);
         }
     }
 }

@@ -13,7 +13,7 @@ use super::super::widgets::{
 use super::super::{keys, theme, widgets};
 use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
-use crate::state::{Action, Command, JudgeField, Queue, ReviewCommand, State};
+use crate::state::{Action, Command, JudgeField, ProjectCommand, Queue, ReviewCommand, State};
 
 const MAX_SUGGESTIONS: usize = 6;
 /// At this width or more, in points, the whole bar fits on one line.
@@ -119,6 +119,7 @@ fn words_and_progress_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, c
     // From the right, so that the words take what the progress leaves.
     ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
         progress_ui(ui, state);
+        other_judged_run_ui(ui, state, commands);
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             words_ui(ui, state, memory, commands);
         });
@@ -460,6 +461,17 @@ fn progress_ui(ui: &mut Ui, state: &State) {
     let bar = rect.with_min_y(rect.bottom() - 5.0);
     bar_ui(ui, bar, counts, total);
     response.on_hover_text(text);
+}
+
+/// Leads to the run with the verdicts, if the one on screen has none.
+fn other_judged_run_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    if let (Some(run), Some(text)) = (state.other_judged_run(), state.other_judged_run_text()) {
+        let link = ui.link("Judged in another run").on_hover_text(format!("{text}. Click to show that run"));
+        if link.clicked() {
+            commands.push(ProjectCommand::SwitchRun(run));
+        }
+        link.accessible_name(text);
+    }
 }
 
 fn bar_ui(ui: &Ui, bar: Rect, counts: &FilterCounts, total: usize) {

@@ -2,7 +2,9 @@
 
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
-use super::super::widgets::{Tone, action_button_ui, banner_ui, copy_command_ui, line_banner_ui, strong};
+use super::super::widgets::{
+    Tone, action_button_ui, action_menu_item_ui, banner_ui, copy_command_ui, line_banner_ui, strong,
+};
 use super::remote_inference::{remote_engine_ui, where_ui};
 use crate::domain::{ModelCard, ModelTask, human_bytes};
 use crate::state::{Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, Queue, State};
@@ -43,13 +45,18 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>
 fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let chosen = state.models.chosen();
     let name = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
+    let was_open = ComboBox::is_open(ui.ctx(), ui.make_persistent_id("model"));
     let combo =
         ComboBox::from_id_salt("model").selected_text(name).width(ui.available_width()).truncate().show_ui(ui, |ui| {
             for (title, task) in [("Detectors", ModelTask::Detection), ("Classifiers", ModelTask::Classification)] {
                 ui.weak(title);
                 for entry in state.models.ready(task) {
                     let is_chosen = state.models.chosen_id() == Some(&entry.card.id);
-                    if ui.selectable_label(is_chosen, &entry.card.name).clicked() {
+                    let choice = ui.selectable_label(is_chosen, &entry.card.name);
+                    if is_chosen && !was_open {
+                        choice.scroll_to_me(None);
+                    }
+                    if choice.clicked() {
                         commands.push(ModelsCommand::Choose(entry.card.id.clone()));
                     }
                 }
@@ -62,6 +69,8 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                     }
                 }
             }
+            ui.separator();
+            action_menu_item_ui(ui, state, Action::AddModel, commands);
         });
     combo.response.accessible_name("Model");
 }

@@ -7,7 +7,9 @@ use eframe::egui::{
 use strum::VariantArray;
 
 use super::super::theme;
-use super::super::widgets::{FIELD_PADDING, action_button_ui, action_icon_ui, fitting, grouped, strong};
+use super::super::widgets::{
+    FIELD_PADDING, action_button_ui, action_icon_ui, fitting, grouped, stepped_line, strong, taken_line_steps,
+};
 use crate::domain::ModelTask;
 use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
@@ -80,7 +82,6 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
         memory.line = None;
         memory.is_closed = false;
     }
-    // After the field, so that the slash that was pressed for it does not land in it.
     if memory.focused != state.search_focus {
         memory.focused = state.search_focus;
         field.request_focus();
@@ -90,10 +91,14 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     if let Some(completion) = chosen.take().or(below.clicked).and_then(|at| completions.get(at)) {
         accept(ui, memory, completion, id);
     }
+    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
     field.accessible_name("Search");
     if memory.draft != memory.seen {
         memory.seen.clone_from(&memory.draft);
         commands.push(ReviewCommand::SetQuery(memory.draft.clone()));
+    }
+    if is_entered {
+        commands.push(ReviewCommand::ShowFirstFound);
     }
 }
 
@@ -104,17 +109,11 @@ fn take_keys(ui: &Ui, memory: &mut SearchMemory, completions: &[Completion], has
         return None;
     }
     let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
-    let last = completions.len() - 1;
-    if take(Key::ArrowDown) {
-        memory.line = Some(memory.line.map_or(0, |line| (line + 1).min(last)));
-    }
-    if take(Key::ArrowUp) {
-        memory.line = memory.line.and_then(|line| line.checked_sub(1));
-    }
+    let line = stepped_line(memory.line, taken_line_steps(ui), completions.len());
+    memory.line = line;
     if take(Key::Escape) {
         memory.is_closed = true;
     }
-    let line = memory.line.map(|line| line.min(last));
     if take(Key::Tab) {
         return Some(line.unwrap_or(0));
     }

@@ -4,6 +4,7 @@ mod action;
 mod choice;
 mod endpoint;
 mod ends;
+mod lines;
 mod number;
 mod outcome;
 mod progress;
@@ -24,6 +25,7 @@ pub(super) use endpoint::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
 pub(super) use ends::ends_ui;
+pub(super) use lines::{stepped_line, taken_line_steps};
 pub(super) use number::{number_field, slider};
 pub(super) use outcome::{MARK_SIZE, paint_missed, paint_wrong, paint_wrong_small};
 pub(super) use progress::{progress_text, progress_ui};
@@ -35,7 +37,7 @@ pub(super) use sign_in::{
 };
 pub(super) use sketch::paint_detections;
 pub(super) use text::{
-    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, grouped, human_duration,
-    image_count, key_value_ui, line_banner_ui, section_ui, strong, titled_section_ui, truncated,
+    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, grouped,
+    human_duration, image_count, key_value_ui, line_banner_ui, section_ui, strong, titled_section_ui, truncated,
 };
 pub(super) use verdict::{class_text, paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word};

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use eframe::egui::{self, Color32, FontId, Galley, RichText, text::LayoutJob};
+use eframe::egui::{
+    self, Color32, FontId, Galley, RichText, text::CCursor, text::LayoutJob, text_edit::TextEditState,
+    text_selection::CCursorRange,
+};
 
 use super::super::theme;
 use crate::domain::Utc;
@@ -25,6 +28,15 @@ pub(in super::super) fn truncated(
     let mut job = LayoutJob::simple_singleline(text.to_owned(), font, color);
     job.wrap = egui::text::TextWrapping::truncate_at_width(max_width);
     ui.painter().layout_job(job)
+}
+
+/// Gives the keyboard to a field with its whole text selected, so that typing replaces it.
+pub(in super::super) fn focus_whole_text(field: &egui::Response, text: &str) {
+    let mut edit = TextEditState::load(&field.ctx, field.id).unwrap_or_default();
+    let whole = CCursorRange::two(CCursor::new(0), CCursor::new(text.chars().count()));
+    edit.cursor.set_char_range(Some(whole));
+    edit.store(&field.ctx, field.id);
+    field.request_focus();
 }
 
 /// Around the text of a field, at both ends together.

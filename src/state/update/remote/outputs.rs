@@ -6,9 +6,9 @@ use super::super::{compare, predict, project_requests, task_ends};
 use super::{begin, reading};
 use crate::domain::{Change, InferenceLocation, LabelSet, Problem, ResponseExamples, RunId, RunInfo};
 use crate::state::{
-    Action, Effect, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom, Queue, Run,
-    SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
+    Action, Effect, FileRequest, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
+    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom,
+    Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
 };
 use crate::tasks::ProgressUnit;
 
@@ -21,7 +21,7 @@ pub(in super::super) fn on_command(state: &mut State, command: OutputsCommand, e
         OutputsCommand::SaveMapping(request) => reading::save(state, *request, effects),
         OutputsCommand::LoadMapping(path) => reading::load(state, path, effects),
         OutputsCommand::DeleteMapping(path) => reading::delete(state, path, effects),
-        OutputsCommand::PickMapping => effects.push(OutputsEffect::PickMapping),
+        OutputsCommand::PickMapping => effects.push(Effect::PickFile(FileRequest::Mapping)),
     }
 }
 

@@ -79,10 +79,10 @@ fn model_found(state: &mut State, source: SourceId, at_ms: i64, found: FoundMode
     remote.first_response = found.examples;
     remote.status = Loadable::Ready(found.report);
     remote.found = Some((found.key, found.card, found.labels));
-    let Some(run) = predict::begin_run(state) else {
+    let Some(run) = predict::begin_kept_run(state) else {
         return;
     };
-    project_requests::load_current_run(state, effects);
+    project_requests::load_runs_on_screen(state, effects);
     if let Some((prediction, took_ms)) = found.first {
         let queued = &mut state.inference.queued;
         if let Some(QueuedImages::These(samples)) = queued {

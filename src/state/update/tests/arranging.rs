@@ -4,7 +4,8 @@ use super::*;
 use crate::domain::SampleSet;
 use crate::review::{ArrangeRequest, Direction, Query, Sort, SortBy, arrange, statistics};
 use crate::state::{
-    ArrangeId, BrowseCommand, BrowseEvent, Pace, ProjectEvent, ReviewCommand, ReviewEffect, ReviewEvent,
+    ArrangeId, BrowseCommand, BrowseEvent, Pace, ProjectEvent, ReviewCommand, ReviewEffect, ReviewEvent, ScrollRequest,
+    ScrollTarget,
 };
 
 /// An order that was asked for.
@@ -99,7 +100,7 @@ fn another_sort_shows_its_first_image_and_new_images_do_not() {
     update(&mut state, Message::Command(Command::Browse(BrowseCommand::Show(SampleId(2)))));
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    assert_eq!(state.arranging.scroll_resets(), 1);
+    assert_eq!(state.arranging.scroll(), ScrollRequest::new(1, ScrollTarget::FirstImage));
     settle_command(&mut state, Command::Browse(BrowseCommand::Show(SampleId(3))));
     let page = page(&["0.jpg"]);
     let asked = send(&mut state, Message::Event(Event::Browse(BrowseEvent::Listed { source, page })));
@@ -108,6 +109,27 @@ fn another_sort_shows_its_first_image_and_new_images_do_not() {
     assert_eq!(state.shown_sample(), Some(SampleId(3)));
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
     assert_eq!(state.shown_sample(), Some(SampleId(3)), "nothing changed");
+}
+
+#[test]
+fn a_search_scrolls_to_its_first_result_and_its_end_to_the_shown_image() {
+    let (mut state, _) = arranged(&NAMES);
+    let target = |state: &State| state.arranging.scroll().target;
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
+    assert_eq!(target(&state), ScrollTarget::FirstImage);
+    let searched = state.arranging.scroll();
+    settle_command(&mut state, Action::ClearSearch);
+    assert_eq!(target(&state), ScrollTarget::ShownImage);
+    assert_ne!(state.arranging.scroll(), searched);
+}
+
+#[test]
+fn a_search_deselects_the_images_that_it_does_not_find() {
+    let (mut state, _) = arranged(&NAMES);
+    settle_command(&mut state, Action::SelectAll);
+    settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("b.jpg".to_owned())));
+    let selected: Vec<u32> = state.selection.selected().iter().map(|id| id.0).collect();
+    assert_eq!(selected, [0, 3], "the image in view, and the one found");
 }
 
 #[test]

@@ -1,6 +1,7 @@
 use super::*;
 use crate::domain::{Change, Detection, JudgedSample, SampleSet, Verdict, VerdictTarget};
 use crate::review::VerdictKind;
+use crate::state::{NoticeOffer, ProjectCommand};
 
 /// Of the images that are judged.
 fn verdicts(state: &State) -> Vec<VerdictKind> {
@@ -270,6 +271,40 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
 }
 
 #[test]
+fn after_boxes_no_key_judges_a_whole_image_unasked() {
+    let (mut state, run) = with_boxes();
+    let source = state.source.as_ref().unwrap().id;
+    let notice = |state: &State| state.notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default();
+    command(&mut state, Action::NextBox);
+    for _ in 0..3 {
+        command(&mut state, Action::Accept);
+    }
+    assert_eq!(state.shown_sample(), Some(SampleId(1)));
+    assert_eq!(verdicts(&state), [VerdictKind::Accept], "the boxes of the second image are not there yet");
+    assert!(notice(&state).contains("not there yet"), "{}", notice(&state));
+    let predictions = vec![new_prediction(SampleId(1), Ok(boxes(1))), new_prediction(SampleId(2), Ok(boxes(0)))];
+    event(&mut state, InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
+    assert_eq!(state.shown.selected_box, Some(0));
+    command(&mut state, Action::Accept);
+    assert_eq!(state.shown_sample(), Some(SampleId(2)));
+    command(&mut state, Action::Accept);
+    assert_eq!(verdicts(&state).len(), 2);
+    assert!(notice(&state).contains("on the whole image"), "{}", notice(&state));
+    command(&mut state, Action::Accept);
+    assert_eq!(state.judgements.verdict(SampleId(2)), Some(&Verdict::Accept));
+}
+
+#[test]
+fn without_a_box_verdicts_are_on_the_image_again() {
+    let (mut state, _) = with_boxes();
+    command(&mut state, Action::NextBox);
+    command(&mut state, Action::Accept);
+    command(&mut state, ReviewCommand::SelectBox(None));
+    command(&mut state, Action::Reject);
+    assert_eq!(state.judgements.verdict(SampleId(0)), Some(&Verdict::Reject));
+}
+
+#[test]
 fn a_verdict_that_is_only_changed_stays_on_its_image() {
     let (mut state, _) = with_boxes();
     for index in 0..2 {
@@ -422,4 +457,91 @@ fn a_project_that_another_program_holds_is_not_judged() {
     assert_eq!(verdicts(&state).len(), 0);
     let notice = state.notice.as_ref().unwrap();
     assert!(notice.text.contains("read-only"), "{}", notice.text);
+}
+
+/// The runs 7 and 8 of the model `small`; verdicts on these, and what the project remembers.
+fn reopened_with(judged: &[(RunId, &str)], remembered: &str) -> (State, Vec<Effect>) {
+    let mut state = State::default();
+    event(&mut state, models(&["small"]));
+    let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
+    let runs = vec![stored_run(RunId(7)), RunInfo { name: "second".to_owned(), ..stored_run(RunId(8)) }];
+    let Event::Project(ProjectEvent::Opened { mut content, .. }) = project_with(source, runs) else {
+        unreachable!("that is what it makes");
+    };
+    content.judgements = judged
+        .iter()
+        .map(|(run, name)| JudgedSample {
+            sample: SampleUri::new(format!("/photos/{name}")),
+            verdicts: vec![(VerdictTarget { run: Some(*run), box_index: None }, Verdict::Accept)],
+            note: String::new(),
+            tags: Vec::new(),
+        })
+        .collect();
+    content.views = vec![("run_on_screen".to_owned(), remembered.to_owned())];
+    let effects = event(&mut state, ProjectEvent::Opened { source, content });
+    event(&mut state, BrowseEvent::Listed { source, page: page(&["a.jpg", "b.jpg"]) });
+    (state, effects)
+}
+
+#[test]
+fn the_run_with_the_verdicts_opens() {
+    let (first, second) = (RunId(7), RunId(8));
+    let on_screen = |run: u64| format!(r#"{{"on_screen":{run},"automatic":[]}}"#);
+    for (judged, remembered, expected) in [
+        (&[][..], String::new(), second),
+        (&[], on_screen(7), first),
+        (&[], on_screen(99), second),
+        (&[(first, "a.jpg")], String::new(), first),
+        (&[(first, "a.jpg")], on_screen(8), first),
+        (&[(first, "a.jpg"), (second, "b.jpg")], on_screen(7), first),
+        (&[(first, "a.jpg"), (second, "b.jpg")], on_screen(8), second),
+        (&[(first, "a.jpg"), (first, "gone.jpg"), (second, "b.jpg")], String::new(), first),
+    ] {
+        let (state, _) = reopened_with(judged, &remembered);
+        assert_eq!(state.run().map(Run::id), Some(expected), "{judged:?} {remembered}");
+    }
+}
+
+#[test]
+fn a_run_without_verdicts_says_where_they_are() {
+    let (mut state, _) = reopened_with(&[(RunId(8), "a.jpg"), (RunId(8), "b.jpg")], "");
+    assert_eq!((state.other_judged_run(), &state.notice), (None, &None));
+    command(&mut state, ProjectCommand::SwitchRun(RunId(7)));
+    assert_eq!(state.other_judged_run(), Some(RunId(8)));
+    let notice = state.notice.as_ref().unwrap();
+    assert_eq!(notice.text, "2 images are judged in the run second");
+    assert_eq!(notice.offer, Some(NoticeOffer::ShowRun(RunId(8))));
+    command(&mut state, ProjectCommand::SwitchRun(RunId(8)));
+    assert_eq!(state.other_judged_run(), None);
+}
+
+#[test]
+fn a_run_of_one_automatic_prediction_is_not_kept() {
+    let automatic = r#"{"on_screen":8,"automatic":[8]}"#;
+    let (state, effects) = reopened_with(&[], automatic);
+    assert_eq!(state.runs.iter().map(Run::id).collect::<Vec<_>>(), [RunId(7)]);
+    assert_eq!(changes(&effects)[0], Change::DeleteRun(RunId(8)));
+    let (state, _) = reopened_with(&[(RunId(8), "a.jpg")], automatic);
+    assert_eq!(state.runs.iter().count(), 2, "it is judged");
+    let (state, _) = reopened_with(&[], r#"{"on_screen":8,"automatic":[7,8]}"#);
+    assert_eq!(state.runs.iter().count(), 2, "they hide nothing");
+}
+
+/// What the project is told to remember of its runs.
+fn remembered(effects: &[Effect]) -> Option<String> {
+    let is_about_runs = |change: Change| match change {
+        Change::SetView { name, json } if name == "run_on_screen" => Some(json),
+        _ => None,
+    };
+    changes(effects).into_iter().find_map(is_about_runs)
+}
+
+#[test]
+fn a_run_is_automatic_until_something_is_asked_of_it() {
+    let (mut state, source, run) = ready();
+    let automatic = format!(r#"{{"on_screen":{0},"automatic":[{0}]}}"#, run.0);
+    let kept = format!(r#"{{"on_screen":{0},"automatic":[]}}"#, run.0);
+    let effects = event(&mut state, predicted(source, run, boxes(1)));
+    assert_eq!(remembered(&effects), Some(automatic));
+    assert_eq!(remembered(&command(&mut state, Action::PredictAll)), Some(kept));
 }

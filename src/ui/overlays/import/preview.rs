@@ -59,6 +59,7 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
                 let color = theme::class_color(class.index, &class.label);
                 score_row_ui(ui, &class.label, class.score, color, false, Sense::hover()).on_hover_text(&class.label);
             }
+            rest_ui(ui, classes.len());
         }
         PredictionContent::Detections(boxes) => {
             ui.add(Label::new(RichText::new(count_text(trial, boxes.len())).weak()).wrap());
@@ -66,7 +67,15 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
                 let color = theme::class_color(found.class_id, &found.label);
                 score_row_ui(ui, &found.label, found.score, color, false, Sense::hover()).on_hover_text(&found.label);
             }
+            rest_ui(ui, boxes.len());
         }
+    }
+}
+
+/// How many of them are not listed.
+fn rest_ui(ui: &mut Ui, count: usize) {
+    if count > LISTED {
+        ui.weak(format!("and {} more", grouped(count - LISTED)));
     }
 }
 

@@ -1,0 +1,178 @@
+//! Keys that arrive together in one slow frame: each goes where the user sees it go, and counts once.
+
+use egui::accesskit::Role;
+use egui::{Event, Key, Modifiers};
+use egui_kittest::Harness;
+use egui_kittest::kittest::{NodeT, Queryable};
+use spotcheck::app::App;
+use spotcheck::domain::{SampleId, Verdict};
+use spotcheck::state::{Action, Overlay};
+
+use crate::window::{folder_of, open_with, wait_for, wait_until, wait_until_idle};
+
+const CLASSIFIER: &str = "efficientnet-lite0";
+const SLOW_FRAME_SECS: f32 = 0.4;
+
+/// A window on this many images in which every frame takes 400 ms.
+fn slow_window(images: usize) -> (tempfile::TempDir, Harness<'static, App>) {
+    let folder = folder_of(images, "chelsea.png");
+    let mut window = open_with(Some(folder.path()), CLASSIFIER, |builder| builder.with_step_dt(SLOW_FRAME_SECS));
+    wait_until(&mut window, "the project to be open", |window| window.state().state().project.is_writable());
+    wait_for(&mut window, &format!("1 of {images} images"));
+    wait_until_idle(&mut window);
+    (folder, window)
+}
+
+fn key(key: Key, modifiers: Modifiers, pressed: bool) -> Event {
+    Event::Key { key, physical_key: None, pressed, repeat: false, modifiers }
+}
+
+fn pressed(name: Key) -> Vec<Event> {
+    vec![key(name, Modifiers::NONE, true), key(name, Modifiers::NONE, false)]
+}
+
+fn pressed_with(modifiers: Modifiers, name: Key) -> Vec<Event> {
+    vec![key(name, modifiers, true), key(name, modifiers, false)]
+}
+
+/// The events of a keyboard: each letter is a key and a text.
+fn typed(text: &str) -> Vec<Event> {
+    let letter = |letter: char| {
+        let name = Key::from_name(&letter.to_uppercase().to_string());
+        let press = |is_pressed| name.map(|name| key(name, Modifiers::NONE, is_pressed));
+        [press(true), Some(Event::Text(letter.to_string())), press(false)]
+    };
+    text.chars().flat_map(letter).flatten().collect()
+}
+
+/// All of them in one frame, and the frames after it.
+fn in_one_frame(window: &mut Harness<'static, App>, events: impl IntoIterator<Item = Vec<Event>>) {
+    window.input_mut().events.extend(events.into_iter().flatten());
+    window.run_steps(8);
+}
+
+fn verdicts(window: &Harness<'static, App>) -> Vec<Option<Verdict>> {
+    let state = window.state().state();
+    let samples = (0..state.samples.len()).map(SampleId::from_index);
+    samples.map(|sample| state.judgements.verdict(sample).cloned()).collect()
+}
+
+#[track_caller]
+fn must_be_unjudged(window: &Harness<'static, App>) {
+    assert!(verdicts(window).iter().all(Option::is_none), "{:?}", verdicts(window));
+}
+
+#[test]
+fn letters_after_an_opening_key_go_to_what_it_opens() {
+    let (_folder, mut window) = slow_window(3);
+    let control = Modifiers::COMMAND;
+    for (opener, text, field) in [
+        (pressed_with(control, Key::K), "reload", "Type a command"),
+        (pressed(Key::G), "2 era", "Name or number of an image"),
+        (typed("w"), "ear", "Right class"),
+        (typed("/"), "rear", "Search"),
+        (typed("n"), "ears are cut", "Note"),
+        (typed("t"), "rainy", "Tag"),
+    ] {
+        in_one_frame(&mut window, [opener, typed(text)]);
+        let node = window.get_by_role_and_label(Role::TextInput, field);
+        assert_eq!(node.accesskit_node().value().as_deref(), Some(text), "{field}");
+        must_be_unjudged(&window);
+        in_one_frame(&mut window, [pressed(Key::Escape), pressed(Key::Escape)]);
+        window.state_mut().command(Action::ClearSearch);
+        wait_until_idle(&mut window);
+    }
+}
+
+#[test]
+fn a_tag_a_note_and_a_verdict_fit_in_one_frame() {
+    let (_folder, mut window) = slow_window(3);
+    let words = [typed("t"), typed("rainy"), pressed(Key::Enter), typed("n"), typed("a rug"), pressed(Key::Enter)];
+    in_one_frame(&mut window, words.into_iter().chain([typed("r"), typed("a")]));
+    let judgements = &window.state().state().judgements;
+    assert_eq!(judgements.tags(SampleId(0)), ["rainy"]);
+    assert_eq!(judgements.note(SampleId(0)), "a rug");
+    assert_eq!(verdicts(&window), [Some(Verdict::Reject), Some(Verdict::Accept), None]);
+}
+
+#[test]
+fn twenty_presses_in_a_frame_judge_twenty_images() {
+    let (_folder, mut window) = slow_window(21);
+    let letters = (0..20).map(|number| typed(["a", "r", "u"][number % 3]));
+    in_one_frame(&mut window, letters);
+    let expected = (0..20).map(|number| Some([Verdict::Accept, Verdict::Reject, Verdict::Unsure][number % 3].clone()));
+    assert_eq!(verdicts(&window), expected.chain([None]).collect::<Vec<_>>());
+    assert_eq!(window.state().state().shown_sample(), Some(SampleId(20)));
+}
+
+#[test]
+fn walking_and_judging_keys_keep_their_order() {
+    let (_folder, mut window) = slow_window(6);
+    let right = || pressed(Key::ArrowRight);
+    in_one_frame(&mut window, [right(), typed("r"), right(), typed("a"), pressed(Key::Home), typed("u")]);
+    let expected = [Some(Verdict::Unsure), Some(Verdict::Reject), None, Some(Verdict::Accept), None, None];
+    assert_eq!(verdicts(&window), expected);
+}
+
+#[test]
+fn a_key_that_is_held_down_gives_one_verdict() {
+    let (_folder, mut window) = slow_window(6);
+    let held = vec![key(Key::A, Modifiers::NONE, true); 5];
+    in_one_frame(&mut window, [held, vec![key(Key::A, Modifiers::NONE, false)]]);
+    assert_eq!(verdicts(&window).iter().flatten().count(), 1);
+}
+
+#[test]
+fn keys_after_a_question_do_not_change_it() {
+    let (_folder, mut window) = slow_window(21);
+    in_one_frame(&mut window, [pressed_with(Modifiers::COMMAND, Key::A), typed("a"), typed("r")]);
+    let state = window.state().state();
+    assert_eq!(state.overlay, Overlay::MassVerdict);
+    assert_eq!(state.mass_verdict, Some(Verdict::Accept));
+    must_be_unjudged(&window);
+}
+
+#[test]
+fn an_image_outside_the_search_is_not_judged() {
+    let (_folder, mut window) = slow_window(6);
+    // Judged with the keys that follow the search, if at all, is the image that it finds.
+    in_one_frame(&mut window, [typed("/"), typed("4-chelsea"), pressed(Key::Enter), typed("a"), typed("a")]);
+    wait_until(&mut window, "the first image found", |window| {
+        window.state().state().shown_sample() == Some(SampleId(4))
+    });
+    let others = verdicts(&window).into_iter().enumerate().filter(|(place, _)| *place != 4);
+    assert!(others.into_iter().all(|(_, verdict)| verdict.is_none()), "{:?}", verdicts(&window));
+    in_one_frame(&mut window, [typed("r")]);
+    assert_eq!(verdicts(&window)[4], Some(Verdict::Reject));
+
+    // The image in view stays, and is not judged.
+    in_one_frame(&mut window, [typed("/"), pressed_with(Modifiers::COMMAND, Key::A), typed("1-chelsea")]);
+    wait_until_idle(&mut window);
+    in_one_frame(&mut window, [pressed(Key::Escape), typed("a"), typed("n"), typed("r")]);
+    assert_eq!(verdicts(&window).iter().flatten().count(), 1);
+    wait_for(&mut window, "The search does not find the image in view");
+}
+
+#[test]
+fn enter_shows_the_first_image_found() {
+    let (_folder, mut window) = slow_window(12);
+    in_one_frame(&mut window, [typed("/"), typed("1-chelsea"), pressed(Key::Enter)]);
+    wait_until(&mut window, "the first image found", |window| {
+        window.state().state().shown_sample() == Some(SampleId(1))
+    });
+    in_one_frame(&mut window, [typed("/"), typed("nothing"), pressed(Key::Enter), typed("a")]);
+    wait_until_idle(&mut window);
+    assert!(window.state().state().order().is_empty());
+    in_one_frame(&mut window, [typed("a")]);
+    must_be_unjudged(&window);
+}
+
+#[test]
+fn arrow_presses_in_the_palette_count_one_by_one() {
+    let (_folder, mut window) = slow_window(3);
+    let opened = pressed_with(Modifiers::COMMAND, Key::K);
+    let down = || pressed(Key::ArrowDown);
+    in_one_frame(&mut window, [opened, typed("theme"), down(), down(), pressed(Key::ArrowUp), pressed(Key::Enter)]);
+    let theme = window.state().state().settings.theme;
+    assert_eq!(theme, spotcheck::state::ThemeChoice::Light, "System, Light, Dark");
+}
