@@ -39,8 +39,11 @@ pub(in super::super) fn import_ui(
     let Some(import) = &state.import else {
         return;
     };
-    // Each import begins at its top.
-    let id = format!("import a model {}", import.id.0);
+    // Each model begins at the top of its form.
+    let id = match &import.subject {
+        ImportSubject::File(path) => format!("add the model {}", path.display()),
+        ImportSubject::Added(id) => format!("edit the model {id}"),
+    };
     let modal = dialog(ctx, &id).show(ctx, |ui| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FRAME_HEIGHT);
         ui.set_width(WIDTH.min(room.x));
