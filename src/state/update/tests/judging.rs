@@ -140,7 +140,7 @@ fn verdicts_that_are_taken_back_for_a_new_prediction_never_come_to_lie_on_it() {
         "{effects:?}"
     );
     assert!(matches!(&changes(&effects)[..],
-        [Change::SetVerdict { target, verdict: None, .. }] if target.box_index == Some(1)));
+        [Change::SetVerdict { target, verdict: None, .. }, ..] if target.box_index == Some(1)));
     event(&mut state, predicted(source, run, boxes(2)));
     assert!(!state.run().unwrap().is_outdated(SampleId(0)));
     assert!(state.judgements.get(SampleId(0)).is_none());
