@@ -175,7 +175,7 @@ fn each_shows_its_boxes(window: &mut Harness<'static, App>, found: &[(String, us
 fn the_counts_of_the_overview_lead_to_their_boxes() {
     let (_bench, mut window) = open_animals();
     for text in
-        ["Evaluation of theirs", "animals.json, 3 of its 3 images", "Precision 0.600", "Recall 0.600", "AP50 0."]
+        ["Evaluation of theirs", "animals.json (all 3 images found)", "Precision 0.600", "Recall 0.600", "AP50 0."]
     {
         assert!(sees(&window, text), "{text}");
     }
@@ -461,13 +461,13 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
     wait_for(&mut window, "Read it again");
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth)));
     wait_until_idle(&mut window);
-    wait_for(&mut window, "3 of its 3 images");
+    wait_for(&mut window, "(all 3 images found)");
     // The run is of a classifier.
     wait_for(&mut window, "Choose another run");
     click(&mut window, "Show the image");
-    assert!(!sees(&window, "3 of its 3 images"));
+    assert!(!sees(&window, "(all 3 images found)"));
     window.state_mut().command(Action::Evaluation);
-    wait_for(&mut window, "3 of its 3 images");
+    wait_for(&mut window, "(all 3 images found)");
 }
 
 #[test]

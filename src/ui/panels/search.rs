@@ -315,10 +315,11 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             }
         }
     });
-    menu.response.on_hover_text("More filters");
+    menu.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More filters"));
+    menu.response.on_hover_text("Filters that have no room here");
 }
 
-const MORE: &str = "More ▾";
+const MORE: &str = "More";
 
 /// The chips that fit into the rest of the line with the menu for the others, and those others. One that is on is
 /// always on the line.
