@@ -47,9 +47,8 @@ impl Filter {
             Self::Triangle => (1.0 - x).max(0.0),
             Self::Cubic if x < 1.0 => ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0,
             Self::Cubic if x < 2.0 => (((x - 5.0) * x + 8.0) * x - 4.0) * A,
-            Self::Cubic => 0.0,
             Self::Lanczos if x < 3.0 => sinc(x) * sinc(x / 3.0),
-            Self::Lanczos => 0.0,
+            Self::Cubic | Self::Lanczos => 0.0,
         }
     }
 }
