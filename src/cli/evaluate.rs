@@ -41,6 +41,9 @@ pub(super) struct EvaluateArgs {
     /// Split to read of a `data.yaml` as ground truth: train, val or test; default: val
     #[arg(long, value_name = "NAME", requires = "truth")]
     split: Option<String>,
+    /// Treat --truth as ground truth although it has scores
+    #[arg(long, requires = "truth")]
+    ignore_truth_scores: bool,
     /// Class names for ground truth that only numbers its classes: imagenet, coco-80, coco-91, cifar-10, a label file,
     /// or `model` for the classes of the predictions in their order, counted from 0
     #[arg(long, value_name = "NAME|FILE|model", requires = "truth")]

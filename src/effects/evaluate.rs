@@ -8,7 +8,9 @@ use super::import::{corrections_in, files_at};
 use super::remote::reading::labels_of;
 use super::{Effects, Shared};
 use crate::domain::{FileStamp, NamePattern, Sample, SampleId, SampleUri, SharedList};
-use crate::evaluate::{EvaluateError, RunSide, TruthFrom, measure, measure_all, of_run, open_truth, truth_of};
+use crate::evaluate::{
+    EvaluateError, RunSide, TruthFrom, TruthScores, measure, measure_all, of_run, open_truth, truth_of,
+};
 use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
 use crate::matching::{Folders, ImageKey, ImageMatches, MatchRules};
 use crate::review::Outcomes;
@@ -44,7 +46,9 @@ fn open(shared: &Arc<Shared>, request: TruthRequest, ticket: Ticket) {
             };
             let control = &ticket.control;
             let truth = match &from {
-                TruthFrom::Files { files, split: None } if let Some(found) = shared.take_dropped(files, control) => {
+                TruthFrom::Files { files, split: None, .. }
+                    if let Some(found) = shared.take_dropped(files, control) =>
+                {
                     truth_of(files.name(), found, labels.as_ref())
                 }
                 _ => open_truth(&from, labels.as_ref(), control),
@@ -70,7 +74,7 @@ fn truth_from(
     Ok(match from {
         TruthSource::Files(at) => {
             let (at, files) = files_at(shared, &at)?;
-            (TruthAt::Files(at), TruthFrom::Files { files, split })
+            (TruthAt::Files(at), TruthFrom::Files { files, split, scores: TruthScores::default() })
         }
         TruthSource::Verdicts { source, run, view } => {
             let project = shared.project(source).ok_or(Failure::Cancelled)?;

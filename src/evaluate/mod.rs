@@ -8,7 +8,7 @@ mod truth;
 
 pub use measure::{Draws, measure, measure_all};
 pub use sides::{FileSide, ListedSample, RunSide, of_annotations, of_run};
-pub use truth::{TruthFrom, open_truth, truth_of};
+pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 
 use crate::annotations::{AnnotationsError, ClassNamesError};
 use crate::domain::counted;

@@ -19,11 +19,21 @@ const READ_AT_ONCE: usize = 1000;
 #[derive(Clone)]
 pub enum TruthFrom {
     /// A file or folder of annotations; of a data set with several splits this one or the usual one.
-    Files { files: Files, split: Option<String> },
+    Files { files: Files, split: Option<String>, scores: TruthScores },
     /// What people judged of a run, as `view` shows it.
     Verdicts { project: Project, run: Box<RunInfo>, view: Box<ViewSettings> },
     /// The class of each image in its name.
     Names { names: Vec<String>, pattern: NamePattern },
+}
+
+/// What scores in files of ground truth mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TruthScores {
+    /// These are predictions, unless every score is 1.
+    #[default]
+    OfPredictions,
+    /// Nothing: a person says that it is ground truth.
+    Ignored,
 }
 
 /// Reads ground truth; the format of files is recognised by their content. Progress is in bytes. The notes of the
@@ -39,7 +49,14 @@ pub fn open_truth(
     control.begin(ProgressUnit::Bytes);
     control.set_step("reading the ground truth");
     let (name, found) = match from {
-        TruthFrom::Files { files, split } => (files.name(), annotations::open_split(files, split.as_deref(), control)?),
+        TruthFrom::Files { files, split, scores } => {
+            let mut found = annotations::open_split(files, split.as_deref(), control)?;
+            if *scores == TruthScores::Ignored && found.annotations.has_scores() {
+                found.annotations.remove_scores();
+                found.notes.push("its scores do not count".to_owned());
+            }
+            (files.name(), found)
+        }
         TruthFrom::Verdicts { project, run, view } => {
             (format!("verdicts on the run “{}”", run.name), verdicts(project, run, view, control)?)
         }

@@ -409,6 +409,15 @@ fn truth_whose_every_score_is_1_has_no_scores() {
     let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
     assert_eq!((&metrics["recall"], &metrics["missed"]), (&json!(0.5), &json!(1)), "{metrics}");
     assert!(said.contains("Every score of the ground truth is 1, so scores do not count."), "{said}");
+
+    let folder = tempfile::tempdir().unwrap();
+    let [truth_file, predictions_file] = ["truth.csv", "predictions.csv"].map(|name| folder.path().join(name));
+    std::fs::write(&truth_file, truth.replacen(",1,", ",0.9,", 1)).unwrap();
+    std::fs::write(&predictions_file, predictions).unwrap();
+    let arguments = [Path::new("--truth"), &truth_file, Path::new("--predictions"), &predictions_file];
+    assert!(refused(&arguments).contains("if it is ground truth, add --ignore-truth-scores"));
+    let insisting: Vec<&Path> = arguments.into_iter().chain([Path::new("--ignore-truth-scores")]).collect();
+    assert_eq!(evaluate(&insisting).0["recall"], 0.5);
 }
 
 #[test]

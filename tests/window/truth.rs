@@ -344,7 +344,7 @@ fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
     );
     let (one, same) =
         (state.evaluated().unwrap(), other.outcomes.has_same_images(&state.evaluated().unwrap().outcomes));
-    assert!(same && one.drawn.difference(&other.drawn, 1).is_some());
+    assert!(same && one.drawn[1].difference(&other.drawn[1]).is_some());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::dirs::AppDirs;
 use crate::domain::{
     AnnotationProblems, FileStamp, LabelSet, ModelTask, RunId, RunInfo, Sample, SampleId, SampleUri, TruthLabel,
 };
-use crate::evaluate::{EvaluateError, FileSide, RunSide, TruthFrom, of_annotations, of_run, open_truth};
+use crate::evaluate::{EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth};
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
 use crate::matching::{Folders, MatchRules};
 use crate::remote::transform::quoted;
@@ -107,7 +107,8 @@ fn read_truth(
         (_, Some(pattern)) => TruthFrom::Names { names: names()?, pattern: pattern.clone() },
         (Some(path), None) if is_project(path) => judged(path, args.truth_run.as_deref(), dirs)?,
         (Some(path), None) if args.truth_run.is_none() => {
-            TruthFrom::Files { files: files(path, &args.s3)?, split: args.split.clone() }
+            let scores = if args.ignore_truth_scores { TruthScores::Ignored } else { TruthScores::default() };
+            TruthFrom::Files { files: files(path, &args.s3)?, split: args.split.clone(), scores }
         }
         (Some(_), None) => bail!("--truth-run is for a project (*.spotcheck) as --truth"),
         (None, None) => bail!("Give --truth or --truth-names"),
@@ -123,9 +124,8 @@ fn read_truth(
         labels => labels.map(find_labels).transpose()?,
     };
     open_truth(&from, labels.as_ref(), control).map_err(|error| match error {
-        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => {
-            anyhow::Error::from(error).context("Give predictions with --predictions")
-        }
+        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => anyhow::Error::from(error)
+            .context("Give predictions with --predictions; if it is ground truth, add --ignore-truth-scores"),
         error => anyhow::Error::from(error).context("Could not read the ground truth"),
     })
 }
