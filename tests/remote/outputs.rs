@@ -219,7 +219,7 @@ fn an_unknown_model_brings_the_names_of_its_classes() {
     let fetched = check(
         Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &["--project", &project]),
         3,
-        &["names class 3", "other outputs", "WITHOUT OUTPUT: 1 of 4 images"],
+        &["names class 3", "other outputs", "1 of 4 images have no output"],
     );
     assert!(stderr(&fetched).contains("고양이.png"));
     let csv = bench.text("boxes.csv");
@@ -622,7 +622,7 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
         let name = uri.strip_prefix(&folder).unwrap();
         format!("s3://bucket/in/photos/{name}").into()
     });
-    let without = "WITHOUT OUTPUT: ";
+    let without = "have no output and no prediction";
     for list in [&by_name, &in_s3] {
         let output = fetch(list, 0, &["0 of 4 images have one of their own; 1 output is for a list of images"], &[]);
         assert_eq!(lines(&output.stdout), local);
@@ -637,7 +637,7 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
     // What is missing is one image, also where the others are known from before.
     let project = bench.text("p.spotcheck");
     let fewer: String = in_s3.split_inclusive('\n').skip(1).collect();
-    let missing = &format!("{without}1 of 4 images, such as");
+    let missing = &format!("1 of 4 images {without}, such as");
     let of_last = local[3]["uri"].as_str().unwrap();
     fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
     let resume = ["--project", &project, "--resume"];
@@ -668,7 +668,7 @@ fn predictions_of_lines_belong_to_the_images_of_those_lines() {
         &[
             "none of its responses names an image",
             "the input list day/list.jsonl of the job is not in",
-            "WITHOUT OUTPUT: 4 of 4 images",
+            "4 of 4 images have no output",
         ],
     );
     let of_bytes = |line: &Value| {
@@ -716,7 +716,7 @@ fn predictions_joined_in_csv_are_read_if_they_can_be_separated_from_the_input() 
     }
     assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
     let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
-    let output = fetch(scores, 3, &["List of scores", "WITHOUT OUTPUT: 2 of 4 images"]);
+    let output = fetch(scores, 3, &["List of scores", "2 of 4 images have no output"]);
     let found = lines(&output.stdout);
     assert_eq!(found[0]["classes"][0]["index"], 1);
     assert_eq!(found[0]["classes"][0]["score"], 0.75);
@@ -745,7 +745,7 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
         use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
         command
     };
-    let output = check(fetch(&["--project", &project, "--out", "-"]), 3, &["WITHOUT OUTPUT: 1 of 4"]);
+    let output = check(fetch(&["--project", &project, "--out", "-"]), 3, &["1 of 4 images have no output"]);
     let first = lines(&output.stdout);
     assert_eq!(first.len(), 3);
     assert!(first.iter().all(|line| line["status"] == "ok"));
@@ -836,7 +836,7 @@ fn outputs_of_a_failed_job_agree_with_this_machine() {
         &[
             "job photos-1 failed",
             "outputs of Batch Transform job photos-1 in us-east-1",
-            "WITHOUT OUTPUT: 1 of 5 images, such as",
+            "1 of 5 images have no output and no prediction, such as",
             "sub/broken.jpg",
             "4 responses give how large their images are; this was not checked",
         ],

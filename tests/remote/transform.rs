@@ -189,7 +189,7 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
     let other_home = || spotcheck_at(&context.path("elsewhere"), &fetch);
     let fetched = context.ends(0, other_home(), &fetch);
     assert_eq!(lines(&fetched.stdout).len(), 4);
-    fetched.must_say(&format!("1 by {retried}, which was not started on this computer"));
+    fetched.must_say(&format!("1 image was predicted by the retry {retried}, which was not started on this computer"));
     assert_same_classes(
         prediction_about(&here, "/rocket.jpg"),
         prediction_about(&lines(&fetched.stdout), "/rocket.jpg"),
@@ -199,7 +199,7 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
     context.plane.fail(Failure::AccessDenied { operation });
     let fetched = context.ends(3, other_home(), &fetch);
     fetched.must_say("Could not search for retries of the job");
-    fetched.must_say("WITHOUT OUTPUT: 1 of 4 images");
+    fetched.must_say("1 of 4 images have no output");
     context.plane.heal();
 
     context.run(0, &["transform", "clean-up", "story", "--yes"]);

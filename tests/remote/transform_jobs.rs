@@ -1465,7 +1465,7 @@ fn a_retry_of_a_job_of_another_machine_has_its_tags() {
     let operation = "ListTags";
     other.plane.fail(Failure::AccessDenied { operation });
     other
-        .run(&["retry", "tagged"])
+        .run(&["retry", "tagged", "--all"])
         .must(0, &["its tags could not be read, so the new one has none", "sagemaker:ListTags"]);
     let tags = &other.asked("CreateTransformJob")["Tags"];
     assert_eq!(*tags, Value::Null);

@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use super::folder::OutputFolder;
-use super::join::is_list;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
     InferenceLocation, JobRecord, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
@@ -50,13 +49,6 @@ impl Sent {
         let retried = retried.into_iter();
         let retried = retried.map(|key| (key, "could not read the output of a retry".to_owned()));
         Self { is_final: job.status.is_over(), without_output: failed.chain(retried).collect(), unexpected_outputs }
-    }
-}
-
-impl Sent {
-    /// Whether a list of images has no output.
-    pub(super) fn lacks_lists(&self) -> bool {
-        self.without_output.iter().any(|(key, _)| is_list(key))
     }
 }
 

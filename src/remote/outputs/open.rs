@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::folder::{OutputFile, OutputFolder};
-use super::join::{Images, Joined, Work, Written, join};
+use super::join::{Images, Joined, Work, Written, is_list, join};
 use super::json::Json;
 use super::of_job::{OutputsPart, RetryPart, Sent};
 use super::reader::{LabelSource, OutputReader};
@@ -160,7 +160,7 @@ impl FoundOutputs {
                 lists: part.places_of_lists(root),
                 folder: part.folder,
                 retry: part.retry,
-                lacks_lists: part.sent.as_ref().is_some_and(Sent::lacks_lists),
+                lacks_lists: part.sent.as_ref().is_some_and(lacks_lists),
                 is_final: part.sent.is_some_and(|sent| sent.is_final),
                 first,
             });
@@ -522,6 +522,11 @@ impl FoundOutputs {
             broken @ Unrecognised::Broken(_) => broken,
         })
     }
+}
+
+/// Whether a list of images has no output.
+fn lacks_lists(sent: &Sent) -> bool {
+    sent.without_output.iter().any(|(key, _)| is_list(key))
 }
 
 /// “3 images were not sent to the job”

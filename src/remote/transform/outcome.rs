@@ -487,7 +487,9 @@ mod tests {
         // A retry is not always read after its job.
         for logs in [[&first[..], &retry[..]], [&retry[..], &first[..]]] {
             let mut found = Reasons::default();
-            logs.iter().for_each(|log| found.add(log, "bucket", &["a", "b"]));
+            for log in logs {
+                found.add(log, "bucket", &["a", "b"]);
+            }
             let refused = ["a", "b"].map(|key| found.by_key[key].is_refusal);
             assert_eq!(refused, [false, true]);
         }
