@@ -61,7 +61,9 @@ mod tests {
             (&[&[0.9], &[], &[], &[]], false),
         ] {
             let mut found = NothingFound::default();
-            images.iter().for_each(|scores: &&[f32]| found.add(scores.iter().copied()));
+            for scores in images {
+                found.add(scores.iter().copied());
+            }
             assert_eq!(found.is_suspicious(), suspicious, "{images:?}");
         }
     }

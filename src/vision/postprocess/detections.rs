@@ -533,7 +533,7 @@ impl<'o> OutputOfImage<'o> {
     }
 
     /// With this many rows. An output of one number for each has no dimension of columns, and scores may have the
-    /// candidates last where boxes do not (PP-YOLOE, the ONNX Model Zoo's YOLOv3).
+    /// candidates last where boxes do not (PP-YOLOE, the ONNX Model Zoo's `YOLOv3`).
     fn table(&self, rows: usize, candidates_last: bool) -> Result<Table<'o>, PredictError> {
         let has_rows_last =
             matches!(self.tensor.shape[..], [_, columns, last] if last == rows && columns != rows && rows > 1);

@@ -55,7 +55,8 @@ pub(super) fn recognise(
     let ports: Vec<&Port> = ports.filter(|port| wanted.is_none_or(|name| port.name == name)).collect();
     // A single number next to other outputs can be anything.
     let is_row = |scores: &Scores<'_>| scores.classes > 1 || ports.len() == 1;
-    let scores = ports.iter().filter_map(|port| read_scores(port, prober)).filter(is_row).collect();
+    let of_images = ports.iter().filter(|port| !counts_rows(port, prober));
+    let scores = of_images.filter_map(|port| read_scores(port, prober)).filter(is_row).collect();
     let output = match choose(model, scores)? {
         Some(chosen) => from_scores(model, chosen, findings)?,
         None => match ports.iter().find(|port| is_arg_max(port, prober)) {
@@ -117,6 +118,15 @@ fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> R
         outputs.join(", ")
     ));
     Refusal { nearest, ..refusal }
+}
+
+/// Whether another output has a row for each number of this one: these are boxes, not classes (`BlazeFace`).
+fn counts_rows(port: &Port, prober: &Prober<'_, '_>) -> bool {
+    let count = prober.values_of(&port.name).next().map(Tensor::len);
+    let mut outputs = prober.predictions.iter().flat_map(|outputs| outputs.values());
+    outputs.any(
+        |tensor| matches!(tensor.shape[..], [1, rows, columns] if Some(rows) == count && columns > 1 && columns < rows),
+    )
 }
 
 fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>> {

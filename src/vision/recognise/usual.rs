@@ -31,7 +31,7 @@ pub(super) enum Usual {
     /// `YOLOv4` in `PyTorch`.
     Yolov4,
     DamoYolo,
-    /// UltraFace and pytorch-ssd.
+    /// `UltraFace` and pytorch-ssd.
     Ssd,
     Detectron2,
     PicoDet,
@@ -107,7 +107,7 @@ impl Usual {
                 };
                 (bgr, pixels, Interpolation::OpencvWarp, resize)
             }
-            Self::UltralyticsRtDetr => (rgb, plain, opencv, NotedResize::Stretch),
+            Self::UltralyticsRtDetr | Self::Yolov4 => (rgb, plain, opencv, NotedResize::Stretch),
             Self::Paddle => (rgb, plain, Interpolation::OpencvCubic, NotedResize::Stretch),
             Self::MmDetection => {
                 let resize = letterbox(114, Position::TopLeft, Rounding::HalfUp, BoxesBack::EachAxis);
@@ -126,7 +126,6 @@ impl Usual {
                 let resize = letterbox(128, Position::Centre, Rounding::Down, BoxesBack::EachAxis);
                 (rgb, plain, Interpolation::PillowBicubic, resize)
             }
-            Self::Yolov4 => (rgb, plain, opencv, NotedResize::Stretch),
             Self::DamoYolo => {
                 let resize = letterbox(0, Position::TopLeft, Rounding::Down, BoxesBack::EachAxis);
                 (rgb, (1.0, [0.0; 3], [1.0; 3]), opencv, resize)

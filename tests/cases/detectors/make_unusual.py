@@ -559,6 +559,63 @@ def picodet():
     write_json("picodet", model, {"output": {"boxes": levels("bins"), "scores": levels("scores"), "grid": grid}})
 
 
+def yolop():
+    """YOLOP: boxes with an objectness and one class, next to two segmentation maps."""
+    grid = d.cells((64, 64), STRIDES, 3)
+    graph = d.Graph()
+    features = graph.features("images")
+    centre, size, scores = parts(graph, features, len(grid), 2, None, 63, grid)
+    graph.op("Concat", centre, size, scores, axis=2, outputs=["det_out"])
+    ports = [("det_out", F32, [1, len(grid), 6])]
+    for number, name in enumerate(("drive_area_seg", "lane_line_seg")):
+        reshaped(graph, graph.waves(features, 2, 64 * 64, 64 + number), [1, 2, 64, 64], name)
+        ports.append((name, F32, [1, 2, 64, 64]))
+    model = graph.model([("images", F32, [1, 3, 64, 64])], ports)
+    output = {"boxes": "det_out", "scores": {"output": "det_out", "column": 5}, "objectness": {"output": "det_out", "column": 4}}
+    write_json("yolop", model, {"output": output})
+
+
+def yolox_coco():
+    """YOLOX with COCO's 80 classes, not decoded, and no label file."""
+    grid = d.cells((64, 64), STRIDES)
+    graph = d.Graph()
+    waves = graph.waves(graph.features("images", scale=1 / 255), len(grid), 5 + COCO, 66)
+    scores = graph.op("Sigmoid", graph.scaled(graph.columns(waves, 4, 5 + COCO), 14.0, -12.5))
+    graph.op("Concat", graph.columns(waves, 0, 4), scores, axis=2, outputs=["output"])
+    model = graph.model([("images", F32, [1, 3, 64, 64])], [("output", F32, [1, len(grid), 5 + COCO])])
+    output = {"objectness": {"output": "output", "column": 4}, "grid": {"strides": list(STRIDES), "coding": {"offsets": {}}}}
+    write_json("yolox-coco", model, {"output": output})
+
+
+def yolov8_tflite():
+    """Ultralytics' TFLite export through tf2onnx: channels last, centre and size from 0 to 1, no metadata."""
+    grid = d.cells((64, 64), STRIDES)
+    graph = d.Graph()
+    features = graph.features("serving_default_images:0", "nhwc")
+    centre, size, scores = parts(graph, features, len(grid), 20, None, 67, grid)
+    share = graph.const(1 / 64)
+    table = graph.op("Concat", graph.op("Mul", centre, share), graph.op("Mul", size, graph.const(0.25 / 64)), scores, axis=2)
+    swapped(graph, table, "PartitionedCall:0")
+    model = graph.model(
+        [("serving_default_images:0", F32, [1, 64, 64, 3])], [("PartitionedCall:0", F32, [1, 24, len(grid)])]
+    )
+    output = {
+        "boxes": "PartitionedCall:0", "scores": {"output": "PartitionedCall:0", "column": 4}, "objectness": None,
+        "candidates_last": True, "box_format": "cxcywh", "box_space": "normalised",
+    }
+    write_json("yolov8-tflite", model, {"output": output})
+
+
+def one_class():
+    """A detector of one class after suppression: corners in input pixels and scores, and nothing else."""
+    graph = d.Graph()
+    boxes, scores, _ = final_parts(graph, graph.features("input"), 24, (64, 64), 68)
+    named(graph, boxes, "boxes")
+    reshaped(graph, scores, [1, 24], "scores")
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("boxes", F32, [1, 24, 4]), ("scores", F32, [1, 24])])
+    write_json("one-class", model, {"output": {"boxes": "boxes", "scores": "scores", "labels": None, "box_format": "xyxy"}})
+
+
 # What must be refused.
 
 
@@ -619,6 +676,32 @@ def refused_keras_cv():
     write_json("refused-keras-cv", model, {"refused": ""})
 
 
+def refused_yolact():
+    """YOLACT: offsets from priors, class scores after the softmax, mask coefficients, priors and prototypes."""
+    graph = d.Graph()
+    features = graph.features("input")
+    waves = graph.waves(features, 1200, 4 + 32, 69)
+    named(graph, graph.columns(waves, 0, 4), "loc")
+    graph.op("Softmax", graph.scaled(graph.waves(features, 1200, 81, 70), 4.0, 0.0), axis=2, outputs=["conf"])
+    graph.op("Tanh", graph.columns(waves, 4, 36), outputs=["mask"])
+    places = np.linspace(0.05, 0.95, 1200)
+    named(graph, graph.const(np.stack([places, places, places * 0 + 0.1, places * 0 + 0.2], axis=1)), "priors")
+    reshaped(graph, graph.waves(features, 32, 64, 71), [1, 8, 8, 32], "proto")
+    ports = [("loc", [1, 1200, 4]), ("conf", [1, 1200, 81]), ("mask", [1, 1200, 32]), ("priors", [1200, 4]), ("proto", [1, 8, 8, 32])]
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [(name, F32, shape) for name, shape in ports])
+    write_json("refused-yolact", model, {"refused": "does not support these outputs"})
+
+
+def refused_blaze_face():
+    """BlazeFace: offsets and key points relative to anchors, and logits."""
+    graph = d.Graph()
+    waves = graph.waves(graph.features("input"), 896, 17, 72)
+    named(graph, graph.scaled(graph.columns(waves, 0, 16), 40.0, 0.0), "regressors")
+    named(graph, graph.scaled(graph.columns(waves, 16, 17), 20.0, -10.0), "classificators")
+    model = graph.model([("input", F32, [1, 3, 128, 128])], [("regressors", F32, [1, 896, 16]), ("classificators", F32, [1, 896, 1])])
+    write_json("refused-blaze-face", model, {"refused": "does not support these outputs"})
+
+
 CASES = {
     "yolo-nas": lambda image: yolo_nas(image),
     "damo-yolo": damo_yolo,
@@ -652,10 +735,16 @@ CASES = {
     "yolov3-pytorch": lambda _: yolov3_pytorch(),
     "yolov9-dual": lambda _: yolov9_dual(),
     "picodet": lambda _: picodet(),
+    "yolop": lambda _: yolop(),
+    "yolox-coco": lambda _: yolox_coco(),
+    "yolov8-tflite": lambda _: yolov8_tflite(),
+    "one-class": lambda _: one_class(),
     "refused-yunet": lambda _: refused_yunet(),
     "refused-scrfd": lambda _: refused_scrfd(),
     "refused-efficientdet": lambda _: refused_efficientdet(),
     "refused-keras-cv": lambda _: refused_keras_cv(),
+    "refused-yolact": lambda _: refused_yolact(),
+    "refused-blaze-face": lambda _: refused_blaze_face(),
 }
 
 if __name__ == "__main__":

@@ -4,8 +4,8 @@ use crate::domain::{BoundingBox, BoxFormat, BoxSpace, Layout};
 use crate::vision::recognise::finding::{Findings, Refusal};
 use crate::vision::recognise::probe::Prober;
 
-/// Boxes whose largest value is above this are in pixels.
-pub(super) const MAX_NORMALISED: f64 = 1.5;
+/// Numbers above this are pixels.
+const MAX_NORMALISED: f64 = 1.5;
 /// How far the best box has to move, as a share of the image, to follow the patch of the probes, which moves by half.
 const MIN_MOVE: f64 = 0.35;
 
@@ -18,20 +18,27 @@ pub(super) struct Row {
     pub(super) score: f64,
 }
 
+/// Whether nearly all numbers are small enough to be shares of the image; `None` without boxes.
+pub(super) fn are_normalised(runs: &[Vec<Row>]) -> Option<bool> {
+    let edges = || runs.iter().flatten().flat_map(|row| row.edges);
+    let small = edges().filter(|edge| *edge <= MAX_NORMALISED).count();
+    (edges().count() > 0).then(|| small * 50 >= edges().count() * 49)
+}
+
 /// Whether boxes are in pixels or from 0 to 1. `of_image` says that the graph was told the size of the image.
 pub(super) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) -> BoxSpace {
-    let edges = runs.iter().flatten().flat_map(|row| row.edges);
+    let largest = runs.iter().flatten().flat_map(|row| row.edges).fold(0.0, f64::max);
     let field = "output.detection.box_space";
-    match edges.reduce(f64::max) {
-        Some(largest) if largest <= MAX_NORMALISED => {
+    match are_normalised(runs) {
+        Some(true) => {
             findings.recognised(field, "normalised", format!("the largest box value is {largest:.3}"));
             BoxSpace::Normalised
         }
-        Some(_) if of_image => {
+        Some(false) if of_image => {
             findings.recognised(field, "image-pixels", "the boxes follow the image size that the graph is told");
             BoxSpace::ImagePixels
         }
-        Some(largest) => {
+        Some(false) => {
             findings.recognised(field, "model-pixels", format!("the largest box value is {largest:.1}"));
             BoxSpace::ModelPixels
         }

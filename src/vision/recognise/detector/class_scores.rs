@@ -1,6 +1,6 @@
 //! Boxes in one output, and a score for each of their classes in another.
 
-use super::boxes::MAX_NORMALISED;
+use super::boxes::are_normalised;
 use super::found::Found;
 use super::grids::CellGrid;
 use super::separate::could_be_boxes;
@@ -107,7 +107,19 @@ fn class_scores(
     let are_in_cells = are_shares && known.is_none() && CellGrid::with_rows(table.boxes, prober.size()).is_some();
     if table.boxes > MAX_QUERIES || are_in_cells {
         found.output.nms_iou = Some(if sum_to_one { 0.5 } else { 0.6 });
-        found.usual = usual_of_anchors(model, boxes, scores, sum_to_one, prober);
+        let mut names = model.graph.outputs.iter().map(|port| &port.name);
+        let is_normalised = are_normalised(&found.rows(prober)) == Some(true);
+        found.usual = match prober.layout() {
+            Layout::Nhwc | Layout::Hwc => None,
+            _ if !prober.auxiliary().is_empty() => usual_of_sizes(prober.auxiliary()),
+            _ if sum_to_one => Some(Usual::Ssd),
+            _ if is_normalised => Some(Usual::Yolov4),
+            // DAMO-YOLO gives the scores first, YOLO-NAS the boxes.
+            _ if names.find(|name| [&boxes.name, &scores.name].contains(name)) == Some(&scores.name) => {
+                Some(Usual::DamoYolo)
+            }
+            _ => Some(Usual::Yolo),
+        };
     } else if activation == Activation::Sigmoid {
         let limit = match known {
             Some(Noted { value: Queries::Sigmoid { limit: Some(limit) }, .. }) => Some(limit),
@@ -174,27 +186,6 @@ impl Queries {
         let exporter = if value == Self::RfDetr { "RF-DETR" } else { "DETR and its successors" };
         let because = format!("outputs called {} and {} are those of {exporter}", boxes.name, scores.name);
         Some(Noted { value, because })
-    }
-}
-
-/// What exporters of detectors before non-maximum suppression feed to graphs with channels first.
-fn usual_of_anchors(
-    model: &RecognitionRequest<'_>,
-    boxes: &Port,
-    scores: &Port,
-    sum_to_one: bool,
-    prober: &Prober<'_, '_>,
-) -> Option<Usual> {
-    let largest = prober.values_of(&boxes.name).flat_map(Tensor::to_f64).fold(0.0, f64::max);
-    let place = |port: &Port| model.graph.outputs.iter().position(|other| other.name == port.name);
-    match prober.layout() {
-        Layout::Nhwc | Layout::Hwc => None,
-        _ if !prober.auxiliary().is_empty() => usual_of_sizes(prober.auxiliary()),
-        _ if sum_to_one => Some(Usual::Ssd),
-        _ if largest <= MAX_NORMALISED => Some(Usual::Yolov4),
-        // DAMO-YOLO gives the scores first, YOLO-NAS the boxes.
-        _ if place(scores) < place(boxes) => Some(Usual::DamoYolo),
-        _ => Some(Usual::Yolo),
     }
 }
 

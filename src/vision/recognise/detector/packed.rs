@@ -411,7 +411,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
     Some(found)
 }
 
-/// An output with scores and one with bins for each level (the first NanoDet, PicoDet).
+/// An output with scores and one with bins for each level (the first `NanoDet`, `PicoDet`).
 fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let tables: Vec<(&Port, Table)> =
         model.graph.outputs.iter().filter_map(|port| Some((port, Table::of(port, prober, false)?))).collect();

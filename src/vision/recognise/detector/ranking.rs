@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use super::boxes::MAX_NORMALISED;
+use super::boxes::are_normalised;
 use super::found::Found;
 use crate::vision::recognise::finding::Basis;
 use crate::vision::recognise::probe::Prober;
@@ -118,10 +118,9 @@ fn related_outputs<'g>(found: &Found, model: &RecognitionRequest<'g>, prober: &P
 fn boxes_make_sense(found: &Found, prober: &Prober<'_, '_>) -> bool {
     let rows = found.rows(prober);
     let edges = || rows.iter().flatten().map(|row| row.edges);
-    let largest = edges().flatten().fold(0.0, f64::max);
     let size = prober.size().map(f64::from);
     // Boxes in pixels of an image that the graph is told are in those of the test image.
-    let extent = if largest <= MAX_NORMALISED { [1.0; 2] } else { size };
+    let extent = if are_normalised(&rows) == Some(true) { [1.0; 2] } else { size };
     let is_sane = |centre: [f64; 2], sides: [f64; 2]| {
         (0..2).all(|axis| {
             let (centre, side) = (centre[axis] / extent[axis], sides[axis] / extent[axis]);

@@ -1,6 +1,6 @@
 //! Boxes, classes and scores in outputs of their own, distinguished by shapes, types and values.
 
-use super::boxes::MAX_NORMALISED;
+use super::boxes::are_normalised;
 use super::class_scores::MAX_QUERIES;
 use super::found::Found;
 use crate::domain::{DetectionOutput, Layout};
@@ -106,28 +106,19 @@ fn around(
         found.part("max_boxes_in_graph", &limit.to_string(), true, "the graph fixes the number of boxes");
     }
     found.is_final = true;
-    found.usual = usual(boxes, rows, &found.output, graph, prober);
+    found.usual = usual(boxes, rows, &found, graph, prober);
     Ok(Some(found))
 }
 
 /// What the exporter feeds to graphs with such boxes, if there is a sign of one.
-fn usual(
-    boxes: &Port,
-    rows: usize,
-    output: &DetectionOutput,
-    graph: &GraphSignature,
-    prober: &Prober<'_, '_>,
-) -> Option<Usual> {
+fn usual(boxes: &Port, rows: usize, found: &Found, graph: &GraphSignature, prober: &Prober<'_, '_>) -> Option<Usual> {
     let [width, height] = prober.size().map(f64::from);
     let is_size = |port: &&Port| prober.values_of(&port.name).all(|tensor| tensor.to_f64() == [height, width]);
-    let largest = prober.values_of(&boxes.name).flat_map(Tensor::to_f64).fold(0.0, f64::max);
-    let ends_like_yolo = output.count.is_some() || rows > MAX_QUERIES;
+    let ends_like_yolo = (found.output.count.is_some() || rows > MAX_QUERIES) && prober.auxiliary().is_empty();
     match prober.layout() {
         Layout::Nchw if boxes.name == "detected_boxes" => Some(Usual::CustomVision),
         Layout::Chw if graph.outputs.iter().any(|port| is_size(&port)) => Some(Usual::Detectron2),
-        Layout::Nchw if ends_like_yolo && largest > MAX_NORMALISED && prober.auxiliary().is_empty() => {
-            Some(Usual::Yolo)
-        }
+        Layout::Nchw if ends_like_yolo && are_normalised(&found.rows(prober)) == Some(false) => Some(Usual::Yolo),
         _ => None,
     }
 }
