@@ -138,7 +138,7 @@ fn open_any(files: &Files, split: Option<&str>, control: &TaskControl) -> Result
                 let reason = "there are no label files (.txt) in its folder".to_owned();
                 return Err(AnnotationsError::Unknown { place: files.name(), reason });
             }
-            yolo::read(&files, found, control)
+            yolo::read(&files, *found, control)
         }
         Recognised::PascalVoc(listed) => voc::read(&files, &listed, control),
         Recognised::Folders(images) => Ok(names::of_folders(images.iter().map(|image| image.name.as_str()))),

@@ -25,7 +25,7 @@ pub(super) enum Recognised {
         file: FileEntry,
         first_line: String,
     },
-    Yolo(YoloFiles),
+    Yolo(Box<YoloFiles>),
     PascalVoc(Vec<FileEntry>),
     /// Images in folders by class.
     Folders(Vec<FileEntry>),
@@ -66,7 +66,7 @@ pub(super) fn recognise(
         Content::Format(AnnotationFormat::PascalVoc) => Recognised::PascalVoc(listed),
         Content::Format(AnnotationFormat::TfRecord) => Recognised::TfRecord,
         Content::Format(format) => Recognised::File { format, file, first_line },
-        Content::Label => Recognised::Yolo(YoloFiles { labels: listed, ..YoloFiles::default() }),
+        Content::Label => Recognised::Yolo(YoloFiles { labels: listed, ..YoloFiles::default() }.into()),
         Content::DataYaml => {
             // A folder may hold nothing else.
             if let Some(folder) = files.parent().filter(|_| files.is_file(&file)) {
@@ -97,7 +97,7 @@ fn of_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> Result<R
     }
     let found = look.yolo(listed)?;
     if !found.labels.is_empty() {
-        return Ok(Recognised::Yolo(found));
+        return Ok(Recognised::Yolo(found.into()));
     }
     let xml = with_extension(&["xml"]);
     for file in xml.iter().take(LOOKED_AT) {
@@ -193,7 +193,7 @@ impl Look<'_> {
             (None, Some(listed)) => self.yolo(listed)?,
             (None, None) => self.yolo(&self.files.list(self.control)?)?,
         };
-        Ok(Recognised::Yolo(YoloFiles { data: Some(data), ..found }))
+        Ok(Recognised::Yolo(YoloFiles { data: Some(data), ..found }.into()))
     }
 
     /// The label files of a folder and what belongs to them; those in the topmost folders called `labels` if there are

@@ -277,8 +277,9 @@ fn counts_text<R>(
     let Some(((first, count), rest)) = counts.split_first() else {
         return format!("0 of {}", counted(all, one, several));
     };
-    let rest: String = rest.iter().map(|(reason, count)| format!(", {count} {}", text(reason))).collect();
-    format!("{count} of {} {}{rest}", counted(all, one, several), text(first))
+    let mut parts = vec![format!("{count} of {} {}", counted(all, one, several), text(first))];
+    parts.extend(rest.iter().map(|(reason, count)| format!("{count} {}", text(reason))));
+    parts.join(", ")
 }
 
 fn some_of<T: fmt::Display>(items: &[T]) -> String {

@@ -28,13 +28,13 @@ pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, comma
         Loadable::Loading(task) => {
             let name = evaluating.at.name();
             line_ui(ui, format!("Reading {name}"), &name, |ui| progress_ui(ui, state, *task, commands));
+            matched_ui(ui, state, evaluating, commands);
         }
         Loadable::Failed(failure) => banner_ui(ui, Tone::Error, failure.message(), |ui| {
             read_again_ui(ui, state, commands);
         }),
         Loadable::Ready(opened) => {
             truth_ui(ui, opened, |ui| status_ui(ui, state, commands));
-            split_ui(ui, evaluating, opened, commands);
             matched_ui(ui, state, evaluating, commands);
             trouble_ui(ui, state, commands);
         }
@@ -95,39 +95,45 @@ fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) 
     line_ui(ui, text, &truth.name, status_ui);
 }
 
-/// Which split of a data set was read, and the others.
-fn split_ui(ui: &mut Ui, evaluating: &Evaluating, opened: &OpenedTruth, commands: &mut Queue<Command>) {
-    let Some(DatasetSplit { name, all }) = &opened.truth.split else {
-        return;
-    };
-    ui.horizontal(|ui| {
-        ui.weak("Split");
-        let combo = ComboBox::from_id_salt("split of the ground truth").selected_text(name).show_ui(ui, |ui| {
-            for other in all {
-                if ui.selectable_label(other == name, other).clicked() && other != name {
-                    let reading = TruthReading { split: Some(other.clone()), ..evaluating.reading.clone() };
-                    commands.push(EvaluationCommand::ReadTruthAs(reading));
-                }
-            }
-        });
-        combo.response.accessible_name(format!("Split of the ground truth: {name}"));
-    });
-}
-
-/// How images and classes were matched, and what speaks against it.
+/// How images and classes were matched, and what speaks against it; of the last numbers while new ones are made.
 fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
-    let Some(run) = state.evaluated() else {
+    let split = evaluating.truth.ready().and_then(|opened| opened.truth.split.as_ref());
+    let matching = state.evaluated().map(|run| &run.evaluated.matching);
+    if split.is_none() && matching.is_none() {
         return;
-    };
-    let matching = &run.evaluated.matching;
-    ui.add(Label::new(RichText::new(format!("Matched: {}", matching.text())).weak()).wrap());
-    for doubt in &matching.doubts {
+    }
+    ui.horizontal_wrapped(|ui| {
+        // As high with a menu as without one.
+        ui.set_min_height(ui.spacing().interact_size.y);
+        if let Some(split) = split {
+            split_ui(ui, evaluating, split, commands);
+        }
+        if let Some(matching) = matching {
+            ui.add(Label::new(RichText::new(format!("Matched: {}", matching.text())).weak()).wrap());
+        }
+    });
+    for doubt in matching.into_iter().flat_map(|matching| &matching.doubts) {
         banner_ui(ui, Tone::Warning, &doubt.to_string(), |ui| {
             if matches!(doubt, Doubt::NumbersAlone { .. }) {
                 names_ui(ui, state, evaluating, commands);
             }
         });
     }
+}
+
+/// Which split of a data set was read, and the others.
+fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands: &mut Queue<Command>) {
+    let DatasetSplit { name, all } = split;
+    ui.weak("Split");
+    let combo = ComboBox::from_id_salt("split of the ground truth").selected_text(name).show_ui(ui, |ui| {
+        for other in all {
+            if ui.selectable_label(other == name, other).clicked() && other != name {
+                let reading = TruthReading { split: Some(other.clone()), ..evaluating.reading.clone() };
+                commands.push(EvaluationCommand::ReadTruthAs(reading));
+            }
+        }
+    });
+    combo.response.accessible_name(format!("Split of the ground truth: {name}"));
 }
 
 /// What the numbers of classes may mean.
