@@ -483,10 +483,7 @@ impl Action {
             Self::CopyImage | Self::CopyPath | Self::FitImage | Self::ActualSize | Self::ZoomIn | Self::ZoomOut => {
                 has_shown(state)
             }
-            Self::Reveal => has_shown(state).and_then(|()| {
-                let lies_in_s3 = state.source.as_ref().is_some_and(|open| open.place.is_some());
-                need(!lies_in_s3, "The image is in S3, not on this machine")
-            }),
+            Self::Reveal => can_reveal(state),
             Self::Export => need(state.run().is_some(), "Predict something first"),
             Self::ExportComparison => need(
                 state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()),
@@ -588,18 +585,12 @@ impl Action {
             | Self::WrongClass
             | Self::ClearVerdict
             | Self::WriteNote
-            | Self::AddTag => has_shown(state)
-                .and_then(|()| state.check_judged_is_found())
-                .and_then(|()| state.project.check_writable()),
+            | Self::AddTag => can_judge(state),
             Self::Present => need(!state.order().is_empty(), "There is no image to present"),
             Self::NextUncertain => {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
             }
-            Self::Undo if state.filters_were_reset() => Ok(()),
-            Self::Undo => {
-                need(state.judgements.undo_label().is_some(), "Nothing was judged since the folder was opened")
-                    .and_then(|()| state.project.check_writable())
-            }
+            Self::Undo => can_undo(state),
             Self::Redo => need(state.judgements.redo_label().is_some(), "Nothing was undone")
                 .and_then(|()| state.project.check_writable()),
             Self::ClearProblems => need(!state.problems.is_empty(), "There are no problems"),
@@ -638,6 +629,23 @@ fn need(condition: bool, reason: &'static str) -> Result<(), &'static str> {
 
 fn has_shown(state: &State) -> Result<(), &'static str> {
     need(state.shown_sample().is_some(), "Choose an image first")
+}
+
+fn can_reveal(state: &State) -> Result<(), &'static str> {
+    let lies_in_s3 = state.source.as_ref().is_some_and(|open| open.place.is_some());
+    has_shown(state).and_then(|()| need(!lies_in_s3, "The image is in S3, not on this machine"))
+}
+
+fn can_judge(state: &State) -> Result<(), &'static str> {
+    has_shown(state).and_then(|()| state.check_judged_is_found()).and_then(|()| state.project.check_writable())
+}
+
+fn can_undo(state: &State) -> Result<(), &'static str> {
+    if state.filters_were_reset() {
+        return Ok(());
+    }
+    need(state.judgements.undo_label().is_some(), "Nothing was judged since the folder was opened")
+        .and_then(|()| state.project.check_writable())
 }
 
 fn shown_is_kept(state: &State) -> bool {

@@ -31,42 +31,30 @@ impl PressedKeys {
         }
         loop {
             let event = ctx.input(|input| input.events.get(self.position).cloned())?;
-            let press = KeyPress::new(&event);
-            let Some((press, meaning)) = press.and_then(|press| Some((press, self.meaning(ctx, state, press)?))) else {
-                self.position += 1;
-                continue;
-            };
-            ctx.input_mut(|input| {
-                input.events.remove(self.position);
-                let is_its_letter = matches!(input.events.get(self.position), Some(Event::Text(_)));
-                if is_its_letter && !press.modifiers.command && !press.modifiers.alt {
-                    input.events.remove(self.position);
-                }
-            });
-            if let Meaning::Command(command) = meaning {
+            if let Some(press) = KeyPress::new(&event)
+                && let Some(command) = self.command(ctx, state, press)
+            {
+                ctx.input_mut(|input| press.consume(&mut input.events, self.position));
                 return Some(command);
             }
+            self.position += 1;
         }
     }
 
     /// `None` if the key is for a widget.
-    fn meaning(&self, ctx: &egui::Context, state: &State, press: KeyPress) -> Option<Meaning> {
+    fn command(&self, ctx: &egui::Context, state: &State, press: KeyPress) -> Option<Command> {
         if let Some(presenting) = state.presenting {
-            return presentation::command(press.key, presenting, &state.settings).map(Meaning::Command);
+            return presentation::command(press.key, presenting, &state.settings);
         }
         if press.key == Key::Escape {
-            return self.escape(ctx, state).map(Meaning::Command);
+            return self.escape(ctx, state);
         }
-        match shortcuts().find(|(_, shortcut)| press.is(*shortcut)) {
-            Some((action, shortcut)) => {
-                let is_free = is_free(ctx, state, action, shortcut);
-                // A verdict is a decision about what was looked at: a key that is held down gives one.
-                let is_surplus = press.is_repeat && action.is_verdict();
-                let meaning = if is_surplus { Meaning::Nothing } else { Meaning::Command(Command::Do(action)) };
-                is_free.then_some(meaning)
-            }
-            None => self.walk(ctx, state, press).map(Meaning::Command),
-        }
+        let Some((action, shortcut)) = shortcuts().find(|(_, shortcut)| press.is(*shortcut)) else {
+            return self.walk(ctx, state, press);
+        };
+        // A verdict is a decision about one image or box: a key that is held down gives one.
+        let is_surplus = press.is_repeat && action.is_verdict();
+        (!is_surplus && is_free(ctx, state, action, shortcut)).then_some(Command::Do(action))
     }
 
     /// One step back from what was done last.
@@ -116,12 +104,6 @@ impl PressedKeys {
     }
 }
 
-/// What a key does that is not for a widget.
-enum Meaning {
-    Command(Command),
-    Nothing,
-}
-
 #[derive(Debug, Clone, Copy)]
 struct KeyPress {
     key: Key,
@@ -136,6 +118,15 @@ impl KeyPress {
                 Some(Self { key, modifiers, is_repeat: repeat })
             }
             _ => None,
+        }
+    }
+
+    /// Takes the key, which is at this position, and its letter.
+    fn consume(self, events: &mut Vec<Event>, position: usize) {
+        events.remove(position);
+        let is_its_letter = matches!(events.get(position), Some(Event::Text(_)));
+        if is_its_letter && !self.modifiers.command && !self.modifiers.alt {
+            events.remove(position);
         }
     }
 

@@ -119,7 +119,7 @@ impl State {
         self.other_judged_run
     }
 
-    /// “2 images are judged in the run SSD MobileNet v2”.
+    /// “2 images are judged in the run `SSD MobileNet v2`”.
     pub fn other_judged_run_text(&self) -> Option<String> {
         let run = self.runs.get(self.other_judged_run?)?;
         let name = &run.info.name;

@@ -328,7 +328,6 @@ fn confirmed_ui(
 ) -> Option<PathBuf> {
     let path = PathBuf::from(target.path.trim());
     match &state.export.stage {
-        Loadable::NotLoaded | Loadable::Ready(()) => {}
         Loadable::Loading(task) => {
             running_ui(ui, state, *task, commands);
             return None;
@@ -337,7 +336,7 @@ fn confirmed_ui(
             banner_ui(ui, Tone::Error, why.message(), |_| {});
             ui.add_space(6.0);
         }
-        Loadable::Failed(_) => {}
+        Loadable::NotLoaded | Loadable::Ready(()) | Loadable::Failed(_) => {}
     }
     let is_ready = is_possible && !path.as_os_str().is_empty();
     let is_clicked = ui.horizontal(|ui| {

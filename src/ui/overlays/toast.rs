@@ -61,13 +61,11 @@ pub(in super::super) fn toast_ui(
                             }
                             undo.accessible_name(Action::Undo.label_now(state));
                         }
-                        Some(NoticeOffer::ShowRun(run)) => {
-                            if ui.button("Show that run").clicked() {
-                                commands.push(ProjectCommand::SwitchRun(run));
-                                commands.push(Command::DismissNotice);
-                            }
+                        Some(NoticeOffer::ShowRun(run)) if ui.button("Show that run").clicked() => {
+                            commands.push(ProjectCommand::SwitchRun(run));
+                            commands.push(Command::DismissNotice);
                         }
-                        None => {}
+                        Some(NoticeOffer::ShowRun(_)) | None => {}
                     }
                     let close = ui.small_button("×");
                     if close.clicked() {
