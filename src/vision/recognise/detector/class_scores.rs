@@ -1,7 +1,7 @@
 //! Boxes in one output, and a score for each of their classes in another.
 
 use super::boxes::are_normalised;
-use super::found::Found;
+use super::found::{Found, MAX_FINAL_ROWS};
 use super::grids::CellGrid;
 use super::separate::could_be_boxes;
 use crate::domain::{
@@ -16,8 +16,6 @@ use crate::vision::{Tensor, TensorData};
 
 /// How far the sum of probabilities may be from 1.
 const SUM_TOLERANCE: f64 = 1e-3;
-/// More boxes than this are anchors before non-maximum suppression.
-pub(super) const MAX_QUERIES: usize = 1000;
 
 /// One reading for each pair of outputs that fit together: a transformer's, or anchors before non-maximum suppression.
 pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
@@ -105,7 +103,7 @@ fn class_scores(
         found.decided_space = Some((BoxSpace::Normalised, because.clone()));
     }
     let are_in_cells = are_shares && known.is_none() && CellGrid::with_rows(table.boxes, prober.size()).is_some();
-    if table.boxes > MAX_QUERIES || are_in_cells {
+    if table.boxes > MAX_FINAL_ROWS || are_in_cells {
         found.output.nms_iou = Some(if sum_to_one { 0.5 } else { 0.6 });
         let mut names = model.graph.outputs.iter().map(|port| &port.name);
         let is_normalised = are_normalised(&found.rows(prober)) == Some(true);

@@ -10,6 +10,9 @@ use crate::vision::recognise::usual::Usual;
 pub(super) const NO_MASKS: &str = "masks are not shown, only boxes";
 pub(super) const NO_KEY_POINTS: &str = "key points are not shown, only boxes";
 
+/// Graphs that end with the choice of the best give at most so many boxes.
+pub(super) const MAX_FINAL_ROWS: usize = 1000;
+
 /// The outputs of a detector as a draft.
 #[derive(Debug)]
 pub(super) struct Found {

@@ -1,7 +1,7 @@
 //! Candidates whose boxes, scores and classes are columns of one output.
 
 use super::columns::{Column, Table};
-use super::found::{Found, NO_KEY_POINTS, NO_MASKS};
+use super::found::{Found, MAX_FINAL_ROWS, NO_KEY_POINTS, NO_MASKS};
 use super::grids::{self, CellGrid};
 use crate::domain::{
     Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice, Layout,
@@ -12,8 +12,6 @@ use crate::vision::recognise::probe::Prober;
 use crate::vision::recognise::signature::Port;
 use crate::vision::recognise::usual::Usual;
 
-/// Graphs that end with the choice of the best give at most so many rows.
-const MAX_FINAL_ROWS: usize = 1000;
 /// Bins of one side of a box, as networks with generalised focal loss have them.
 const BINS: std::ops::RangeInclusive<usize> = 4..=32;
 /// Those of networks with one output, the most common first.

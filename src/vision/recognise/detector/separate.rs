@@ -1,8 +1,7 @@
 //! Boxes, classes and scores in outputs of their own, distinguished by shapes, types and values.
 
 use super::boxes::are_normalised;
-use super::class_scores::MAX_QUERIES;
-use super::found::Found;
+use super::found::{Found, MAX_FINAL_ROWS};
 use crate::domain::{DetectionOutput, Layout};
 use crate::vision::recognise::Overrules;
 use crate::vision::recognise::finding::Refusal;
@@ -100,7 +99,7 @@ fn around(
         found.part("count", &count.name, true, "one whole number, never above the number of boxes");
     }
     let rows = prober.values_of(&boxes.name).map(|tensor| tensor.len() / 4).max().unwrap_or_default();
-    if rows > MAX_QUERIES {
+    if rows > MAX_FINAL_ROWS {
         found.output.nms_iou = Some(0.45);
     } else if let Some(limit) = found.output.max_boxes_in_graph {
         found.part("max_boxes_in_graph", &limit.to_string(), true, "the graph fixes the number of boxes");
@@ -114,7 +113,7 @@ fn around(
 fn usual(boxes: &Port, rows: usize, found: &Found, graph: &GraphSignature, prober: &Prober<'_, '_>) -> Option<Usual> {
     let [width, height] = prober.size().map(f64::from);
     let is_size = |port: &&Port| prober.values_of(&port.name).all(|tensor| tensor.to_f64() == [height, width]);
-    let ends_like_yolo = (found.output.count.is_some() || rows > MAX_QUERIES) && prober.auxiliary().is_empty();
+    let ends_like_yolo = (found.output.count.is_some() || rows > MAX_FINAL_ROWS) && prober.auxiliary().is_empty();
     match prober.layout() {
         Layout::Nchw if boxes.name == "detected_boxes" => Some(Usual::CustomVision),
         Layout::Chw if graph.outputs.iter().any(|port| is_size(&port)) => Some(Usual::Detectron2),
