@@ -255,7 +255,9 @@ fn the_other_run_is_read_for_its_evaluation() {
 
     let mut again = open_in(projects.path(), Some(images.path()), DETECTOR);
     wait_until(&mut again, "the evaluation", |window| window.state().state().outcome_counts().is_some());
-    click(&mut again, "Runs");
-    click(&mut again, "Compare with ");
+    let state = again.state().state();
+    let on_screen = state.run().unwrap().id();
+    let other = state.runs.iter().map(|run| run.id()).find(|run| *run != on_screen).unwrap();
+    again.state_mut().command(ReviewCommand::Compare(other));
     wait_for(&mut again, "Against the ground truth");
 }
