@@ -3,7 +3,7 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::review::SortBy;
-use spotcheck::state::{Action, InferenceCommand, Overlay, ReviewCommand};
+use spotcheck::state::{Action, InferenceCommand, Overlay, ReviewCommand, Run};
 
 use crate::job_outputs::{open_folder_of_outputs, put_output};
 use crate::remote::wait_for_listing;
@@ -257,7 +257,7 @@ fn the_other_run_is_read_for_its_evaluation() {
     wait_until(&mut again, "the evaluation", |window| window.state().state().outcome_counts().is_some());
     let state = again.state().state();
     let on_screen = state.run().unwrap().id();
-    let other = state.runs.iter().map(|run| run.id()).find(|run| *run != on_screen).unwrap();
+    let other = state.runs.iter().map(Run::id).find(|run| *run != on_screen).unwrap();
     again.state_mut().command(ReviewCommand::Compare(other));
     wait_for(&mut again, "Against the ground truth");
 }
