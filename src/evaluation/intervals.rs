@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn cancelled_or_unmeasurable_there_is_no_interval() {
         assert_eq!(each_draw(100, |_| 1.0, || true), None);
-        assert_eq!(DrawnNumber::Repeated(vec![Some(1.0), None].repeat(50)).interval(), None);
+        assert_eq!(DrawnNumber::Repeated([Some(1.0), None].repeat(50)).interval(), None);
         let halves = vec![None; 100];
         assert_eq!(DrawnNumber::Halves(Halves { whole: 1.0, images: 10, numbers: halves }).interval(), None);
     }

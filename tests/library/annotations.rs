@@ -291,7 +291,7 @@ fn data_yaml_names_lists_and_folders_of_roboflow() {
     ];
     let read = |yaml: &str| read_data_set(&format!("names: [cat]\n{yaml}"), &files, None);
     let (one, two) = ("train/images/1.jpg".to_owned(), "valid/images/2.jpg".to_owned());
-    assert_eq!(read("train: ../train/images\nval: ../valid/images\n").unwrap().0, [two.clone()]);
+    assert_eq!(read("train: ../train/images\nval: ../valid/images\n").unwrap().0, std::slice::from_ref(&two));
     assert_eq!(read("val: lists/val.txt\n").unwrap().0, [one, two]);
     assert_eq!(read("val: one.txt\n").unwrap().0, ["ROOT/valid/images/2.jpg"]);
     let error = read("val: moved.txt\n").unwrap_err();

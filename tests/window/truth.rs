@@ -452,8 +452,8 @@ fn split_of_a_data_set_is_shown_and_chosen() {
     std::fs::create_dir_all(folder.path().join("labels/train")).unwrap();
     let (from, to) = ("labels/val/coffee.txt", "labels/train/coffee.txt");
     std::fs::rename(folder.path().join(from), folder.path().join(to)).unwrap();
-    let names: String = (0..80).map(|number| format!("  {number}: {}\n", coco_name(number))).collect();
-    let yaml = format!("train: images/train\nval: images/val\nnames:\n{names}");
+    let names: Vec<String> = (0..80).map(|number| format!("  {number}: {}\n", coco_name(number))).collect();
+    let yaml = format!("train: images/train\nval: images/val\nnames:\n{}", names.concat());
     std::fs::write(folder.path().join("data.yaml"), yaml).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
