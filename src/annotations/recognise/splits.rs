@@ -55,7 +55,14 @@ impl Look<'_> {
             let mut found = YoloFiles::default();
             let mut are_all_there = true;
             for place in places {
-                match self.files_at(root, place)? {
+                // The labels of a `path` inside a folder `images` are outside that path.
+                let found_at = match &data.path {
+                    Some(path) if is_named && labels_beside(place).is_none() && labels_beside(path).is_some() => {
+                        self.files_at(self.files, &below(path, place))?
+                    }
+                    _ => self.files_at(root, place)?,
+                };
+                match found_at {
                     Some(more) => found.append(more),
                     None => are_all_there = false,
                 }

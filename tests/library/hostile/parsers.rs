@@ -34,7 +34,9 @@ fn written(name: &str, bytes: &[u8]) -> PathBuf {
     let folder = FOLDER.with(|folder| folder.path().to_owned());
     for entry in std::fs::read_dir(&folder).expect("the folder is there") {
         let entry = entry.expect("the folder can be listed");
-        std::fs::remove_file(entry.path()).expect("the file belongs to this thread");
+        let path = entry.path();
+        let removed = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
+        removed.expect("the file belongs to this thread");
     }
     let path = folder.join(name);
     std::fs::write(&path, bytes).expect("the test may write");
@@ -331,7 +333,9 @@ pub(crate) fn annotation_file(bytes: &[u8]) -> bool {
     let is_yaml = bytes.windows(6).any(|window| window == b"names:");
     let path = written(if is_yaml { "data.yaml" } else { "labels.txt" }, bytes);
     if is_yaml {
-        std::fs::write(path.with_file_name("a.txt"), "0 0.5 0.5 0.25 0.25\n1 0.5 0.5 0.1 0.1 0.75\n")
+        let labels = path.with_file_name("labels").join("val");
+        std::fs::create_dir_all(&labels).expect("the test may write");
+        std::fs::write(labels.join("a.txt"), "0 0.5 0.5 0.25 0.25\n1 0.5 0.5 0.1 0.1 0.75\n")
             .expect("the test may write");
     }
     let control = TaskControl::new(ProgressUnit::Bytes);
