@@ -177,7 +177,7 @@ fn chips_and_buttons_that_appear_do_not_move_the_thumbnails() {
     window.key_press(Key::A);
     wait_for(&mut window, "Accepted 1");
     window.key_press(Key::R);
-    wait_for(&mut window, "Rejected 1");
+    wait_for(&mut window, "2 of 8 images judged");
     wait_until_idle(&mut window);
     window.run_steps(4);
     assert_eq!(controls(&window), before, "with chips");
@@ -622,7 +622,7 @@ fn filters_without_room_are_in_a_menu() {
         window.state_mut().command(ReviewCommand::SetVerdict(Some(verdict)));
         window.run_steps(2);
     }
-    wait_for(&mut window, "Unsure 1");
+    wait_for(&mut window, "3 of 8 images judged");
     assert!(!sees(&window, "No box 4"));
     click(&mut window, "More filters");
     click(&mut window, "No box 4");

@@ -167,6 +167,7 @@ fn a_wrong_class_is_shown_with_the_right_one() {
     wait_for(&mut window, "dog · FN");
     window.state_mut().command(EvaluationCommand::ShowBoxes("error:class".to_owned()));
     wait_for(&mut window, "% cat, is dog, chelsea.png");
+    wait_until(&mut window, "the search", |window| !window.state().state().arranging.is_searching());
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     window.state_mut().command(Action::WrongClass);
     wait_for(&mut window, "Which class is right?");

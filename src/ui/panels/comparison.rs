@@ -390,7 +390,7 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
             ui.vertical(|ui| {
                 ui.spacing_mut().item_spacing.y = 0.0;
                 ui.label(text);
-                ui.label(small);
+                ui.add(Label::new(small).extend());
             })
             .response
         }

@@ -24,7 +24,7 @@ const BUTTONS_WIDTH: f32 = 960.0;
 const VERDICTS_WIDTH: f32 = 640.0;
 /// For the verdict in words: always the same, so that no button moves while one judges.
 const SUBJECT_WIDTH: f32 = 152.0;
-const TAG_WIDTH: f32 = 66.0;
+const TAG_WIDTH: f32 = 74.0;
 const NOTE_WIDTHS: std::ops::RangeInclusive<f32> = 64.0..=420.0;
 
 /// The drafts of the text fields.

@@ -229,20 +229,20 @@ impl Chip {
 fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     let chip = |label, count, term| Chip { label, count, term };
     let verdict = |kind: VerdictKind| counts.verdict(kind);
-    // An image with a wrong class is a false positive and a false negative.
-    let mut chips = match task {
+    // First what is there only in a comparison: the others may have no room.
+    let mut chips = vec![chip("Better", counts.better, "better"), chip("Worse", counts.worse, "worse")];
+    match task {
+        // An image with a wrong class is a false positive and a false negative.
         Some(ModelTask::Classification) => {
-            vec![chip("Wrong", counts.with_wrong, "fp"), chip("Right", counts.with_correct, "tp")]
+            chips.extend([chip("Wrong", counts.with_wrong, "fp"), chip("Right", counts.with_correct, "tp")]);
         }
-        _ => vec![
+        _ => chips.extend([
             chip("FP", counts.with_wrong, "fp"),
             chip("FN", counts.with_missed, "fn"),
             chip("TP", counts.with_correct, "tp"),
-        ],
-    };
+        ]),
+    }
     chips.extend([
-        chip("Better", counts.better, "better"),
-        chip("Worse", counts.worse, "worse"),
         chip("Unjudged", counts.unjudged, "!verdict"),
         chip("Accepted", verdict(VerdictKind::Accept), "verdict:accept"),
         chip("Rejected", verdict(VerdictKind::Reject), "verdict:reject"),
