@@ -657,6 +657,9 @@ fn a_search_for_errors_waits_for_the_evaluation() {
     window.run_steps(2);
     assert!(!sees(&window, "waits for the evaluation"));
 
+    // One that is open would stay open.
+    window.state_mut().command(Action::CloseTruth);
+    wait_for(&mut window, "This search needs ground truth");
     let broken = bench.write_truth("cut.json", r#"{"images": [{"id": 1,"#);
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(broken)));
     wait_for(&mut window, "This search needs the evaluation, which failed or was cancelled");
