@@ -355,7 +355,7 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
 
             remote::send(&mut window);
             wait_for(&mut window, "✗ failed");
-            wait_for(&mut window, "Retry only the failed ones");
+            wait_for(&mut window, "Retry all anyway");
             click(&mut window, "List jobs");
             click_when_there(&mut window, "Delete these…");
             wait_for(&mut window, "Keep them");
