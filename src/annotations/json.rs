@@ -82,10 +82,7 @@ impl fmt::Display for Scalar {
 
 /// Text of a file for a message: visible, and not too long.
 pub(super) fn shortened(text: &str) -> String {
-    const LONGEST: usize = 80;
-    let shown: String = text.chars().take(LONGEST).collect();
-    let more = if shown.len() < text.len() { "…" } else { "" };
-    format!("{}{more}", crate::domain::visible(&shown))
+    crate::domain::visible(&crate::domain::shortened(text, 80)).into_owned()
 }
 
 impl<'de> Deserialize<'de> for Scalar {

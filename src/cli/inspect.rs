@@ -13,7 +13,7 @@ use super::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::decode::{DecodeLimits, decode};
 use crate::dirs::AppDirs;
-use crate::domain::{LabelSet, ModelCard, Prediction, SampleUri};
+use crate::domain::{LabelSet, ModelCard, Prediction, SampleUri, shortened};
 use crate::export::write_image;
 use crate::inference::runtime::{self, Loaded};
 use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
@@ -301,18 +301,11 @@ fn signature_text(name: &str, signature: &GraphSignature) -> String {
     if !signature.producer.is_empty() {
         line("producer", signature.producer.clone());
     }
+    // Class names fill pages.
     for (key, value) in &signature.metadata {
-        line("metadata", format!("{key} = {}", shortened(value)));
+        line("metadata", format!("{key} = {}", shortened(value, 120)));
     }
     text
-}
-
-/// Class names in metadata fill pages.
-fn shortened(value: &str) -> String {
-    const MAX_CHARACTERS: usize = 120;
-    let mut characters = value.chars();
-    let start: String = characters.by_ref().take(MAX_CHARACTERS).collect();
-    if characters.next().is_some() { start + "…" } else { start }
 }
 
 fn findings_text(recognition: &Recognition) -> String {

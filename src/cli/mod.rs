@@ -40,7 +40,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser, Subcommand};
 
-use crate::domain::{DeviceReport, RefusedDevice};
+use crate::domain::{DeviceReport, RefusedDevice, capitalized};
 use crate::export::{AnnotatedFolderError, ExportError};
 use crate::library::LibraryError;
 use crate::remote::package::PackageError;
@@ -134,7 +134,8 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The error and its causes, but for those that are in its words already.
+/// The error and its causes, without those that its message already contains. Starts with a capital letter, unless it
+/// starts with a name, an address or a number.
 fn message_of(error: &anyhow::Error) -> String {
     let mut words = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -145,7 +146,9 @@ fn message_of(error: &anyhow::Error) -> String {
             words.push_str(&cause);
         }
     }
-    words
+    let first_word = words.split([' ', ',', ':', ';']).next().unwrap_or_default();
+    let is_word = first_word.chars().all(|letter| letter.is_ascii_lowercase());
+    if is_word { capitalized(&words) } else { words }
 }
 
 /// The latency of the model; `None` before its second call, as the first one warms it up.
@@ -224,9 +227,11 @@ mod tests {
     #[test]
     fn an_error_says_each_cause_once() {
         let said = anyhow!("cancelled").context("cancelled");
-        assert_eq!(message_of(&said), "cancelled");
+        assert_eq!(message_of(&said), "Cancelled");
         let inside = anyhow!("no such file").context("could not read it: no such file: a.txt");
-        assert_eq!(message_of(&inside), "could not read it: no such file: a.txt");
+        assert_eq!(message_of(&inside), "Could not read it: no such file: a.txt");
+        let named = anyhow!("no such file").context("a.txt could not be read");
+        assert_eq!(message_of(&named), "a.txt could not be read: no such file");
         let more = anyhow!("no such file").context("Could not pack the model");
         assert_eq!(message_of(&more), "Could not pack the model: no such file");
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressStyle};
 
-use crate::domain::{human_bytes, visible};
+use crate::domain::{counted, human_bytes, visible};
 use crate::tasks::{Progress, ProgressUnit, TaskControl};
 
 const BAR_REFRESH: Duration = Duration::from_millis(100);
@@ -116,9 +116,9 @@ fn describe(progress: &Progress) -> String {
 /// The summary of finished work: `500 images in 4.1 s, 121.9 images/s`.
 pub(super) fn summary(progress: &Progress) -> String {
     let done = progress.done.saturating_sub(progress.done_before);
-    let images = if done == 1 { "image" } else { "images" };
+    let images = counted(done, "image", "images");
     let rate = progress.rate().map_or_else(String::new, |rate| format!(", {rate:.1} images/s"));
-    format!("{done} {images} in {:.1} s{rate}", progress.elapsed.as_secs_f64())
+    format!("{images} in {:.1} s{rate}", progress.elapsed.as_secs_f64())
 }
 
 #[cfg(test)]

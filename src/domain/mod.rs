@@ -9,7 +9,6 @@ mod bytes;
 mod cache_usage;
 mod change;
 mod class_color;
-mod count;
 mod device;
 mod display_image;
 mod endpoint;
@@ -35,6 +34,7 @@ mod sample;
 mod sample_set;
 mod score;
 mod shared_list;
+mod text;
 mod transform;
 mod truth;
 mod upload;
@@ -52,7 +52,6 @@ pub use bytes::human_bytes;
 pub use cache_usage::CacheUsage;
 pub use change::{Change, SamplePrediction};
 pub use class_color::{TEXT_ON_CLASS_COLOR, class_color};
-pub use count::counted;
 pub use device::{Device, DeviceChoice, DeviceReport, LatencyMs, RefusedDevice};
 pub use display_image::{DisplayImage, PixelSource, TILE_SIDE, Tile, TileKey, TileLayout};
 pub use endpoint::{
@@ -96,6 +95,7 @@ pub use sample::{FileStamp, Sample, SampleId, SampleUri, is_lines_name};
 pub use sample_set::SampleSet;
 pub use score::decimal;
 pub use shared_list::SharedList;
+pub use text::{capitalized, counted, shortened};
 pub use transform::{
     ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression, CostEstimate,
     DEFAULT_INSTANCE, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage, Experiment,

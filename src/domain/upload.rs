@@ -1,6 +1,6 @@
 //! What an upload would do, and what it did.
 
-use super::{Problem, S3Address, S3Place, Sample, human_bytes};
+use super::{Problem, S3Address, S3Place, Sample, counted, human_bytes};
 
 /// Local files, each held against the object that it would become. Nothing of it has been sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -122,8 +122,7 @@ impl FileAmount {
 /// “1 file (1.2 MiB)”
 impl std::fmt::Display for FileAmount {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let files = if self.files == 1 { "file" } else { "files" };
-        write!(formatter, "{} {files} ({})", self.files, human_bytes(self.bytes))
+        write!(formatter, "{} ({})", counted(self.files, "file", "files"), human_bytes(self.bytes))
     }
 }
 
@@ -155,7 +154,7 @@ impl UploadReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::SampleUri;
+    use crate::domain::{SampleUri, counted};
 
     fn planned(name: &str, size_bytes: u64, state: PlannedState) -> PlannedFile {
         PlannedFile {

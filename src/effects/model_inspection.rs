@@ -8,7 +8,10 @@ use parking_lot::Mutex;
 
 use super::{Delivery, Shared};
 use crate::decode;
-use crate::domain::{LabelSet, ModelCard, ModelTask, Prediction, PredictionContent, RgbImage, SampleUri, ViewSettings};
+use crate::domain::{
+    LabelSet, ModelCard, ModelTask, Prediction, PredictionContent, RgbImage, SampleUri, ViewSettings, capitalized,
+    counted,
+};
 use crate::inference::{
     InspectError, Inspection, PresetTrial, TrialImage, labels_of, runtime, truth_of, undecided_resize,
 };
@@ -300,7 +303,7 @@ fn fill_in(
         shared.deliver(Delivery::ImportPreview { image: seen.image });
     }
     let tried = model.inspection.try_card(&card, &labels, &prepared, control);
-    let (prediction, misfits) = tried.map_err(|misfit| fatal(misfit.field, capitalised(&misfit.text)))?;
+    let (prediction, misfits) = tried.map_err(|misfit| fatal(misfit.field, capitalized(&misfit.text)))?;
     for misfit in misfits {
         // A grey image tells about shapes, not about values.
         if misfit.field == "labels" {
@@ -387,8 +390,7 @@ fn preset_row(trial: PresetTrial) -> PresetRow {
             PredictionContent::Detections(boxes) => {
                 let sure = boxes.iter().take_while(|found| found.score >= ImportTrial::MIN_SCORE).count();
                 let best = boxes.first().map(|found| format!(", {} {:.0} %", found.label, found.score * 100.0));
-                let unit = if sure == 1 { "box" } else { "boxes" };
-                format!("{sure} {unit}{}", best.unwrap_or_default())
+                counted(sure, "box", "boxes") + &best.unwrap_or_default()
             }
         },
     };
@@ -401,11 +403,6 @@ fn preset_row(trial: PresetTrial) -> PresetRow {
         best: trial.predictions.iter().map(best).collect(),
         input: trial.preset.input,
     }
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// Decodes the image in view, unless it was the last one.

@@ -9,7 +9,7 @@ use serde::Serialize;
 use super::ExportError;
 use super::csv_table::{escape_formula, io_error};
 use super::target::{ExportTarget, WholeFile};
-use crate::domain::{ComparisonFormat, ModelTask, Prediction, RunInfo, SampleId, ViewSettings};
+use crate::domain::{ComparisonFormat, ModelTask, Prediction, RunInfo, SampleId, ViewSettings, counted};
 use crate::evaluation::{AgreementSummary, ClassMap, Comparison, ImageAgreement, MATCHING_IOU};
 use crate::store::{PredictionPair, StoreError};
 use crate::tasks::TaskControl;
@@ -49,9 +49,9 @@ pub struct ComparisonReport {
 impl std::fmt::Display for ComparisonReport {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let (compared, agreeing) = (self.summary.compared, self.summary.agreeing);
-        let images = if compared == 1 { "image" } else { "images" };
+        let images = counted(compared, "image", "images");
         let path = self.path.display();
-        write!(formatter, "{compared} {images} compared, {agreeing} of them agree; written: {path}")?;
+        write!(formatter, "{images} compared, {agreeing} of them agree; written: {path}")?;
         match &self.summary_path {
             Some(path) => write!(formatter, " and {}", path.display()),
             None => Ok(()),

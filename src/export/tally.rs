@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::domain::{ExportFormat, ModelTask, Problem};
+use crate::domain::{ExportFormat, ModelTask, Problem, counted};
 
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -23,11 +23,10 @@ pub struct ExportReport {
 /// `100 images and 532 boxes written: /home/me/cats.csv`
 impl std::fmt::Display for ExportReport {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let plural = |amount: u64, one: &str, many: &str| format!("{amount} {}", if amount == 1 { one } else { many });
-        let images = plural(self.images, "image", "images");
+        let images = counted(self.images, "image", "images");
         let boxes = match self.task {
-            ModelTask::Detection => plural(self.boxes, "box", "boxes"),
-            ModelTask::Classification => plural(self.boxes, "class", "classes"),
+            ModelTask::Detection => counted(self.boxes, "box", "boxes"),
+            ModelTask::Classification => counted(self.boxes, "class", "classes"),
         };
         let path = self.path.display();
         write!(formatter, "{images} and {boxes} written: {path}")
@@ -68,8 +67,7 @@ impl Tally {
         let mut notes = Vec::new();
         let mut note = |amount: u64, one: &str, many: &str, text: &str| {
             if amount > 0 {
-                let things = if amount == 1 { one } else { many };
-                notes.push(format!("{amount} {things} {text}"));
+                notes.push(format!("{} {text}", counted(amount, one, many)));
             }
         };
         note(self.left_out_by_verdict, "image", "images", "left out because of the verdicts");

@@ -13,6 +13,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 
 use super::outputs::MAX_RESPONSE_BYTES;
 use super::predictor::{Request, Transport};
+use crate::domain::shortened;
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
@@ -266,10 +267,7 @@ impl Response {
         }
         let body: Body = serde_json::from_slice(&self.body).ok()?;
         let plain = body.error.replace(char::is_control, " ");
-        Some(match plain.char_indices().nth(MAX_MESSAGE_CHARS) {
-            Some((end, _)) => format!("{}…", &plain[..end]),
-            None => plain,
-        })
+        Some(shortened(&plain, MAX_MESSAGE_CHARS).into_owned())
     }
 }
 

@@ -13,7 +13,6 @@ mod complete;
 mod key;
 mod parse;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
@@ -241,14 +240,6 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
         }
     };
     known.filter_map(|name| Some((rank(&name)?, name))).min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
-}
-
-/// The beginning of a long word, for messages.
-fn shortened(word: &str) -> Cow<'_, str> {
-    match word.char_indices().nth(SHOWN_LETTERS) {
-        Some((end, _)) => Cow::Owned(format!("{}…", &word[..end])),
-        None => Cow::Borrowed(word),
-    }
 }
 
 /// Levenshtein's: how many letters to add, delete or change.

@@ -191,7 +191,7 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
         lines,
         [
             format!("downloading My model (21 B) into {}", folder.trim_end_matches('/')),
-            "error: cancelled; resume with: spotcheck models fetch mine".to_owned(),
+            "error: Cancelled; resume with: spotcheck models fetch mine".to_owned(),
         ]
     );
 }
@@ -215,7 +215,7 @@ fn a_download_that_fails_says_why_and_what_helps() {
     assert_eq!(fetched.code, Some(1));
     assert_eq!(fetched.stdout, "");
     for expected in [
-        "error: could not download My model (21 B)",
+        "error: Could not download My model (21 B)",
         "spotcheck models fetch mine --from FILE",
         "returned 404 Not Found",
     ] {

@@ -10,6 +10,7 @@ use aws_smithy_types::timeout::TimeoutConfig;
 use super::SageMaker;
 use crate::aws::connection::{CONNECT_TIMEOUT, Connection};
 use crate::aws::error::{AwsError, AwsErrorKind, Operation};
+use crate::domain::shortened;
 use crate::tasks::TaskControl;
 
 /// The largest body that an endpoint takes.
@@ -112,7 +113,11 @@ impl Connection {
 fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
     let status = failed.original_status_code().unwrap_or_default();
     let message = failed.original_message().or_else(|| failed.message()).unwrap_or_default().trim();
-    let message = if message.is_empty() { "no message".to_owned() } else { format!("message: {}", shortened(message)) };
+    let message = if message.is_empty() {
+        "no message".to_owned()
+    } else {
+        format!("message: {}", shortened(message, MAX_MESSAGE_CHARS))
+    };
     let what_to_do = match status {
         400..500 => "the model does not accept the image or its request format",
         _ => "check the log of the endpoint",
@@ -125,11 +130,4 @@ fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
              {what_to_do}{log}"
         ),
     )
-}
-
-fn shortened(message: &str) -> String {
-    match message.char_indices().nth(MAX_MESSAGE_CHARS) {
-        Some((end, _)) => format!("{}…", &message[..end]),
-        None => message.to_owned(),
-    }
 }

@@ -25,7 +25,7 @@ use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
     Change, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, S3Link, Sample,
-    SampleId, SampleUri, TransformJob, TransformStatus, name_problem,
+    SampleId, SampleUri, TransformJob, TransformStatus, counted, name_problem,
 };
 use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels};
@@ -169,9 +169,8 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
 
 fn print_found(found: &FoundOutputs) {
     eprintln!(
-        "{} output{}; {} of {} images have one{}",
-        found.outputs(),
-        if found.outputs() == 1 { "" } else { "s" },
+        "{}; {} of {} images have one{}",
+        counted(found.outputs(), "output", "outputs"),
         found.images(),
         found.samples().len(),
         lists_text(found.lists())

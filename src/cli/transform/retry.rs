@@ -11,7 +11,7 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
 use crate::cli::values::{parse_job_name, parse_pair};
 use crate::dirs::AppDirs;
-use crate::domain::{ModelSource, RetryChoice};
+use crate::domain::{ModelSource, RetryChoice, counted};
 use crate::remote::transform::{PlannedRetry, Retry, RetryChanges, outcome, plan_retry, read_prices};
 use crate::tasks::{ProgressUnit, now_ms};
 
@@ -59,8 +59,7 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         Some(doubt) => eprintln!("note: {doubt}"),
         None => {}
     }
-    let s = if count == 1 { "" } else { "s" };
-    eprintln!("sending {count} image{s} without an output again");
+    eprintln!("sending {} without an output again", counted(count, "image", "images"));
     for note in notes {
         eprintln!("note: {note}");
     }

@@ -15,7 +15,7 @@ use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{JobRecord, Leftover, PriceTable, TransformPlan};
+use crate::domain::{JobRecord, Leftover, PriceTable, TransformPlan, counted};
 use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands, quoted, shell_script};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
@@ -125,8 +125,8 @@ fn print_note(record: &JobRecord) -> anyhow::Result<()> {
     writeln!(stdout(), "{}", spec.job_name)?;
     let count = record.input_objects.unwrap_or_default();
     eprintln!(
-        "started a job for {count} object{} on {} × {}; outputs go to {}",
-        if count == 1 { "" } else { "s" },
+        "started a job for {} on {} × {}; outputs go to {}",
+        counted(count, "object", "objects"),
         spec.instance_count,
         spec.instance_type,
         spec.output.folder

@@ -3,6 +3,7 @@
 use maud::{Markup, html};
 
 use super::summary::{ClassCount, Histogram};
+use crate::domain::shortened;
 
 const WIDTH: f64 = 640.0;
 
@@ -56,7 +57,7 @@ pub(super) fn class_bars(classes: &[&ClassCount]) -> Markup {
                 @let y = row as f64 * ROW;
                 @let width = (WIDTH - LABELS - COUNTS) * class.boxes as f64 / most as f64;
                 text x=(LABELS - 8.0) y=(number(y + 16.0)) text-anchor="end" {
-                    (shortened(&class.label)) title { (class.label) }
+                    (shortened(&class.label, 25)) title { (class.label) }
                 }
                 rect.bar x=(LABELS) y=(number(y + 4.0)) width=(number(width.max(1.0))) height=(ROW - 8.0) rx="1.5" {
                     title { (class.label) ": " (class.boxes) }
@@ -69,13 +70,4 @@ pub(super) fn class_bars(classes: &[&ClassCount]) -> Markup {
 
 fn number(value: f64) -> String {
     format!("{value:.1}")
-}
-
-fn shortened(label: &str) -> String {
-    const MOST: usize = 26;
-    if label.chars().count() <= MOST {
-        return label.to_owned();
-    }
-    let start: String = label.chars().take(MOST - 1).collect();
-    format!("{start}…")
 }

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
-use super::{QueryError, Span, matches, nearest, shortened};
-use crate::domain::{LabelSet, ModelTask, SampleId};
+use super::{QueryError, SHOWN_LETTERS, Span, matches, nearest};
+use crate::domain::{LabelSet, ModelTask, SampleId, shortened};
 use crate::review::Summary;
 use crate::review::by_class::ByClass;
 use crate::review::candidate::Candidate;
@@ -110,7 +110,7 @@ impl ClassName {
             Some(name) => format!("did you mean “{name}”?"),
             None => format!("* stands for any letters: {key}:*part*"),
         };
-        let message = format!("{whose} has no class “{}”; {advice}", shortened(&self.pattern));
+        let message = format!("{whose} has no class “{}”; {advice}", shortened(&self.pattern, SHOWN_LETTERS));
         QueryError { at: self.at.clone(), message }
     }
 }

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::box_term::{BoxTerm, ClassName, OutcomeWord};
 use super::key::{KEYS, Key, Takes, Term, Value};
-use super::{Node, Query, QueryError, Span, nearest, shortened};
+use super::{Node, Query, QueryError, SHOWN_LETTERS, Span, nearest};
+use crate::domain::shortened;
 use crate::review::VerdictKind;
 use crate::review::outcomes::OutcomeKind;
 
@@ -198,14 +199,14 @@ impl Parser<'_> {
     fn unknown_key<T>(&self, word: &Word) -> Result<T, QueryError> {
         let known = KEYS.iter().flat_map(|key| key.words).copied();
         let near = nearest(&word.text.to_lowercase(), known);
-        let advice = near.map_or_else(String::new, |name| format!("did you mean {name}? "));
+        let advice = near.map_or_else(|| "to".to_owned(), |name| format!("did you mean {name}? To"));
         let rest = self.text[word.at.start..].split_whitespace().next();
         let message = format!(
-            "“{}” is not a search word; {advice}To look for it in names, put it in quotes: \"{}\"",
-            shortened(&word.text),
-            shortened(rest.unwrap_or_default().trim_end_matches(')'))
+            "“{}” is not a search word; {advice} look for it in names, put it in quotes: \"{}\"",
+            shortened(&word.text, SHOWN_LETTERS),
+            shortened(rest.unwrap_or_default().trim_end_matches(')'), SHOWN_LETTERS)
         );
-        fail(word.at.clone(), capitals_after_question(message))
+        fail(word.at.clone(), message)
     }
 
     fn lacks_value<T>(&self, key: &Key, word: &Word) -> Result<T, QueryError> {
@@ -399,7 +400,8 @@ fn error_word(value: &Word, lower: &str) -> Result<OutcomeWord, QueryError> {
     let found = ERRORS.iter().find(|(word, _)| lower == *word);
     found.map(|(_, kind)| *kind).ok_or_else(|| {
         let known: Vec<&str> = ERRORS.iter().map(|(word, _)| *word).collect();
-        let message = format!("“{}” is not a kind of error; write {}", shortened(&value.text), known.join(", "));
+        let message =
+            format!("“{}” is not a kind of error; write {}", shortened(&value.text, SHOWN_LETTERS), known.join(", "));
         QueryError { at: value.at.clone(), message }
     })
 }
@@ -417,7 +419,7 @@ fn verdict(value: &Word, lower: &str) -> Result<VerdictKind, QueryError> {
     exact.or_else(longer).map(|(_, kind)| *kind).ok_or_else(|| {
         let message = format!(
             "“{}” is not a verdict; write accept, reject, unsure or wrong, or !verdict for none",
-            shortened(&value.text)
+            shortened(&value.text, SHOWN_LETTERS)
         );
         QueryError { at: value.at.clone(), message }
     })
@@ -428,7 +430,8 @@ fn span(key: &Key, value: &Word, operator: Operator) -> Result<Span, QueryError>
         let low = bound(key, low, value)?.unwrap_or(f32::NEG_INFINITY);
         let high = bound(key, high, value)?.unwrap_or(f32::INFINITY);
         if low > high {
-            let message = format!("{} is an empty range; write the smaller number first", shortened(&value.text));
+            let message =
+                format!("{} is an empty range; write the smaller number first", shortened(&value.text, SHOWN_LETTERS));
             return fail(value.at.clone(), message);
         }
         return Ok(Span { low, high, ..Span::ANY });
@@ -446,7 +449,7 @@ fn span(key: &Key, value: &Word, operator: Operator) -> Result<Span, QueryError>
         Operator::Is => {
             let message = format!(
                 "A {1} is rarely exactly {0}; write {1}>={0}, or a range such as {1}:{0}..1",
-                shortened(&value.text),
+                shortened(&value.text, SHOWN_LETTERS),
                 key.word()
             );
             return fail(value.at.clone(), message);
@@ -469,7 +472,7 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
     };
     let number = if percent.is_some() { number / 100.0 } else { number };
     if key.takes.is_share() && number > 1.0 {
-        let text = shortened(text);
+        let text = shortened(text, SHOWN_LETTERS);
         let message = format!("Scores go from 0 to 1; for {text} percent write {text}%");
         return fail(value.at.clone(), message.replace("%%", "%"));
     }
@@ -477,12 +480,7 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
 }
 
 fn not_a_number(key: &Key, value: &Word) -> String {
-    format!("“{}” is not a number; write it as in {}", shortened(&value.text), key.example)
-}
-
-/// A sentence that follows a semicolon begins small, one that follows a question does not.
-fn capitals_after_question(message: String) -> String {
-    if message.contains('?') { message } else { message.replace("; To look", "; to look") }
+    format!("“{}” is not a number; write it as in {}", shortened(&value.text, SHOWN_LETTERS), key.example)
 }
 
 fn fail<T>(at: Range<usize>, message: impl Into<String>) -> Result<T, QueryError> {

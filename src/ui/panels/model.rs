@@ -6,7 +6,7 @@ use super::super::widgets::{
     Tone, action_button_ui, action_menu_item_ui, banner_ui, copy_command_ui, line_banner_ui, strong,
 };
 use super::remote_inference::{remote_engine_ui, where_ui};
-use crate::domain::{ModelCard, ModelTask, human_bytes};
+use crate::domain::{ModelCard, ModelTask, capitalized, human_bytes};
 use crate::state::{Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, Queue, State};
 
 pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -81,12 +81,12 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
         0 => "classes by number".to_owned(),
         count => format!("{count} classes"),
     };
-    let mut facts = vec![capitalised(card.task.into_str()), labels, card.licence.clone()];
+    let mut facts = vec![capitalized(card.task.into_str()), labels, card.licence.clone()];
     facts.extend(card.accuracy.clone());
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     assumed_ui(ui, state, card, commands);
     if let Some(not_shown) = &card.not_shown {
-        banner_ui(ui, Tone::Hint, &capitalised(not_shown), |_| {});
+        banner_ui(ui, Tone::Hint, &capitalized(not_shown), |_| {});
     }
     nothing_found_ui(ui, state, chosen, commands);
     if let Some(problem) = &chosen.problem {
@@ -207,7 +207,7 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
     let Some(why) = state.tasks.fetch_failure(&entry.card.id) else {
         return;
     };
-    line_banner_ui(ui, Tone::Error, &capitalised(why), |ui| {
+    line_banner_ui(ui, Tone::Error, &capitalized(why), |ui| {
         ui.horizontal_wrapped(|ui| {
             let id = &entry.card.id;
             if ui.button("Retry").clicked() {
@@ -235,7 +235,7 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue
             ui.spacing_mut().item_spacing.y = 1.0;
             ui.add(Label::new(strong(&entry.card.name)).truncate());
             let size = human_bytes(entry.card.file.bytes);
-            let mut facts = vec![capitalised(entry.card.task.into_str()), size];
+            let mut facts = vec![capitalized(entry.card.task.into_str()), size];
             // A model that is not here has a button that says so.
             facts.extend(entry.is_ready.then(|| entry.origin.clone()));
             let facts = RichText::new(facts.join(" · ")).small().weak();
@@ -269,9 +269,4 @@ fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mu
         let label = if has_failed(state, entry) { "Retry" } else { "Download" };
         fetch_button_ui(ui, state, entry, label, commands);
     }
-}
-
-fn capitalised(word: &str) -> String {
-    let mut letters = word.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }

@@ -81,12 +81,11 @@ pub(super) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
         .filter_map(|(kind, name)| {
             let cost = metrics.errors.get(kind)?;
             let points = 100.0 * cost.ap50_cost;
-            let errors = if cost.count == 1 { "error" } else { "errors" };
             Some(Bar {
                 name: (*name).to_owned(),
                 value: points.max(0.0),
                 tick: None,
-                text: format!("{points:.1} points, {} {errors}", cost.count),
+                text: format!("{points:.1} points, {}", counted(cost.count, "error", "errors")),
             })
         })
         .collect();

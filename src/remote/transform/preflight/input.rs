@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::requests::Content;
-use super::{Checks, Service, counted, unless_cancelled};
+use super::{Checks, Service, unless_cancelled};
 use crate::aws::{Aws, ListRequest, ObjectInfo, S3};
 use crate::domain::{
-    CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan, human_bytes,
+    CheckPoint, InputObjects, InputSurvey, KeySample, S3Address, Sample, SplitType, TransformPlan, counted, human_bytes,
 };
 use crate::remote::transform::JobError;
 use crate::remote::transform::inputs::Inputs;
@@ -78,7 +78,7 @@ pub(super) fn check_input(
     if missing.count > 0 {
         checks.problem(
             CheckPoint::Input,
-            format!("{} of the manifest do not exist: {missing}", counted(missing.count, "object")),
+            format!("{} of the manifest do not exist: {missing}", counted(missing.count, "object", "objects")),
             "Remove them from the manifest, or upload them",
         );
     } else if survey.objects == 0 {
@@ -204,9 +204,10 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         .map_or_else(String::new, |(key, size)| format!(", the largest {}: {key}", human_bytes(*size)));
     let markers = match survey.folder_markers {
         0 => String::new(),
-        count => format!("; {}, not counted", counted(count, "folder marker")),
+        count => format!("; {}, not counted", counted(count, "folder marker", "folder markers")),
     };
-    let summary = format!("{}, {}{largest}{markers}", counted(survey.objects, "object"), human_bytes(survey.bytes));
+    let summary =
+        format!("{}, {}{largest}{markers}", counted(survey.objects, "object", "objects"), human_bytes(survey.bytes));
     let odd = misplaced(survey);
     let whole = plan.inside.filter(|inside| inside.chosen < inside.all);
     let whole = whole.map(|inside| {
@@ -247,7 +248,7 @@ fn hidden_text(survey: &InputSurvey) -> Option<String> {
         format!(
             "{} (a part of the name begins with a dot), which Spotcheck does not list but the job sends to the model: \
             {}",
-            counted(survey.hidden.count, "hidden object"),
+            counted(survey.hidden.count, "hidden object", "hidden objects"),
             survey.hidden
         )
     };
@@ -257,23 +258,23 @@ fn hidden_text(survey: &InputSurvey) -> Option<String> {
 fn misplaced(survey: &InputSurvey) -> Vec<String> {
     let mut odd = Vec::new();
     if survey.empty.count > 0 {
-        odd.push(format!("{} without content: {}", counted(survey.empty.count, "object"), survey.empty));
+        odd.push(format!("{} without content: {}", counted(survey.empty.count, "object", "objects"), survey.empty));
     }
     let kinds = [survey.images, survey.records, survey.texts];
     let is_mixed = kinds.iter().filter(|count| **count > 0).count() > 1;
     if is_mixed {
         odd.push(format!(
             "{}, {} and {} are mixed, but a job sends all objects the same way",
-            counted(survey.images, "image"),
-            counted(survey.records, "TFRecord file"),
-            counted(survey.texts, "text file")
+            counted(survey.images, "image", "images"),
+            counted(survey.records, "TFRecord file", "TFRecord files"),
+            counted(survey.texts, "text file", "text files")
         ));
     }
     // If no name shows its content, nothing is misplaced.
     if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
         odd.push(format!(
             "{} with names other than images and TFRecord files: {}",
-            counted(survey.others.count, "object"),
+            counted(survey.others.count, "object", "objects"),
             survey.others
         ));
     }

@@ -17,7 +17,7 @@ use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
     ArchiveContent, Check, CheckGrade, CheckPoint, CostEstimate, EcrImage, HEADLINE, InputSurvey, InstanceType,
     ModelSource, PayloadSuggestion, Preflight, Price, PriceTable, S3Access, SageMakerAccess, SplitType, TransformPlan,
-    TransformSpec, human_usd,
+    TransformSpec, counted, human_usd,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -194,8 +194,8 @@ impl Records {
     /// “1 object”, “6 images”.
     fn words(self) -> Option<String> {
         match self {
-            Self::Objects(count) => Some(counted(count, "object")),
-            Self::Counted(count) => Some(counted(count, "image")),
+            Self::Objects(count) => Some(counted(count, "object", "objects")),
+            Self::Counted(count) => Some(counted(count, "image", "images")),
             Self::Uncounted => None,
         }
     }
@@ -322,8 +322,8 @@ impl Checks {
                         CheckPoint::Instance,
                         format!(
                             "{found}, for {}. An object is never split, so {} would be billed but idle",
-                            counted(objects, "object"),
-                            counted(u64::from(count) - objects, "instance")
+                            counted(objects, "object", "objects"),
+                            counted(u64::from(count) - objects, "instance", "instances")
                         ),
                         format!("Set the number of instances to at most {objects}"),
                     ),
@@ -408,12 +408,6 @@ impl Checks {
         }
         estimate
     }
-}
-
-/// “1 object”, “3 objects”.
-fn counted(count: u64, what: &str) -> String {
-    let s = if count == 1 { "" } else { "s" };
-    format!("{count} {what}{s}")
 }
 
 /// “0.05”, “12.3”: as exact as it matters.

@@ -7,7 +7,7 @@ use super::super::super::widgets::{
     endpoint_word, key_value_ui, strong,
 };
 use super::super::log::log_lines_ui;
-use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, RemoteModel, Utc};
+use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, RemoteModel, Utc, capitalized};
 use crate::state::{
     Command, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure, InferenceCommand,
     KnownEndpoint, Loadable, Queue, State,
@@ -108,7 +108,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
     }
     let has_failed = endpoint.presence.status() == Some(EndpointStatus::Failed);
     if !has_failed && (endpoint.presence.endpoint().is_some() || endpoint.is_at_our_cost()) {
-        ui.label(sentence(&endpoint_cost_text(endpoint, now_ms())));
+        ui.label(capitalized(&endpoint_cost_text(endpoint, now_ms())));
     }
     if endpoint.record.is_none() && endpoint.presence.endpoint().is_some() {
         ui.weak("Not deployed from this machine; it may be in use");
@@ -135,11 +135,6 @@ fn there_ui(ui: &mut Ui, there: &Endpoint) {
             }
         }
     }
-}
-
-fn sentence(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
 }
 
 /// When the endpoint is deleted, and what is deleted with it.
@@ -228,7 +223,7 @@ fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, comman
     let text = endpoint_end_text(endpoint, now_ms());
     ui.label(match record.delete_at_ms {
         Some(at) if at > now_ms() && endpoint.undeleted.is_none() => format!("Will be {text}"),
-        _ => sentence(&text),
+        _ => capitalized(&text),
     });
     if record.delete_at_ms.is_some() {
         ui.weak("If Spotcheck is running then, otherwise at its next start");

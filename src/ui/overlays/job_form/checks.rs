@@ -4,7 +4,7 @@ use eframe::egui::{Button, CollapsingHeader, Label, RichText, ScrollArea, TextEd
 
 use super::super::super::widgets::{Tone, banner_ui, number_field, strong};
 use super::super::form::text_ui;
-use crate::domain::TransformPlan;
+use crate::domain::{TransformPlan, shortened};
 use crate::state::{Command, FormCheck, JobsCommand, Loadable, ModelFrom, Queue, RehearsalOptions, State, TaskSignal};
 
 /// A rehearsal tries only some images: to predict all of them, use the model here.
@@ -102,18 +102,10 @@ pub(super) fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, command
             check.commands.len(),
             |ui, rows| {
                 for line in &check.commands[rows] {
-                    let text = RichText::new(shortened(line)).monospace();
+                    let text = RichText::new(shortened(line, LONGEST_LINE)).monospace();
                     ui.add(Label::new(text).extend());
                 }
             },
         );
     });
-}
-
-/// The part of a line that is shown; all of it is copied.
-fn shortened(line: &str) -> std::borrow::Cow<'_, str> {
-    match line.char_indices().nth(LONGEST_LINE) {
-        Some((end, _)) => format!("{}…", &line[..end]).into(),
-        None => line.into(),
-    }
 }
