@@ -216,6 +216,35 @@ impl ResizeRule {
         }
     }
 
+    /// A rule of each kind, for an input of the same size as this one gives.
+    pub fn of_each_kind(&self) -> [Self; 5] {
+        const LONGEST: u64 = 16_384;
+        let [width, height] = match *self {
+            Self::ShortSidePad { short_side, .. } => [short_side, short_side],
+            _ => self.tensor_size().unwrap_or([640, 640]),
+        };
+        let (short, long) = (width.min(height), width.max(height));
+        [
+            Self::stretch(width, height),
+            Self::letterbox(width, height),
+            Self::ShortSideCrop {
+                // Seven eighths are the most common crop.
+                short_side: (u64::from(long) * 8 / 7).min(LONGEST) as u32,
+                long_side: Rounding::Down,
+                crop_width: width,
+                crop_height: height,
+                crop_offset: Rounding::HalfEven,
+            },
+            Self::ShortSidePad {
+                short_side: short,
+                max_long_side: (u64::from(short) * 5 / 3).min(LONGEST) as u32,
+                pad_to_multiple: 32,
+                cut_to_multiple: 1,
+            },
+            Self::Keep {},
+        ]
+    }
+
     /// Width and height of the tensor; `None` if they depend on the image. A stride of a letterbox is not counted.
     pub fn tensor_size(&self) -> Option<[u32; 2]> {
         match *self {

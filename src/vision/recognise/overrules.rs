@@ -5,6 +5,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::finding::{Basis, Finding};
+use crate::domain::ResizeRule;
 
 /// Fields of the card that the user sets, in the order given, and which reading of the outputs to take.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -151,7 +152,9 @@ impl Overrule {
     ) -> Result<T, OverruleError> {
         let attempt = |value: Value| -> Result<T, String> {
             let mut whole = serde_json::to_value(target).map_err(|error| error.to_string())?;
-            set(&mut whole, prefix, path, value)?;
+            if !self.set_resize(&mut whole, prefix, &value) {
+                set(&mut whole, prefix, path, value)?;
+            }
             serde_json::from_value(whole).map_err(|error| error.to_string())
         };
         let word = Value::String(self.text.clone());
@@ -161,6 +164,38 @@ impl Overrule {
             Err(_) => attempt(word),
         };
         result.map_err(|reason| OverruleError { field: self.field(), value: self.text.clone(), reason })
+    }
+
+    /// Sets a whole resize rule: its kind alone (`input.resize=letterbox`), or the fields that matter; the others follow
+    /// from the size of the rule there. A single field of another kind changes the kind and is not set yet. Whether
+    /// nothing is left to set.
+    fn set_resize(&self, whole: &mut Value, prefix: &str, value: &Value) -> bool {
+        let place = if prefix.is_empty() { "/input/resize" } else { "/resize" };
+        let (Some(inner), Some(present)) = (self.field_in_resize(), whole.pointer_mut(place)) else {
+            return false;
+        };
+        let Some(kind) = inner.first().map(String::as_str).or(value.as_str()) else {
+            return false;
+        };
+        let Some(mut fields) = fields_of_kind(kind, present) else {
+            return false;
+        };
+        match (inner.len(), value) {
+            (0, _) => {}
+            (1, Value::Object(given)) => fields.extend(given.clone()),
+            (2.., _) if present.get(kind).is_none() => {}
+            _ => return false,
+        }
+        *present = Value::Object(Map::from_iter([(kind.to_owned(), Value::Object(fields))]));
+        inner.len() < 2
+    }
+
+    /// The path below `input.resize`.
+    fn field_in_resize(&self) -> Option<&[String]> {
+        match &self.path[..] {
+            [input, resize, inner @ ..] if input == "input" && resize == "resize" => Some(inner),
+            _ => None,
+        }
     }
 }
 
@@ -177,6 +212,15 @@ fn set(whole: &mut Value, prefix: &str, path: &[String], value: Value) -> Result
     }
     fields.insert(last.clone(), value);
     Ok(())
+}
+
+/// The fields of a resize rule of this kind, for an input of the same size as `present` gives.
+fn fields_of_kind(kind: &str, present: &Value) -> Option<Map<String, Value>> {
+    let present: ResizeRule = serde_json::from_value(present.clone()).ok()?;
+    present.of_each_kind().iter().find_map(|rule| match serde_json::to_value(rule).ok()?.get_mut(kind)?.take() {
+        Value::Object(fields) => Some(fields),
+        _ => None,
+    })
 }
 
 fn enter<'v>(table: &'v mut Value, place: &mut String, key: &str) -> Result<&'v mut Value, String> {
@@ -247,6 +291,37 @@ mod tests {
             boxes_back: BoxesBack::EachAxis,
         };
         assert_eq!(changed.resize, letterbox);
+    }
+
+    #[test]
+    fn a_resize_rule_of_another_kind_keeps_the_size() {
+        let letterbox = |fill| ResizeRule::Letterbox {
+            width: 32,
+            height: 32,
+            fill: Fill([fill; 3]),
+            position: Position::Centre,
+            rounding: Rounding::HalfEven,
+            stride: None,
+            boxes_back: BoxesBack::EachAxis,
+        };
+        for (items, expected) in [
+            (&["input.resize=letterbox"][..], letterbox(114)),
+            (&[r#"input.resize.letterbox={"fill": 0}"#], letterbox(0)),
+            (&["input.resize.letterbox.fill=0"], letterbox(0)),
+            (&["input.resize=letterbox", "input.resize=stretch"], ResizeRule::stretch(32, 32)),
+            (&["input.resize=letterbox", "input.resize.stretch.width=48"], ResizeRule::stretch(48, 32)),
+            (&["input.resize=keep"], ResizeRule::Keep {}),
+        ] {
+            assert_eq!(apply(items).unwrap().resize, expected, "{items:?}");
+        }
+        let ResizeRule::ShortSideCrop { short_side, crop_width, .. } =
+            apply(&["input.resize=short-side-crop"]).unwrap().resize
+        else {
+            panic!("another rule");
+        };
+        assert_eq!((short_side, crop_width), (36, 32));
+        let error = apply(&["input.resize=strech"]).unwrap_err().to_string();
+        assert!(error.contains("short-side-crop"), "{error}");
     }
 
     #[test]

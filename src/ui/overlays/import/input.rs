@@ -140,7 +140,7 @@ fn auxiliary_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput, ports:
 fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
     rows.choice_row(ui, "input.resize", "Resize", |ui, field| {
         combo(ui, field, rule_text(rule), CONTROL_WIDTH, |ui| {
-            for other in rules_of_size(rule) {
+            for other in rule.of_each_kind() {
                 let is_chosen = discriminant(&other) == discriminant(rule);
                 if ui.selectable_label(is_chosen, rule_text(&other)).clicked() && !is_chosen {
                     *rule = other;
@@ -225,32 +225,4 @@ fn rule_text(rule: &ResizeRule) -> &'static str {
         ResizeRule::Letterbox { .. } => "Letterbox",
         ResizeRule::ShortSidePad { .. } => "Short side, then pad",
     }
-}
-
-/// Every rule, for an input of the same size as `rule` gives.
-fn rules_of_size(rule: &ResizeRule) -> [ResizeRule; 5] {
-    let [width, height] = match *rule {
-        ResizeRule::ShortSidePad { short_side, .. } => [short_side, short_side],
-        _ => rule.tensor_size().unwrap_or([640, 640]),
-    };
-    let (short, long) = (width.min(height), width.max(height));
-    [
-        ResizeRule::stretch(width, height),
-        ResizeRule::letterbox(width, height),
-        ResizeRule::ShortSideCrop {
-            // Seven eighths are the most common crop.
-            short_side: (u64::from(long) * 8 / 7).min(u64::from(*SIDES.end())) as u32,
-            long_side: Rounding::Down,
-            crop_width: width,
-            crop_height: height,
-            crop_offset: Rounding::HalfEven,
-        },
-        ResizeRule::ShortSidePad {
-            short_side: short,
-            max_long_side: (u64::from(short) * 5 / 3).min(u64::from(*SIDES.end())) as u32,
-            pad_to_multiple: 32,
-            cut_to_multiple: 1,
-        },
-        ResizeRule::Keep {},
-    ]
 }
