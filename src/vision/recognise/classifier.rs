@@ -72,7 +72,7 @@ pub(super) fn recognise(
         label_set: output.label_set,
         labels_to_store: output.labels_to_store,
         side_multiple: 1,
-        usual: usual(model, prober.layout()),
+        usual: if output.has_named_scores { Some(Usual::CustomVision) } else { usual(model, prober.layout()) },
         not_shown: None,
         readings: Vec::new(),
     })
@@ -86,6 +86,8 @@ fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
 
 struct Classes {
     convention: ClassificationOutput,
+    /// Whether the output holds the class names, as Custom Vision's does.
+    has_named_scores: bool,
     label_set: Option<String>,
     labels_to_store: Option<LabelSet>,
 }
@@ -276,6 +278,7 @@ fn from_scores(
         }
     };
     findings.add(basis, "output.classification.values", &values.into_str(), because);
+    let has_named_scores = !names.is_empty();
     let naming = match (&model.labels, names) {
         (None, names) if !names.is_empty() => {
             findings.recognised("labels", LABEL_FILE, format!("{port} names its {classes} classes"));
@@ -290,6 +293,7 @@ fn from_scores(
             values,
             background: Background::first_if(naming.background),
         },
+        has_named_scores,
         label_set: naming.label_set,
         labels_to_store: naming.labels_to_store,
     })
@@ -336,6 +340,7 @@ fn from_arg_max(
             values: ClassValues::ArgMax,
             background: Background::first_if(naming.background),
         },
+        has_named_scores: false,
         label_set: naming.label_set,
         labels_to_store: naming.labels_to_store,
     })

@@ -432,7 +432,8 @@ def custom_vision():
     table = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(F32, []))
     model.graph.output.append(helper.make_value_info("loss", helper.make_sequence_type_proto(table)))
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    pixels = np.asarray(middle(short_side(PHOTO, 256, Image.BILINEAR), 224, round), np.float32)[..., ::-1]
+    # Its sample code resizes with Pillow's default, which is bicubic, whatever the aspect ratio.
+    pixels = np.asarray(PHOTO.resize((224, 224), Image.BICUBIC), np.float32)[..., ::-1]
     found = session.run(["loss"], {"data": pixels.transpose(2, 0, 1)[None]})[0][0]
     written = ["input.channels", *LEVEL_FIELDS]
     write(
@@ -441,7 +442,10 @@ def custom_vision():
         card={
             "task": "classification",
             "labels": "labels.txt",
-            "input": {"channels": "bgr", "divide_by": 1.0, "batches": True},
+            "input": {
+                "channels": "bgr", "divide_by": 1.0, "batches": True, "resize": stretch_rule(224),
+                "interpolation": "pillow-bicubic",
+            },
             "output": {"classification": {"values": "probabilities"}},
         },
         recognised=["task", "labels", "input.layout", *written],
@@ -452,11 +456,27 @@ def custom_vision():
     )
 
 
+def keras_named():
+    """Keras' loaders stretch images, also those of a binary classifier in PyTorch's layout."""
+    pixels = np.asarray(PHOTO.resize((96, 96), Image.BILINEAR), np.float64)
+    labels = {"labels.txt": "dune\nreef\nfen\n"}
+    options = {"only_likely": PIXEL_FIELDS, "scaled_inside": True}
+    make(
+        "keras-named", pixels, ["dune", "reef", "fen"], labels, stretch_rule(96), values="softmax", layout="nhwc",
+        **options,
+    )
+    pixels = normalised(PHOTO.resize((96, 96), Image.BILINEAR), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    make(
+        "one-probability-planes", pixels, ["dune", "reef"], {"labels.txt": "dune\nreef\n"}, stretch_rule(96),
+        values="second probability", only_likely=PIXEL_FIELDS,
+    )
+
+
 CASES = [
     timm, transformers_vit, transformers_convnext, transformers_mobilevit, transformers_efficientnet,
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
     keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
-    onnx_image_metadata, teachable_machine, grey, one_probability, custom_vision,
+    onnx_image_metadata, teachable_machine, grey, one_probability, custom_vision, keras_named,
 ]
 
 if __name__ == "__main__":
