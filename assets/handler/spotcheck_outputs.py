@@ -134,6 +134,17 @@ class _Parts:
         rows = np.arange(count)
         return rows if self.batch_index is None else rows[self.batch_index[:count] == self.call[1]]
 
+    def selected(self, name):
+        """Class and row of the candidates of the image that the graph's own suppression keeps."""
+        values, shape = self._values(name, (1, 0))
+        if shape[-1:] != (3,):
+            raise RuntimeError(
+                f"the output {name} of shape {list(shape)} has no rows of image, class and box; correct the model card"
+            )
+        selected = values.reshape(-1, 3)
+        of_image = (selected[:, 0] == self.call[1]) & (selected >= 0).all(axis=1)
+        return selected[of_image, 1:].astype(int)
+
     def _table(self, name, rows):
         values, shape = self._values(name, self.of_call)
         # Scores may have the candidates last where boxes do not.
@@ -175,6 +186,19 @@ def _candidates(convention, parts):
     if parts.labels is not None:
         return rows, parts.labels[rows], (activated(numbers[:, 0]) * factor).astype(F32)
     scores = _softmax(numbers) if activation == "softmax" else activated(numbers)
+    if convention.get("selected"):
+        # What the graph's own suppression keeps: image, class and row.
+        selected = parts.selected(convention["selected"])
+        fits = (selected < [scores.shape[1], len(rows)]).all(axis=1)
+        if not fits.all():
+            number, row = selected[~fits][0]
+            raise RuntimeError(
+                f"the model selected class {number} of box {row}, but it has {scores.shape[1]} classes and {len(rows)} "
+                "boxes; correct the model card"
+            )
+        classes, rows = selected.T
+        scores = (scores * np.reshape(factor, (-1, 1)))[rows, classes]
+        return rows, classes.astype(F32), scores.astype(F32)
     background = convention.get("background", "none")
     if background in (True, "first"):
         scores, numbers = scores[:, 1:], numbers[:, 1:]

@@ -7,8 +7,8 @@ use toml::de::{DeTable, DeValue};
 
 use super::built_in;
 use crate::domain::{
-    Activation, BoxFormat, BoxSpace, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput, Layout,
-    ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
+    Activation, Background, BoxFormat, BoxSpace, Columns, DetectionOutput, ElementType, Grid, GridCoding, ImageInput,
+    Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
 };
 
 /// The name of a card's file in its folder.
@@ -219,6 +219,11 @@ fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
         output.classes.is_none_or(|classes| (1..=MAX_COLUMNS).contains(&classes)),
         "output.detection.classes",
         "must be 1 to 100000",
+    )?;
+    require(
+        output.selected.is_none() || (output.labels.is_none() && output.background == Background::None),
+        "output.detection.selected",
+        "needs a score for each class, without labels and background",
     )?;
     let softmax_of_one = output.activation == Activation::Softmax && output.labels.is_some();
     require(!softmax_of_one, "output.detection.activation", "softmax needs a score for each class, without labels")?;

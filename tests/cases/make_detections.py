@@ -386,6 +386,30 @@ def ssd():
           [found(shown, np.tile([1, 2, 3], 15), scores[:, 1:].ravel())])
 
 
+def model_zoo_yolov3():
+    """Suppression in the graph: `indices` with image, class and candidate of what it keeps, filled up with -1."""
+    random = random_of("model zoo yolov3")
+    sizes = [[200, 100], [50, 80]]
+    boxes = np.stack([corners(random, 20, min(size)) for size in sizes])
+    scores = scores_of(random, 2, 3, 20)
+    indices = np.array([[1, 2, 4], [0, 0, 7], [0, 2, 7], [1, 0, 19], [0, 1, 0], [-1, -1, -1]])
+    scores[tuple(indices[:5].T)] += 0.25
+    scores = f32(np.minimum(scores, 1.0))
+    convention = {"boxes": "boxes", "scores": "scores", "selected": "indices", "label_choice": "all",
+                  "box_format": "yxyx", "box_space": "image-pixels"}
+    images = [{**STRETCH, "size": size} for size in sizes]
+    expected = []
+    for image in range(2):
+        _, classes, rows = indices[indices[:, 0] == image].T
+        expected.append(found(boxes[image][rows], classes, scores[image, classes, rows]))
+    outputs = {"boxes": boxes[:, :, [1, 0, 3, 2]], "scores": scores, "indices": indices}
+    write("model-zoo-yolov3", convention, outputs, images, expected)
+    refused = {**outputs, "indices": np.array([[0, 3, 1]])}
+    write("selected-class", convention, refused, images, error="selected class 3 of box 1")
+    refused = {**outputs, "indices": np.array([[0, 1]])}
+    write("selected-pairs", convention, refused, images, error="no rows of image, class and box")
+
+
 def fixed_batch():
     """Two images in a call that always has four; each has a count of its own."""
     random = random_of("fixed-batch")
@@ -442,7 +466,7 @@ def main():
             old.unlink()
     for make in (ultralytics, ultralytics_obb, end_to_end, ultralytics_rtdetr, yolov5, yolov5_raw, yolov7_end_to_end,
                  yolox, mmdeploy, paddle, nanodet, torchvision, detr, rtdetr, dfine, tf_object_detection, ssd,
-                 fixed_batch, refused):
+                 fixed_batch, refused, model_zoo_yolov3):
         make()
 
 

@@ -149,6 +149,11 @@ pub struct DetectionOutput {
     /// The output with the number of valid candidates of each image, if the graph has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<String>,
+    /// The output with the candidates that the graph's own non-maximum suppression keeps, as ONNX's
+    /// `NonMaxSuppression` gives them: rows of image, class and candidate, all images one after another. Rows with
+    /// negative numbers fill it up. The others do not count.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selected: Option<String>,
     /// Set if boxes are still relative to the cells of a grid. They are decoded to the format of the coding first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
@@ -191,6 +196,7 @@ impl DetectionOutput {
             batch_index: None,
             angle: None,
             count: None,
+            selected: None,
             grid: None,
             box_format: BoxFormat::Xyxy,
             box_space: BoxSpace::ModelPixels,
@@ -208,7 +214,7 @@ impl DetectionOutput {
         let columns = [Some(&self.boxes), self.labels.as_ref(), Some(&self.scores), self.objectness.as_ref()];
         let others = [self.batch_index.as_ref(), self.angle.as_ref()];
         let all = columns.into_iter().chain(others).flatten().flat_map(|columns| &columns.outputs);
-        let mut names: Vec<&str> = all.chain(&self.count).map(String::as_str).collect();
+        let mut names: Vec<&str> = all.chain(&self.count).chain(&self.selected).map(String::as_str).collect();
         names.sort_unstable();
         names.dedup();
         names

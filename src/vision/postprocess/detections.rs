@@ -162,7 +162,16 @@ struct Tables<'o> {
     objectness: Option<Part<'o>>,
     batch_index: Option<Part<'o>>,
     angle: Option<Part<'o>>,
+    /// What the graph's own suppression keeps, if it says so.
+    selected: Option<Vec<Selected>>,
     rows: usize,
+}
+
+/// A candidate that the graph's own suppression keeps.
+#[derive(Debug, Clone, Copy)]
+struct Selected {
+    class: usize,
+    row: usize,
 }
 
 impl<'o> Tables<'o> {
@@ -171,6 +180,7 @@ impl<'o> Tables<'o> {
         outputs: &'o BTreeMap<String, Tensor>,
         call: Call,
     ) -> Result<Self, PredictError> {
+        let selected = convention.selected.as_ref().map(|name| selected(outputs, name, call.index)).transpose()?;
         let whole_call = convention.batch_index.is_some();
         let call = if whole_call { Call { images: 1, index: 0 } } else { call };
         let of_image = |name: &'o str| OutputOfImage::new(outputs, name, call);
@@ -219,6 +229,7 @@ impl<'o> Tables<'o> {
             objectness: one(&convention.objectness)?,
             batch_index: one(&convention.batch_index)?,
             angle: one(&convention.angle)?,
+            selected,
             scores: scores.checked(classes)?,
             boxes,
             classes,
@@ -261,6 +272,19 @@ impl<'o> Tables<'o> {
         if let Some(labels) = &self.labels {
             for &row in rows {
                 best.add(row, labels.at(row, 0), activated(activation, self.scores.at(row, 0)) * factor(row))?;
+            }
+            return Ok(());
+        }
+        if let Some(selected) = &self.selected {
+            for &Selected { class, row } in selected {
+                if class >= self.classes || row >= self.rows {
+                    return Err(failed(format!(
+                        "the model selected class {class} of box {row}, but it has {} classes and {} boxes; correct \
+                        the model card",
+                        self.classes, self.rows
+                    )));
+                }
+                best.add(row, class as f32, activated(activation, self.scores.at(row, class)) * factor(row))?;
             }
             return Ok(());
         }
@@ -558,6 +582,20 @@ impl<'o> OutputOfImage<'o> {
             TensorData::I64(values) => Cow::Owned(values[range].iter().map(|&value| value as f32).collect()),
         }
     }
+}
+
+/// The candidates of image `index` of the call that the graph's own suppression keeps.
+fn selected(outputs: &BTreeMap<String, Tensor>, name: &str, index: usize) -> Result<Vec<Selected>, PredictError> {
+    let output = OutputOfImage::new(outputs, name, Call { images: 1, index: 0 })?;
+    let shape = &output.tensor.shape;
+    if shape.last() != Some(&3) {
+        return Err(failed(format!(
+            "the output {name} of shape {shape:?} has no rows of image, class and box; correct the model card"
+        )));
+    }
+    let values = output.values();
+    let of_image = values.chunks_exact(3).filter(|row| row[0] == index as f32 && row[1] >= 0.0 && row[2] >= 0.0);
+    Ok(of_image.map(|row| Selected { class: row[1] as usize, row: row[2] as usize }).collect())
 }
 
 fn box_count(values: &[f32], rows: usize) -> Result<usize, PredictError> {

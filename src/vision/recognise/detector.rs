@@ -47,7 +47,8 @@ pub(super) fn recognise(
     let side_multiple = prober.side_multiple().unwrap_or(1);
     findings.recognised("task", "detection", found.because.clone());
     findings.0.append(&mut found.parts);
-    let told = prober.told_size(|outputs, size| extent_of(&found.output, outputs, size), findings);
+    let every_box = found.every_box();
+    let told = prober.told_size(|outputs, size| extent_of(&every_box, outputs, size), findings);
     let follows = |side: &str| format!("the first number of a box follows the {side} that the graph is told");
     let corners = match told {
         ToldSize::FollowedHeightFirst => Some((BoxFormat::Yxyx, follows("height"))),

@@ -7,8 +7,8 @@ use super::signature::{Dimension, Port, PortElement, ShapeText};
 use super::usual::Usual;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
-    AuxiliaryInput, Background, BoxesBack, CentreCrop, ChannelOrder, ClassValues, ElementType, ImageInput, Layout,
-    OutputConvention, Position, ResizeRule, Rounding,
+    AuxiliaryInput, Background, BoxesBack, CentreCrop, ChannelOrder, ClassValues, ClassificationOutput, ElementType,
+    ImageInput, Layout, OutputConvention, Position, ResizeRule, Rounding,
 };
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
@@ -231,8 +231,15 @@ pub(super) fn complete(
     findings: &mut Findings,
 ) {
     assume_pixels(prediction, input, findings);
+    let mut sizes = sizes.clone();
+    if let (None, None, None, Some(size)) =
+        (sizes.width, sizes.height, &sizes.preferred, prediction.usual.and_then(Usual::size))
+    {
+        sizes.preferred = Some((size, "the graph takes any size and this is the exporter's".to_owned()));
+    }
+    let sizes = &sizes;
     let (rule, because) = match &prediction.convention {
-        OutputConvention::Classification(_) => classifier_resize(sizes),
+        OutputConvention::Classification(output) => classifier_resize(output, input, sizes),
         OutputConvention::Detection(_) => detector_resize(prediction, sizes),
     };
     findings.assumed("input.resize", resize_text(&rule), because);
@@ -396,7 +403,7 @@ fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings
     findings.assumed("input.std", format!("{:?}", input.std), because);
 }
 
-fn classifier_resize(sizes: &Sizes) -> (ResizeRule, String) {
+fn classifier_resize(output: &ClassificationOutput, input: &ImageInput, sizes: &Sizes) -> (ResizeRule, String) {
     let (width, height, size_because) = match (sizes.width, sizes.height, &sizes.preferred) {
         (Some(width), Some(height), _) => (width, height, "the graph fixes the size"),
         (_, _, &Some(([width, height], ref because))) => (width, height, because.as_str()),
@@ -408,6 +415,10 @@ fn classifier_resize(sizes: &Sizes) -> (ResizeRule, String) {
     if width.max(height) <= SMALL_SIDE {
         let rule = ResizeRule::stretch(width, height);
         return (rule, format!("{size_because}; models of such small images are trained on whole images"));
+    }
+    if is_from_keras(output, input) {
+        let because = format!("{size_because}; ONNX does not record the resize rule, Keras loads images stretched");
+        return (ResizeRule::stretch(width, height), because);
     }
     // torchvision and timm: 256 to 224, that is a crop of seven eighths.
     let short_side = (f64::from(width.max(height)) * 256.0 / 224.0).round() as u32;
@@ -424,6 +435,14 @@ fn classifier_resize(sizes: &Sizes) -> (ResizeRule, String) {
             "{size_because}; ONNX does not record the resize rule, classifiers mostly crop the central seven eighths"
         ),
     )
+}
+
+/// Whether a classifier is like those of Keras: channels last and no background class, or a single sigmoid.
+fn is_from_keras(output: &ClassificationOutput, input: &ImageInput) -> bool {
+    let has_channels_last = matches!(input.layout, Layout::Nhwc | Layout::Hwc);
+    let is_tensorflow = output.background != Background::None || output.values == ClassValues::ArgMax;
+    output.values == ClassValues::SecondProbability
+        || (has_channels_last && input.element_type != ElementType::Uint8 && !is_tensorflow)
 }
 
 fn detector_resize(prediction: &OutputPrediction, sizes: &Sizes) -> (ResizeRule, String) {

@@ -78,6 +78,11 @@ impl Usual {
         }
     }
 
+    /// Width and height of the input if the graph takes any, in pixels.
+    pub(super) fn size(self) -> Option<[u32; 2]> {
+        (self == Self::Yolov3).then_some([416; 2])
+    }
+
     pub(super) fn pixels(self) -> PixelNotes {
         let because = format!("ONNX does not record this; {} models expect it", self.name());
         let letterbox = |fill: u8, position, rounding, boxes_back| NotedResize::Letterbox {
@@ -120,16 +125,15 @@ impl Usual {
                 let resize = NotedResize::Crop { short_side: 224, offset: Rounding::HalfEven };
                 (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowLanczos, resize)
             }
-            // A float image, resized without antialiasing.
-            Self::RfDetr => (rgb, IMAGENET, opencv, NotedResize::Stretch),
+            // torchvision's antialiased resize of a float image, which differs from Pillow's by its rounding alone.
+            Self::RfDetr => (rgb, IMAGENET, Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::Yolov3 => {
-                let resize = letterbox(128, Position::Centre, Rounding::Down, BoxesBack::EachAxis);
+                // Boxes come in pixels of the image; nothing is cut off a letterbox with this way back.
+                let resize = letterbox(128, Position::Centre, Rounding::Down, BoxesBack::ExactPadding);
                 (rgb, plain, Interpolation::PillowBicubic, resize)
             }
-            Self::DamoYolo => {
-                let resize = letterbox(0, Position::TopLeft, Rounding::Down, BoxesBack::EachAxis);
-                (rgb, (1.0, [0.0; 3], [1.0; 3]), opencv, resize)
-            }
+            // `keep_ratio` of the package's configuration files is off.
+            Self::DamoYolo => (rgb, (1.0, [0.0; 3], [1.0; 3]), opencv, NotedResize::Stretch),
             Self::Ssd => (rgb, (1.0, [127.0; 3], [128.0; 3]), opencv, NotedResize::Stretch),
             Self::CustomVision => (rgb, plain, Interpolation::PillowBicubic, NotedResize::Stretch),
             Self::PicoDet => (rgb, IMAGENET, Interpolation::OpencvCubic, NotedResize::Stretch),

@@ -176,6 +176,11 @@ def best(scores):
     return classes, scores[np.arange(len(scores)), classes]
 
 
+def every_class(boxes, scores):
+    count, classes = scores.shape
+    return np.repeat(boxes, classes, axis=0), np.tile(np.arange(classes), count), scores.ravel()
+
+
 def run(model, feed):
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     names = [port.name for port in session.get_outputs()]
@@ -444,9 +449,9 @@ def nanodet(image, plus):
     distances = (softmax(table[:, CLASSES:].reshape(-1, 4, 8)) * np.arange(8)).sum(axis=-1) * grid[:, 2:]
     points = (grid[:, :2] + (0.0 if plus else 0.5)) * grid[:, 2:]
     boxes = np.concatenate([points - distances[:, :2], points + distances[:, 2:]], axis=1)
-    classes, tops = best(table[:, :CLASSES])
     boxes = (boxes - np.tile(shift, 2)) / np.tile(ratios, 2)
-    found = detections(boxes, classes, tops, 0.3, nms=0.6)
+    # Its multiclass_nms keeps every class of a box.
+    found = detections(*every_class(boxes, table[:, :CLASSES]), 0.3, nms=0.6)
     write("nanodet-plus" if plus else "nanodet", model, found, 0.3, {"labels.txt": "\n".join(NAMES) + "\n"})
 
 
@@ -561,8 +566,7 @@ def tensorflow_raw(image):
     raw = run(model, {"image": image[None]})
     top, left, bottom, right = raw["boxes"][0, :, 0].astype(np.float64).T
     boxes = np.stack([left, top, right, bottom], axis=1) * np.array([image.shape[1], image.shape[0]] * 2)
-    classes, tops = best(raw["scores"][0].astype(np.float64))
-    found = detections(boxes, classes, tops, 0.5, nms=0.6)
+    found = detections(*every_class(boxes, raw["scores"][0].astype(np.float64)), 0.5, nms=0.6)
     write("tensorflow-raw", model, found, 0.5, {"labels.txt": "\n".join(NAMES) + "\n"})
 
 

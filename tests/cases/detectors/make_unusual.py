@@ -91,8 +91,7 @@ def in_rows(tensor):
 
 def ranked(boxes, scores, nms=None, limit=None, every=False):
     if every:
-        count, classes = scores.shape
-        boxes, labels, tops = np.repeat(boxes, classes, axis=0), np.tile(np.arange(classes), count), scores.ravel()
+        boxes, labels, tops = d.every_class(boxes, scores)
     else:
         labels, tops = d.best(scores)
     return d.detections(boxes, labels, tops, 0.005, nms, limit)
@@ -103,7 +102,8 @@ def ranked(boxes, scores, nms=None, limit=None, every=False):
 
 def yolo_nas(image, case="yolo-nas", classes=COCO):
     """super-gradients, `model.export` without postprocessing: corners in input pixels, then scores. RGB/255 in a centred
-    letterbox filled with 114 (its margin of four pixels is left out here), suppression at 0.7."""
+    letterbox filled with 114 (its margin of four pixels is left out here), every class of a box
+    (`multi_label_per_box`), suppression at 0.7."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
     centre, size, scores = parts(graph, graph.features("input"), len(grid), classes, None, 21, grid)
@@ -113,22 +113,22 @@ def yolo_nas(image, case="yolo-nas", classes=COCO):
     canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
     raw = d.run(model, {"input": d.planar(canvas)})
     boxes = d.one_ratio(in_rows(raw["904"]), image, ratio, new, pad)
-    write(case, model, ranked(boxes, in_rows(raw["913"]), 0.7))
+    write(case, model, ranked(boxes, in_rows(raw["913"]), 0.7, every=True))
 
 
 def damo_yolo(image):
-    """DAMO-YOLO's converter without end2end: scores, then corners in input pixels. RGB 0..255 at the top left of
-    zeros, suppression at 0.7."""
+    """DAMO-YOLO's converter without end2end: scores, then corners in input pixels. RGB 0..255, resized by OpenCV
+    whatever the aspect ratio (`keep_ratio` is off), every class of a box, suppression at 0.7."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
     centre, size, scores = parts(graph, graph.features("images", scale=1 / 255), len(grid), COCO, None, 22, grid)
     named(graph, scores, "output")
     named(graph, as_corners(graph, centre, size), "1068")
     model = graph.model([("images", F32, [1, 3, side, side])], [("output", F32, [1, len(grid), COCO]), ("1068", F32, [1, len(grid), 4])])
-    canvas, ratio, new, pad = d.letterbox(image, side, side, 0, centred=False, rounding=int)
+    canvas = cv2.resize(image, (side, side), interpolation=cv2.INTER_LINEAR)
     raw = d.run(model, {"images": d.planar(canvas, 1.0)})
-    boxes = d.each_axis(in_rows(raw["1068"]), image, ratio, new, pad)
-    write("damo-yolo", model, ranked(boxes, in_rows(raw["output"]), 0.7))
+    boxes = d.stretched(in_rows(raw["1068"]), image, (side, side))
+    write("damo-yolo", model, ranked(boxes, in_rows(raw["output"]), 0.7, every=True))
 
 
 def yolov4(image):
@@ -144,26 +144,32 @@ def yolov4(image):
     write("yolov4", model, ranked(boxes, in_rows(raw["confs"]), 0.6))
 
 
-def yolov3_zoo():
-    """The ONNX Model Zoo's YOLOv3: told height and width of the image; boxes from the top in pixels of it, scores as
-    [1, 80, n], and the numbers of those that suppression keeps."""
+def yolov3_zoo(image, case, shape):
+    """The ONNX Model Zoo's YOLOv3 and tiny YOLOv3: told height and width of the image; boxes from the top in pixels of
+    it, scores as [1, 80, n], and image, class and box of those that suppression keeps. RGB/255, resized by Pillow to
+    the middle of 416 x 416 filled with 128."""
     graph = d.Graph()
     count = 1260
-    features = graph.features("input_1")
-    centre, size, scores = parts(graph, features, count, COCO, (1, 1), 24)
+    centre, size, scores = parts(graph, graph.features("input_1"), count, COCO, (1, 1), 24)
     boxes = as_corners(graph, centre, size, "y")
-    twice = graph.op("Concat", "image_shape", "image_shape", axis=1)
-    graph.op("Mul", boxes, twice, outputs=["boxes"])
+    graph.op("Mul", boxes, graph.op("Concat", "image_shape", "image_shape", axis=1), outputs=["boxes"])
     swapped(graph, scores, "scores")
-    numbers = graph.op("Cast", graph.op("Slice", "scores", graph.const([0], np.int64), graph.const([3], np.int64), graph.const([1], np.int64)), to=I32)
-    kept = graph.op("Slice", numbers, graph.const([0], np.int64), graph.const([9], np.int64), graph.const([2], np.int64))
-    graph.op("Transpose", graph.op("Squeeze", kept, graph.const([0], np.int64)), perm=[1, 0], outputs=["indices"])
+    limits = graph.const([2], np.int64), graph.const([0.5]), graph.const([0.75])
+    kept = graph.op("Cast", graph.op("NonMaxSuppression", "boxes", "scores", *limits), to=I32)
+    reshaped(graph, kept, shape, "indices")
     model = graph.model(
         [("input_1", F32, ["N", 3, "height", "width"]), ("image_shape", F32, ["N", 2])],
-        [("boxes", F32, ["N", count, 4]), ("scores", F32, ["N", COCO, count]), ("indices", I32, ["kept", 3])],
+        [("boxes", F32, ["N", count, 4]), ("scores", F32, ["N", COCO, count]), ("indices", I32, [None] * len(shape))],
     )
-    output = {"boxes": "boxes", "scores": "scores", "box_format": "yxyx", "box_space": "image-pixels", "activation": None}
-    write_json("yolov3-zoo", model, {"output": output, "auxiliary": {"image_shape": "image-height-width"}})
+    height, width = image.shape[:2]
+    scale = min(416 / width, 416 / height)
+    new = int(width * scale), int(height * scale)
+    canvas = Image.new("RGB", (416, 416), (128, 128, 128))
+    canvas.paste(Image.fromarray(image).resize(new, Image.Resampling.BICUBIC), ((416 - new[0]) // 2, (416 - new[1]) // 2))
+    raw = d.run(model, {"input_1": d.planar(np.asarray(canvas)), "image_shape": np.array([[height, width]], np.float32)})
+    _, labels, rows = raw["indices"].reshape(-1, 3).T
+    boxes = raw["boxes"][0].astype(np.float64)[rows][:, [1, 0, 3, 2]]
+    d.write(case, model, d.detections(boxes, labels, raw["scores"][0].astype(np.float64)[labels, rows], 0.75), 0.75)
 
 
 def tensorflow_raw_coco(image):
@@ -180,14 +186,14 @@ def tensorflow_raw_coco(image):
     )
     raw = d.run(model, {"image": image[None]})
     boxes = in_rows(raw["raw_detection_boxes"])[:, [1, 0, 3, 2]] * np.array([image.shape[1], image.shape[0]] * 2)
-    write("tensorflow-raw-coco", model, ranked(boxes, in_rows(raw["raw_detection_scores"]), 0.6))
+    write("tensorflow-raw-coco", model, ranked(boxes, in_rows(raw["raw_detection_scores"]), 0.6, every=True))
 
 
 def nanodet_coco(image, plus):
     """NanoDet with COCO's 80 classes and no label file; otherwise as in make.py."""
     before = d.CLASSES, d.write, d.detections
     d.CLASSES = COCO
-    d.detections = lambda boxes, classes, scores, _, nms: before[2](boxes, classes, scores, 0.005, nms)
+    d.detections = lambda boxes, classes, scores, _, nms: before[2](boxes, classes, scores, 0.2, nms)
 
     def write_best(case, model, found, *_):
         d.write = before[1]
@@ -288,14 +294,14 @@ def detr_fixed_mask(image):
 
 def rf_detr(image):
     """Roboflow's RF-DETR: `dets` as centre and size from 0 to 1, `labels` [1, n, 91] before the sigmoid, whose index is
-    COCO's id; the best 300 (here as many as queries) over queries and classes. ImageNet's mean and std, resized without
-    antialiasing."""
+    COCO's id; the best 300 (here as many as queries) over queries and classes. ImageNet's mean and std, and
+    torchvision's antialiased resize of floats, which differs from Pillow's by the rounding to 8 bits alone."""
     graph = d.Graph()
     logits, boxes = logits_and_boxes(graph, graph.features("input"), 30, 91, np.array(-2.5), 33)
     named(graph, boxes, "dets")
     named(graph, logits, "labels")
     model = graph.model([("input", F32, [1, 3, 64, 64])], [("dets", F32, [1, 30, 4]), ("labels", F32, [1, 30, 91])])
-    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR)
+    canvas = np.asarray(Image.fromarray(image).resize((64, 64), Image.Resampling.BILINEAR))
     raw = d.run(model, {"input": d.planar(canvas, 255.0, *IMAGENET)})
     boxes = d.stretched(d.corners(in_rows(raw["dets"])) * 64, image)
     write("rf-detr", model, ranked(boxes, d.sigmoid(in_rows(raw["labels"])), limit=30, every=True))
@@ -368,6 +374,40 @@ def counted(image, case, names, kind=F32, filled=None, count_type=I32):
     valid = slice(0, int(raw[of_count].item()))
     boxes = d.one_ratio(in_rows(raw[of_boxes])[valid], image, ratio, new, pad)
     found = d.detections(boxes, raw[of_classes][0][valid], raw[of_scores][0][valid].astype(np.float64), 0.25)
+    d.write(case, model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def yolo_world(image, case, seen_in_probes):
+    """YOLO-World and MMYOLO with suppression for ONNX Runtime: a count, boxes as corners in input pixels, scores and
+    classes, and a last row that fills up: a box of zeros, a score of 0 and class -1. RGB/255, in a letterbox filled with
+    114. Test images without colours leave that row alone in one of the cases."""
+    graph = d.Graph()
+    features = graph.features("images")
+    boxes, scores, labels = final_parts(graph, features, 24, (64, 64), 48)
+    kept = graph.op("Greater", scores, graph.const(0.25))
+    if not seen_in_probes:
+        red, _, blue = (graph.op("Gather", features, graph.const([at], np.int64), axis=1) for at in (9, 10, 11))
+        colour = graph.op("Div", graph.op("Abs", graph.op("Sub", red, blue)), graph.op("Add", red, blue))
+        is_colourful = graph.op("Unsqueeze", graph.op("Greater", colour, graph.const(0.1)), graph.const([1], np.int64))
+        kept = graph.op("And", kept, is_colourful)
+    count = graph.op("ReduceSum", graph.op("Cast", kept, to=I64), graph.const([1, 2], np.int64), keepdims=0)
+    graph.op("Unsqueeze", count, graph.const([1], np.int64), outputs=["num_dets"])
+    condition = graph.op("Reshape", kept, graph.const([24], np.int64))
+    for name, value, width, filler in (("boxes", boxes, 4, 0.0), ("scores", scores, 1, 0.0), ("labels", labels, 1, -1.0)):
+        rows = graph.op("Compress", value, condition, axis=1)
+        table = graph.op("Concat", rows, graph.const(np.full((1, 1, width), filler)), axis=1)
+        if name == "boxes":
+            named(graph, table, name)
+        else:
+            row = graph.op("Squeeze", table, graph.const([2], np.int64))
+            graph.op("Cast", row, to=I32 if name == "labels" else F32, outputs=[name])
+    outputs = [("num_dets", I64, [1, 1]), ("boxes", F32, [1, "n", 4]), ("scores", F32, [1, "n"]), ("labels", I32, [1, "n"])]
+    model = graph.model([("images", F32, [1, 3, 64, 64])], outputs)
+    canvas, ratio, new, pad = d.letterbox(image, 64, 64, 114)
+    raw = d.run(model, {"images": d.planar(canvas)})
+    valid = slice(0, int(raw["num_dets"].item()))
+    boxes = d.one_ratio(in_rows(raw["boxes"])[valid], image, ratio, new, pad)
+    found = d.detections(boxes, raw["labels"][0][valid], raw["scores"][0][valid].astype(np.float64), 0.25)
     d.write(case, model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
 
 
@@ -706,7 +746,8 @@ CASES = {
     "yolo-nas": lambda image: yolo_nas(image),
     "damo-yolo": damo_yolo,
     "yolov4": yolov4,
-    "yolov3-zoo": lambda _: yolov3_zoo(),
+    "yolov3-zoo": lambda image: yolov3_zoo(image, "yolov3-zoo", [-1, 3]),
+    "tiny-yolov3-zoo": lambda image: yolov3_zoo(image, "tiny-yolov3-zoo", [1, -1, 3]),
     "tensorflow-raw-coco": tensorflow_raw_coco,
     "nanodet-coco": lambda image: nanodet_coco(image, plus=False),
     "nanodet-plus-coco": lambda image: nanodet_coco(image, plus=True),
@@ -723,6 +764,8 @@ CASES = {
         image, "yolo-nas-batch", ("num_predictions", "pred_boxes", "pred_scores", "pred_classes"), U8, 17, I64
     ),
     "yolo-nas-flat": yolo_nas_flat,
+    "yolo-world": lambda image: yolo_world(image, "yolo-world", seen_in_probes=True),
+    "yolo-world-nothing": lambda image: yolo_world(image, "yolo-world-nothing", seen_in_probes=False),
     "deepstream": lambda image: deepstream(image, older=False),
     "deepstream-older": lambda image: deepstream(image, older=True),
     "detectron2": detectron2,

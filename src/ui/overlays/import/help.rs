@@ -150,6 +150,9 @@ fn help_of_boxes(field: &str) -> &'static str {
         "nms_iou_in_graph" => "The overlap above which the graph drops the worse box, 0 to 1, if it does. Usual: none",
         "max_boxes_in_graph" => "The most boxes that the graph gives. Usual: 100 or 300 if it ends with suppression",
         "count" => "The output that says how many of the boxes are valid",
+        "selected" => {
+            "The output with image, class and number of each box that the graph’s own suppression keeps. Usual: none"
+        }
         "batch_index" => "The output with the number of the image that a box belongs to",
         "angle" => "The output with the rotation of each box, in radians clockwise (oriented boxes)",
         "grid" => "Set it if boxes are still relative to the cells of a grid. Usual: None",

@@ -31,7 +31,12 @@ pub(super) fn output_ui(
             boxes_ui(ui, rows, output, &start.outputs);
             scores_ui(ui, rows, output, &start.outputs);
             suppression_ui(ui, rows, output);
-            let is_rare = [output.batch_index.is_some(), output.angle.is_some(), output.count.is_some()];
+            let is_rare = [
+                output.batch_index.is_some(),
+                output.angle.is_some(),
+                output.count.is_some(),
+                output.selected.is_some(),
+            ];
             let is_open = output.grid.is_some() || is_rare.contains(&true);
             let fold = CollapsingHeader::new("Rarely needed").default_open(is_open);
             fold.show_unindented(ui, |ui| {
@@ -127,6 +132,9 @@ fn suppression_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput
 
 fn rare_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, ports: &[ImportPort]) {
     rows.row(ui, &path("count"), "Box count", |ui, field| port(ui, field, &mut output.count, ports, Some("None")));
+    rows.row(ui, &path("selected"), "Selected boxes", |ui, field| {
+        port(ui, field, &mut output.selected, ports, Some("None"));
+    });
     rows.row(ui, &path("batch_index"), "Image number", |ui, field| {
         optional_columns(ui, field, &mut output.batch_index, ports, Some("None"));
     });

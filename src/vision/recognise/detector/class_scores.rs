@@ -102,9 +102,15 @@ fn class_scores(
         found.decided_format = Some((BoxFormat::Cxcywh, because.clone()));
         found.decided_space = Some((BoxSpace::Normalised, because.clone()));
     }
+    if let Some(selected) = selected(boxes, table, model, prober) {
+        found.output.selected = Some(selected.name.clone());
+        found.is_final = true;
+        found.part("selected", &selected.name, true, "three whole numbers per row: image, class and box");
+    }
     let are_in_cells = are_shares && known.is_none() && CellGrid::with_rows(table.boxes, prober.size()).is_some();
     if table.boxes > MAX_FINAL_ROWS || are_in_cells {
-        found.output.nms_iou = Some(if sum_to_one { 0.5 } else { 0.6 });
+        let is_suppressed = found.output.selected.is_some();
+        found.output.nms_iou = Some(if sum_to_one { 0.5 } else { 0.6 }).filter(|_| !is_suppressed);
         let mut names = model.graph.outputs.iter().map(|port| &port.name);
         let is_normalised = are_normalised(&found.rows(prober)) == Some(true);
         found.usual = match prober.layout() {
@@ -112,12 +118,17 @@ fn class_scores(
             _ if !prober.auxiliary().is_empty() => usual_of_sizes(prober.auxiliary()),
             _ if sum_to_one => Some(Usual::Ssd),
             _ if is_normalised => Some(Usual::Yolov4),
+            // YOLO-World, with the scores first as well.
+            _ if scores.name == "scores" => Some(Usual::Yolo),
             // DAMO-YOLO gives the scores first, YOLO-NAS the boxes.
             _ if names.find(|name| [&boxes.name, &scores.name].contains(name)) == Some(&scores.name) => {
                 Some(Usual::DamoYolo)
             }
             _ => Some(Usual::Yolo),
         };
+        if !is_suppressed && found.usual != Some(Usual::Yolov4) {
+            found.keep_all_classes();
+        }
     } else if activation == Activation::Sigmoid {
         let limit = match known {
             Some(Noted { value: Queries::Sigmoid { limit: Some(limit) }, .. }) => Some(limit),
@@ -244,6 +255,27 @@ impl ClassTable {
         let best = |row: &[f64]| (0..row.len()).max_by(|left, right| row[*left].total_cmp(&row[*right])).unwrap_or(0);
         self.rows().filter(|row| best(row) == class).count() * 2 > self.rows().len()
     }
+}
+
+/// The output with image, class and box of what the graph's own suppression keeps (the ONNX Model Zoo's `YOLOv3`).
+fn selected<'g>(
+    boxes: &Port,
+    table: &ClassTable,
+    model: &RecognitionRequest<'g>,
+    prober: &Prober<'_, '_>,
+) -> Option<&'g Port> {
+    let fits = |tensor: &Tensor| {
+        let values = tensor.to_f64();
+        let mut rows = values.chunks_exact(3);
+        matches!(tensor.shape[..], [_, 3] | [1, _, 3])
+            && matches!(tensor.data, TensorData::I64(_))
+            && rows.all(|row| {
+                let is_filler = row.iter().any(|number| *number < 0.0);
+                is_filler || row[0] == 0.0 && row[1] < table.classes as f64 && row[2] < table.boxes as f64
+            })
+    };
+    let mut others = model.graph.outputs.iter().filter(|port| port.name != boxes.name);
+    others.find(|port| prober.values_of(&port.name).next().is_some() && prober.values_of(&port.name).all(fits))
 }
 
 /// How many numbers an output has for each of `boxes` boxes: `[1, boxes, classes]`, `[1, classes, boxes]`, or

@@ -1,7 +1,7 @@
 //! The outputs of a detector as a draft.
 
 use super::boxes::Row;
-use crate::domain::{BoxFormat, BoxSpace, DetectionOutput};
+use crate::domain::{BoxFormat, BoxSpace, DetectionOutput, LabelChoice};
 use crate::vision::raw_candidates;
 use crate::vision::recognise::finding::{Basis, Finding};
 use crate::vision::recognise::probe::Prober;
@@ -69,10 +69,24 @@ impl Found {
         });
     }
 
+    /// What exporters do whose suppression is within each class: a box can be of several classes.
+    pub(super) fn keep_all_classes(&mut self) {
+        self.output.label_choice = LabelChoice::All;
+        let because = "a graph does not record it; such exporters keep every class of a box with a sufficient score";
+        self.part("label_choice", "all", false, because);
+    }
+
+    /// Reads every box once, with its best class, whatever the graph's own suppression keeps: made-up images rarely
+    /// leave a box.
+    pub(super) fn every_box(&self) -> DetectionOutput {
+        DetectionOutput { selected: None, label_choice: LabelChoice::Best, ..self.output.clone() }
+    }
+
     /// The boxes that count in each run, with their numbers as the graph gives them.
     pub(super) fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
+        let output = self.every_box();
         let of_run = |outputs| {
-            let candidates = raw_candidates(&self.output, outputs, prober.size()).unwrap_or_default().into_iter();
+            let candidates = raw_candidates(&output, outputs, prober.size()).unwrap_or_default().into_iter();
             let rows = candidates.map(|candidate| Row {
                 edges: candidate.numbers,
                 class: candidate.class,

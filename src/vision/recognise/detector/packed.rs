@@ -3,9 +3,7 @@
 use super::columns::{Column, Table};
 use super::found::{Found, MAX_FINAL_ROWS, NO_KEY_POINTS, NO_MASKS};
 use super::grids::{self, CellGrid};
-use crate::domain::{
-    Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, LabelChoice, Layout,
-};
+use crate::domain::{Activation, BoxFormat, BoxSpace, CellPoint, Columns, DetectionOutput, Grid, GridCoding, Layout};
 use crate::vision::recognise::RecognitionRequest;
 use crate::vision::recognise::noted::{Noted, NotedTask};
 use crate::vision::recognise::probe::Prober;
@@ -331,6 +329,7 @@ impl Found {
         self.decided_format = Some((BoxFormat::Xyxy, "distances give the four edges".to_owned()));
         self.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
         self.output.nms_iou = Some(0.6);
+        self.keep_all_classes();
         self.usual = Some(usual);
     }
 
@@ -442,7 +441,6 @@ fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Fou
         boxes: names(&boxes),
         labels: None,
         scores: names(&scores),
-        label_choice: LabelChoice::Best,
         ..DetectionOutput::separate("", "", "")
     });
     found.classes = Some(classes);

@@ -74,6 +74,7 @@ fn around(
         .outputs
         .iter()
         .filter(|port| port.name != boxes.name && has_one_number_a_box(port, boxes, prober))
+        .filter(|port| !is_count(port, boxes, prober))
         .map(|port| (port, kind(port, boxes, prober)))
         .collect();
     if of_box.len() < 2 {
@@ -117,7 +118,7 @@ fn usual(boxes: &Port, rows: usize, found: &Found, graph: &GraphSignature, probe
     match prober.layout() {
         Layout::Nchw if boxes.name == "detected_boxes" => Some(Usual::CustomVision),
         Layout::Chw if graph.outputs.iter().any(|port| is_size(&port)) => Some(Usual::Detectron2),
-        Layout::Nchw if ends_like_yolo && are_normalised(&found.rows(prober)) == Some(false) => Some(Usual::Yolo),
+        Layout::Nchw if ends_like_yolo && are_normalised(&found.rows(prober)) != Some(true) => Some(Usual::Yolo),
         _ => None,
     }
 }
@@ -157,8 +158,8 @@ fn has_one_number_a_box(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> b
 
 fn kind(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Kind {
     let is_whole_type = |tensor: &Tensor| !matches!(tensor.data, TensorData::F32(_));
-    // Some graphs fill up with -1 (YOLO-NAS, GluonCV).
-    let is_box = |edges: &[f64]| edges.iter().any(|edge| *edge != -1.0);
+    // Some graphs fill up with boxes of -1 (YOLO-NAS, GluonCV) or 0 (MMYOLO, YOLO-World, whose class is then -1).
+    let is_box = |edges: &[f64]| edges.iter().any(|edge| *edge != edges[0]);
     let runs = prober.values_of(&port.name).zip(prober.values_of(&boxes.name));
     let values: Vec<f64> = runs
         .flat_map(|(tensor, boxes)| {
@@ -182,11 +183,12 @@ fn kind(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Kind {
 }
 
 /// Whether the output is a count of boxes: one whole number per image, at most the number of boxes, and not one per
-/// box.
+/// box. With a single box the name decides.
 fn is_count(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut pairs = prober.values_of(&port.name).zip(prober.values_of(&boxes.name)).peekable();
+    let is_of_image = || port.name.starts_with("num") || !has_one_number_a_box(port, boxes, prober);
     pairs.peek().is_some()
-        && !has_one_number_a_box(port, boxes, prober)
+        && is_of_image()
         && pairs.all(|(tensor, boxes)| {
             let limit = (boxes.len() / 4) as f64;
             matches!(tensor.to_f64()[..], [count] if count.fract() == 0.0 && (0.0..=limit).contains(&count))
@@ -222,7 +224,7 @@ fn find_scores<'g>(
             by_name_only: false,
         }),
         ([], []) => Err(Refusal::new("no output besides the boxes contains scores from 0 to 1, one per box")),
-        ([], several) | (several, _) => by_name(several, "score", "output.detection.scores"),
+        ([], several) | (several, _) => by_name(several, &["score"], "output.detection.scores"),
     }
 }
 
@@ -263,7 +265,7 @@ fn find_labels<'g>(
         }),
         several => {
             let ports: Vec<&Port> = several.iter().map(|(port, _, _)| *port).collect();
-            by_name(&ports, "class", "output.detection.labels")
+            by_name(&ports, &["class", "label"], "output.detection.labels")
         }
     }
 }
@@ -277,8 +279,9 @@ fn label_reason(kind: Kind) -> String {
 }
 
 /// The last resort, if the values of several outputs allow the same part.
-fn by_name<'g>(ports: &[&'g Port], word: &str, field: &str) -> Result<Role<'g>, Refusal> {
-    let named: Vec<&&Port> = ports.iter().filter(|port| port.name.to_lowercase().contains(word)).collect();
+fn by_name<'g>(ports: &[&'g Port], words: &[&str], field: &str) -> Result<Role<'g>, Refusal> {
+    let is_named = |port: &&&Port| words.iter().any(|word| port.name.to_lowercase().contains(word));
+    let named: Vec<&&Port> = ports.iter().filter(is_named).collect();
     if let [port] = named[..] {
         return Ok(Role {
             port,
