@@ -81,7 +81,13 @@ pub(super) fn recognise(
 /// The exporter that the label file is typical of.
 fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
     let has_channels_last = matches!(layout, Layout::Nhwc | Layout::Hwc);
-    (model.notes.has_numbered_labels && has_channels_last).then_some(Usual::TeachableMachine)
+    if !has_channels_last {
+        None
+    } else if model.notes.has_tags {
+        Some(Usual::WdTagger)
+    } else {
+        model.notes.has_numbered_labels.then_some(Usual::TeachableMachine)
+    }
 }
 
 struct Classes {

@@ -18,6 +18,7 @@ mod nearest;
 mod noted;
 mod notes;
 mod overrules;
+mod pipelines;
 mod preprocessing;
 mod presets;
 mod preview;

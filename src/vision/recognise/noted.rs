@@ -20,6 +20,8 @@ pub struct Notes {
     pub labels: Vec<Noted<LabelSet>>,
     /// Whether a label file numbers the names, as Teachable Machine does.
     pub has_numbered_labels: bool,
+    /// Whether the names are the tags of one of WD's taggers.
+    pub has_tags: bool,
     /// How many classes there are, without a background.
     pub label_count: Option<Noted<usize>>,
     /// Width and height of the input, in pixels.

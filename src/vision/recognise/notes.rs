@@ -9,8 +9,11 @@ use serde_json::Value;
 
 use super::labels::label_count;
 use super::noted::{Exporter, Noted, Notes, Purpose, size, text, truth, whole};
-use super::preprocessing;
+use super::{pipelines, preprocessing};
 use crate::domain::LabelSet;
+
+/// The names of the classes of WD's taggers.
+const TAGS_FILE: &str = "selected_tags.csv";
 
 /// A text file beside the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +32,8 @@ enum Kind {
     Preprocessor,
     /// Names of classes in a file with a usual name.
     Labels,
+    /// `MMDeploy`'s `pipeline.json`.
+    MmDeploy,
     /// Any YAML file: `names` of the data that the model was trained with, or something else.
     Yaml,
 }
@@ -86,6 +91,7 @@ impl Notes {
         let read = match kind {
             Kind::Config => json(&file.text).map(|config| self.read_config(&config, &file.name)),
             Kind::Preprocessor => json(&file.text).map(|config| preprocessing::read(self, &config, &file.name)),
+            Kind::MmDeploy => json(&file.text).map(|config| pipelines::read_mmdeploy(self, &config, &file.name)),
             Kind::Yaml => self.read_yaml(file),
             Kind::OwnLabels if is_yaml(&file.name) => self.read_yaml(file),
             Kind::OwnLabels | Kind::Labels => self.read_labels(file),
@@ -98,13 +104,17 @@ impl Notes {
     fn read_labels(&mut self, file: &Neighbour) -> Result<(), String> {
         self.add_labels(read_labels(&file.name, &file.text)?, &file.name);
         self.has_numbered_labels |= LabelSet::parse_numbered(&file.text).is_some();
+        self.has_tags |= file_name(&file.name) == TAGS_FILE;
         Ok(())
     }
 
     fn read_yaml(&mut self, file: &Neighbour) -> Result<(), String> {
         let value = yaml(&file.text)?;
-        if let Some(labels) = names(&value["names"]) {
+        if let Some(labels) = ["names", "label_list"].into_iter().find_map(|key| names(&value[key])) {
             self.add_labels(labels, &file.name);
+        }
+        if let Some(steps) = value["Preprocess"].as_array() {
+            pipelines::read_paddle(self, steps, &file.name);
         }
         Ok(())
     }
@@ -195,7 +205,12 @@ pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
     let text = text.trim_start_matches('\u{feff}');
     match extension(&file_name.to_lowercase()) {
         "pbtxt" => LabelSet::parse_label_map(text).map_err(|error| error.to_string()),
-        "yaml" | "yml" => names(&yaml(text)?["names"]).ok_or_else(|| "it has no list `names`".to_owned()),
+        "yaml" | "yml" => {
+            let value = yaml(text)?;
+            let labels = ["names", "label_list"].into_iter().find_map(|key| names(&value[key]));
+            labels.ok_or_else(|| "it has no list `names`".to_owned())
+        }
+        "csv" => column_of_names(text).ok_or_else(|| "it has no column `name`".to_owned()),
         "json" => {
             let config = json(text)?;
             let places = [&config["id2label"], &config["label_names"], &config["names"], &config];
@@ -244,13 +259,14 @@ fn kind(file_name: &str, stem: &str) -> Option<Kind> {
     match (name.as_str(), extension, own) {
         ("config.json", ..) => Some(Kind::Config),
         ("preprocessor_config.json", ..) => Some(Kind::Preprocessor),
+        ("pipeline.json", ..) => Some(Kind::MmDeploy),
         (_, "yaml" | "yml" | "names" | "pbtxt", Some(rest)) if rest.len() == extension.len() + 1 => {
             Some(Kind::OwnLabels)
         }
         (_, _, Some(".txt" | ".labels.txt" | "_labels.txt" | "-labels.txt" | ".classes.txt" | ".labels")) => {
             Some(Kind::OwnLabels)
         }
-        ("labels.txt" | "classes.txt" | "labels", ..) | (_, "names" | "pbtxt", _) => Some(Kind::Labels),
+        ("labels.txt" | "classes.txt" | "labels" | TAGS_FILE, ..) | (_, "names" | "pbtxt", _) => Some(Kind::Labels),
         (_, "yaml" | "yml", _) => Some(Kind::Yaml),
         _ => None,
     }
@@ -288,6 +304,34 @@ fn json(text: &str) -> Result<Value, String> {
 /// transformers writes `LABEL_0`, `LABEL_1` … for classes without names.
 fn are_placeholders(labels: &LabelSet) -> bool {
     labels.iter().all(|(id, name)| name == format!("LABEL_{id}"))
+}
+
+/// The column `name` of a table, one row per class.
+fn column_of_names(text: &str) -> Option<LabelSet> {
+    let mut rows = text.lines().map(csv_fields);
+    let column = rows.next()?.iter().position(|name| name == "name")?;
+    (0..)
+        .zip(rows)
+        .map(|(id, mut row)| {
+            let name = (row.len() > column).then(|| row.swap_remove(column))?;
+            (!name.trim().is_empty()).then_some((id, name))
+        })
+        .collect()
+}
+
+/// The fields of a line. A field in quotes may contain commas, and quotes written twice.
+fn csv_fields(line: &str) -> Vec<String> {
+    let (mut fields, mut is_quoted) = (vec![String::new()], false);
+    let mut characters = line.chars().peekable();
+    while let Some(character) = characters.next() {
+        match (character, fields.last_mut()) {
+            ('"', Some(field)) if is_quoted && characters.next_if_eq(&'"').is_some() => field.push('"'),
+            ('"', _) => is_quoted = !is_quoted,
+            (',', _) if !is_quoted => fields.push(String::new()),
+            (character, field) => field.into_iter().for_each(|field| field.push(character)),
+        }
+    }
+    fields
 }
 
 /// A list of names, or a table from class number to name.
@@ -394,6 +438,8 @@ mod tests {
             ("config.json", r#"{"model_type": "vit", "id2label": {"0": "cat", "1": "no"}}"#),
             ("timm.json", r#"{"label_names": ["cat", "no"]}"#),
             ("list.json", r#"["cat", "no"]"#),
+            ("infer_cfg.yml", "arch: YOLO\nlabel_list:\n- cat\n- no\n"),
+            ("selected_tags.csv", "tag_id,name,category,count\n9,cat,0,7\n3,\"no\",0,1\n"),
         ] {
             let labels = read_labels(file, text).unwrap_or_else(|reason| panic!("{file}: {reason}"));
             assert_eq!(list(&labels), ["cat", "no"], "{file}");
@@ -403,9 +449,22 @@ mod tests {
             ("config.json", r#"{"model_type": "vit"}"#, "no `id2label`"),
             ("config.json", "{", "not JSON"),
             ("labels.txt", "cat\n\ndog", "line 2"),
+            ("tags.csv", "id,tag\n1,cat\n", "no column `name`"),
         ] {
             let reason = read_labels(file, text).unwrap_err();
             assert!(reason.contains(part), "{file}: {reason}");
+        }
+    }
+
+    #[test]
+    fn quoted_fields_hold_commas_and_quotes() {
+        for (line, expected) in [
+            ("1,a,2", &["1", "a", "2"][..]),
+            (r#"1,"a,b",2"#, &["1", "a,b", "2"]),
+            (r#""don't_say_""lazy""",0"#, &[r#"don't_say_"lazy""#, "0"]),
+            ("", &[""]),
+        ] {
+            assert_eq!(csv_fields(line), expected, "{line}");
         }
     }
 

@@ -40,7 +40,7 @@ impl PixelNotes {
     }
 
     /// Pixels as `(pixel / divide_by - mean) / std` in any order of the channels.
-    fn set_range(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
+    pub(super) fn set_range(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
         set(&mut self.divide_by, divide_by as f32, because);
         set(&mut self.mean, mean.map(|number| number as f32), because);
         set(&mut self.std, std.map(|number| number as f32), because);
@@ -48,7 +48,7 @@ impl PixelNotes {
 }
 
 /// Keeps what was said before.
-fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
+pub(super) fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
     place.get_or_insert_with(|| Noted { value, because: because.to_owned() });
 }
 
@@ -298,7 +298,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
 }
 
 /// Three numbers, or one for all channels.
-fn triple(value: &Value) -> Option<[f64; 3]> {
+pub(super) fn triple(value: &Value) -> Option<[f64; 3]> {
     let numbers = match value {
         Value::Array(values) => {
             let numbers: Vec<f64> = values.iter().filter_map(Value::as_f64).collect();

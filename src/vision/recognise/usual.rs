@@ -26,6 +26,8 @@ pub(super) enum Usual {
     /// Classifiers of images of 224x224; its sample code takes the middle with `ImageOps.fit(…, LANCZOS)`.
     TeachableMachine,
     RfDetr,
+    /// WD's taggers, which pad images to squares of white.
+    WdTagger,
     /// The ONNX Model Zoo's `YOLOv3`, from Keras.
     Yolov3,
     /// `YOLOv4` in `PyTorch`.
@@ -68,6 +70,7 @@ impl Usual {
             Self::RtDetr => "RT-DETR and D-FINE",
             Self::TeachableMachine => "Teachable Machine",
             Self::RfDetr => "RF-DETR",
+            Self::WdTagger => "WD tagger",
             Self::Yolov3 => "the ONNX Model Zoo's YOLOv3",
             Self::Yolov4 => "YOLOv4",
             Self::DamoYolo => "DAMO-YOLO",
@@ -127,6 +130,10 @@ impl Usual {
             }
             // torchvision's antialiased resize of a float image, which differs from Pillow's by its rounding alone.
             Self::RfDetr => (rgb, IMAGENET, Interpolation::PillowBilinear, NotedResize::Stretch),
+            Self::WdTagger => {
+                let resize = letterbox(255, Position::Centre, Rounding::HalfEven, BoxesBack::EachAxis);
+                (bgr, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBicubic, resize)
+            }
             Self::Yolov3 => {
                 // Boxes come in pixels of the image; nothing is cut off a letterbox with this way back.
                 let resize = letterbox(128, Position::Centre, Rounding::Down, BoxesBack::ExactPadding);

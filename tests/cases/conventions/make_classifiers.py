@@ -56,12 +56,12 @@ def stretch_rule(side, crop=None):
 
 def make(
     case, pixels, names, files=(), resize=None, interpolation="pillow-bilinear", channels="rgb", metadata=None,
-    values="logits", layout="nchw", scaled_inside=False, is_8_bit=False, preset=None, only_likely=(),
+    values="logits", layout="nchw", scaled_inside=False, is_8_bit=False, preset=None, only_likely=(), image=IMAGE,
 ):
     """`pixels` [side, side, 3] (or 1) are those of the exporter; `names` those of the classes in the predictions. With
     `preset` nothing is written about the pixels, and the name of the preset says how they are prepared. `only_likely`
     are the fields that nothing states."""
-    side = len(pixels)
+    side, picture = len(pixels), image
     graph = Graph()
     image = graph.op("Cast", "pixel_values", to=F32) if is_8_bit else "pixel_values"
     if layout == "nhwc":
@@ -125,7 +125,7 @@ def make(
         ],
         assumed=[*output_fields[True], *([] if has_names else ["labels"]), *likely_fields],
         ignored=0,
-        image=IMAGE,
+        image=picture,
         classes={names[index]: float(found[index]) for index in sorted(best)},
         **({"preset": preset} if preset else {}),
     )
@@ -472,11 +472,27 @@ def keras_named():
     )
 
 
+def wd_tagger():
+    """Tags that do not exclude one another, named in `selected_tags.csv`. BGR in 0..255 with channels last, in the middle
+    of a white square; this image is one already."""
+    names = ["1girl", ",_", 'say_"hi"', "sky"]
+    image = "assets/samples/astronaut.png"
+    photo = Image.open(HERE.parents[2] / image).convert("RGB")
+    pixels = np.asarray(photo.resize((96, 96), Image.BICUBIC), np.float64)[..., ::-1]
+    rows = ["tag_id,name,category,count", "9999999,1girl,9,807858", '1,",_",0,900', '2,"say_""hi""",0,800', "3,sky,0,700"]
+    letterbox = {"letterbox": {"width": 96, "height": 96, "fill": 255, "position": "centre"}}
+    make(
+        "wd-tagger", pixels, names, {"selected_tags.csv": "\n".join(rows) + "\n"}, letterbox, "pillow-bicubic",
+        channels="bgr", values="sigmoid", layout="nhwc", scaled_inside=True, only_likely=PIXEL_FIELDS, image=image,
+    )
+
+
 CASES = [
     timm, transformers_vit, transformers_convnext, transformers_mobilevit, transformers_efficientnet,
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
     keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
     onnx_image_metadata, teachable_machine, grey, one_probability, custom_vision, keras_named,
+    wd_tagger,
 ]
 
 if __name__ == "__main__":

@@ -411,6 +411,69 @@ def yolo_world(image, case, seen_in_probes):
     d.write(case, model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
 
 
+def mmdeploy_pipeline(image):
+    """MMDeploy's static export with `pipeline.json`: [1, n, 5] of corners and score, and classes. BGR with mean and std,
+    resized by OpenCV whatever the aspect ratio."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("input", scale=0.5), 24, (64, 64), 49)
+    graph.op("Concat", boxes, scores, axis=2, outputs=["dets"])
+    reshaped(graph, graph.op("Cast", labels, to=I64), [1, 24], "labels")
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("dets", F32, [1, 24, 5]), ("labels", I64, [1, 24])])
+    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR)[..., ::-1]
+    mean, std = [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]
+    raw = d.run(model, {"input": d.planar(canvas, 1.0, mean, std)})
+    dets = in_rows(raw["dets"])
+    found = d.detections(d.stretched(dets[:, :4], image), raw["labels"][0], dets[:, 4], 0.3)
+    transforms = [
+        {"type": "LoadImageFromFile", "backend_args": None},
+        {"type": "Resize", "keep_ratio": False, "size": [64, 64]},
+        {"type": "Normalize", "mean": mean, "std": std, "to_rgb": False},
+        {"type": "Pad", "size_divisor": 32},
+        {"type": "DefaultFormatBundle"},
+        {"type": "Collect", "keys": ["img"], "meta_keys": ["scale_factor", "pad_shape"]},
+    ]
+    preprocess = {"type": "Task", "module": "Transform", "name": "Preprocess", "input": ["img"], "output": ["prep_output"], "transforms": transforms}
+    inference = {"name": "rtmdet", "type": "Task", "module": "Net", "input": ["prep_output"], "output": ["infer_output"]}
+    pipeline = {"pipeline": {"input": ["img"], "output": ["post_output"], "tasks": [preprocess, inference]}}
+    d.write("mmdeploy-pipeline", model, found, 0.3, {"pipeline.json": json.dumps(pipeline), "labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def paddle_config(image):
+    """PaddleDetection with `infer_cfg.yml`: class, score and corners in pixels of the image as it was. RGB/255 with mean
+    and std, resized by OpenCV's linear interpolation."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("image"), 24, (64, 64), 50)
+    twice = graph.op("Concat", *["scale_factor"] * 2, axis=1)
+    flipped = graph.op("Gather", twice, graph.const([1, 0, 3, 2], np.int64), axis=1)
+    table = graph.op("Concat", labels, scores, graph.op("Div", boxes, flipped), axis=2)
+    reshaped(graph, table, [24, 6], "boxes")
+    graph.op("Identity", graph.const([24], np.int64), outputs=["count"])
+    inputs = [("image", F32, [1, 3, 64, 64]), ("scale_factor", F32, [1, 2])]
+    model = graph.model(inputs, [("boxes", F32, ["n", 6]), ("count", I64, [1])])
+    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR)
+    scale = np.float32([[64 / image.shape[0], 64 / image.shape[1]]])
+    table = d.run(model, {"image": d.planar(canvas, 255.0, *IMAGENET), "scale_factor": scale})["boxes"].astype(np.float64)
+    found = d.detections(table[:, 2:], table[:, 0].astype(int), table[:, 1], 0.3)
+    config = f"""mode: paddle
+arch: YOLO
+Preprocess:
+- interp: 1
+  keep_ratio: false
+  target_size:
+  - 64
+  - 64
+  type: Resize
+- is_scale: true
+  mean: {IMAGENET[0]}
+  norm_type: mean_std
+  std: {IMAGENET[1]}
+  type: NormalizeImage
+- type: Permute
+label_list:
+""" + "".join(f"- {name}\n" for name in d.NAMES)
+    d.write("paddle-config", model, found, 0.3, {"infer_cfg.yml": config})
+
+
 def yolo_nas_flat(image):
     """super-gradients' flat format: [n, 7] with image, corners in input pixels, score and class."""
     graph = d.Graph()
@@ -766,6 +829,8 @@ CASES = {
     "yolo-nas-flat": yolo_nas_flat,
     "yolo-world": lambda image: yolo_world(image, "yolo-world", seen_in_probes=True),
     "yolo-world-nothing": lambda image: yolo_world(image, "yolo-world-nothing", seen_in_probes=False),
+    "mmdeploy-pipeline": mmdeploy_pipeline,
+    "paddle-config": paddle_config,
     "deepstream": lambda image: deepstream(image, older=False),
     "deepstream-older": lambda image: deepstream(image, older=True),
     "detectron2": detectron2,

@@ -89,7 +89,15 @@ pub(crate) fn label_map(bytes: &[u8]) -> bool {
 /// What files beside a model and its metadata say, whatever kind of file it is called.
 pub(crate) fn notes(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).into_owned();
-    let names = ["config.json", "preprocessor_config.json", "data.yaml", "map.pbtxt"];
+    let names = [
+        "config.json",
+        "preprocessor_config.json",
+        "data.yaml",
+        "map.pbtxt",
+        "pipeline.json",
+        "infer_cfg.yml",
+        "selected_tags.csv",
+    ];
     let metadata = ["names", "imgsz", "stride", "args"].map(|key| (key.to_owned(), text.clone())).into();
     let neighbours = names.map(|name| Neighbour { name: name.to_owned(), text: text.clone() });
     let notes = Notes::read("model", &metadata, &neighbours);
