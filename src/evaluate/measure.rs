@@ -60,7 +60,8 @@ pub fn measure_all(sides: Sides, times: usize, control: &TaskControl) -> Result<
 }
 
 impl Draws {
-    /// Adds the intervals. Gives the drawn numbers: AP, AP50, precision, recall and F1; or top-1 and top-5.
+    /// Adds the intervals. Gives the drawn numbers: AP, AP50, AP75, AR100, precision, recall and F1; or
+    /// top-1 and top-5.
     ///
     /// # Errors
     /// Cancelled.

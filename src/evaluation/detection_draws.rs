@@ -8,8 +8,13 @@ use super::objects::{ImageObjects, Overlaps};
 use crate::domain::BoxRole;
 use crate::review::ClassOutcomes;
 
-/// Thresholds of IoU, as in COCO.
+/// Thresholds of IoU, as in COCO: 0.50, 0.55 … 0.95.
 const IOUS: usize = 10;
+/// The threshold of 0.75 among them.
+const IOU_75: usize = 5;
+
+/// AP, AP50, AP75 and AR100.
+type CocoNumbers = [f64; 4];
 
 /// What the AP of a detector needs of each detection, so that it can be measured on any draw of images.
 #[derive(Debug, Clone)]
@@ -43,6 +48,8 @@ struct Found {
 pub struct DetectionIntervals {
     pub ap: Option<Interval>,
     pub ap50: Option<Interval>,
+    pub ap75: Option<Interval>,
+    pub ar100: Option<Interval>,
     pub precision: Option<Interval>,
     pub recall: Option<Interval>,
     pub f1: Option<Interval>,
@@ -50,9 +57,9 @@ pub struct DetectionIntervals {
 
 impl DetectionIntervals {
     /// As [`DetectionDraws::numbers`] gives them.
-    pub fn of(drawn: &[DrawnNumber; 5]) -> Self {
-        let [ap, ap50, precision, recall, f1] = drawn.each_ref().map(DrawnNumber::interval);
-        Self { ap, ap50, precision, recall, f1 }
+    pub fn of(drawn: &[DrawnNumber; 7]) -> Self {
+        let [ap, ap50, ap75, ar100, precision, recall, f1] = drawn.each_ref().map(DrawnNumber::interval);
+        Self { ap, ap50, ap75, ar100, precision, recall, f1 }
     }
 }
 
@@ -89,24 +96,24 @@ impl DetectionDraws {
         }
     }
 
-    /// AP, AP50, precision, recall and F1. `None` if `is_cancelled`.
-    pub fn numbers(mut self, draws: usize, is_cancelled: impl Fn() -> bool + Sync) -> Option<[DrawnNumber; 5]> {
+    /// AP, AP50, AP75, AR100, precision, recall and F1. `None` if `is_cancelled`.
+    pub fn numbers(mut self, draws: usize, is_cancelled: impl Fn() -> bool + Sync) -> Option<[DrawnNumber; 7]> {
         self.sort();
         let images = self.images as usize;
-        let whole = self.ap_by_class(&vec![1; images]);
+        let whole = self.coco_by_class(&vec![1; images]);
         let of_draw = |draw| {
-            let by_class = self.ap_by_class(&half(draw, images));
+            let by_class = self.coco_by_class(&half(draw, images));
             let counts = self.counts(&repeated(draw, images));
             (half_numbers(&whole, &by_class), [counts.precision(), counts.recall(), counts.f1()])
         };
         let drawn = each_draw(draws, of_draw, is_cancelled)?;
-        let of_all = mean_ap(&whole).unwrap_or_default();
-        let ap = |place: usize| {
+        let of_all = mean(&whole).unwrap_or_default();
+        let coco = |place: usize| {
             let numbers = drawn.iter().map(|(halves, _)| halves.map(|halves| halves[place])).collect();
             DrawnNumber::Halves(Halves { whole: of_all[place], images, numbers })
         };
         let share = |place: usize| DrawnNumber::Repeated(drawn.iter().map(|(_, shares)| shares[place]).collect());
-        Some([ap(0), ap(1), share(0), share(1), share(2)])
+        Some([coco(0), coco(1), coco(2), coco(3), share(0), share(1), share(2)])
     }
 
     /// Puts the highest scores first, the first of equals first.
@@ -116,19 +123,20 @@ impl DetectionDraws {
         }
     }
 
-    /// AP, AP50, precision, recall and F1 if each image is there so many times.
+    /// AP, AP50, AP75, AR100, precision, recall and F1 if each image is there so many times.
     #[cfg(test)]
-    pub(super) fn measure(&self, times: &[u32]) -> [Option<f64>; 5] {
-        let [ap, ap50] = mean_ap(&self.ap_by_class(times)).map_or([None; 2], |ap| ap.map(Some));
+    pub(super) fn measure(&self, times: &[u32]) -> [Option<f64>; 7] {
+        let [ap, ap50, ap75, ar100] = mean(&self.coco_by_class(times)).map_or([None; 4], |coco| coco.map(Some));
         let counts = self.counts(times);
-        [ap, ap50, counts.precision(), counts.recall(), counts.f1()]
+        [ap, ap50, ap75, ar100, counts.precision(), counts.recall(), counts.f1()]
     }
 
-    /// AP and AP50 of each class that has objects, if each image is there so many times.
-    fn ap_by_class(&self, times: &[u32]) -> Vec<Option<[f64; 2]>> {
+    /// The numbers of each class that has objects, if each image is there so many times.
+    fn coco_by_class(&self, times: &[u32]) -> Vec<Option<CocoNumbers>> {
         let of_class = |class: &ClassDraws| {
-            let by_iou = class.ap(times, &self.params.rec_thrs)?;
-            Some([by_iou.iter().sum::<f64>() / IOUS as f64, by_iou[0]])
+            let by_iou = class.ap_and_recall(times, &self.params.rec_thrs)?;
+            let mean_of = |number: usize| by_iou.iter().map(|numbers| numbers[number]).sum::<f64>() / IOUS as f64;
+            Some([mean_of(0), by_iou[0][0], by_iou[IOU_75][0], mean_of(1)])
         };
         self.classes.iter().map(of_class).collect()
     }
@@ -144,17 +152,17 @@ impl DetectionDraws {
 }
 
 /// The means over the classes that have objects; `None` if no class has.
-fn mean_ap(by_class: &[Option<[f64; 2]>]) -> Option<[f64; 2]> {
-    let measured: Vec<[f64; 2]> = by_class.iter().copied().flatten().collect();
-    let mean = |place: usize| measured.iter().map(|ap| ap[place]).sum::<f64>() / measured.len() as f64;
-    (!measured.is_empty()).then(|| [mean(0), mean(1)])
+fn mean(by_class: &[Option<CocoNumbers>]) -> Option<CocoNumbers> {
+    let measured: Vec<CocoNumbers> = by_class.iter().copied().flatten().collect();
+    let mean = |place: usize| measured.iter().map(|numbers| numbers[place]).sum::<f64>() / measured.len() as f64;
+    (!measured.is_empty()).then(|| std::array::from_fn(mean))
 }
 
-/// AP and AP50 on a half of the images; the change is that of the classes with objects there.
-fn half_numbers(whole: &[Option<[f64; 2]>], half: &[Option<[f64; 2]>]) -> Option<[HalfNumber; 2]> {
-    let of_half = mean_ap(half)?;
+/// The numbers on a half of the images; the change is that of the classes with objects there.
+fn half_numbers(whole: &[Option<CocoNumbers>], half: &[Option<CocoNumbers>]) -> Option<[HalfNumber; 4]> {
+    let of_half = mean(half)?;
     let of_whole: Vec<_> = whole.iter().zip(half).map(|(whole, half)| whole.filter(|_| half.is_some())).collect();
-    let of_whole = mean_ap(&of_whole)?;
+    let of_whole = mean(&of_whole)?;
     Some(std::array::from_fn(|place| HalfNumber { number: of_half[place], change: of_half[place] - of_whole[place] }))
 }
 
@@ -177,9 +185,9 @@ impl ClassDraws {
         counts
     }
 
-    /// The interpolated AP of COCO at each IoU; `None` without objects. An image that is drawn twice counts as two
-    /// images one after the other, which does not change the precision at any recall.
-    fn ap(&self, times: &[u32], recalls: &[f64]) -> Option<[f64; IOUS]> {
+    /// The interpolated AP of COCO and the recall at each IoU; `None` without objects. An image that is drawn twice
+    /// counts as two images one after the other, which does not change the precision at any recall.
+    fn ap_and_recall(&self, times: &[u32], recalls: &[f64]) -> Option<[[f64; 2]; IOUS]> {
         let truths = self.truths(times) as f64;
         (truths > 0.0).then(|| {
             std::array::from_fn(|step| {
@@ -206,7 +214,7 @@ impl ClassDraws {
                     let place = curve.partition_point(|[reached, _]| reached < recall);
                     curve.get(place).map_or(0.0, |[_, precision]| *precision)
                 };
-                recalls.iter().map(precision).sum::<f64>() / recalls.len() as f64
+                [recalls.iter().map(precision).sum::<f64>() / recalls.len() as f64, correct / truths]
             })
         })
     }

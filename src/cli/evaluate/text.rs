@@ -23,11 +23,11 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             let intervals = intervals.unwrap_or_default();
             line("AP (IoU 0.50:0.95)", metrics.ap, intervals.ap);
             line("AP (IoU 0.50)", metrics.ap50, intervals.ap50);
-            line("AP (IoU 0.75)", metrics.ap75, None);
+            line("AP (IoU 0.75)", metrics.ap75, intervals.ap75);
             line("AP of small objects", metrics.ap_small, None);
             line("AP of medium objects", metrics.ap_medium, None);
             line("AP of large objects", metrics.ap_large, None);
-            line("AR with 100 detections", metrics.ar100, None);
+            line("AR with 100 detections", metrics.ar100, intervals.ar100);
             let at = metrics.threshold.map_or("each class's minimum".to_owned(), |score| format!("≥ {score:.2}"));
             line(&format!("Precision ({at})"), metrics.precision, intervals.precision);
             line(&format!("Recall ({at})"), metrics.recall, intervals.recall);

@@ -212,7 +212,8 @@ fn a_draw_is_measured_as_if_its_images_were_there_so_often() {
             let repeated =
                 images.iter().zip(times).flat_map(|(image, times)| std::iter::repeat_n(image, *times as usize));
             let metrics = metrics(repeated, &classes, threshold);
-            let wanted = [metrics.ap, metrics.ap50, metrics.precision, metrics.recall, metrics.f1];
+            let DetectionMetrics { ap, ap50, ap75, ar100, precision, recall, f1, .. } = metrics;
+            let wanted = [ap, ap50, ap75, ar100, precision, recall, f1];
             for (got, wanted) in draws.measure(times).into_iter().zip(wanted) {
                 assert_eq!(got.is_some(), wanted.is_some());
                 let difference = got.unwrap_or(0.0) - wanted.unwrap_or(0.0);

@@ -175,12 +175,12 @@ fn figures(metrics: &Metrics) -> Markup {
     let count = |name: &str, count: u64| html! { div { dt { (name) } dd { (grouped(count)) } } };
     match metrics {
         Metrics::Detection { metrics, intervals } => {
-            let DetectionIntervals { ap, ap50, precision, recall, f1 } = intervals.unwrap_or_default();
+            let DetectionIntervals { ap, ap50, ap75, ar100, precision, recall, f1 } = intervals.unwrap_or_default();
             let DetectionMetrics { true_positives, false_positives, missed, .. } = **metrics;
             html! {
                 dl.figures {
                     (figure("AP", metrics.ap, ap)) (figure("AP50", metrics.ap50, ap50))
-                    (figure("AP75", metrics.ap75, None)) (figure("AR100", metrics.ar100, None))
+                    (figure("AP75", metrics.ap75, ap75)) (figure("AR100", metrics.ar100, ar100))
                     (figure("Precision", metrics.precision, precision)) (figure("Recall", metrics.recall, recall))
                     (figure("F1", metrics.f1, f1))
                     (count("images", metrics.images)) (count("boxes right", true_positives))

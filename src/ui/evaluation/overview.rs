@@ -39,14 +39,14 @@ fn detection_ui(
     commands: &mut Queue<Command>,
 ) {
     ui.horizontal_wrapped(|ui| {
-        let ap = intervals.and_then(|all| all.ap);
-        let ap50 = intervals.and_then(|all| all.ap50);
+        let of = intervals.copied().unwrap_or_default();
         let meaning = "Average precision over an IoU of 0.50 to 0.95, as COCO defines it. It is too high on average \
             where classes have few objects, so its interval reaches further down.";
-        card_ui(ui, "AP", metrics.ap, ap, meaning);
-        card_ui(ui, "AP50", metrics.ap50, ap50, "Average precision at an IoU of 0.50");
-        card_ui(ui, "AP75", metrics.ap75, None, "Average precision at an IoU of 0.75");
-        card_ui(ui, "AR100", metrics.ar100, None, "Average recall with at most 100 boxes of a class in an image");
+        card_ui(ui, "AP", metrics.ap, of.ap, meaning);
+        card_ui(ui, "AP50", metrics.ap50, of.ap50, "Average precision at an IoU of 0.50");
+        card_ui(ui, "AP75", metrics.ap75, of.ap75, "Average precision at an IoU of 0.75");
+        let meaning = "Average recall with at most 100 boxes of a class in an image";
+        card_ui(ui, "AR100", metrics.ar100, of.ar100, meaning);
     });
     ui.add_space(4.0);
     threshold_ui(ui, shown, metrics, intervals, commands);
