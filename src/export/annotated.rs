@@ -114,7 +114,7 @@ fn annotate_in(
     let visible = view.visible_detections(prediction, confirmed);
     for &index in visible.iter().rev() {
         let detection = &detections[index];
-        draw_box(&mut canvas, &detection.bounds, Line::Solid(class_color(detection.class_id, &detection.label)), style);
+        draw_box(&mut canvas, &detection.bounds, Line::Solid(class_color(&detection.label)), style);
     }
     for object in &marks.objects {
         let dash = if object.is_missed { MISSED_DASH } else { DASH };
@@ -123,13 +123,13 @@ fn annotate_in(
     // The best first, so that they get the best places.
     let mut places = LabelPlaces::new(BoundingBox::new(0.0, 0.0, canvas.width() as f32, canvas.height() as f32));
     for &index in &visible {
-        let Detection { bounds, label, score, class_id } = &detections[index];
+        let Detection { bounds, label, score, .. } = &detections[index];
         let texts = match marks.boxes.get(&index) {
             None => [format!("{label} {}", percent(*score)), label.clone()],
             Some([class, mark]) => [format!("{class} {} · {mark}", percent(*score)), class.clone()],
         };
         let texts = texts.each_ref();
-        draw_label(&mut canvas, &mut places, bounds, texts, class_color(*class_id, label), style);
+        draw_label(&mut canvas, &mut places, bounds, texts, class_color(label), style);
     }
     for object in &marks.objects {
         if let Some(label) = &object.label {
@@ -292,7 +292,7 @@ fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
         let groove = Area { left, top: top + style.line_height, right, bottom: top + style.line_height + bar };
         canvas.fill(groove, BAR_GROOVE);
         let filled = (f64::from(class.score.clamp(0.0, 1.0)) * inner_width as f64).round() as i64;
-        let color = Paint::opaque(class_color(class.index, &class.label));
+        let color = Paint::opaque(class_color(&class.label));
         canvas.fill(Area { right: left + filled, ..groove }, color);
     }
 }
@@ -349,7 +349,7 @@ mod tests {
         let image = plain(400, 300, 90);
         let drawn = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
         for (x, y) in [(100, 150), (101, 150), (299, 150), (200, 80), (200, 199)] {
-            assert_eq!(drawn.pixel(x, y), Some(class_color(3, "class 3")), "{x}, {y}");
+            assert_eq!(drawn.pixel(x, y), Some(class_color("class 3")), "{x}, {y}");
         }
         assert_eq!(drawn.pixel(200, 140), image.pixel(200, 140));
         assert_eq!(drawn.pixel(50, 50), image.pixel(50, 50));
@@ -358,7 +358,7 @@ mod tests {
     #[test]
     fn the_label_stands_on_the_box_or_inside_it_where_there_is_no_room() {
         let image = plain(400, 300, 90);
-        let is_plate = |drawn: &RgbImage, y| drawn.pixel(102, y) == Some(class_color(3, "class 3"));
+        let is_plate = |drawn: &RgbImage, y| drawn.pixel(102, y) == Some(class_color("class 3"));
         let low = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
         assert!(is_plate(&low, 70) && !is_plate(&low, 90));
         let high = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 5.0, 300.0, 200.0])]));
@@ -370,7 +370,7 @@ mod tests {
         let image = plain(400, 300, 90);
         let right = drawn(&image, &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]));
         // The plate is moved to the left: its colour is far from the box.
-        assert_eq!(right.pixel(360, 85), Some(class_color(3, "class 3")));
+        assert_eq!(right.pixel(360, 85), Some(class_color("class 3")));
     }
 
     #[test]
@@ -387,7 +387,7 @@ mod tests {
         let image = plain(400, 300, 90);
         let same_place = [100.0, 80.0, 300.0, 200.0];
         let both = boxes(&image, &[(3, 0.9, same_place), (4, 0.8, same_place)]);
-        assert_eq!(drawn(&image, &both).pixel(200, 199), Some(class_color(3, "class 3")));
+        assert_eq!(drawn(&image, &both).pixel(200, 199), Some(class_color("class 3")));
     }
 
     #[test]

@@ -607,7 +607,7 @@ fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
         let bounds = detection.bounds.clipped(prediction.width, prediction.height);
         let corner = |x: f32, y: f32| rect.min + vec2(x, y) * scale;
         let on_screen = Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
-        let color = theme::class_color(detection.class_id, &detection.label);
+        let color = theme::class_color(&detection.label);
         let dark = Stroke::new(3.0, Color32::from_black_alpha(140));
         painter.rect_stroke(on_screen, 1.0, dark, StrokeKind::Inside);
         let line = Stroke::new(1.5, color);

@@ -168,7 +168,7 @@ fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Pla
         let detection = &prediction.detections()[index];
         let clipped = detection.bounds.clipped(prediction.width, prediction.height);
         let rect = placement.screen_from_image(clipped);
-        let color = theme::class_color(detection.class_id, &detection.label);
+        let color = theme::class_color(&detection.label);
         (detection, rect, color, light(place, seen_secs))
     };
     let painter = ui.painter();

@@ -108,8 +108,8 @@ pub(super) fn on_accent(visuals: &Visuals) -> Color32 {
 }
 
 /// The color of a class, the same as in exported images.
-pub(super) fn class_color(class_id: u32, name: &str) -> Color32 {
-    let [red, green, blue] = crate::domain::class_color(class_id, name);
+pub(super) fn class_color(name: &str) -> Color32 {
+    let [red, green, blue] = crate::domain::class_color(name);
     Color32::from_rgb(red, green, blue)
 }
 

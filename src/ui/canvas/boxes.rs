@@ -47,7 +47,7 @@ pub(super) fn boxes_ui(
     let mut order: Vec<usize> = visible.iter().rev().copied().collect();
     order.sort_by_key(|&index| is_raised(index));
     for &index in &order {
-        let color = theme::class_color(detections[index].class_id, &detections[index].label);
+        let color = theme::class_color(&detections[index].label);
         let strength = match selected {
             Some(selected) if selected != index && hovered != Some(index) => DIMMED,
             _ => 1.0,
@@ -84,7 +84,7 @@ fn labels_ui(
         let detection = &prediction.detections()[index];
         let verdict = state.judgements.box_verdict(sample, index);
         let texts = tag_texts(detection, verdict, state.outcome_of_box(sample, index));
-        let color = theme::class_color(detection.class_id, &detection.label);
+        let color = theme::class_color(&detection.label);
         let is_placed = tag(labels, place(index), &texts, color);
         if !is_placed && is_raised(index) {
             without_room.push((index, texts, color));
@@ -109,7 +109,7 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
         let clipped = detection.bounds.clipped(prediction.width, prediction.height);
         let place = placement.screen_from_image(clipped);
         let class = comparing.classes.left_of(detection.class_id);
-        let color = theme::class_color(class, &detection.label);
+        let color = theme::class_color(&detection.label);
         frame(&painter, place, color, 1.0, false, DASHED);
         if !is_matched(state, detection, class) {
             tag(labels, place, &tag_texts(detection, None, None), color);

@@ -52,7 +52,7 @@ pub(super) fn image_ui(
         let drawn = |index: usize| {
             let detection = &prediction.detections()[index];
             let clipped = detection.bounds.clipped(prediction.width, prediction.height);
-            let color = theme::class_color(comparing.classes.left_of(detection.class_id), &detection.label);
+            let color = theme::class_color(&detection.label);
             (detection, placement.screen_from_image(clipped), color)
         };
         let outcome = |index: usize| state.compared_outcome_of_box(state.shown_sample()?, index);

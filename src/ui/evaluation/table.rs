@@ -323,7 +323,7 @@ fn row_ui(
     let class = shown.outcomes.model_classes(row.place).next();
     let swatch = Rect::from_center_size(pos2(rect.left() + 11.0, rect.center().y), vec2(10.0, 10.0));
     if let Some(class) = class {
-        ui.painter().rect_filled(swatch, 2.0, theme::class_color(class, &shown.labels.name(class)));
+        ui.painter().rect_filled(swatch, 2.0, theme::class_color(&shown.labels.name(class)));
     } else {
         ui.painter().rect_stroke(swatch, 2.0, Stroke::new(1.0, color), egui::StrokeKind::Inside);
     }

@@ -284,7 +284,7 @@ fn row_ui(
         ui.painter().rect_filled(rect, corner, fill);
     }
     let swatch = Rect::from_center_size(pos2(rect.left() + 8.0, rect.center().y), vec2(10.0, 10.0));
-    ui.painter().rect_filled(swatch, 2.0, theme::class_color(row.class, name));
+    ui.painter().rect_filled(swatch, 2.0, theme::class_color(name));
     let font = TextStyle::Body.resolve(ui.style());
     let color = visuals.text_color();
     let left = rect.left() + 20.0;

@@ -209,7 +209,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mu
         solo.accessible_name(format!("Show only {name}"));
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
             let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
-            ui.painter().rect_filled(rect, 2.0, theme::class_color(class_id, name));
+            ui.painter().rect_filled(rect, 2.0, theme::class_color(name));
             ui.style_mut().wrap_mode = Some(TextWrapMode::Truncate);
             let mut is_shown = !view.hidden_classes.contains(&class_id);
             let checkbox =

@@ -90,6 +90,6 @@ fn crop_ui(ui: &mut Ui, state: &State, textures: &mut Textures, detection: &Dete
     let stroke = |width: f32, color: Color32| Stroke::new(width, color);
     let dark = stroke(3.0, Color32::from_black_alpha(150));
     painter.rect_stroke(outline, 1.0, dark, StrokeKind::Outside);
-    let line = stroke(1.5, theme::class_color(detection.class_id, &detection.label));
+    let line = stroke(1.5, theme::class_color(&detection.label));
     painter.rect_stroke(outline, 1.0, line, StrokeKind::Outside);
 }

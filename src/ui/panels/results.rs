@@ -207,7 +207,7 @@ fn detections_ui(
     let limit = if shows_all { rows } else { ROWS_SHOWN };
     for &index in visible.iter().take(limit) {
         let detection = &prediction.detections()[index];
-        let color = theme::class_color(detection.class_id, &detection.label);
+        let color = theme::class_color(&detection.label);
         let is_selected = state.shown.selected_box == Some(index);
         let verdict = state.shown_sample().and_then(|sample| state.judgements.box_verdict(sample, index));
         let outcome = state.shown_sample().and_then(|sample| state.outcome_of_box(sample, index));

@@ -19,7 +19,7 @@ pub(in super::super) fn paint_detections<'d>(
         let place = Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
         let dark = Stroke::new(2.5, Color32::from_black_alpha(140));
         painter.rect_stroke(place, 0.0, dark, StrokeKind::Inside);
-        let line = Stroke::new(1.5, theme::class_color(found.class_id, &found.label));
+        let line = Stroke::new(1.5, theme::class_color(&found.label));
         painter.rect_stroke(place, 0.0, line, StrokeKind::Inside);
     }
 }

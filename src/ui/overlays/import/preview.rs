@@ -56,7 +56,7 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
     match &prediction.content {
         PredictionContent::Classes(classes) => {
             for class in classes.iter().take(LISTED) {
-                let color = theme::class_color(class.index, &class.label);
+                let color = theme::class_color(&class.label);
                 score_row_ui(ui, &class.label, class.score, color, false, Sense::hover()).on_hover_text(&class.label);
             }
             rest_ui(ui, classes.len());
@@ -64,7 +64,7 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
         PredictionContent::Detections(boxes) => {
             ui.add(Label::new(RichText::new(count_text(trial, boxes.len())).weak()).wrap());
             for found in boxes.iter().take(LISTED) {
-                let color = theme::class_color(found.class_id, &found.label);
+                let color = theme::class_color(&found.label);
                 score_row_ui(ui, &found.label, found.score, color, false, Sense::hover()).on_hover_text(&found.label);
             }
             rest_ui(ui, boxes.len());

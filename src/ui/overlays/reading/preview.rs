@@ -84,7 +84,7 @@ fn example_ui(
     match &prediction.content {
         PredictionContent::Classes(classes) => {
             for class in classes.iter().take(NAMED) {
-                let color = theme::class_color(class.index, &class.label);
+                let color = theme::class_color(&class.label);
                 let sense = Sense::hover();
                 score_row_ui(ui, &class.label, class.score, color, false, sense).on_hover_text(&class.label);
             }
@@ -95,7 +95,7 @@ fn example_ui(
                 ui.vertical(|ui| {
                     ui.weak(box_count(boxes.len()));
                     for found in boxes.iter().take(NAMED) {
-                        let color = theme::class_color(found.class_id, &found.label);
+                        let color = theme::class_color(&found.label);
                         let sense = Sense::hover();
                         score_row_ui(ui, &found.label, found.score, color, false, sense).on_hover_text(&found.label);
                     }
