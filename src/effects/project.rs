@@ -13,8 +13,8 @@ use crate::state::{
     ProjectStatus, SourceId, StoredPrediction, StoredRow, Ticket,
 };
 use crate::store::{
-    Access, OpenMode, OpenRequest, Opened, Project, SampleSummary, SaveEvent, StoreError, Summary, default_path,
-    default_path_of_place,
+    Access, OpenMode, OpenRequest, Opened, Project, ReadOnlyReason, SampleSummary, SaveEvent, StoreError, Summary,
+    default_path, default_path_of_place,
 };
 use crate::tasks::{Cancelled, TaskControl};
 
@@ -162,14 +162,13 @@ fn open_file(
 ) -> Result<Opened, StoreError> {
     // The project of the source before may be the same file.
     shared.close_project_before(source);
-    let own_process = format!("process {} ", std::process::id());
     let request = OpenRequest { path, root, mode, program: PROGRAM };
     let mut attempts_left = HANDOVER_ATTEMPTS;
     loop {
         let opened = Project::open(&request, on_saved(shared, source))?;
         let is_held_by_ourselves = matches!(
             opened.project.access(),
-            Access::ReadOnly { reason } if reason.contains(&own_process)
+            Access::ReadOnly { reason: ReadOnlyReason::Held { is_this_process: true, .. } }
         );
         if !is_held_by_ourselves || attempts_left == 0 {
             return Ok(opened);
@@ -226,7 +225,7 @@ fn take_over(
     let status = match (in_memory_because, project.access()) {
         (Some(reason), _) => ProjectStatus::InMemory { reason },
         (None, Access::Writer) => ProjectStatus::Writable,
-        (None, Access::ReadOnly { reason }) => ProjectStatus::ReadOnly { reason: reason.clone() },
+        (None, Access::ReadOnly { reason }) => ProjectStatus::ReadOnly { reason: reason.to_string() },
     };
     let content = ProjectContent {
         path: project.path(),

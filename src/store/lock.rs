@@ -39,6 +39,10 @@ impl Holder {
     pub(super) fn this_process(program: &str) -> Self {
         Self { program: program.to_owned(), pid: std::process::id(), host: host_name(), since_ms: now_ms() }
     }
+
+    pub(super) fn is_this_process(&self) -> bool {
+        self.pid == std::process::id() && self.host == host_name()
+    }
 }
 
 /// `by the window of Spotcheck (process 4711 on host, since 2026-11-21 10:31)`

@@ -85,11 +85,25 @@ struct Writing {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     Writer,
-    /// Nothing will be saved. `reason` says why: “it is already open, by spotcheck predict (process 4711 on host, since
-    /// 2026-11-21 10:31)”.
+    /// Nothing will be saved.
     ReadOnly {
-        reason: String,
+        reason: ReadOnlyReason,
     },
+}
+
+/// Why nothing can be saved in a project. Displays as “it is already open, by spotcheck predict (process 4711 on host,
+/// since 2026-11-21 10:31)”.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadOnlyReason {
+    /// See [`OpenMode::Read`].
+    #[error("it was opened read-only")]
+    Requested,
+    #[error("it is already open, {holder}")]
+    Held { holder: String, is_this_process: bool },
+    #[error("its folder is not writable ({0})")]
+    FolderNotWritable(String),
+    #[error("the file is write-protected")]
+    WriteProtected,
 }
 
 /// What became of changes. Comes from the writer's thread.
@@ -262,7 +276,7 @@ impl Project {
         match (&self.0.writing, &self.0.access) {
             (Some(writing), _) if writing.queue.is_stopped() => Err(StoreError::Stopped(WRITER_GONE.to_owned())),
             (Some(writing), _) => Ok(writing),
-            (None, Access::ReadOnly { reason }) => Err(StoreError::ReadOnly(reason.clone())),
+            (None, Access::ReadOnly { reason }) => Err(StoreError::ReadOnly(reason.to_string())),
             (None, Access::Writer) => Err(StoreError::Stopped(WRITER_GONE.to_owned())),
         }
     }

@@ -19,7 +19,7 @@ use super::queue::Queue;
 use super::reader::{Readers, open_reader};
 use super::schema::{self, APPLICATION_ID, VERSION};
 use super::writer::{Refused, Writer};
-use super::{Access, Inner, Project, Root, SaveEvent, Writing};
+use super::{Access, Inner, Project, ReadOnlyReason, Root, SaveEvent, Writing};
 use crate::dirs::Scratch;
 use crate::tasks::now_ms;
 
@@ -71,7 +71,7 @@ impl Project {
     pub fn open(request: &OpenRequest<'_>, on_save: impl Fn(SaveEvent) + Send + 'static) -> Result<Opened, StoreError> {
         let path = resolve(request.path)?;
         match request.mode {
-            OpenMode::Read => open_to_read(&path, READ_ON_PURPOSE.to_owned()),
+            OpenMode::Read => open_to_read(&path, ReadOnlyReason::Requested),
             OpenMode::Write | OpenMode::WriteExisting => open_to_write(&path, request, Box::new(on_save)),
         }
     }
@@ -91,8 +91,6 @@ impl Project {
     }
 }
 
-const READ_ON_PURPOSE: &str = "it was opened read-only";
-
 type OnSave = Box<dyn Fn(SaveEvent) + Send>;
 
 fn open_to_write(path: &Path, request: &OpenRequest<'_>, on_save: OnSave) -> Result<Opened, StoreError> {
@@ -109,10 +107,7 @@ fn open_to_write(path: &Path, request: &OpenRequest<'_>, on_save: OnSave) -> Res
     match FileLock::acquire(path, request.program) {
         Ok(Locking::Ours(lock)) => write_locked(path, lock, request, on_save),
         Ok(Locking::Held(holder)) => open_held(path, &holder),
-        Err(error) if path.exists() => {
-            let reason = format!("its folder is not writable ({error})");
-            open_to_read(path, reason)
-        }
+        Err(error) if path.exists() => open_to_read(path, ReadOnlyReason::FolderNotWritable(error.to_string())),
         Err(error) => Err(StoreError::io("create the project file", path)(error)),
     }
 }
@@ -126,7 +121,8 @@ fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
     }
     for _ in 0..40 {
         if let Ok(Finding::Project { .. }) = inspect(path, Check::Quick) {
-            return open_to_read(path, format!("it is already open, {holder}"));
+            let is_this_process = holder.is_this_process();
+            return open_to_read(path, ReadOnlyReason::Held { holder: holder.to_string(), is_this_process });
         }
         std::thread::sleep(Duration::from_millis(25));
     }
@@ -165,7 +161,7 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
     };
     if connection.is_readonly("main").unwrap_or(false) {
         drop((connection, lock));
-        return open_to_read(path, "the file is write-protected".to_owned());
+        return open_to_read(path, ReadOnlyReason::WriteProtected);
     }
     let prepare = |connection: &mut Connection| {
         schema::prepare_writer(connection)?;
@@ -241,7 +237,7 @@ fn start_writer(
 
 /// Opens the file itself if SQLite can share it, otherwise a copy: if nothing can be written beside it, and if
 /// it is of an older version.
-fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
+fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreError> {
     let damaged = |reason| StoreError::Damaged { path: path.to_owned(), reason };
     let io = StoreError::io("read the project", path);
     if let Err(error) = path.metadata() {
@@ -272,8 +268,10 @@ fn open_to_read(path: &Path, reason: String) -> Result<Opened, StoreError> {
     let root = Arc::new(Root::default());
     root.set(stored_root.as_deref());
     let place = Arc::new(Place::of_file(read_path));
-    let notes =
-        if reason == READ_ON_PURPOSE { Vec::new() } else { vec![format!("The project is read-only: {reason}")] };
+    let notes = match reason {
+        ReadOnlyReason::Requested => Vec::new(),
+        _ => vec![format!("The project is read-only: {reason}")],
+    };
     let inner = Inner {
         readers: Readers::new(place, None, Arc::clone(&root)),
         access: Access::ReadOnly { reason },

@@ -364,6 +364,9 @@ fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
     let first = bench.open().project;
     let (second, _) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let Access::ReadOnly { reason } = second.project.access() else { panic!("two writers") };
+    let ReadOnlyReason::Held { is_this_process, .. } = reason else { panic!("{reason}") };
+    assert!(is_this_process);
+    let reason = reason.to_string();
     let process = format!("by a test (process {}", std::process::id());
     assert!(reason.contains(&process) && reason.contains(", since 2"), "{reason}");
     let refused = second.project.write(1, note("/photos/a.jpg", "lost?")).unwrap_err();
