@@ -95,7 +95,7 @@ pub use sample::{FileStamp, Sample, SampleId, SampleUri, is_lines_name};
 pub use sample_set::SampleSet;
 pub use score::decimal;
 pub use shared_list::SharedList;
-pub use text::{capitalized, counted, shortened};
+pub use text::{capitalized, counted, grouped, shortened};
 pub use transform::{
     ArchiveContent, AssembleWith, BatchStrategy, Check, CheckGrade, CheckPoint, Compression, CostEstimate,
     DEFAULT_INSTANCE, DEFAULT_PAYLOAD_MB, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE, EcrImage, Experiment,

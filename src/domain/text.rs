@@ -3,10 +3,23 @@
 use std::borrow::Cow;
 use std::fmt::Display;
 
-/// “1 image”, “3 images”.
+/// “1 image”, “3,000 images”.
 pub fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str, several: &str) -> String {
     let noun = if count == T::from(1) { one } else { several };
-    format!("{count} {noun}")
+    format!("{} {noun}", grouped(count))
+}
+
+/// The digits of a whole number in groups: `100,000`.
+pub fn grouped(number: impl Display) -> String {
+    let digits = number.to_string();
+    let mut grouped = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped
 }
 
 /// The text with an uppercase first letter.

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use super::latest::{LatestSender, latest};
 use super::remote::remote_inference::{self, Connected};
 use super::{Effects, Shared, guarded};
-use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId};
+use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId, counted, grouped};
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
@@ -359,12 +359,12 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
         None => {
             let count = outcome.done + outcome.failed;
             let rate = count as f64 / secs.max(1e-3);
-            let mut parts = vec![format!("{count} images, {rate:.1} images/s")];
+            let mut parts = vec![format!("{}, {rate:.1} images/s", counted(count, "image", "images"))];
             if outcome.failed > 0 {
-                parts.push(format!("{} failed", outcome.failed));
+                parts.push(format!("{} failed", grouped(outcome.failed)));
             }
             if outcome.warned > 0 {
-                parts.push(format!("{} possibly damaged", outcome.warned));
+                parts.push(format!("{} possibly damaged", grouped(outcome.warned)));
             }
             if let Some(stage) = outcome.stages.slowest() {
                 parts.push(format!("most time went into {}", stage.into_str()));

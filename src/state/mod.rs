@@ -104,7 +104,7 @@ use std::borrow::Cow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings};
+use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings, grouped};
 use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
 
 /// Everything the window shows. Read by panels, changed by [`update`] alone.
@@ -474,7 +474,8 @@ impl State {
                     "1 change is not saved yet and would be lost. Free some space, or use “Save project as…”".to_owned()
                 }
                 count => format!(
-                    "{count} changes are not saved yet and would be lost. Free some space, or use “Save project as…”"
+                    "{} changes are not saved yet and would be lost. Free some space, or use “Save project as…”",
+                    grouped(count as usize)
                 ),
             });
         }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::pages::PredictionPages;
-use crate::domain::{LabelSet, ModelTask, Prediction, RunId, RunInfo, SampleId, SampleSet, ViewSettings};
+use crate::domain::{LabelSet, ModelTask, Prediction, RunId, RunInfo, SampleId, SampleSet, ViewSettings, counted};
 use crate::review::{Marks, PredictionStatus, Predictions, Suppressed, count_boxes};
 
 /// The runs of the open project. Going back to an earlier model finds its predictions again.
@@ -288,10 +288,8 @@ impl Run {
             }
             ModelTask::Detection => {
                 let sample = std::iter::once(sample);
-                match count_boxes(&self.predictions, Some(view), suppressed, marks, sample) {
-                    1 => "1 box".to_owned(),
-                    count => format!("{count} boxes"),
-                }
+                let count = count_boxes(&self.predictions, Some(view), suppressed, marks, sample);
+                counted(count, "box", "boxes")
             }
         })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::inference::RuntimeKind;
-use crate::domain::{RunId, SampleId, SampleSet};
+use crate::domain::{RunId, SampleId, SampleSet, grouped};
 use crate::tasks::TaskControl;
 
 const MAX_FINISHED: usize = 20;
@@ -36,8 +36,8 @@ impl TaskEntry {
         match self.kind {
             TaskKind::Predict { .. } => Some(format!(
                 "{title}: {} of {} images are predicted and saved. “Predict all” continues with the others later",
-                progress.done,
-                progress.total.unwrap_or_default()
+                grouped(progress.done as usize),
+                grouped(progress.total.unwrap_or_default() as usize)
             )),
             TaskKind::Upload => Some(format!("{title} is not finished. Uploading the same images again continues it")),
             TaskKind::Export => Some(format!("{title} is not finished. Nothing will be written")),

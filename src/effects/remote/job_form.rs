@@ -8,7 +8,7 @@ use super::super::Shared;
 use super::archives::model_source;
 use super::jobs::start_plan;
 use super::{failure_of_job, records};
-use crate::domain::{ImagesInside, ManifestPlan, SageMakerAccess, Sample, SampleUri, TransformPlan};
+use crate::domain::{ImagesInside, ManifestPlan, SageMakerAccess, Sample, SampleUri, TransformPlan, counted};
 use crate::remote::transform::{Checked, JobError, aws_commands, manifest_of, preflight, read_prices, shell_script};
 use crate::state::{FormCheck, ImagesFrom, JobId, JobImages, JobRequest, JobsEvent, Ticket};
 use crate::tasks::TaskControl;
@@ -74,8 +74,8 @@ fn plan_of(shared: &Shared, request: JobRequest, control: &TaskControl) -> Resul
             let found = upload::files_of(root, all, control)?;
             if let Some(problem) = found.problems.first() {
                 return Err(JobError::Plan(format!(
-                    "{} images cannot be sent. The first: {problem}",
-                    found.problems.len()
+                    "{} cannot be sent. The first: {problem}",
+                    counted(found.problems.len(), "image", "images")
                 )));
             }
             let names = found.files.iter().map(|file| file.name.clone()).collect();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::super::{Effects, Shared, import};
 use super::reading::choice_of;
 use super::{reading, records};
-use crate::domain::{InferenceLocation, LabelSet, ResponseExamples, RunId, Sample, SampleId};
+use crate::domain::{InferenceLocation, LabelSet, ResponseExamples, RunId, Sample, SampleId, counted, grouped};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::outputs::{
     FoundOutputs, JobOutputs, OutputFolder, OutputSink, OutputsError, OutputsPart, ReadOutcome,
@@ -171,14 +171,14 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
             outcome.done
         ));
     }
-    let mut parts = vec![format!("{} predictions read", outcome.done)];
+    let mut parts = vec![format!("{} read", counted(outcome.done, "prediction", "predictions"))];
     if outcome.failed > 0 {
-        parts.push(format!("{} could not be read", outcome.failed));
+        parts.push(format!("{} could not be read", grouped(outcome.failed)));
     }
     parts.extend(found.retries_text());
     let without = outcome.without_output.len();
     if without > 0 {
-        parts.push(format!("{without} images have no output"));
+        parts.push(counted(without, "image has no output", "images have no output"));
     }
     parts.extend(found.notes());
     parts.extend(outcome.not_sent_text());

@@ -219,15 +219,15 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
         super::report_problem(state, Problem::general(text));
     } else if opened.images.matched == 0 {
         let text = format!(
-            "None of the {} images of the ground truth {name} is open here, such as {}. Open the folder that it is \
-            about",
-            opened.truth.images.len(),
+            "None of the {} of the ground truth {name} is open here, such as {}. Open the folder that it is about",
+            super::images(opened.truth.images.len()),
             examples.join(", ")
         );
         super::report_problem(state, Problem::general(text));
     } else if *missing > 0 {
-        let text =
-            format!("{missing} images of the ground truth {name} are not open here, such as {}", examples.join(", "));
+        let (one, several) =
+            (format!("image of the ground truth {name} is"), format!("images of the ground truth {name} are"));
+        let text = format!("{} not open here, such as {}", counted(*missing, &one, &several), examples.join(", "));
         state.problems.add(Problem::general(text), None);
     }
 }

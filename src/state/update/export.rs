@@ -120,7 +120,7 @@ fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Q
     let (info, view) = (run.info.clone(), state.view().into_owned());
     let is_report = options.format == ExportFormat::Report;
     let evaluation = is_report.then(|| evaluate::request(state, info.id)).flatten();
-    let title = format!("Export {} images as {}", samples.len(), options.format.name());
+    let title = format!("Export {} as {}", super::images(samples.len()), options.format.name());
     let ticket = run_tasks::begin(state, TaskKind::Export, ProgressUnit::Images, title);
     ticket.control.set_total(Some(samples.len() as u64));
     state.export.stage = Loadable::Loading(ticket.id);

@@ -33,7 +33,7 @@ use std::path::PathBuf;
 pub(in crate::state) use run_on_screen::RememberedRuns;
 
 use super::{Action, Command, Effect, Event, FileRequest, JudgeField, Message, Overlay, Run, State};
-use crate::domain::{Problem, Verdict};
+use crate::domain::{Problem, Verdict, counted};
 use crate::state::{
     BrowseEffect, EndpointsEffect, EvaluationCommand, ImportSubject, ModelsEffect, Queue, TruthAt, TruthReading,
 };
@@ -246,8 +246,5 @@ fn report_problem(state: &mut State, problem: Problem) {
 }
 
 fn images(count: usize) -> String {
-    match count {
-        1 => "1 image".to_owned(),
-        count => format!("{count} images"),
-    }
+    counted(count, "image", "images")
 }

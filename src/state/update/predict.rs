@@ -257,7 +257,7 @@ pub(super) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
         0 if samples.is_empty() => state.show_notice("Every one of these images has a prediction already"),
         0 => {}
         1 => state.show_notice("1 image keeps its judged prediction"),
-        count => state.show_notice(format!("{count} images keep their judged predictions")),
+        count => state.show_notice(format!("{} keep their judged predictions", super::images(count))),
     }
     if !samples.is_empty() {
         start_many(state, run_id, samples, effects);

@@ -173,15 +173,18 @@ fn report_outdated(state: &mut State, run_id: RunId) {
         1 => {
             texts.push("1 image is outdated: it changed after it was predicted. Predict it again".to_owned());
         }
-        count => texts
-            .push(format!("{count} images are outdated: they changed after they were predicted. Predict them again")),
+        count => texts.push(format!(
+            "{} are outdated: they changed after they were predicted. Predict them again",
+            super::images(count)
+        )),
     }
     match kept {
         0 => {}
         1 => texts
             .push("1 image is outdated: it changed after its prediction was judged. The prediction is kept".to_owned()),
         count => texts.push(format!(
-            "{count} images are outdated: they changed after their predictions were judged. The predictions are kept"
+            "{} are outdated: they changed after their predictions were judged. The predictions are kept",
+            super::images(count)
         )),
     }
     for text in texts {

@@ -125,7 +125,7 @@ impl State {
         let name = &run.info.name;
         Some(match self.judgements.judged_images(run.id()) {
             1 => format!("1 image is judged in the run {name}"),
-            count => format!("{count} images are judged in the run {name}"),
+            count => format!("{} are judged in the run {name}", super::images(count)),
         })
     }
 }

@@ -53,7 +53,7 @@ fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Qu
     let root = root.display().to_string();
     let samples: Vec<SampleUri> =
         scope.ids(state).into_iter().filter_map(|id| Some(state.samples.get(id)?.uri.clone())).collect();
-    let title = format!("Compare {} images with {}", samples.len(), target.address);
+    let title = format!("Compare {} with {}", super::images(samples.len()), target.address);
     let ticket = begin(state, TaskKind::PlanUpload, ProgressUnit::Bytes, title);
     state.upload.plan = Loadable::Loading(ticket.id);
     let request = UploadPlanRequest { root, samples, target };

@@ -163,7 +163,7 @@ fn vanished(state: &mut State, gone: Vec<SampleId>) {
     match names.as_slice() {
         [] => {}
         [name] => state.show_notice(format!("{name} is no longer there")),
-        names => state.show_notice(format!("{} images are no longer there", names.len())),
+        names => state.show_notice(format!("{} are no longer there", super::images(names.len()))),
     }
 }
 

@@ -231,10 +231,10 @@ fn summary_parts(state: &State) -> Vec<String> {
         parts.push("still listing…".to_owned());
     }
     if let Some(run) = state.run().filter(|run| run.predictions.predicted() > 0) {
-        parts.push(format!("{} predicted", run.predictions.predicted()));
+        parts.push(format!("{} predicted", grouped(run.predictions.predicted())));
     }
     if selected > 1 {
-        parts.push(format!("{selected} selected"));
+        parts.push(format!("{} selected", grouped(selected)));
     }
     parts
 }

@@ -3,6 +3,7 @@
 use eframe::egui::{RichText, Ui};
 
 use super::super::widgets::{Tone, action_button_ui, banner_ui};
+use crate::domain::counted;
 use crate::state::{Action, Command, Listing, ProjectStatus, Queue, State};
 
 /// Above the thumbnails: what keeps changes from being saved, and what can be done about it.
@@ -25,7 +26,7 @@ pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queu
     }
     if let Some(reason) = &state.project.trouble {
         let unsaved = state.project.unsaved();
-        let message = format!("Not saved yet ({unsaved} changes): {reason}");
+        let message = format!("Not saved yet ({}): {reason}", counted(unsaved as usize, "change", "changes"));
         banner_ui(ui, Tone::Error, &message, |ui| {
             action_button_ui(ui, state, Action::SaveProjectAs, commands);
         });

@@ -16,6 +16,7 @@ mod sketch;
 mod text;
 mod verdict;
 
+pub(super) use crate::domain::grouped;
 pub(super) use action::{
     action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui, primary_action_button_ui,
     primary_button,
@@ -37,7 +38,7 @@ pub(super) use sign_in::{
 };
 pub(super) use sketch::paint_detections;
 pub(super) use text::{
-    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, grouped,
-    human_duration, image_count, key_value_ui, line_banner_ui, section_ui, strong, titled_section_ui, truncated,
+    FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, human_duration,
+    image_count, key_value_ui, line_banner_ui, section_ui, strong, titled_section_ui, truncated,
 };
 pub(super) use verdict::{class_text, paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word};

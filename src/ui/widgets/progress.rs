@@ -3,7 +3,7 @@
 use eframe::egui::{Label, ProgressBar, RichText, Ui};
 
 use super::text::human_duration;
-use crate::domain::human_bytes;
+use crate::domain::{grouped, human_bytes};
 use crate::state::{Command, Queue, State, TaskId, TaskSignal};
 use crate::tasks::{Progress, ProgressUnit};
 
@@ -34,7 +34,7 @@ pub(in super::super) fn progress_ui(
 pub(in super::super) fn progress_text(progress: &Progress, is_paused: bool) -> String {
     let amount = |number: u64| match progress.unit {
         ProgressUnit::Bytes => human_bytes(number),
-        ProgressUnit::Images | ProgressUnit::Steps => number.to_string(),
+        ProgressUnit::Images | ProgressUnit::Steps => grouped(number as usize),
     };
     let mut parts = Vec::new();
     let texts = [&progress.step, &progress.detail];

@@ -9,7 +9,7 @@ use eframe::egui::{
 };
 
 use super::super::theme;
-use crate::domain::Utc;
+use crate::domain::{Utc, counted};
 use crate::tasks::now_ms;
 
 /// A text in semi-bold.
@@ -199,30 +199,11 @@ pub(in super::super) fn human_duration(duration: Duration) -> String {
 }
 
 pub(in super::super) fn image_count(count: usize) -> String {
-    match count {
-        1 => "1 image".to_owned(),
-        count => format!("{} images", grouped(count)),
-    }
+    counted(count, "image", "images")
 }
 
 pub(in super::super) fn box_count(count: usize) -> String {
-    match count {
-        1 => "1 box".to_owned(),
-        count => format!("{} boxes", grouped(count)),
-    }
-}
-
-/// `100,000`.
-pub(in super::super) fn grouped(number: usize) -> String {
-    let digits = number.to_string();
-    let mut grouped = String::new();
-    for (position, digit) in digits.chars().enumerate() {
-        if position > 0 && (digits.len() - position).is_multiple_of(3) {
-            grouped.push(',');
-        }
-        grouped.push(digit);
-    }
-    grouped
+    counted(count, "box", "boxes")
 }
 
 #[cfg(test)]
