@@ -95,7 +95,8 @@ pub(super) fn footer_ui(
             Ok(_) => {}
             Err(reason) => drop(open.on_disabled_hover_text(reason)),
         }
-        if ui.button("Cancel").clicked() {
+        // Reading has its own button, and goes on without the dialog.
+        if ui.button(if task.is_some() { "Close" } else { "Cancel" }).clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
         }
     });

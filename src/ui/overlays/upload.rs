@@ -177,7 +177,8 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
         if button.clicked() {
             commands.push(UploadCommand::Start { replaces: memory.replaces });
         }
-        if ui.button("Cancel").clicked() {
+        let can_be_sent = plan.new_files().files + plan.conflicting_files().files > 0;
+        if ui.button(if can_be_sent { "Cancel" } else { "Close" }).clicked() {
             close(commands);
         }
     });
