@@ -14,8 +14,8 @@ use super::{Shown, show_boxes};
 use crate::review::Statistics;
 use crate::state::{Command, Queue};
 
-/// The side of a cell in points.
-const SIDES: std::ops::RangeInclusive<f32> = 9.0..=72.0;
+/// The side of a cell in points. Smaller ones would be neither seen nor hit, and too many to draw in a frame.
+const SIDES: std::ops::RangeInclusive<f32> = 3.0..=72.0;
 /// The largest side of a cell that was not zoomed.
 const USUAL_SIDE: f32 = 44.0;
 const ZOOM_STEP: f32 = 1.25;
@@ -23,8 +23,11 @@ const ZOOM_STEP: f32 = 1.25;
 const NAMED_SIDE: f32 = 12.0;
 /// Smaller cells have no room for a number.
 const NUMBERED_SIDE: f32 = 24.0;
-const NAMES_WIDTH: f32 = 116.0;
-const NAMES_HEIGHT: f32 = 104.0;
+const NAMES: Vec2 = vec2(116.0, 104.0);
+/// Where there are no names, there is room for what rows and columns are.
+const NO_NAMES: Vec2 = vec2(12.0, 36.0);
+/// The bars that scroll, and some air.
+const MARGIN: Vec2 = Vec2::splat(12.0);
 
 #[derive(Default)]
 pub(super) struct MatrixMemory {
@@ -32,6 +35,8 @@ pub(super) struct MatrixMemory {
     classes: Classes,
     /// `None` fits the window.
     side: Option<f32>,
+    /// The side that was drawn last.
+    drawn_side: f32,
     /// The cell that was clicked last: its place and its search.
     clicked: Option<([Option<u32>; 2], String)>,
     /// Arranged anew only when the numbers or the choice of classes change.
@@ -162,7 +167,7 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
         memory.arranged = Some(Arranged::new(shown, memory.classes));
     }
     let lines = memory.arranged.as_ref().map_or(1, |arranged| arranged.lines.len());
-    controls_ui(ui, memory, lines);
+    controls_ui(ui, memory);
     let Some(arranged) = &memory.arranged else {
         return;
     };
@@ -174,9 +179,8 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
         return;
     }
     let (all, _) = ui.allocate_exact_size(ui.available_size(), Sense::hover());
-    let room = vec2(all.width() - NAMES_WIDTH - 12.0, all.height() - NAMES_HEIGHT - 12.0);
-    let fitting = (room.x / lines as f32).min(room.y / arranged.rows as f32).clamp(NAMED_SIDE, USUAL_SIDE);
-    let side = memory.side.unwrap_or(fitting);
+    let side = memory.side.unwrap_or_else(|| fitting_side(all.size(), lines, arranged.rows));
+    memory.drawn_side = side;
     let text = shown.state.arranging.text();
     let outlined = memory
         .clicked
@@ -200,7 +204,23 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
     }
 }
 
-fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory, lines: usize) {
+/// The side at which all cells are in view, with names where they can be read.
+fn fitting_side(size: Vec2, columns: usize, rows: usize) -> f32 {
+    let side = |names: Vec2| {
+        let room = size - names - MARGIN;
+        (room.x / columns as f32).min(room.y / rows as f32)
+    };
+    let named = side(NAMES);
+    let fitting = if named >= NAMED_SIDE { named } else { side(NO_NAMES).min(NAMED_SIDE - 0.5) };
+    fitting.clamp(*SIDES.start(), USUAL_SIDE)
+}
+
+/// The room for names before rows and above columns.
+fn names_room(side: f32) -> Vec2 {
+    if side < NAMED_SIDE { NO_NAMES } else { NAMES }
+}
+
+fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory) {
     ui.horizontal_wrapped(|ui| {
         for choice in Normalise::VARIANTS {
             let label = ui.selectable_label(memory.normalise == *choice, choice.into_str());
@@ -216,7 +236,7 @@ fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory, lines: usize) {
             }
         }
         ui.separator();
-        let side = memory.side.unwrap_or(USUAL_SIDE.min(600.0 / lines as f32).max(NAMED_SIDE));
+        let side = memory.drawn_side;
         for (label, name, factor) in [("−", "Smaller cells", 1.0 / ZOOM_STEP), ("+", "Larger cells", ZOOM_STEP)] {
             let button = ui.button(label).on_hover_text(format!("{name} (Ctrl and the wheel)"));
             if button.clicked() {
@@ -224,7 +244,9 @@ fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory, lines: usize) {
             }
             button.accessible_name(name);
         }
-        if ui.add_enabled(memory.side.is_some(), egui::Button::new("Fit")).clicked() {
+        let fit = ui.add_enabled(memory.side.is_some(), egui::Button::new("Fit"));
+        let fit = fit.on_hover_text("Shows all cells, without names where cells are small; point at a cell to read it");
+        if fit.clicked() {
             memory.side = None;
         }
     });
@@ -245,7 +267,7 @@ fn cells_ui(
     side: f32,
 ) -> Drawn {
     let lines = &arranged.lines;
-    let place = all.with_min_x(all.left() + NAMES_WIDTH).with_min_y(all.top() + NAMES_HEIGHT);
+    let place = Rect::from_min_max(all.min + names_room(side), all.max);
     let mut inner = ui.new_child(UiBuilder::new().max_rect(place).id_salt("confusion matrix"));
     let mut hovered = None;
     let mut clicked = None;
@@ -373,12 +395,9 @@ fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f3
     let visuals = ui.visuals();
     let small = TextStyle::Small.resolve(ui.style());
     let weak = visuals.weak_text_color();
-    let corner = pos2(all.left() + NAMES_WIDTH, all.top() + NAMES_HEIGHT);
-    let heads = [
-        ("Predicted →", pos2(all.left(), all.top() + NAMES_HEIGHT - 30.0)),
-        ("Ground truth ↓", pos2(all.left(), all.top() + NAMES_HEIGHT - 15.0)),
-    ];
-    for (text, at) in heads {
+    let corner = all.min + names_room(side);
+    for (text, above) in [("Predicted →", 30.0), ("Ground truth ↓", 15.0)] {
+        let at = pos2(all.left(), corner.y - above);
         ui.painter().text(at, Align2::LEFT_TOP, text, small.clone(), weak);
     }
     if side < NAMED_SIDE {
@@ -399,7 +418,7 @@ fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f3
     for line in visible(drawn.offset.y, beside.height(), arranged.rows) {
         let name = arranged.lines[line].map_or("background", |class| shown.name(class));
         let y = corner.y + (line as f32 + 0.5) * side - drawn.offset.y;
-        let galley = truncated(ui, name, font.clone(), color(line, 0), NAMES_WIDTH - 10.0);
+        let galley = truncated(ui, name, font.clone(), color(line, 0), NAMES.x - 10.0);
         let at = pos2(corner.x - 6.0 - galley.size().x, y - galley.size().y / 2.0);
         painter.galley(at, galley, weak);
     }
@@ -408,7 +427,7 @@ fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f3
     for line in visible(drawn.offset.x, above.width(), arranged.lines.len()) {
         let name = arranged.lines[line].map_or(missed, |class| shown.name(class));
         let x = corner.x + (line as f32 + 0.5) * side - drawn.offset.x;
-        let galley = truncated(ui, name, font.clone(), color(line, 1), NAMES_HEIGHT - 10.0);
+        let galley = truncated(ui, name, font.clone(), color(line, 1), NAMES.y - 10.0);
         let at = pos2(x - galley.size().y / 2.0, corner.y - 6.0);
         let turned = egui::epaint::TextShape::new(at, galley, weak).with_angle(-std::f32::consts::FRAC_PI_2);
         painter.add(turned);
