@@ -2,13 +2,13 @@
 //! are.
 
 use eframe::egui::{
-    self, Align, Color32, ComboBox, CornerRadius, Layout, Panel, Rect, ScrollArea, Sense, Stroke, StrokeKind,
-    TextStyle, Ui, pos2, vec2,
+    self, Color32, ComboBox, CornerRadius, Panel, Rect, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, pos2,
+    vec2,
 };
 
 use super::textures::Textures;
 use super::theme;
-use super::widgets::{elided_in_middle, fitting, grouped, paint_missed, paint_wrong, strong};
+use super::widgets::{elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_wrong, strong};
 use crate::domain::ModelTask;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
@@ -35,23 +35,21 @@ pub(super) fn filmstrip_ui(ui: &mut Ui, state: &State, textures: &mut Textures, 
 
 fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<Command>) {
     let width = ui.available_width();
-    // From the right, so that the words take what the buttons leave.
-    let row = vec2(width, ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+    let words_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+        if width > 460.0 {
+            ui.label(strong("Filmstrip of"));
+        }
+        class_ui(ui, state, strip, commands);
+        turn_ui(ui, strip, commands);
+        let [count, above] = count_texts(state, strip);
+        let text = fitting(ui, [&above, &count], ui.available_width());
+        let label = ui.weak(text.cloned().unwrap_or_default());
+        label.on_hover_text(above);
+    };
+    ends_ui(ui, "heading of the filmstrip", commands, words_ui, |ui, commands| {
         if ui.button("Close").clicked() {
             commands.push(Action::Filmstrip);
         }
-        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            if width > 460.0 {
-                ui.label(strong("Filmstrip of"));
-            }
-            class_ui(ui, state, strip, commands);
-            turn_ui(ui, strip, commands);
-            let [count, above] = count_texts(state, strip);
-            let text = fitting(ui, [&above, &count], ui.available_width());
-            let label = ui.weak(text.cloned().unwrap_or_default());
-            label.on_hover_text(above);
-        });
     });
 }
 

@@ -3,6 +3,7 @@
 //! Nothing here reads a file, waits, decodes or starts a thread. A panel is given `&State` and pushes [`Command`]s; the
 //! textures belong to this floor and are found by key. What is drawn never grows with the number of samples.
 
+mod bottom_bar;
 mod canvas;
 mod evaluation;
 mod event_order;
@@ -24,6 +25,7 @@ pub(crate) use textures::color_image;
 pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
 
+use bottom_bar::BottomBar;
 use overlays::OpenAs;
 use side_panel::SideWidth;
 
@@ -35,6 +37,8 @@ use crate::state::{BrowseCommand, Command, Queue, State};
 pub struct Window {
     pub textures: Textures,
     sides: Sides,
+    judging_bar: BottomBar,
+    status_bar: BottomBar,
     images: panels::ImagesMemory,
     inspector: panels::InspectorMemory,
     palette: overlays::PaletteMemory,
@@ -89,6 +93,7 @@ impl Window {
     /// Draws one frame. Returns the commands of the user, in order.
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
         let mut commands = Queue::default();
+        ui.ctx().accesskit_node_builder(egui::accesskit_root_id(), |window| window.set_label("Spotcheck"));
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
         let size = ui.ctx().content_rect().size();
         if std::mem::replace(&mut self.size, size) != size {
@@ -140,7 +145,7 @@ impl Window {
 
     fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Queue<Command>) {
         panels::menu_bar_ui(ui, state, commands);
-        panels::status_bar_ui(ui, state, commands);
+        let status_room = self.status_bar.reserve(ui, "status bar");
         let costs_money = state.endpoints_at_our_cost().next().is_some();
         panel_ui(ui, costs_money, |ui| {
             panels::endpoints_banner_ui(ui, state, commands);
@@ -150,11 +155,9 @@ impl Window {
         let is_middle_free = !is_large && !shows_evaluation;
         let is_grid_only = is_middle_free && state.settings.thumbnails_only && !state.samples.is_empty();
         let settings = &state.settings;
-        panel_ui(ui, settings.show_tasks_panel && !is_large, |ui| {
-            panels::tasks_ui(ui, state, commands);
-        });
-        panel_ui(ui, settings.show_judging, |ui| {
-            panels::judge_ui(ui, state, &mut self.judge, commands);
+        let tasks_room = reserve_ui(ui, settings.show_tasks_panel && !is_large, panels::tasks_room);
+        let judging_room = reserve_ui(ui, settings.show_judging && !state.samples.is_empty(), |ui| {
+            self.judging_bar.reserve(ui, "judging bar")
         });
         let shows_images = settings.show_images_panel && !is_grid_only && !is_large;
         let shows_inspector = settings.show_inspector && !is_large;
@@ -184,6 +187,14 @@ impl Window {
         } else {
             canvas::canvas_ui(ui, state, &mut self.textures, commands);
         }
+        // Tab visits these last, as they are below.
+        if let Some(room) = judging_room {
+            self.judging_bar.fill(room, |ui| panels::judge_ui(ui, state, &mut self.judge, commands));
+        }
+        if let Some(mut room) = tasks_room {
+            panels::tasks_ui(&mut room, state, commands);
+        }
+        self.status_bar.fill(status_room, |ui| panels::status_bar_ui(ui, state, commands));
     }
 }
 
@@ -195,6 +206,17 @@ fn panel_ui(ui: &mut egui::Ui, is_shown: bool, add: impl FnOnce(&mut egui::Ui)) 
     } else {
         ui.skip_ahead_auto_ids(1);
     }
+}
+
+/// As [`panel_ui`], for a panel whose contents are drawn later.
+fn reserve_ui(ui: &mut egui::Ui, is_shown: bool, reserve: impl FnOnce(&mut egui::Ui) -> egui::Ui) -> Option<egui::Ui> {
+    /// The panel and its contents.
+    const NUMBERS: usize = 2;
+    if is_shown {
+        return Some(reserve(ui));
+    }
+    ui.skip_ahead_auto_ids(NUMBERS);
+    None
 }
 
 /// The place in S3 that is open, if any.

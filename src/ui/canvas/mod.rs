@@ -17,8 +17,8 @@ use super::grid;
 use super::textures::Textures;
 use super::theme;
 use super::widgets::{
-    action_button_ui, action_icon_ui, elided_in_middle, fitting, grouped, image_count, primary_action_button_ui,
-    strong, truncated,
+    action_button_ui, action_icon_ui, elided_in_middle, ends_ui, fitting, grouped, image_count,
+    primary_action_button_ui, strong, truncated,
 };
 use crate::domain::SampleId;
 use crate::state::{Action, Command, Display, Listing, Overlay, Queue, ReviewCommand, State};
@@ -95,20 +95,18 @@ fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     Panel::top("canvas title").frame(bar_frame().fill(fill)).show(ui, |ui| {
         // What does not fit between two wide panels is in the menus.
         let width = ui.available_width();
-        ui.horizontal(|ui| {
+        let name_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
             action_icon_ui(ui, state, Action::PreviousImage, "←", commands);
             action_icon_ui(ui, state, Action::NextImage, "→", commands);
-            ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-                if width > 600.0 {
-                    action_button_ui(ui, state, Action::CopyImage, commands);
-                }
-                if width > 340.0 {
-                    primary_action_button_ui(ui, state, Action::PredictShown, commands);
-                }
-                ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                    name_ui(ui, state);
-                });
-            });
+            name_ui(ui, state);
+        };
+        ends_ui(ui, "title of the image", commands, name_ui, |ui, commands| {
+            if width > 340.0 {
+                primary_action_button_ui(ui, state, Action::PredictShown, commands);
+            }
+            if width > 600.0 {
+                action_button_ui(ui, state, Action::CopyImage, commands);
+            }
         });
     });
 }
@@ -157,19 +155,15 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
     let fill = ui.visuals().panel_fill;
     let under_pointer: Option<[u32; 2]> = ui.data(|data| data.get_temp(pointer_id()));
     Panel::bottom("canvas bar").frame(bar_frame().fill(fill)).show(ui, |ui| {
-        // From the right, so that the words take what the buttons leave.
-        let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
-        ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
-            action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
-            action_icon_ui(ui, state, Action::FitImage, "Fit", commands);
-            action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
+        let pixel_ui = |ui: &mut Ui, _: &mut _| pixel_ui(ui, textures, under_pointer);
+        ends_ui(ui, "pixel and zoom", commands, pixel_ui, |ui, commands| {
+            action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
             let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
             let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
             ui.add_sized([52.0, 18.0], egui::Label::new(percent));
-            action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                pixel_ui(ui, textures, under_pointer);
-            });
+            action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
+            action_icon_ui(ui, state, Action::FitImage, "Fit", commands);
+            action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);
         });
     });
     under_pointer

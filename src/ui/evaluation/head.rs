@@ -3,7 +3,8 @@
 use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
 
 use super::super::widgets::{
-    Tone, action_button_ui, action_menu_item_ui, banner_ui, elided_in_middle, ends_ui, grouped, progress_text, strong,
+    Tone, action_button_ui, action_menu_item_ui, banner_ui, elided_in_middle, ends_or_lines_ui, grouped, progress_text,
+    strong,
 };
 use crate::domain::DatasetSplit;
 use crate::matching::Doubt;
@@ -63,12 +64,12 @@ fn words_ui(ui: &mut Ui, text: &str, color: eframe::egui::Color32) {
 }
 
 fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    let name_ui = |ui: &mut Ui| {
+    let name_ui = |ui: &mut Ui, _: &mut _| {
         let run = state.run().map_or_else(String::new, |run| format!(" of {}", run.info.name));
         let title = format!("Evaluation{run}");
         ui.add(Label::new(strong(title).size(15.0)).truncate());
     };
-    let buttons_ui = |ui: &mut Ui| {
+    let buttons_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
         ui.menu_button("Ground truth", |ui| {
             for action in [Action::OpenTruth, Action::CloseTruth] {
                 action_menu_item_ui(ui, state, action, commands);
@@ -79,7 +80,7 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             commands.push(Action::Evaluation);
         }
     };
-    ends_ui(ui, "title of the evaluation", LEAST_TITLE, name_ui, buttons_ui);
+    ends_or_lines_ui(ui, "title of the evaluation", LEAST_TITLE, commands, name_ui, buttons_ui);
 }
 
 fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) {

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{
-    self, Align, Button, Frame, Key, Label, Layout, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2,
-};
+use eframe::egui::{self, Button, Frame, Key, Label, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2};
 use strum::VariantArray;
 
 use super::super::theme;
 use super::super::widgets::{
-    Tone, banner_ui, box_count, checkbox_ui, focus_whole_text, grouped, primary_button, radio_ui, strong,
+    Tone, banner_ui, box_count, checkbox_ui, ends_ui, focus_whole_text, grouped, primary_button, radio_ui, strong,
 };
 use super::dialog::dialog;
 use crate::domain::{
@@ -297,12 +295,7 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
     let mut is_entered = false;
     ui.add_space(8.0);
     ui.label(strong(name));
-    // From the right, so that the field takes what the button leaves.
-    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
-        if ui.button("Choose…").clicked() {
-            commands.push(ExportCommand::PickTarget);
-        }
+    let field_ui = |ui: &mut Ui, _: &mut _| {
         let field = ui.add(
             TextEdit::singleline(&mut target.path).hint_text("Type a path, or choose one").desired_width(f32::INFINITY),
         );
@@ -311,6 +304,11 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
         }
         is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
         field.accessible_name(name);
+    };
+    ends_ui(ui, "target", commands, field_ui, |ui, commands| {
+        if ui.button("Choose…").clicked() {
+            commands.push(ExportCommand::PickTarget);
+        }
     });
     checkbox_ui(ui, &mut target.replaces, "Overwrite if it exists");
     ui.add_space(10.0);

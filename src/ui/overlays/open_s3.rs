@@ -4,11 +4,11 @@ pub(super) mod access;
 mod tree;
 
 use access::AccessMemory;
-use eframe::egui::{self, Align, Button, Key, Layout, Modifiers, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{self, Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui};
 use tree::TreeMemory;
 
 use super::super::theme;
-use super::super::widgets::{RecentLine, focus_whole_text, radio_ui, recent_line_ui, renew_in_time, strong};
+use super::super::widgets::{RecentLine, ends_ui, focus_whole_text, radio_ui, recent_line_ui, renew_in_time, strong};
 use super::dialog::dialog;
 use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place};
 use crate::state::{BrowseCommand, Command, Overlay, Queue, S3Command, State};
@@ -123,8 +123,18 @@ fn address_ui(
     commands: &mut Queue<Command>,
 ) -> bool {
     let mut response = None;
-    ui.horizontal(|ui| {
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+    ends_ui(
+        ui,
+        "address and its buttons",
+        memory,
+        |ui, memory| {
+            let field = TextEdit::singleline(&mut memory.address).hint_text(HINT).desired_width(f32::INFINITY);
+            response = Some(ui.add(field));
+        },
+        |ui, memory| {
+            if !state.settings.recent_places.is_empty() {
+                ui.menu_button("Recent", |ui| recent_ui(ui, state, memory, commands));
+            }
             let link = S3Link::parse(&memory.address);
             let browse = ui
                 .add_enabled(link.is_ok(), Button::new("Browse"))
@@ -135,13 +145,8 @@ fn address_ui(
                 commands.push(S3Command::SetAccess(access.clone()));
                 commands.push(S3Command::BrowseTo(link.address));
             }
-            if !state.settings.recent_places.is_empty() {
-                ui.menu_button("Recent", |ui| recent_ui(ui, state, memory, commands));
-            }
-            let field = TextEdit::singleline(&mut memory.address).hint_text(HINT).desired_width(f32::INFINITY);
-            response = Some(ui.add(field));
-        });
-    });
+        },
+    );
     let Some(field) = response else {
         return false;
     };

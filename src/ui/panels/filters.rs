@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use eframe::egui::{Align, Layout, RichText, Sense, TextWrapMode, Ui, vec2};
+use eframe::egui::{RichText, Sense, TextWrapMode, Ui, vec2};
 
 use super::super::theme;
-use super::super::widgets::{action_button_ui, checkbox_ui, number_field, rows_in_sight_ui, slider};
+use super::super::widgets::{action_button_ui, checkbox_ui, ends_ui, number_field, rows_in_sight_ui, slider};
 use super::class_table::{ClassTableMemory, class_table_ui};
 use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
@@ -198,8 +198,18 @@ fn class_name(state: &State, class_id: u32) -> String {
 
 fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Queue<Command>) {
     let view = state.view();
-    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        own_threshold_ui(ui, state, class_id, name, commands);
+    let shown_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+        let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
+        ui.painter().rect_filled(rect, 2.0, theme::class_color(name));
+        ui.style_mut().wrap_mode = Some(TextWrapMode::Truncate);
+        let mut is_shown = !view.hidden_classes.contains(&class_id);
+        let checkbox = checkbox_ui(ui, &mut is_shown, name).on_hover_text(format!("Show boxes of the class {name}"));
+        if checkbox.changed() {
+            let shown = if is_shown { ViewChange::ShowClass(class_id) } else { ViewChange::HideClass(class_id) };
+            change(commands, shown);
+        }
+    };
+    ends_ui(ui, ("class", class_id), commands, shown_ui, |ui, commands| {
         let is_solo = view.solo_class == Some(class_id);
         let solo = ui.selectable_label(is_solo, "Show only").on_hover_text("Show only this class");
         if solo.clicked() {
@@ -207,18 +217,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mu
             change(commands, ViewChange::Solo(class));
         }
         solo.accessible_name(format!("Show only {name}"));
-        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
-            ui.painter().rect_filled(rect, 2.0, theme::class_color(name));
-            ui.style_mut().wrap_mode = Some(TextWrapMode::Truncate);
-            let mut is_shown = !view.hidden_classes.contains(&class_id);
-            let checkbox =
-                checkbox_ui(ui, &mut is_shown, name).on_hover_text(format!("Show boxes of the class {name}"));
-            if checkbox.changed() {
-                let shown = if is_shown { ViewChange::ShowClass(class_id) } else { ViewChange::HideClass(class_id) };
-                change(commands, shown);
-            }
-        });
+        own_threshold_ui(ui, state, class_id, name, commands);
     });
 }
 

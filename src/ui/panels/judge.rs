@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use eframe::egui::{
-    self, Align, Button, Galley, Id, Key, Layout, Panel, Popup, PopupCloseBehavior, Rect, RectAlign, RichText, Sense,
-    TextEdit, TextStyle, Ui, pos2, vec2,
+    self, Button, Galley, Id, Key, Popup, PopupCloseBehavior, Rect, RectAlign, RichText, Sense, TextEdit, TextStyle,
+    Ui, pos2, vec2,
 };
 
 use super::super::widgets::{
-    action_icon_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text, verdict_word,
+    action_icon_ui, ends_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text, verdict_word,
 };
 use super::super::{keys, theme, widgets};
 use crate::domain::{SampleId, SampleSet, Verdict};
@@ -42,17 +42,12 @@ pub(in super::super) struct JudgeMemory {
 
 /// As wide as the window, so that the buttons are in one place in every view.
 pub(in super::super) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
-    if state.samples.is_empty() {
-        return;
-    }
-    Panel::bottom("judging bar").show(ui, |ui| {
-        ui.add_space(3.0);
-        let spacing = ui.spacing_mut();
-        spacing.item_spacing = vec2(6.0, 4.0);
-        spacing.button_padding.x = 8.0;
-        lines_ui(ui, state, memory, commands);
-        ui.add_space(2.0);
-    });
+    ui.add_space(3.0);
+    let spacing = ui.spacing_mut();
+    spacing.item_spacing = vec2(6.0, 4.0);
+    spacing.button_padding.x = 8.0;
+    lines_ui(ui, state, memory, commands);
+    ui.add_space(2.0);
 }
 
 /// On as many lines as it takes, so that what belongs together stays on one.
@@ -116,14 +111,16 @@ fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 fn words_and_progress_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
-    // From the right, so that the words take what the progress leaves.
-    ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-        progress_ui(ui, state);
-        other_judged_run_ui(ui, state, commands);
-        ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            words_ui(ui, state, memory, commands);
-        });
-    });
+    ends_ui(
+        ui,
+        "words and progress",
+        &mut (memory, commands),
+        |ui, (memory, commands)| words_ui(ui, state, memory, commands),
+        |ui, (_, commands)| {
+            other_judged_run_ui(ui, state, commands);
+            progress_ui(ui, state);
+        },
+    );
 }
 
 /// A verdict button, with its sign, and its key on the right.

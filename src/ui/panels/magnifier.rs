@@ -4,7 +4,7 @@ use eframe::egui::{self, Color32, Label, Rect, RichText, Sense, Stroke, StrokeKi
 
 use super::super::textures::Textures;
 use super::super::theme;
-use super::super::widgets::{action_button_ui, action_icon_ui, strong};
+use super::super::widgets::{action_button_ui, action_icon_ui, ends_ui, strong};
 use crate::domain::{Detection, Prediction};
 use crate::state::{Action, Command, Queue, State};
 
@@ -16,25 +16,18 @@ const MAX_ZOOM: f32 = 24.0;
 
 pub(super) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
     let Some((prediction, detection)) = selected(state) else {
-        ui.horizontal(|ui| {
-            ui.weak("Select a box to see it enlarged");
-            ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {
-                walk_ui(ui, state, commands);
-            });
-        });
+        let hint_ui = |ui: &mut Ui, _: &mut _| drop(ui.weak("Select a box to see it enlarged"));
+        ends_ui(ui, "box and its buttons", commands, hint_ui, |ui, commands| walk_ui(ui, state, commands));
         return;
     };
     crop_ui(ui, state, textures, detection);
-    // From the right, so that the name takes what the buttons leave.
-    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
-    let from_right = egui::Layout::right_to_left(egui::Align::Center);
-    ui.allocate_ui_with_layout(row, from_right, |ui| {
-        walk_ui(ui, state, commands);
+    let name_ui = |ui: &mut Ui, _: &mut _| {
+        let name = format!("{} {:.1} %", detection.label, detection.score * 100.0);
+        ui.add(Label::new(strong(name)).truncate());
+    };
+    ends_ui(ui, "box and its buttons", commands, name_ui, |ui, commands| {
         action_button_ui(ui, state, Action::ZoomToBox, commands);
-        ui.with_layout(egui::Layout::left_to_right(egui::Align::Center), |ui| {
-            let name = format!("{} {:.1} %", detection.label, detection.score * 100.0);
-            ui.add(Label::new(strong(name)).truncate());
-        });
+        walk_ui(ui, state, commands);
     });
     let text = RichText::new(size_text(prediction, detection)).weak();
     ui.add(Label::new(text).wrap());
@@ -46,10 +39,9 @@ fn selected(state: &State) -> Option<(&Prediction, &Detection)> {
     Some((prediction, detection))
 }
 
-/// Draws the buttons, from right to left.
 fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    action_icon_ui(ui, state, Action::NextBox, "→", commands);
     action_icon_ui(ui, state, Action::PreviousBox, "←", commands);
+    action_icon_ui(ui, state, Action::NextBox, "→", commands);
 }
 
 /// `123 × 88 pixels, 1.2 % of the image`

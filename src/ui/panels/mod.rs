@@ -28,4 +28,4 @@ pub(super) use inspector::{InspectorMemory, inspector_ui};
 pub(super) use judge::{JudgeMemory, judge_ui};
 pub(super) use menu_bar::menu_bar_ui;
 pub(super) use status_bar::status_bar_ui;
-pub(super) use tasks::tasks_ui;
+pub(super) use tasks::{tasks_room, tasks_ui};

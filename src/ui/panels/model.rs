@@ -3,7 +3,7 @@
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
 use super::super::widgets::{
-    Tone, action_button_ui, action_menu_item_ui, banner_ui, copy_command_ui, line_banner_ui, strong,
+    Tone, action_button_ui, action_menu_item_ui, banner_ui, copy_command_ui, ends_ui, line_banner_ui, strong,
 };
 use super::remote_inference::{remote_engine_ui, where_ui};
 use crate::domain::{ModelCard, ModelTask, capitalized, human_bytes};
@@ -226,11 +226,7 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
 }
 
 fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
-    // From the right, so that the words give way to the button.
-    let height = ui.spacing().interact_size.y + 8.0;
-    let size = egui::vec2(ui.available_width(), height);
-    ui.allocate_ui_with_layout(size, Layout::right_to_left(Align::Center), |ui| {
-        entry_button_ui(ui, state, entry, commands);
+    let words_ui = |ui: &mut Ui, _: &mut _| {
         ui.with_layout(Layout::top_down(Align::Min), |ui| {
             ui.spacing_mut().item_spacing.y = 1.0;
             ui.add(Label::new(strong(&entry.card.name)).truncate());
@@ -248,16 +244,14 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue
             };
             ui.add(Label::new(facts).truncate());
         });
+    };
+    ends_ui(ui, ("model", &entry.card.id), commands, words_ui, |ui, commands| {
+        entry_buttons_ui(ui, state, entry, commands);
     });
 }
 
-fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
+fn entry_buttons_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     if entry.can_remove {
-        let button = ui.button("Remove").on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
-        if button.clicked() {
-            commands.push(ModelsCommand::Remove(entry.card.id.clone()));
-        }
-        button.accessible_name(format!("Remove {}", entry.card.name));
         if entry.can_edit && entry.is_ready {
             let button = ui.button("Edit…").on_hover_text("Changes how images are prepared and outputs are read");
             if button.clicked() {
@@ -265,6 +259,11 @@ fn entry_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mu
             }
             button.accessible_name(format!("Edit {}", entry.card.name));
         }
+        let button = ui.button("Remove").on_hover_text(format!("Frees {}", human_bytes(entry.disk_bytes)));
+        if button.clicked() {
+            commands.push(ModelsCommand::Remove(entry.card.id.clone()));
+        }
+        button.accessible_name(format!("Remove {}", entry.card.name));
     } else if !entry.is_ready && entry.can_fetch {
         let label = if has_failed(state, entry) { "Retry" } else { "Download" };
         fetch_button_ui(ui, state, entry, label, commands);

@@ -1,8 +1,8 @@
 //! The runs over the open images: switching, naming, deleting, and choosing two to compare.
 
-use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui};
 
-use super::super::widgets::{Tone, banner_ui, grouped};
+use super::super::widgets::{Tone, banner_ui, ends_ui, grouped};
 use crate::domain::RunId;
 use crate::state::{Command, ProjectCommand, Queue, ReviewCommand, Run, State};
 
@@ -30,11 +30,13 @@ fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, comman
     }
     let name = run.info.name.as_str();
     let is_current = state.run().map(Run::id) == Some(run.id());
-    // From the right, so that the name gives way to the buttons.
-    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
-    ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
+    let choice_ui = |ui: &mut Ui, (_, commands): &mut (_, &mut Queue<Command>)| {
+        ui.with_layout(Layout::top_down_justified(Align::Min), |ui| {
+            choice_ui(ui, state, run, is_current, commands);
+        });
+    };
+    ends_ui(ui, "run and its buttons", &mut (&mut *memory, &mut *commands), choice_ui, |ui, (memory, commands)| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        more_ui(ui, state, run, memory);
         let can_compare = state.comparable_runs().any(|other| other.id() == run.id());
         if can_compare && letter(state, run).is_empty() {
             let compare =
@@ -44,9 +46,7 @@ fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, comman
             }
             compare.accessible_name(format!("Compare with {name}"));
         }
-        ui.with_layout(Layout::top_down_justified(Align::Min), |ui| {
-            choice_ui(ui, state, run, is_current, commands);
-        });
+        more_ui(ui, state, run, memory);
     });
     if memory.deleting == Some(run.id()) {
         delete_ui(ui, run, memory, commands);

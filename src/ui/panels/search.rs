@@ -8,7 +8,7 @@ use strum::VariantArray;
 
 use super::super::theme;
 use super::super::widgets::{
-    FIELD_PADDING, action_button_ui, action_icon_ui, fitting, grouped, stepped_line, strong, taken_line_steps,
+    FIELD_PADDING, action_button_ui, action_icon_ui, ends_ui, fitting, grouped, stepped_line, strong, taken_line_steps,
 };
 use crate::domain::ModelTask;
 use crate::review::{
@@ -38,14 +38,13 @@ pub(super) fn search_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, c
         state.arranging.text().clone_into(&mut memory.seen);
         memory.draft.clone_from(&memory.seen);
     }
-    // From the right, so that the field takes what the buttons leave.
-    let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
-    let from_right = Layout::right_to_left(Align::Center);
-    ui.allocate_ui_with_layout(row, from_right, |ui| {
+    ui.scope(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        help_button_ui(ui);
-        action_icon_ui(ui, state, Action::ClearSearch, "×", commands);
-        field_ui(ui, state, memory, commands);
+        let field_ui = |ui: &mut Ui, commands: &mut Queue<Command>| field_ui(ui, state, memory, commands);
+        ends_ui(ui, "search and its buttons", commands, field_ui, |ui, commands| {
+            action_icon_ui(ui, state, Action::ClearSearch, "×", commands);
+            help_button_ui(ui);
+        });
     });
     trouble_ui(ui, state, memory);
     chips_ui(ui, state, commands);

@@ -1,35 +1,37 @@
 //! The status bar: running tasks, where the model runs, and problems.
 
-use eframe::egui::{Align, Button, Layout, Panel, ProgressBar, RichText, Ui, vec2};
+use eframe::egui::{Button, ProgressBar, RichText, Ui};
 
 use super::super::open_place;
-use super::super::widgets::{human_duration, sign_in_menu_ui};
+use super::super::widgets::{ends_ui, human_duration, sign_in_menu_ui};
 use super::project::saved_ui;
 use crate::state::{Action, Command, Loadable, Queue, State, TaskEntry};
 
 pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    Panel::bottom("status bar").show(ui, |ui| {
-        let row = vec2(ui.available_width(), 26.0);
-        // From the right: tasks that come and go must not change who the widgets are, or the button loses keyboard and
-        // clicks.
-        ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
-            panel_button_ui(ui, state, commands);
-            ui.separator();
-            ui.label(RichText::new(engine_text(state)).weak());
-            if state.source.is_some() {
-                ui.separator();
-                saved_ui(ui, state);
-            }
-            if let Some(place) = open_place(state) {
-                ui.separator();
-                sign_in_menu_ui(ui, &place.access, state, commands);
-            }
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| match state.tasks.running().last() {
-                Some(task) => running_ui(ui, state, task, commands),
-                None => idle_ui(ui, state),
-            });
-        });
+    let task_ui = |ui: &mut Ui, commands: &mut Queue<Command>| match state.tasks.running().last() {
+        Some(task) => running_ui(ui, state, task, commands),
+        None => idle_ui(ui, state),
+    };
+    ends_ui(ui, "task and status", commands, task_ui, |ui, commands| {
+        // In a part of its own: what comes and goes must not change the id of the button after it, or that loses
+        // keyboard and clicks.
+        ui.horizontal(|ui| source_ui(ui, state, commands));
+        ui.label(RichText::new(engine_text(state)).weak());
+        ui.separator();
+        panel_button_ui(ui, state, commands);
     });
+}
+
+/// The account that is signed in to S3, and whether everything is saved.
+fn source_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    if let Some(place) = open_place(state) {
+        sign_in_menu_ui(ui, &place.access, state, commands);
+        ui.separator();
+    }
+    if state.source.is_some() {
+        saved_ui(ui, state);
+        ui.separator();
+    }
 }
 
 /// Leads to the panel with all tasks, which does not open by itself: it would take room from the image.

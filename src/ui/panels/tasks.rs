@@ -2,22 +2,27 @@
 
 use eframe::egui::{self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui};
 
+use super::super::bottom_bar;
 use super::super::widgets::{action_button_ui, human_duration, progress_text, strong};
 use crate::state::{
     Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry, TaskOutcome, TaskSignal,
 };
 
+/// The room of the panel, as high as the user made it.
+pub(in super::super) fn tasks_room(ui: &mut Ui) -> Ui {
+    let panel = Panel::bottom("tasks").resizable(true).default_size(130.0).size_range(90.0..=500.0);
+    bottom_bar::reserve(ui, "tasks", panel, Ui::available_height)
+}
+
 pub(in super::super) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    Panel::bottom("tasks").resizable(true).default_size(130.0).size_range(90.0..=500.0).show(ui, |ui| {
-        ui.add_space(4.0);
-        ui.spacing_mut().item_spacing.x = 24.0;
-        ui.columns(2, |columns| {
-            for column in columns.iter_mut() {
-                column.spacing_mut().item_spacing.x = 8.0;
-            }
-            task_list_ui(&mut columns[0], state, commands);
-            problem_list_ui(&mut columns[1], state, commands);
-        });
+    ui.add_space(4.0);
+    ui.spacing_mut().item_spacing.x = 24.0;
+    ui.columns(2, |columns| {
+        for column in columns.iter_mut() {
+            column.spacing_mut().item_spacing.x = 8.0;
+        }
+        task_list_ui(&mut columns[0], state, commands);
+        problem_list_ui(&mut columns[1], state, commands);
     });
 }
 

@@ -2,14 +2,26 @@
 
 use eframe::egui::{Align, AsIdSalt, Layout, Ui, vec2};
 
-/// Draws `start` from the left and `end` at the right, in the order of the Tab key: `start` takes what `end` leaves. If
-/// that is less than `least`, `end` is below.
-pub(in super::super) fn ends_ui(
+/// Draws `start` from the left and `end` at the right, in the order of the Tab key: `start` takes what `end` leaves.
+/// Both are given `shared`.
+pub(in super::super) fn ends_ui<T>(
+    ui: &mut Ui,
+    id_salt: impl AsIdSalt,
+    shared: &mut T,
+    start: impl FnOnce(&mut Ui, &mut T),
+    end: impl FnOnce(&mut Ui, &mut T),
+) {
+    ends_or_lines_ui(ui, id_salt, 0.0, shared, start, end);
+}
+
+/// As [`ends_ui`]; if `start` is left less than `least`, `end` is below.
+pub(in super::super) fn ends_or_lines_ui<T>(
     ui: &mut Ui,
     id_salt: impl AsIdSalt,
     least: f32,
-    start: impl FnOnce(&mut Ui),
-    end: impl FnOnce(&mut Ui),
+    shared: &mut T,
+    start: impl FnOnce(&mut Ui, &mut T),
+    end: impl FnOnce(&mut Ui, &mut T),
 ) {
     let id = ui.make_persistent_id(id_salt);
     let known: Option<f32> = ui.data(|data| data.get_temp(id));
@@ -17,9 +29,9 @@ pub(in super::super) fn ends_ui(
     let height = ui.spacing().interact_size.y;
     let room = ui.available_width() - known.unwrap_or(0.0) - gap;
     if room < least {
-        start(ui);
+        start(ui, shared);
         // Wrapped, it does not tell how wide it would be.
-        ui.horizontal_wrapped(end);
+        ui.horizontal_wrapped(|ui| end(ui, shared));
         return;
     }
     let end_width = ui
@@ -28,11 +40,11 @@ pub(in super::super) fn ends_ui(
             ui.allocate_ui_with_layout(vec2(room, height), Layout::left_to_right(Align::Center), |ui| {
                 ui.spacing_mut().item_spacing.x = gap;
                 ui.set_min_width(room);
-                start(ui);
+                start(ui, shared);
             });
             ui.add_space(gap);
             ui.spacing_mut().item_spacing.x = gap;
-            ui.horizontal(end).response.rect.width()
+            ui.horizontal(|ui| end(ui, shared)).response.rect.width()
         })
         .inner;
     if known != Some(end_width) {

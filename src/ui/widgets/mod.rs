@@ -25,7 +25,7 @@ pub(super) use choice::{checkbox_ui, radio_ui};
 pub(super) use endpoint::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
-pub(super) use ends::ends_ui;
+pub(super) use ends::{ends_or_lines_ui, ends_ui};
 pub(super) use lines::{stepped_line, taken_line_steps};
 pub(super) use number::{number_field, slider};
 pub(super) use outcome::{MARK_SIZE, paint_missed, paint_wrong, paint_wrong_small};

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use eframe::egui::{self, Align, Button, CollapsingHeader, Label, Layout, ProgressBar, RichText, ScrollArea, Ui};
+use eframe::egui::{self, Button, CollapsingHeader, Label, ProgressBar, RichText, ScrollArea, Ui};
 use strum::VariantArray;
 
 use super::super::super::theme;
 use super::super::super::widgets::{
-    Tone, banner_ui, copy_sign_in_ui, grouped, human_duration, key_value_ui, primary_button, strong,
+    Tone, banner_ui, copy_sign_in_ui, ends_ui, grouped, human_duration, key_value_ui, primary_button, strong,
 };
 use super::super::form::{preflight_ui, price_ui};
 use super::super::log::log_lines_ui;
@@ -76,32 +76,29 @@ pub(super) fn page_ui(
 }
 
 fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
-    ui.horizontal(|ui| {
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if job.watching.is_some() {
-                let stop = ui.button("Stop watching");
-                let stop = stop.on_hover_text("The job keeps running");
-                if stop.clicked() {
-                    commands.push(JobsCommand::StopWatching(job.id.clone()));
-                }
-            } else {
-                if ui.button("Refresh").clicked() {
-                    commands.push(JobsCommand::Watch(job.id.clone()));
-                }
-                if state.settings.watched_jobs.contains(&job.id) {
-                    let forget = ui.button("Stop watching");
-                    let forget =
-                        forget.on_hover_text("Otherwise it is checked again at the next start; the job keeps running");
-                    if forget.clicked() {
-                        commands.push(JobsCommand::StopWatching(job.id.clone()));
-                    }
-                }
+    let name_ui = |ui: &mut Ui, _: &mut _| {
+        let name = strong(job.id.name.as_str()).size(15.0);
+        ui.add(Label::new(name).truncate());
+    };
+    ends_ui(ui, "name of the job", commands, name_ui, |ui, commands| {
+        if job.watching.is_some() {
+            let stop = ui.button("Stop watching");
+            let stop = stop.on_hover_text("The job keeps running");
+            if stop.clicked() {
+                commands.push(JobsCommand::StopWatching(job.id.clone()));
             }
-            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-                let name = strong(job.id.name.as_str()).size(15.0);
-                ui.add(Label::new(name).truncate());
-            });
-        });
+            return;
+        }
+        if state.settings.watched_jobs.contains(&job.id) {
+            let forget = ui.button("Stop watching");
+            let forget = forget.on_hover_text("Otherwise it is checked again at the next start; the job keeps running");
+            if forget.clicked() {
+                commands.push(JobsCommand::StopWatching(job.id.clone()));
+            }
+        }
+        if ui.button("Refresh").clicked() {
+            commands.push(JobsCommand::Watch(job.id.clone()));
+        }
     });
 }
 
