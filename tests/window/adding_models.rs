@@ -16,6 +16,7 @@ use spotcheck::domain::{
 use spotcheck::state::{Action, BrowseCommand, ImportForm};
 
 use crate::browsing::drop_on;
+use crate::layout::wheel;
 use crate::support::{repository, runtime_home};
 use crate::window::{click, open, open_at, samples, sees, wait_for, wait_until};
 
@@ -464,4 +465,20 @@ fn a_detector_is_edited_later_and_predicts_as_edited() {
     assert!(matches!(card.input.resize, ResizeRule::Letterbox { boxes_back: BoxesBack::OneRatio, .. }), "{card:?}");
     let shown = state.shown.prediction.as_ref().unwrap();
     shows_boxes_of(&(**shown).clone().without_overlaps(card.nms_iou()), "yolov8-older");
+}
+
+#[test]
+fn the_form_about_another_model_begins_at_its_top() {
+    let mut window = open_form("keras-cifar10");
+    let top = |window: &Harness<'static, App>| window.get_by_role_and_label(Role::TextInput, "Name").rect().top();
+    let at_first = top(&window);
+    window.hover_at(window.get_by_role_and_label(Role::TextInput, "Name").rect().center());
+    window.run_steps(2);
+    wheel(&mut window, -200.0);
+    assert!(top(&window) < at_first - 50.0, "{} after {at_first}", top(&window));
+    window.key_press(Key::Escape);
+    wait_until(&mut window, "the form to close", |window| window.state().state().import.is_none());
+    drop_case(&mut window, "tensorflow-resnet50");
+    wait_until_tried(&mut window);
+    assert_eq!(top(&window), at_first);
 }

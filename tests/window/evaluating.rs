@@ -15,6 +15,7 @@ use spotcheck::state::{
     OutputsCommand, OutputsRequest, ReviewCommand, TruthAt, ViewChange,
 };
 
+use crate::layout::shapes;
 use crate::remote::wait_for_listing;
 use crate::window::{click, open, sees, wait_for, wait_until, wait_until_idle};
 
@@ -712,4 +713,98 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
         let of_both = [state.evaluated().unwrap(), state.other_evaluated().unwrap().1].map(best);
         scores(window) == of_both
     });
+}
+
+#[test]
+fn every_headline_number_of_a_detector_has_an_interval() {
+    let (_bench, window) = open_animals();
+    for name in ["AP ", "AP50 ", "AP75 ", "AR100 "] {
+        let cards = window.query_all_by_label_contains(name).filter_map(|card| card.accesskit_node().value());
+        let cards: Vec<String> = cards.filter(|text| text.starts_with(name)).collect();
+        assert!(cards.iter().any(|card| card.contains("95 % interval")), "{name}: {cards:?}");
+    }
+}
+
+/// One object and one right box of each class.
+fn many_classes(count: u32) -> (Bench, FilesAt) {
+    let bench = Bench::new(&["a.png"]);
+    let place = |class: u32| [class % 10 * 10, class / 10 * 10];
+    let found = (0..count).map(|class| {
+        let [x, y] = place(class);
+        json!({"box": [x, y, x + 8, y + 8], "class_id": class, "label": format!("kind {class}"), "score": 0.9})
+    });
+    bench.put_output("a.png", "detection", "detections", &found.collect());
+    let categories: Vec<Value> =
+        (0..count).map(|class| json!({"id": class, "name": format!("kind {class}")})).collect();
+    let annotations = (0..count).map(|class| {
+        let [x, y] = place(class);
+        json!({"id": class + 1, "image_id": 1, "category_id": class, "bbox": [x, y, 8, 8], "iscrowd": 0})
+    });
+    let truth = json!({
+        "images": [{"id": 1, "file_name": "a.png", "width": SIDE, "height": SIDE}],
+        "categories": categories,
+        "annotations": annotations.collect::<Vec<_>>(),
+    });
+    let truth = bench.write_truth("kinds.json", &truth.to_string());
+    (bench, truth)
+}
+
+#[test]
+fn all_cells_of_a_large_confusion_matrix_fit() {
+    let (bench, truth) = many_classes(80);
+    let mut window = bench.open(&truth);
+    wait_for_counts(&mut window);
+    click(&mut window, "Confusion matrix");
+    click(&mut window, "All classes");
+    window.run_steps(3);
+    let cells = |window: &Harness<'static, App>| -> Vec<egui::Rect> {
+        let cells = window.query_all_by_label_contains(" right: 1");
+        cells.map(|cell| cell.rect()).collect()
+    };
+    let fitting = cells(&window);
+    // Cells out of sight are not drawn.
+    assert_eq!(fitting.len(), 80);
+    click(&mut window, "Larger cells");
+    window.run_steps(3);
+    let ratio = cells(&window)[0].width() / fitting[0].width();
+    assert!((1.1..1.4).contains(&ratio), "{ratio}");
+    for _ in 0..8 {
+        click(&mut window, "Larger cells");
+    }
+    window.run_steps(3);
+    assert!(cells(&window).len() < 80);
+    click_exactly(&mut window, "Fit");
+    window.run_steps(3);
+    assert_eq!(cells(&window), fitting);
+}
+
+/// The fills of the small squares in the list of the classes.
+fn swatches(window: &Harness<'static, App>) -> Vec<egui::Color32> {
+    let squares = shapes(window).into_iter().filter_map(|shape| match shape {
+        egui::epaint::Shape::Rect(rect) if rect.rect.size() == egui::vec2(10.0, 10.0) => Some(rect.fill),
+        _ => None,
+    });
+    squares.collect()
+}
+
+#[test]
+fn a_class_has_the_color_of_its_name_in_every_model() {
+    let bench = Bench::new(&["a.png"]);
+    let other = Bench::new(&["a.png"]);
+    for (bench, class_id) in [(&bench, 3), (&other, 70)] {
+        let found = json!([{"box": [10, 10, 40, 40], "class_id": class_id, "label": "hard hat", "score": 0.9}]);
+        bench.put_output("a.png", "detection", "detections", &found);
+    }
+    let mut window = bench.open_images();
+    let first = window.state().state().run().unwrap().id();
+    let colors = swatches(&window);
+    assert!(!colors.is_empty() && colors.iter().all(|color| *color == colors[0]), "{colors:?}");
+    open_outputs(&mut window, other.outputs.path());
+    wait_until(&mut window, "the other run", |window| {
+        window.state().state().run().is_some_and(|run| run.id() != first && run.predictions.predicted() == 1)
+    });
+    wait_until_idle(&mut window);
+    window.run_steps(3);
+    assert_eq!(window.state().state().run().unwrap().labels().get(70), Some("hard hat"));
+    assert_eq!(swatches(&window), colors);
 }

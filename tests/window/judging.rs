@@ -458,3 +458,27 @@ fn the_bar_takes_one_line_of_a_wide_window_and_two_of_a_narrow_one() {
     let two_lines = height_between(&window);
     assert!((20.0..45.0).contains(&two_lines), "{two_lines}");
 }
+
+#[test]
+fn a_named_model_opens_its_own_run_and_leads_to_the_one_with_the_verdicts() {
+    let (images, projects) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
+    let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    wait_until_idle(&mut window);
+    press(&mut window, Key::A);
+    wait_for(&mut window, "1 of 2 images judged");
+    wait_for(&mut window, "All saved");
+    drop(window);
+    let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
+    wait_for(&mut window, "1 image is judged in the run EfficientNet-Lite0");
+    let model = |window: &Harness<'static, App>| window.state().state().run().unwrap().info.card.id.clone();
+    assert_eq!(model(&window), DETECTOR);
+    assert!(sees(&window, "0 of 2 images judged"));
+    // After the notice has gone, the judging bar still leads there.
+    window.state_mut().command(Command::DismissNotice);
+    window.run_steps(2);
+    assert!(!sees(&window, "Show that run"));
+    click(&mut window, "1 image is judged in the run EfficientNet-Lite0");
+    wait_for(&mut window, "1 of 2 images judged");
+    assert_eq!(model(&window), CLASSIFIER);
+}

@@ -5,7 +5,7 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
-use spotcheck::state::Action;
+use spotcheck::state::{Action, ReviewCommand};
 
 use crate::browsing::drop_on;
 use crate::comparing::two_runs;
@@ -486,4 +486,50 @@ fn every_menu_fits_into_a_small_window() {
         window.key_press(Key::Escape);
         window.run_steps(4);
     }
+}
+
+/// The positions of these stops, each the first whose name begins so.
+#[track_caller]
+fn must_come_in_order(stops: &[Widget], names: &[&str]) {
+    let position = |name: &&str| {
+        let found = stops.iter().position(|stop| stop.name.starts_with(*name));
+        found.unwrap_or_else(|| panic!("Tab does not reach {name}: {stops:#?}"))
+    };
+    let positions: Vec<usize> = names.iter().map(position).collect();
+    assert!(positions.is_sorted(), "{names:?} are at {positions:?}: {stops:#?}");
+}
+
+#[test]
+fn tab_goes_through_rows_from_left_to_right_and_to_the_bottom_last() {
+    let mut window = predicted();
+    if !sees(&window, "Show only ") {
+        click(&mut window, "By class");
+    }
+    window.state_mut().command(Action::ToggleTasks);
+    window.state_mut().command(Action::Filmstrip);
+    window.state_mut().command(ReviewCommand::SetQuery("score>0.1".to_owned()));
+    window.run_steps(4);
+    wait_until_idle(&mut window);
+    // The round begins anywhere.
+    let mut stops = tab_round(&mut window, "the window");
+    let first = stops.iter().position(|stop| stop.name == "File").unwrap();
+    stops.rotate_left(first);
+    let class = stops.iter().find_map(|stop| stop.name.strip_prefix("Show only ")).unwrap().to_owned();
+    for row in [
+        ["Search", "Clear search", "What can be searched for"],
+        ["Previous image", "Predict this image", "Copy image"],
+        ["Zoom out", "Zoom in", "Fit image"],
+        [class.as_str(), &format!("Show only {class}"), &format!("Minimum score of {class}")],
+        ["Images, ", "Accept", "Tasks and problems"],
+        ["Copy image", "Reject", "Tasks and problems"],
+        ["Highest score first", "Close", "Accept"],
+    ] {
+        must_come_in_order(&stops, &row);
+    }
+}
+
+#[test]
+fn the_window_has_a_name() {
+    let window = open(None, DETECTOR);
+    assert_eq!(window.root().accesskit_node().label().as_deref(), Some("Spotcheck"));
 }

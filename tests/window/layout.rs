@@ -35,7 +35,7 @@ struct Painted {
     is_cut: bool,
 }
 
-fn shapes(window: &Harness<'static, App>) -> Vec<Shape> {
+pub(crate) fn shapes(window: &Harness<'static, App>) -> Vec<Shape> {
     fn flat(shape: &Shape, into: &mut Vec<Shape>) {
         match shape {
             Shape::Vec(shapes) => shapes.iter().for_each(|shape| flat(shape, into)),
@@ -370,7 +370,7 @@ fn the_sign_of_a_verdict_covers_neither_a_thumbnail_nor_its_label() {
     assert!(covered.is_empty(), "{signs:?} covers {covered:?}");
 }
 
-fn wheel(window: &mut Harness<'static, App>, points: f32) {
+pub(crate) fn wheel(window: &mut Harness<'static, App>, points: f32) {
     window.event(Event::MouseWheel {
         unit: egui::MouseWheelUnit::Point,
         delta: Vec2::new(0.0, points),

@@ -3,7 +3,7 @@ use spotcheck::domain::{PredictionContent, SampleUri};
 use spotcheck::state::Action;
 
 use crate::support::spotcheck;
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
+use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -162,4 +162,24 @@ fn a_runtime_that_cannot_be_used_is_refused_with_the_reason_and_browsing_goes_on
     window.step();
     window.key_press(egui::Key::End);
     wait_for(&mut window, "8 of 8 images");
+}
+
+#[test]
+fn large_numbers_of_images_are_grouped() {
+    let folder = tempfile::tempdir().unwrap();
+    let image = folder.path().join("0.png");
+    image::RgbImage::new(8, 8).save(&image).unwrap();
+    for number in 1..1202 {
+        std::fs::copy(&image, folder.path().join(format!("{number}.png"))).unwrap();
+    }
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1,202 images, 1 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::PredictAll);
+    window.state_mut().command(Action::PauseTasks);
+    wait_for(&mut window, "Predict 1,201 images with");
+    window.state_mut().command(Action::ToggleTasks);
+    wait_for(&mut window, " of 1,201");
+    window.state_mut().command(Action::SelectAll);
+    wait_for(&mut window, "1,202 selected");
 }

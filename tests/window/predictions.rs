@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use egui_kittest::Harness;
+use egui_kittest::kittest::Queryable;
 use spotcheck::app::App;
 use spotcheck::domain::{BoundingBox, SampleId};
 use spotcheck::state::{Action, EvaluationCommand};
@@ -277,4 +278,22 @@ fn what_cannot_be_opened_is_said_in_the_dialog() {
     wait_for(&mut window, "these predictions have no scores, so they look like ground truth");
     assert_eq!(runs(&window), 1);
     click(&mut window, "Cancel");
+}
+
+#[test]
+fn a_dialog_whose_reading_continues_is_closed_and_not_cancelled() {
+    let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
+    let file = write_coco(files.path());
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text + &" ".repeat(96 << 20)).unwrap();
+    let mut window = two_images(&images);
+    window.state_mut().command(Action::OpenPredictions);
+    wait_for(&mut window, "Choose a file…");
+    type_into(&mut window, FIELD, file.to_str().unwrap());
+    assert!(window.query_by_label("Cancel").is_some());
+    click(&mut window, "Open as a run");
+    wait_for(&mut window, "Stop");
+    assert!(window.query_by_label("Cancel").is_none());
+    click(&mut window, "Close");
+    wait_for_run(&mut window, "theirs");
 }

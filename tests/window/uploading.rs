@@ -6,7 +6,7 @@ use spotcheck::state::Action;
 
 use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, Seaweed};
-use crate::window::{click, folder_of, open, sees, wait_for, wait_until};
+use crate::window::{click, folder_of, open, sees, wait_for, wait_until, wait_until_idle};
 
 #[test]
 fn an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done() {
@@ -62,6 +62,45 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done() {
                 source.is_some_and(|source| source.name == place)
             });
             wait_for(&mut window, "3 images");
+        },
+    );
+}
+
+#[test]
+fn an_upload_with_nothing_to_send_is_closed_and_not_cancelled() {
+    alone(
+        "uploading::an_upload_with_nothing_to_send_is_closed_and_not_cancelled",
+        |command| {
+            let server = Seaweed::shared();
+            server.lend(command);
+            ADMIN.sign_in(command, &server.endpoint());
+        },
+        || {
+            let bucket = Seaweed::shared().bucket("window-upload-again");
+            let folder = folder_of(1, "chelsea.png");
+            let mut window = open(Some(folder.path()), "efficientnet-lite0");
+            wait_for(&mut window, "1 image");
+            wait_until_idle(&mut window);
+            window.state_mut().command(Action::Upload);
+            wait_for(&mut window, "Preview upload");
+            window.get_by_label("Folder in S3").focus();
+            window.step();
+            window.get_by_label("Folder in S3").type_text(&bucket.uri("photos"));
+            window.run_steps(2);
+            click(&mut window, "Preview upload");
+            wait_for(&mut window, "Upload now");
+            assert!(window.query_by_label("Cancel").is_some());
+            click(&mut window, "Upload now");
+            wait_for(&mut window, "Open this S3 folder");
+            click(&mut window, "Close");
+            wait_until_idle(&mut window);
+            window.state_mut().command(Action::Upload);
+            wait_for(&mut window, "Preview upload");
+            click(&mut window, "Preview upload");
+            wait_for(&mut window, "1 file (235 KiB) already there");
+            assert!(window.query_by_label("Cancel").is_none());
+            click(&mut window, "Close");
+            wait_until(&mut window, "the dialog to close", |window| !sees(window, "already there"));
         },
     );
 }
