@@ -154,7 +154,7 @@ impl UploadReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::{SampleUri, counted};
+    use crate::domain::SampleUri;
 
     fn planned(name: &str, size_bytes: u64, state: PlannedState) -> PlannedFile {
         PlannedFile {
