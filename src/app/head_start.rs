@@ -8,7 +8,7 @@ use eframe::egui;
 
 use super::WindowOptions;
 use super::settings_file::SettingsFile;
-use crate::effects::{Effects, Predictions};
+use crate::effects::{Effects, Inbox};
 use crate::state::{BrowseCommand, Command, Message, State, update};
 use crate::tasks::Waker;
 
@@ -16,7 +16,7 @@ use crate::tasks::Waker;
 pub(super) struct Work {
     pub(super) state: State,
     /// Dropped before the effects, which wait for workers: no worker must wait for room here then.
-    pub(super) predictions: Predictions,
+    pub(super) inbox: Inbox,
     pub(super) effects: Effects,
     pub(super) settings_file: SettingsFile,
     /// Whom the workers wake once there is a window.
@@ -32,9 +32,9 @@ impl Work {
                 ctx.request_repaint();
             }
         });
-        let (effects, predictions) = Effects::start(options.dirs.clone(), waker);
+        let (effects, inbox) = Effects::start(options.dirs.clone(), waker);
         let mut settings_file = SettingsFile::of(&options.dirs.config);
-        let mut work = Self { state: State::new(settings_file.read()), effects, predictions, settings_file, window };
+        let mut work = Self { state: State::new(settings_file.read()), effects, inbox, settings_file, window };
         work.apply(Message::Command(Command::Start { source: options.source.clone(), model: options.model.clone() }));
         if let Some(place) = &options.place {
             work.apply(Message::Command(Command::Browse(BrowseCommand::OpenPlace(Box::new(place.clone())))));
@@ -50,7 +50,7 @@ impl Work {
 
     /// Takes over what the workers report until the window does that itself.
     fn go_on_until(mut self, window_is_there: &Receiver<()>) -> Self {
-        let events = self.predictions.events.clone();
+        let events = self.inbox.events.clone();
         loop {
             select! {
                 recv(events) -> event => match event {

@@ -19,7 +19,7 @@ use head_start::{HeadStart, Work};
 
 /// Pixels are taken over until a frame has spent this on them; the rest waits for the next frame.
 const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
-/// The same for what tasks report: the predictions of a large run come in many parts.
+/// The same for what tasks report: the results of a large run come in many parts.
 const EVENT_TIME_A_FRAME: Duration = Duration::from_millis(4);
 /// The same in bytes, because the graphics card takes them after that.
 const UPLOAD_BYTES_A_FRAME: usize = 8 << 20;
@@ -131,12 +131,12 @@ impl App {
     }
 
     /// Takes over what the workers have sent. Never waits.
-    fn take_predictions(&mut self, ctx: &egui::Context) {
+    fn drain_inbox(&mut self, ctx: &egui::Context) {
         for event in self.work.effects.picked() {
             self.apply(Message::Event(event));
         }
         let begun = Instant::now();
-        while let Ok(event) = self.work.predictions.events.try_recv() {
+        while let Ok(event) = self.work.inbox.events.try_recv() {
             self.apply(Message::Event(event));
             if begun.elapsed() > EVENT_TIME_A_FRAME {
                 ctx.request_repaint();
@@ -145,7 +145,7 @@ impl App {
         }
         let begun = Instant::now();
         let mut bytes = 0;
-        while let Ok(delivery) = self.work.predictions.deliveries.try_recv() {
+        while let Ok(delivery) = self.work.inbox.deliveries.try_recv() {
             bytes += delivery.bytes();
             self.receive(ctx, delivery);
             if begun.elapsed() > UPLOAD_TIME_A_FRAME || bytes > UPLOAD_BYTES_A_FRAME {
@@ -190,7 +190,7 @@ impl App {
 
 impl eframe::App for App {
     fn logic(&mut self, ctx: &egui::Context, _frame: &mut eframe::Frame) {
-        self.take_predictions(ctx);
+        self.drain_inbox(ctx);
     }
 
     fn ui(&mut self, ui: &mut egui::Ui, _frame: &mut eframe::Frame) {
@@ -321,7 +321,7 @@ fn start_log(dirs: &AppDirs) {
     let started = env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         .filter_module("spotcheck", log::LevelFilter::Info)
-        // The AWS crates write whole predictions of servers into their warnings; the important part of them is in our
+        // The AWS crates write whole server responses into their warnings; the important part of them is in our
         // own words.
         .filter_module("aws", log::LevelFilter::Off)
         .target(env_logger::Target::Pipe(Box::new(file)))

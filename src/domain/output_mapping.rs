@@ -28,7 +28,7 @@ pub struct OutputMapping {
     /// beside the mapping; without it classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
-    #[serde(rename = "answer")]
+    #[serde(rename = "prediction", alias = "answer")]
     pub content: MappedContent,
 }
 

@@ -10,7 +10,7 @@ use super::BoundingBox;
 pub struct Prediction {
     pub width: u32,
     pub height: u32,
-    #[serde(rename = "answer")]
+    #[serde(rename = "prediction", alias = "answer")]
     pub content: PredictionContent,
     /// What is wrong with the image that was predicted all the same, such as “is damaged: …”: words that follow its
     /// name.

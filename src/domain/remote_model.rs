@@ -119,8 +119,8 @@ mod tests {
         assert!(cats.is_where(&made("cats")));
         assert!(!cats.is_where(&made("dogs")));
         assert!(!cats.is_where(&InferenceLocation::Here));
-        let remote_inference = SageMakerAccess { region: Some("us-east-1".to_owned()), ..SageMakerAccess::default() };
-        assert!(!RemoteModel::at_endpoint("cats", remote_inference).is_where(&made("cats")));
+        let other_region = SageMakerAccess { region: Some("us-east-1".to_owned()), ..SageMakerAccess::default() };
+        assert!(!RemoteModel::at_endpoint("cats", other_region).is_where(&made("cats")));
         let served = RemoteModel::in_tf_serving("http://h:8501/v1/models/resnet:predict");
         assert_eq!(served.name(), "resnet in TensorFlow Serving");
         assert!(

@@ -49,7 +49,7 @@ impl ArrangeWorker {
                         None
                     });
                 }
-                if !prediction(shared, &mut arranger, &request, &cancelled) {
+                if !send_arrangement(shared, &mut arranger, &request, &cancelled) {
                     break;
                 }
                 last_done = Some(Instant::now());
@@ -65,7 +65,7 @@ impl ArrangeWorker {
 }
 
 /// Sends first the order, which is urgent, then the statistics. False if the window is gone.
-fn prediction(shared: &Shared, arranger: &mut Arranger, request: &Request, cancelled: &dyn Fn() -> bool) -> bool {
+fn send_arrangement(shared: &Shared, arranger: &mut Arranger, request: &Request, cancelled: &dyn Fn() -> bool) -> bool {
     let id = request.id;
     let arranged = guarded(|| Ok(arranger.arrange(&request.what, cancelled)));
     let arrangement: Arrangement = match arranged {

@@ -15,7 +15,7 @@ use crate::domain::{Prediction, RgbImage, SampleUri, ViewSettings};
 use crate::export::{DrawnObjects, TruthMarks, annotate};
 use crate::state::{AnnotationsPick, DrawnTruth, Event, FilePick, FileRequest, SourceId};
 
-/// A dialog that ends without a prediction sooner than a person can click was never shown.
+/// A dialog that ends without a result sooner than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
 
 const PROJECT_EXTENSION: &str = "spotcheck";

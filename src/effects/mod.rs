@@ -50,7 +50,7 @@ use crate::state::{BrowseEvent, Effect, Event, FilePick, SourceId, TaskId, TaskS
 use crate::store::Project;
 use crate::tasks::{self, TaskControl, Waker};
 
-/// Workers wait when the window is this many predictions behind.
+/// Workers wait when the window is this many events behind.
 const EVENTS_WAITING: usize = 256;
 const DELIVERIES_WAITING: usize = 32;
 
@@ -70,7 +70,7 @@ pub struct Effects {
 }
 
 /// The channel of predictions.
-pub struct Predictions {
+pub struct Inbox {
     pub events: Receiver<Event>,
     pub deliveries: Receiver<Delivery>,
 }
@@ -154,7 +154,7 @@ struct Shared {
 }
 
 impl Effects {
-    pub fn start(dirs: AppDirs, waker: Waker) -> (Self, Predictions) {
+    pub fn start(dirs: AppDirs, waker: Waker) -> (Self, Inbox) {
         let (events, events_received) = crossbeam_channel::bounded(EVENTS_WAITING);
         let (deliveries, deliveries_received) = crossbeam_channel::bounded(DELIVERIES_WAITING);
         // The settings say how large it may be before anything is read.
@@ -191,8 +191,8 @@ impl Effects {
         };
         // Measuring reads a folder of the system, which may be slow.
         effects.shared.spawn("clean up", |_| Scratch::clean_up());
-        let predictions = Predictions { events: events_received, deliveries: deliveries_received };
-        (effects, predictions)
+        let inbox = Inbox { events: events_received, deliveries: deliveries_received };
+        (effects, inbox)
     }
 
     /// The file dialogs that have been closed since the last call.

@@ -110,7 +110,7 @@ trait RowWriter {
 struct Row<'p> {
     image: &'p str,
     /// “both”, “a” or “b”.
-    #[serde(rename = "answered")]
+    #[serde(rename = "predicted")]
     predicted_by: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     agrees: Option<bool>,
@@ -268,9 +268,9 @@ struct Figures {
     compared: usize,
     agreeing: usize,
     agreement: Option<f64>,
-    #[serde(rename = "answered_only_a")]
+    #[serde(rename = "predicted_only_a")]
     predicted_only_a: usize,
-    #[serde(rename = "answered_only_b")]
+    #[serde(rename = "predicted_only_b")]
     predicted_only_b: usize,
     mean_score_difference: Option<f64>,
     largest_score_difference: Option<f32>,
@@ -348,7 +348,7 @@ impl CsvWriter {
             path: target.path.clone(),
             summary: WholeFile::create(&beside)?,
         };
-        let mut columns = vec!["image", "answered", "agrees", "disagreement", "largest_score_difference"];
+        let mut columns = vec!["image", "predicted", "agrees", "disagreement", "largest_score_difference"];
         match task {
             ModelTask::Classification => columns.extend(CLASS_COLUMNS),
             ModelTask::Detection => columns.extend(BOX_COLUMNS),
@@ -434,8 +434,8 @@ fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<
         row("compared", summary.compared.to_string()),
         row("agreeing", summary.agreeing.to_string()),
         row("agreement", number(summary.rate())),
-        row("answered_only_a", summary.predicted_only_left.to_string()),
-        row("answered_only_b", summary.predicted_only_right.to_string()),
+        row("predicted_only_a", summary.predicted_only_left.to_string()),
+        row("predicted_only_b", summary.predicted_only_right.to_string()),
         row("mean_score_difference", number(summary.differences.mean())),
         row(
             "largest_score_difference",
@@ -518,7 +518,7 @@ mod tests {
         let summary = &whole["summary"];
         assert_eq!(whole["b"]["name"], "=second");
         assert_eq!(summary["agreement"], 0.5);
-        assert_eq!(summary["answered_only_a"], 1);
+        assert_eq!(summary["predicted_only_a"], 1);
         assert_eq!(summary["mean_score_difference"], 0.25);
         assert_eq!(
             (&summary["boxes_matched"], &summary["boxes_only_a"], &summary["boxes_only_b"]),
@@ -530,7 +530,7 @@ mod tests {
         assert_eq!(images.len(), 3, "{text}");
         assert_eq!(images[0]["disagreement"], 0.25);
         assert_eq!(images[1]["disagreement"], 1.0);
-        assert_eq!(images[2]["answered"], "a");
+        assert_eq!(images[2]["predicted"], "a");
         assert!(images[2].get("agrees").is_none());
     }
 
@@ -543,7 +543,7 @@ mod tests {
         let lines: Vec<&str> = images.lines().collect();
         assert_eq!(
             lines[0],
-            "image,answered,agrees,disagreement,largest_score_difference,boxes_matched,boxes_only_a,boxes_only_b,uri"
+            "image,predicted,agrees,disagreement,largest_score_difference,boxes_matched,boxes_only_a,boxes_only_b,uri"
         );
         assert_eq!(lines[1], "same.jpg,both,true,0.25,0.25,1,0,0,/photos/same.jpg");
         assert!(lines[2].starts_with("'=other.jpg,both,false,1,"), "{images}");

@@ -284,7 +284,9 @@ pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
     let mut span = 0..0;
     let mut table = document.get_ref();
     for key in field.split('.') {
-        let Some((key, value)) = table.get_key_value(key) else {
+        // Mappings of earlier versions.
+        let former = || (key == "prediction").then(|| table.get_key_value("answer"))?;
+        let Some((key, value)) = table.get_key_value(key).or_else(former) else {
             break;
         };
         span = key.span();

@@ -63,9 +63,9 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
     };
     classes.check().map_err(|fault| {
         let field = match fault.field {
-            MappingField::Values => "answer.classification.values",
-            MappingField::Best => "answer.classification.best",
-            _ => "answer.classification",
+            MappingField::Values => "prediction.classification.values",
+            MappingField::Best => "prediction.classification.best",
+            _ => "prediction.classification",
         };
         FieldError { field, reason: fault.reason }
     })
@@ -210,7 +210,7 @@ id = "shelf-detector"
 name = "Shelf detector"
 labels = "shelf.pbtxt"
 
-[answer.detection]
+[prediction.detection]
 boxes = "/detections/*/box"
 classes = "/detections/*/class"
 scores = "/detections/*/score"
@@ -224,19 +224,28 @@ id = "my-classifier"
 name = "My classifier"
 labels = "imagenet"
 
-[answer.classification]
+[prediction.classification]
 scores = "/outputs/0"
 values = "logits"
 background = true
 "#;
 
     #[test]
-    fn a_written_mapping_reads_back_the_same() {
+    fn written_mapping_reads_back_the_same() {
         for text in [DETECTOR, CLASSIFIER] {
             let mapping = parse_mapping(text, Path::new("m.toml")).unwrap();
             let written = write_mapping(&mapping).unwrap();
             assert_eq!(parse_mapping(&written, Path::new("m.toml")).unwrap(), mapping);
         }
+    }
+
+    #[test]
+    fn former_name_of_the_prediction_is_read() {
+        let former = CLASSIFIER.replace("[prediction.", "[answer.");
+        let path = Path::new("m.toml");
+        assert_eq!(parse_mapping(&former, path).unwrap(), parse_mapping(CLASSIFIER, path).unwrap());
+        let error = parse_mapping(&former.replace("scores = \"/outputs/0\"\n", ""), path).unwrap_err();
+        assert_eq!(error.line, 6, "{error}");
     }
 
     #[test]

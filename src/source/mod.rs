@@ -31,8 +31,7 @@ use crate::domain::{SampleUri, Truth};
 use crate::tasks::TaskControl;
 use tfrecord::{is_shard_name, is_tfrecord_name};
 
-/// Extensions (lower case) of the files that are listed as samples.
-/// What names of images end with, in any case, behind a dot.
+/// File name extensions of images, in lower case; files are matched in any case.
 pub const IMAGE_EXTENSIONS: [&str; 11] =
     ["jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif"];
 

@@ -278,7 +278,7 @@ impl Arranging {
         is_wanted
     }
 
-    /// The second and last part of a prediction.
+    /// The second and last part of the result.
     pub(super) fn take_statistics(&mut self, id: ArrangeId, statistics: Option<Statistics>) {
         if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
             self.counted = Some(basis);

@@ -179,7 +179,7 @@ pub struct State {
     pub upload: Uploading,
     /// The last upload that ended, until it is dismissed.
     pub uploaded: Option<Uploaded>,
-    /// The last thing worth telling that needs no prediction: “Copied the image”.
+    /// The last message that needs no reply: “Copied the image”.
     pub notice: Option<Notice>,
     /// Counts up whenever the search field is to take the keyboard.
     pub search_focus: u64,

@@ -160,7 +160,6 @@ impl Project {
             StoreError::database(NOTE_PLACE)(error)
         })?;
         let connection = self.writing()?.connection.lock();
-        let connection = connection;
         facts::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
     }
 

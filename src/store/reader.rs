@@ -289,17 +289,17 @@ pub struct StoredStamp {
     pub is_failure: bool,
 }
 
-const SUMMARIES: &str = "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, \
-    failure, warnings
-     FROM answers JOIN samples ON samples.id = answers.sample";
+const SUMMARIES: &str = "
+    SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure, warnings
+    FROM answers
+    JOIN samples ON samples.id = answers.sample";
 
-const PREDICTIONS: &str =
-    "SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, \
-    failure, warnings,
-     size_bytes, modified_ns, etag, bounds FROM answers JOIN samples ON samples.id = \
-    answers.sample AND answers.run = ?1
-     LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = \
-    answers.sample";
+const PREDICTIONS: &str = "
+    SELECT answers.sample AS sample, name, is_below_root, kind, width, height, classes, scores, failure, warnings,
+        size_bytes, modified_ns, etag, bounds
+    FROM answers
+    JOIN samples ON samples.id = answers.sample AND answers.run = ?1
+    LEFT JOIN boxes ON boxes.run = answers.run AND boxes.sample = answers.sample";
 
 /// A connection that never changes the file.
 pub(super) fn open_reader(path: &std::path::Path) -> rusqlite::Result<Connection> {

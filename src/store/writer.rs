@@ -179,18 +179,14 @@ impl<'t> Statements<'t> {
                 .prepare("INSERT INTO samples (name, is_below_root) VALUES (?1, ?2) ON CONFLICT DO NOTHING")?,
             find_sample: connection.prepare("SELECT id FROM samples WHERE name = ?1 AND is_below_root = ?2")?,
             set_prediction: connection.prepare(
-                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure, size_bytes, \
-                modified_ns, etag, warnings)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, \
-                ?12)
-                 ON CONFLICT (run, sample) DO UPDATE SET kind = excluded.kind, width = \
-                excluded.width,
-                 height = excluded.height, classes = excluded.classes, scores = \
-                excluded.scores,
-                 failure = excluded.failure, size_bytes = excluded.size_bytes, \
-                modified_ns = excluded.modified_ns,
-                 etag = excluded.etag, warnings = \
-                excluded.warnings",
+                "INSERT INTO answers (run, sample, kind, width, height, classes, scores, failure,
+                    size_bytes, modified_ns, etag, warnings)
+                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)
+                ON CONFLICT (run, sample) DO UPDATE SET
+                    kind = excluded.kind, width = excluded.width, height = excluded.height,
+                    classes = excluded.classes, scores = excluded.scores, failure = excluded.failure,
+                    size_bytes = excluded.size_bytes, modified_ns = excluded.modified_ns, etag = excluded.etag,
+                    warnings = excluded.warnings",
             )?,
             set_boxes: connection.prepare(
                 "INSERT INTO boxes (run, sample, bounds) VALUES (?1, ?2, ?3)

@@ -82,14 +82,14 @@ fn files_of_the_user_are_never_replaced_by_results() {
         let before = std::fs::read(&file).unwrap();
         let predicted = bench.predict(&["--model", MODEL, "--out", name]);
         check_refused(&predicted, refused, &file, Some(&before));
-        let remote_inference = ["--tensorflow-serving", "http://127.0.0.1:9/v1/models/m"];
-        let asked = bench.predict(&[&remote_inference[..], &["--out", name]].concat());
+        let tensorflow_serving = ["--tensorflow-serving", "http://127.0.0.1:9/v1/models/m"];
+        let asked = bench.predict(&[&tensorflow_serving[..], &["--out", name]].concat());
         check_refused(&asked, refused, &file, Some(&before));
         let fetched = bench.fetch(&["--out", name]);
         check_refused(&fetched, refused, &file, Some(&before));
     }
     let folder = bench.fetch(&["--out", "photos/"]);
-    let words = "the output would overwrite the images";
+    let words = "The output would overwrite the images";
     check_refused(&folder, words, &bench.path("photos"), None);
 }
 
@@ -111,7 +111,7 @@ fn results_never_replace_inputs_of_the_command() {
         let file = bench.path(out);
         let before = std::fs::read(&file).ok();
         let refused = bench.predict(&[more, &["--out", out]].concat());
-        let words = format!("the output would overwrite {what}");
+        let words = format!("The output would overwrite {what}");
         check_refused(&refused, &words, &file, before.as_deref());
     }
     let file = bench.path("labels.txt");
@@ -161,7 +161,7 @@ fn an_export_does_not_replace_its_project_whatever_is_forced() {
 fn a_folder_that_is_not_there_or_cannot_be_written_is_named() {
     let bench = Bench::new();
     let missing = bench.fetch(&["--out", "nowhere/o.jsonl"]);
-    let words = "the output folder does not exist; create it, or choose another one: nowhere";
+    let words = "The output folder does not exist; create it, or choose another one: nowhere";
     check_refused(&missing, words, &bench.path("nowhere"), None);
     if cfg!(target_os = "linux") {
         // Where not even root may write.

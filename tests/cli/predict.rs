@@ -278,7 +278,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
             "efficientnet-lite0",
             &["--out", "/no/such/folder/o.jsonl"],
             1,
-            "the output folder does not exist; create it, or choose another one: /no/such/folder",
+            "The output folder does not exist; create it, or choose another one: /no/such/folder",
         ),
     ];
     for (source, model, more, code, reason) in arguments {

@@ -431,7 +431,7 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
     let other = bench.folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::copy(bench.images().join("1.png"), other.join("1.png")).unwrap();
-    let about = format!("the project belongs to {}", bench.images().display());
+    let about = format!("The project belongs to {}", bench.images().display());
     let not_about = format!("not to {}", other.display());
     for more in [&[][..], &["--new-run"], &["--resume"]] {
         let refused = bench.predict_over(&other, more);

@@ -542,7 +542,8 @@ fn a_failure_for_one_image_fails_that_image_and_an_outage_ends_the_run() {
     let account = Account::new("endpoint-outage");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let mapping = account.home.path().join("mine.toml");
-    let text = "id = \"mine\"\nname = \"Mine\"\n[answer.detection]\nboxes = \"/b\"\nclasses = \"/c\"\nscores = \"/s\"\n\
+    let text = "id = \"mine\"\nname = \"Mine\"\n[prediction.detection]\nboxes = \"/b\"\nclasses = \"/c\"\n\
+        scores = \"/s\"\n\
                 box_format = \"xyxy\"\nbox_space = \"normalised\"\n";
     std::fs::write(&mapping, text).unwrap();
     let predict = [

@@ -322,7 +322,7 @@ fn without_class_names_the_first_prediction_sets_the_number_of_classes_of_a_run(
         let name = format!("{name}.out");
         write(&outputs, &name, prediction.to_string().as_bytes());
     }
-    let mapping = "id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/predictions/0\"\n\
+    let mapping = "id = \"m\"\nname = \"M\"\n[prediction.classification]\nscores = \"/predictions/0\"\n\
                    values = \"probabilities\"\n";
     write(bench.folder.path(), "m.toml", mapping.as_bytes());
     for more in [&[][..], &["--mapping", &bench.text("m.toml")]] {
@@ -393,7 +393,7 @@ fn a_mapping_in_a_file_reads_an_unknown_format() {
 id = "cafe"
 name = "Café"
 labels = "cafe.pbtxt"
-[answer.detection]
+[prediction.detection]
 boxes = "/found/*/at"
 classes = "/found/*/is"
 scores = "/found/*/p"
@@ -585,7 +585,7 @@ fn records_without_an_image_count_as_predictions_and_any_other_count_is_refused(
     write(&outputs, "some.tfrecord.out", b"{}\n{}\n{}");
     let local_outputs = outputs.to_str().unwrap();
     let mapping = bench.text("m.toml");
-    write(bench.folder.path(), "m.toml", b"id = \"m\"\nname = \"M\"\n[answer.classification]\nscores = \"/s\"\n");
+    write(bench.folder.path(), "m.toml", b"id = \"m\"\nname = \"M\"\n[prediction.classification]\nscores = \"/s\"\n");
     check(Bench::fetch(local_outputs, source, &["--mapping", &mapping]), 3, &["damaged or truncated after 2 records"]);
 }
 

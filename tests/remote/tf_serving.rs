@@ -60,7 +60,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn images_go_as_they_are_and_predictions_come_back_as_predictions_in_listing_order() {
+fn images_are_sent_unchanged_and_predicted_in_listing_order() {
     let server = HttpServer::start(|request| {
         assert_eq!(request.path, "/v1/models/cifar:predict");
         assert_eq!(request.headers["content-type"], "application/json");

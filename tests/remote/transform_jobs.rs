@@ -890,7 +890,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
         assert_eq!(status["status"], "failed");
         assert_eq!(status["without_output"], json!([]));
         let predicted = 6 - good;
-        let retries = json!([{"job": job, "answered": predicted, "under_way": 0}]);
+        let retries = json!([{"job": job, "predicted": predicted, "under_way": 0}]);
         assert_eq!(status["retries"], retries);
         ask_at(home, &["retry", "partly"]).must(1, &[&by_retry]);
     }
@@ -942,7 +942,7 @@ fn images_of_a_running_retry_are_not_sent_again() {
     let job = retried.stdout.lines().next().unwrap().to_owned();
     let processing = format!("Retry {job} is still processing 1 of");
     transform.run(&["retry", "twice"]).must(1, &[&processing]);
-    let retries = json!([{"job": job, "answered": 0, "under_way": 1}]);
+    let retries = json!([{"job": job, "predicted": 0, "under_way": 1}]);
     assert_eq!(transform.status("twice", 3)["retries"], retries);
     transform.run(&["status", "twice"]).must(3, &[&processing]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 2);

@@ -85,8 +85,8 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             wait_for(&mut window, &format!("From Batch Transform job {}", job.name));
 
             // From somewhere else, the page leads back to the images.
-            let remote_inference = S3Place { address: S3Address::new(&bucket.name, "other/"), ..photos.clone() };
-            window.state_mut().command(BrowseCommand::OpenPlace(Box::new(remote_inference)));
+            let other_prefix = S3Place { address: S3Address::new(&bucket.name, "other/"), ..photos.clone() };
+            window.state_mut().command(BrowseCommand::OpenPlace(Box::new(other_prefix)));
             wait_for(&mut window, "1 image, 1 predicted");
             window.state_mut().command(JobsCommand::Open(job));
             click(&mut window, "Open its images");

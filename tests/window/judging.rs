@@ -295,7 +295,7 @@ fn escape_in_a_text_field_leaves_the_field_and_nothing_else() {
 }
 
 #[test]
-fn many_images_are_judged_only_after_a_question_and_undone_beside_the_prediction() {
+fn judging_many_images_asks_first_and_can_be_undone() {
     let folder = folder_of(21, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "21 images");

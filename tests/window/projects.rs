@@ -91,8 +91,8 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
 
     // A deleted file cannot be written to.
     let project = project_files(projects.path()).remove(0);
-    let remote_inference = projects.path().join("away");
-    std::fs::rename(&project, &remote_inference).unwrap();
+    let moved = projects.path().join("away");
+    std::fs::rename(&project, &moved).unwrap();
     window.state_mut().command(Action::Accept);
     wait_until(&mut window, "the trouble", |window| window.state().state().project.trouble.is_some());
     assert!(close(&mut window));
@@ -100,9 +100,9 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
     assert!(!close(&mut window), "asked once, and the user means it");
 
     // What is asked about next time is another loss.
-    std::fs::rename(&remote_inference, &project).unwrap();
+    std::fs::rename(&moved, &project).unwrap();
     wait_for(&mut window, "All saved");
-    std::fs::rename(&project, &remote_inference).unwrap();
+    std::fs::rename(&project, &moved).unwrap();
     window.state_mut().command(Action::Reject);
     wait_until(&mut window, "the trouble", |window| window.state().state().project.trouble.is_some());
     assert!(close(&mut window));
@@ -202,8 +202,8 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
     wait_for(&mut window, "All saved");
     drop(window);
     let project = project_files(projects.path()).remove(0);
-    let remote_inference = home();
-    let moved = remote_inference.path().join("moved");
+    let other_folder = home();
+    let moved = other_folder.path().join("moved");
     std::fs::rename(images.path(), &moved).unwrap();
 
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);

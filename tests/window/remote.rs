@@ -369,7 +369,7 @@ fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
 
     // A file says the rest.
     let file = outputs.path().join("tops-first.toml");
-    let text = "id = \"tops-first\"\nname = \"Tops first\"\nlabels = \"labels.txt\"\n[answer.detection]\nboxes = \
+    let text = "id = \"tops-first\"\nname = \"Tops first\"\nlabels = \"labels.txt\"\n[prediction.detection]\nboxes = \
         \"/items/*/at\"\nclasses = \"/items/*/kind\"\nscores = \"/items/*/sure\"\nbox_format = \"yxyx\"\nbox_space = \
         \"pixels\"\n";
     std::fs::write(&file, text).unwrap();

@@ -304,12 +304,12 @@ pub(super) fn list(source: &Arc<dyn Source>, limit: Option<usize>, interrupt: &T
 
 /// A local or remote model.
 enum Loaded {
-    Here(Arc<OnnxPredictor>),
-    RemoteInference(Box<Remote>),
+    Local(Arc<OnnxPredictor>),
+    Remote(Box<Remote>),
 }
 
 impl Loaded {
-    /// Opens the source of the images, and prints notes about it.
+    /// Loads the model on this machine, or connects to the remote one, and prints what it runs on.
     fn load(
         args: &PredictArgs,
         opened: &Opened,
@@ -327,7 +327,7 @@ impl Loaded {
                 );
             }
             let remote = args.remote.load(place, images, args.keep(), dirs, control)?;
-            return Ok(Self::RemoteInference(Box::new(remote)));
+            return Ok(Self::Remote(Box::new(remote)));
         };
         let predictor = load_here(args, model, dirs, control)?;
         let card = predictor.card();
@@ -335,20 +335,20 @@ impl Loaded {
         if args.batch.is_some_and(|batch| batch > 1) && !card.input.batches {
             eprintln!("note: {} takes one image per call, so --batch has no effect", card.id);
         }
-        Ok(Self::Here(Arc::new(predictor)))
+        Ok(Self::Local(Arc::new(predictor)))
     }
 
     fn card(&self) -> &ModelCard {
         match self {
-            Self::Here(predictor) => predictor.card(),
-            Self::RemoteInference(remote) => &remote.card,
+            Self::Local(predictor) => predictor.card(),
+            Self::Remote(remote) => &remote.card,
         }
     }
 
     fn saved_labels(&self) -> SavedLabels {
         match self {
-            Self::Here(predictor) => SavedLabels::of_model(predictor.labels().clone()),
-            Self::RemoteInference(remote) => {
+            Self::Local(predictor) => SavedLabels::of_model(predictor.labels().clone()),
+            Self::Remote(remote) => {
                 let predictor = Arc::clone(&remote.predictor);
                 predictor
                     .given_labels()
@@ -360,22 +360,22 @@ impl Loaded {
     /// The weights of a remote model are unknown, whatever its name.
     fn weights_sha256(&self) -> String {
         match self {
-            Self::Here(predictor) => predictor.card().file.sha256.clone(),
-            Self::RemoteInference(_) => String::new(),
+            Self::Local(predictor) => predictor.card().file.sha256.clone(),
+            Self::Remote(_) => String::new(),
         }
     }
 
     fn made(&self) -> InferenceLocation {
         match self {
-            Self::Here(_) => InferenceLocation::Here,
-            Self::RemoteInference(remote) => remote.made.clone(),
+            Self::Local(_) => InferenceLocation::Here,
+            Self::Remote(remote) => remote.made.clone(),
         }
     }
 
     fn predictor(&self) -> AnyPredictor {
         match self {
-            Self::Here(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
-            Self::RemoteInference(remote) => AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _),
+            Self::Local(predictor) => AnyPredictor::OfTensors(Arc::clone(predictor) as _),
+            Self::Remote(remote) => AnyPredictor::OfFiles(Arc::clone(&remote.predictor) as _),
         }
     }
 
@@ -383,13 +383,13 @@ impl Loaded {
     fn advice_on_presets(&self, args: &PredictArgs) -> String {
         let bare_file = args.model.as_deref().filter(|model| Path::new(model).is_file());
         match (self, bare_file) {
-            (Self::RemoteInference(_), _) => "Check the model behind the endpoint".to_owned(),
-            (Self::Here(_), Some(file)) => format!(
+            (Self::Remote(_), _) => "Check the model behind the endpoint".to_owned(),
+            (Self::Local(_), Some(file)) => format!(
                 "Compare common ways with: spotcheck models inspect {} --try-presets {}",
                 quoted(file),
                 quoted(&args.source.to_string_lossy())
             ),
-            (Self::Here(_), None) => "Compare common ways in the window: “Edit…” next to the model, then “Find \
+            (Self::Local(_), None) => "Compare common ways in the window: “Edit…” next to the model, then “Find \
                 preprocessing…”"
                 .to_owned(),
         }
@@ -397,8 +397,8 @@ impl Loaded {
 
     fn describe_latency(&self) -> Option<String> {
         match self {
-            Self::Here(predictor) => describe_latency(&predictor.report()),
-            Self::RemoteInference(remote) => {
+            Self::Local(predictor) => describe_latency(&predictor.report()),
+            Self::Remote(remote) => {
                 let latency = remote.predictor.latency()?;
                 Some(format!(
                     "response time: p50 {:.1} ms, p95 {:.1} ms, including the upload of the image; responses: {}",

@@ -56,7 +56,7 @@ pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
             .map(|retry| {
                 json!({
                     "job": retry.job_name,
-                    "answered": retry.predicted,
+                    "predicted": retry.predicted,
                     "under_way": retry.under_way,
                 })
             })

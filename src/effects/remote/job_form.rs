@@ -66,7 +66,7 @@ fn plan_of(shared: &Shared, request: JobRequest, control: &TaskControl) -> Resul
     let inside = inside_of(&request.images);
     let all: Vec<&SampleUri> = request.images.samples().map(|sample| &sample.uri).collect();
     let mut files_root = None;
-    let (manifest, input_files) = match request.images.lie {
+    let (manifest, input_files) = match request.images.from {
         ImagesFrom::Prefix | ImagesFrom::Manifest(_) => (None, Vec::new()),
         ImagesFrom::Objects { ref folder } => (Some(manifest_of(all, folder)?), Vec::new()),
         ImagesFrom::Local { ref root, is_whole, ref target } => {
@@ -104,7 +104,7 @@ fn plan_of(shared: &Shared, request: JobRequest, control: &TaskControl) -> Resul
 fn inside_of(images: &JobImages) -> Option<ImagesInside> {
     let of_file = |sample: &Sample| sample.uri.record().map(|_| sample.uri.file().to_owned());
     let files: HashSet<String> = images.samples().filter_map(of_file).collect();
-    let is_remote = matches!(images.lie, ImagesFrom::Manifest(_));
+    let is_remote = matches!(images.from, ImagesFrom::Manifest(_));
     if files.is_empty() || images.is_partial || is_remote {
         return None;
     }

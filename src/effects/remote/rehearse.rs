@@ -161,7 +161,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
 
 fn what_became(image: &Rehearsed) -> String {
     match image {
-        Rehearsed::Equal(_) | Rehearsed::Predicted => "answered".to_owned(),
+        Rehearsed::Equal(_) | Rehearsed::Predicted => "predicted".to_owned(),
         Rehearsed::Different(difference) if difference.incomparable => {
             "the handler returns another image size or number of classes".to_owned()
         }

@@ -113,8 +113,8 @@ pub(super) static KEYS: [Key; 21] = [
     Key { words: &["problem", "problems"], example: "problem", meaning: "could not be shown or predicted", help: &[
         ("problem", "Could not be shown or predicted"),
     ], takes: Takes::Nothing, test: |image, _| image.has_problem },
-    Key { words: &["answered"], example: "answered", meaning: "has a prediction", help: &[
-        ("!answered", "No prediction yet"),
+    Key { words: &["predicted", "answered"], example: "predicted", meaning: "has a prediction", help: &[
+        ("!predicted", "No prediction yet"),
     ], takes: Takes::Nothing, test: |image, _| image.summary.is_some() },
     Key { words: &["damaged"], example: "damaged", meaning: "predicted although the file is or may be damaged", help: &[
         ("damaged", "Predicted although the file is or may be damaged"),

@@ -579,7 +579,8 @@ mod tests {
         check("tag:", term("tag", Value::Any));
         check("note:\"very dark\"", text("note", "very dark"));
         check("problem:", term("problem", Value::Any));
-        check("answered", term("answered", Value::Any));
+        check("predicted", term("predicted", Value::Any));
+        check("answered", term("predicted", Value::Any));
         check("damaged", term("damaged", Value::Any));
         check(
             "changed:\"Traffic light>car\"",

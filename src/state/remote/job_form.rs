@@ -77,7 +77,7 @@ pub struct JobImages {
     chosen: Option<Vec<SampleId>>,
     /// More images may come: the place is still being listed.
     pub is_partial: bool,
-    pub lie: ImagesFrom,
+    pub from: ImagesFrom,
 }
 
 /// The location of a job's images.
@@ -193,12 +193,12 @@ impl JobDraft {
             .ok_or("Enter the S3 folder for the outputs")?
             .map_err(|why| format!("The folder for the outputs: {why}"))?;
         let images = self.images(state, &base)?;
-        if images.is_empty() && !matches!(images.lie, ImagesFrom::Manifest(_)) {
+        if images.is_empty() && !matches!(images.from, ImagesFrom::Manifest(_)) {
             return Err("There is no image to send".to_owned());
         }
         let place = state.source.as_ref().and_then(|open| open.place.as_ref());
-        let prefix = place.filter(|_| images.lie == ImagesFrom::Prefix);
-        spec.input.objects = match (prefix, &images.lie) {
+        let prefix = place.filter(|_| images.from == ImagesFrom::Prefix);
+        spec.input.objects = match (prefix, &images.from) {
             (Some(place), _) => InputObjects::Prefix(place.address.clone()),
             (None, ImagesFrom::Manifest(address)) => InputObjects::Manifest(address.clone()),
             (None, _) => InputObjects::Manifest(manifest_address(&base, &spec.job_name)),
@@ -282,7 +282,7 @@ impl JobDraft {
         let is_partial = state.is_listing();
         if let Some(text) = text_of(&self.manifest) {
             let link = S3Link::parse(&text).map_err(|why| format!("The manifest: {why}"))?;
-            return Ok(JobImages { listing, chosen, is_partial, lie: ImagesFrom::Manifest(link.address) });
+            return Ok(JobImages { listing, chosen, is_partial, from: ImagesFrom::Manifest(link.address) });
         }
         let open = state.source.as_ref();
         let Some(place) = open.and_then(|open| open.place.as_ref()) else {
@@ -296,20 +296,20 @@ impl JobDraft {
             let target = folder_of(&self.upload_to)
                 .unwrap_or_else(usual)
                 .map_err(|why| format!("The folder for the images: {why}"))?;
-            return Ok(JobImages { listing, chosen, is_partial, lie: ImagesFrom::Local { root, is_whole, target } });
+            return Ok(JobImages { listing, chosen, is_partial, from: ImagesFrom::Local { root, is_whole, target } });
         };
         // A prefix takes everything that begins with it: only where that is what is on screen.
         let is_whole = self.scope == ExportScope::All
             && place.layout == S3Layout::Flat
             && place.address.is_folder()
             && open.is_some_and(|open| open.notes.is_empty());
-        let lie = if is_whole {
+        let from = if is_whole {
             ImagesFrom::Prefix
         } else {
             let folder = place.address.clone();
             ImagesFrom::Objects { folder }
         };
-        Ok(JobImages { listing, chosen, is_partial, lie })
+        Ok(JobImages { listing, chosen, is_partial, from })
     }
 }
 

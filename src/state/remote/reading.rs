@@ -16,7 +16,7 @@ pub struct Reading {
     pub(in crate::state) examples: Option<Arc<ResponseExamples>>,
     /// The model that returned those responses; `None` if they are outputs of a job.
     pub examples_of: Option<RemoteAddress>,
-    /// Counts up with the questions, so that a late prediction is dropped.
+    /// Counts up with the questions, so that a late result is dropped.
     pub(in crate::state) question: u64,
     /// The last request.
     pub requested: Option<ReadingRequest>,

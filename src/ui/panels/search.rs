@@ -253,7 +253,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     ]);
     if counts.predicted > 0 {
         let unpredicted = counts.all - counts.predicted;
-        chips.push(chip("Not predicted", unpredicted, "!answered"));
+        chips.push(chip("Not predicted", unpredicted, "!predicted"));
     }
     if task == Some(ModelTask::Detection) {
         chips.push(chip("No box", counts.no_box, "boxes:0"));

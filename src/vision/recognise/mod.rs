@@ -1,4 +1,4 @@
-//! Recognises what a user's own ONNX model expects and predictions, and drafts its card.
+//! Recognizes what a user's own ONNX model expects and returns, and drafts its card.
 //!
 //! Reads what files state, output names by which an exporter is known, shapes, types and the values of a few test
 //! runs. If several readings fit, the likeliest is taken and the others are offered. What a graph cannot tell (RGB or

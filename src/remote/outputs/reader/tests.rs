@@ -197,7 +197,7 @@ fn lists_of_classes_are_never_empty_and_name_none_twice() {
         r#"
             id = "top"
             name = "Top"
-            [answer.classification]
+            [prediction.classification]
             classes = "/top/*/0"
             scores = "/top/*/1"
         "#,
@@ -253,7 +253,7 @@ fn a_mapping_reads_an_unknown_format() {
         r#"
             id = "shelf"
             name = "Shelf"
-            [answer.detection]
+            [prediction.detection]
             boxes = "/found/*/box"
             classes = "/found/*/name"
             scores = "/found/*/score"
@@ -277,7 +277,7 @@ fn a_mapping_reads_an_unknown_format() {
         r#"
             id = "top"
             name = "Top three"
-            [answer.classification]
+            [prediction.classification]
             classes = "/top/*/0"
             scores = "/top/*/1"
             background = true
@@ -293,7 +293,7 @@ fn a_mapping_reads_an_unknown_format() {
         r#"
             id = "centred"
             name = "Centred"
-            [answer.detection]
+            [prediction.detection]
             boxes = "/b"
             classes = "/c"
             scores = "/s"

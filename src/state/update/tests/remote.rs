@@ -129,13 +129,13 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     let (task, request) = check(&mut state, draft.clone());
     let names: Vec<&str> = request.images.samples().map(|sample| sample.name.as_str()).collect();
     assert_eq!(names, ["a.jpg", "c.jpg"]);
-    let ImagesFrom::Local { root, target, .. } = &request.images.lie else {
+    let ImagesFrom::Local { root, target, .. } = &request.images.from else {
         panic!("the images are on this machine");
     };
     assert_eq!((root.as_str(), target.to_string().as_str()), ("/photos", "s3://bucket/out/images/photos/"));
     assert_eq!(request.spec.output.folder.to_string(), "s3://bucket/out/cats-1/");
 
-    // Another check takes its place, and the late prediction is dropped.
+    // Another check takes its place, and the late check is dropped.
     let mut two = draft;
     two.spec.instance_count = 2;
     let (second, _) = check(&mut state, two);
@@ -198,14 +198,14 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
     assert_eq!(state.remote.job_form.draft.base, "s3://bucket/spotcheck/");
     let draft = draft(&state);
     let (_, request) = check(&mut state, draft.clone());
-    assert_eq!(request.images.lie, ImagesFrom::Prefix);
+    assert_eq!(request.images.from, ImagesFrom::Prefix);
     assert_eq!(request.spec.input.objects, InputObjects::Prefix(place.address));
 
     let some = JobDraft { scope: ExportScope::Selection, ..draft.clone() };
     let manifest = S3Address::new("bucket", "out/spotcheck-files/cats-1/manifest.json");
     let (_, request) = check(&mut state, some);
     let folder = S3Address::new("bucket", "photos/");
-    assert_eq!(request.images.lie, ImagesFrom::Objects { folder });
+    assert_eq!(request.images.from, ImagesFrom::Objects { folder });
     assert_eq!(request.spec.input.objects, InputObjects::Manifest(manifest.clone()));
 
     // Other files beside the images would make the job fail.

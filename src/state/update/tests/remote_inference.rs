@@ -155,7 +155,7 @@ fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
 }
 
 #[test]
-fn a_late_prediction_of_another_place_is_no_connection() {
+fn late_check_of_another_folder_is_dropped() {
     let (mut state, source, _) = opened();
     let effects = command(&mut state, InferenceCommand::PredictAt(Some(Box::new(cats()))));
     let (task, _) = connects(&effects).unwrap();

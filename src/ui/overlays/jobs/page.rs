@@ -299,7 +299,7 @@ fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress,
         InputObjects::Prefix(_) => open.on_hover_text(format!("Opens {address}")),
         InputObjects::Manifest(_) => open.on_hover_text(format!(
             "Opens {address}, the folder of the images in the manifest. Once the outputs are open, the filter \
-             “answered” shows only those"
+             “predicted” shows only those"
         )),
     };
     if open.clicked() {
