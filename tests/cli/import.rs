@@ -150,5 +150,5 @@ fn what_cannot_be_imported_is_said() {
     let map = bench.path("map.csv");
     check(bench.import("results.json", &["--class-map", map.to_str().unwrap()]), "line 1 needs two fields");
     let no_project = spotcheck(&["import"]).arg(bench.path("images")).arg("--predictions").arg(Path::new("x")).output();
-    check(no_project.unwrap(), "add --project");
+    check(no_project.unwrap(), "Add --project");
 }

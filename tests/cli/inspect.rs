@@ -102,7 +102,7 @@ fn what_cannot_be_used_still_shows_its_graph_and_the_reason() {
 #[test]
 fn a_file_that_is_missing_or_not_a_model_is_named_with_what_to_do() {
     for (file, reason) in
-        [("missing.onnx", "could not read the model missing.onnx"), ("Cargo.toml", "damaged or is not an ONNX model")]
+        [("missing.onnx", "Could not read the model missing.onnx"), ("Cargo.toml", "damaged or is not an ONNX model")]
     {
         let refused = ended(crate::support::spotcheck(&["models", "inspect", file]));
         assert_eq!(refused.code, Some(1), "{file}");
@@ -242,7 +242,7 @@ fn presets_are_tried_on_images_and_one_is_taken_by_its_name() {
     assert!(taken.stdout.contains("channels = \"bgr\""), "{}{}", taken.stdout, taken.stderr);
     assert!(taken.stdout.contains("interpolation = \"pillow-nearest\""), "{}", taken.stdout);
     let unknown = with_home(home.path(), &["models", "inspect", model, "--preset", "kersa"]);
-    assert!(unknown.stderr.contains("there is no preset kersa"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("There is no preset kersa"), "{}", unknown.stderr);
 }
 
 #[test]
@@ -310,7 +310,7 @@ fn a_bare_file_is_predicted_with_a_preset() {
         assert!(score.abs() < 1e-4, "{preset}: {line}");
     }
     for (model, preset, reason) in [
-        (CIFAR, "kersa", "there is no preset kersa for classification"),
+        (CIFAR, "kersa", "There is no preset kersa for classification"),
         ("efficientnet-lite0", "keras-tf", "--preset is for an ONNX file without a card; efficientnet-lite0 has one"),
     ] {
         let refused = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--preset", preset]));

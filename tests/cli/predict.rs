@@ -349,7 +349,7 @@ fn check_ends_at(signal: &str) {
     let output = child.wait_with_output().unwrap();
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains(&format!("cancelled after {} of 2000 images", rest + 1)), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("Cancelled after {} of 2000 images", rest + 1)), "{}", stderr(&output));
 }
 
 #[cfg(unix)]

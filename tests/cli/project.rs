@@ -342,7 +342,7 @@ fn a_project_is_shown_and_pointed_to_its_moved_images() {
     assert!(text.contains("images, which does not exist; set the folder with `spotcheck project relocate`"), "{text}");
     assert!(text.contains("SSD MobileNet v2, 1 thread, 2 images predicted, 0 failed"), "{text}");
     let missing = project(&["relocate", "/no/such/folder"]);
-    check_says(&missing, 1, &["the folder does not exist"]);
+    check_says(&missing, 1, &["The folder does not exist"]);
     let relocated = project(&["relocate", moved.to_str().unwrap()]);
     check_says(&relocated, 0, &["now"]);
     let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);

@@ -163,7 +163,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     let listed = account.endpoint(&["list", "--output", "json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((&listed[0]["endpoint"], &listed[0]["status"]), (&json!("cats"), &json!("InService")));
-    account.deploy("cats", &[]).must(1, "").says(&["endpoint cats exists in us-east-1 already"]);
+    account.deploy("cats", &[]).must(1, "").says(&["Endpoint cats exists in us-east-1 already"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account
         .endpoint(&["delete", "cats"])
@@ -176,7 +176,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
         .says(&["endpoint cats was deleted and costs nothing any more"]);
     assert!(!account.has_endpoint("cats"));
     account.endpoint(&["status", "cats"]).must(1, "");
-    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").says(&["endpoint cats does not exist in us-east-1"]);
+    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").says(&["Endpoint cats does not exist in us-east-1"]);
 }
 
 /// Arguments for the archive in the bucket, without container and instances.
@@ -224,7 +224,7 @@ fn an_endpoint_is_checked_before_anything_is_created_and_force_ignores_problems(
     }
     of("deploy", &other_image)
         .must(1, "")
-        .says(&["problem  Container  ", "nothing was started because of the problems above"]);
+        .says(&["problem  Container  ", "Nothing was started because of the problems above"]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
     }
@@ -321,7 +321,7 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
     account
         .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
         .must(1, "")
-        .says(&["Could not read the archive", "nothing was started"]);
+        .says(&["Could not read the archive", "Nothing was started"]);
     account.deploy_of("cats", packed, &["--upload-to", &folder]).must(0, "cats\tInService\n");
     assert_eq!(account.bucket.get(key), Some(echo_archive()));
     let uri = account.bucket.uri(key);

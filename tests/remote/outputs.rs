@@ -360,13 +360,13 @@ fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
     std::fs::create_dir(&empty).unwrap();
     let empty = empty.to_str().unwrap();
     check(Bench::fetch(empty, &photos, &[]), 1, &["no name ends in .out"]);
-    check(Bench::fetch(&bench.text("missing/folder"), &photos, &[]), 1, &["the folder does not exist"]);
+    check(Bench::fetch(&bench.text("missing/folder"), &photos, &[]), 1, &["The folder does not exist"]);
     let others = bench.path("others");
     write(&others, "dog.jpg.out", b"{}");
     check(
         Bench::fetch(others.to_str().unwrap(), &photos, &[]),
         1,
-        &["none of the 1 outputs matches one of the 4 images", "dog.jpg.out"],
+        &["None of the 1 outputs matches one of the 4 images", "dog.jpg.out"],
     );
     let strange = bench.path("strange");
     write(&strange, "coffee.png.out", br#"{"boxes": [[1, 2, 3, 4]], "what": ["cup"]}"#);
@@ -380,7 +380,7 @@ fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
     check(
         Bench::fetch(broken.to_str().unwrap(), &photos, &[]),
         1,
-        &["could not read any of the first outputs", "truncated"],
+        &["Could not read any of the first outputs", "truncated"],
     );
 }
 
@@ -417,7 +417,7 @@ box_space = "normalised"
     check(
         Bench::fetch(outputs, &bench.text("photos"), &["--mapping", &bench.text("bad.toml")]),
         1,
-        &["the mapping cannot be used", "bad.toml, line 3, column 1: unknown field `boxes`"],
+        &["The mapping cannot be used", "bad.toml, line 3, column 1: unknown field `boxes`"],
     );
 }
 

@@ -316,7 +316,7 @@ fn a_list_of_images_is_sent_through_a_manifest() {
     std::fs::write(transform.home.path().join("list.txt"), "gone.jpg\n").unwrap();
     transform
         .start("gone", "photos/", &["--images", list])
-        .must(1, &["1 object of the manifest do not exist", "nothing was started"]);
+        .must(1, &["1 object of the manifest do not exist", "Nothing was started"]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);
 }
 
@@ -1001,7 +1001,7 @@ fn nothing_is_recommended_that_needs_a_deleted_model() {
     transform.start("cleaned", "photos/", &["--watch", "--model-env", "KEY=secret"]).must(3, &[]);
     transform.plane.heal();
     let existing = ["retry", "cleaned", "--model-env", "KEY=other"];
-    transform.run(&existing).must(1, &["model cleaned exists with its own variables"]);
+    transform.run(&existing).must(1, &["Model cleaned exists with its own variables"]);
     assert_eq!(transform.clean_up("cleaned"), ["model cleaned"]);
     // The archive is left, but the values of the variables are not stored.
     let status = transform.run(&["status", "cleaned"]);
@@ -1728,7 +1728,7 @@ fn wrong_usage_is_reported_before_any_request() {
     let (input, output) = (transform.bucket.uri("photos/"), transform.bucket.uri("out/"));
     for (args, code, said) in [
         (&["start", "here", "--output", &output, "--model-name", "m"][..], 1, "--input-to"),
-        (&["start", &input, "--output", &output], 1, "no model was given"),
+        (&["start", &input, "--output", &output], 1, "No model was given"),
         (&["start", &input, "--output", &output, "--archive", "m.tar.gz"], 1, "--role"),
         (&["start", &input, "--output", &output, "--model-name", "m", "--role", ROLE], 1, "is in SageMaker already"),
         (&["start", &input, "--output", "out"], 2, "--output"),
@@ -1766,7 +1766,7 @@ fn invalid_names_are_reported_before_any_request() {
     }
     let photos = transform.home.path().to_str().unwrap();
     for (outputs, said) in
-        [("", "no outputs given"), ("my job", "this folder does not exist, and the job name “my job” is not valid")]
+        [("", "No outputs given"), ("my job", "This folder does not exist, and the job name “my job” is not valid")]
     {
         transform.run(&["fetch", outputs, photos]).must(1, &[said]);
     }

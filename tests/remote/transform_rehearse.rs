@@ -22,7 +22,7 @@ fn rehearse(arguments: &[&str]) -> Command {
 
 /// The message about images that the handler predicts as this machine does.
 const EQUAL: &str = "a prediction, equal to the local one";
-const LACKS: &str = "this Python does not have all packages";
+const LACKS: &str = "This Python does not have all packages";
 
 fn samples() -> String {
     text(&repository().join("assets/samples"))
@@ -585,7 +585,7 @@ fn a_python_without_the_packages_is_reported_with_the_command_to_install_them() 
     assert!(said_.contains("-m pip install \"onnxruntime=="), "{said_}");
     let output =
         rehearse(&["--model", "efficientnet-lite0", &samples(), "--python", "no-such-python"]).output().unwrap();
-    assert!(said(&output).contains("could not start Python"), "{}", said(&output));
+    assert!(said(&output).contains("Could not start Python"), "{}", said(&output));
 }
 
 #[test]
@@ -611,8 +611,8 @@ fn harmful_archives_and_files_that_are_not_archives_are_refused() {
     refused(&archive_with("/tmp/evil.py", tar::EntryType::Regular), "leads out of the archive");
     refused(&archive_with("code/link.py", tar::EntryType::Symlink), "is a link or a device");
     refused(&archive_with("code/link.py", tar::EntryType::Link), "is a link or a device");
-    refused(&archive_with("other.txt", tar::EntryType::Regular), "this is not an archive of");
-    refused(b"no archive at all", "the archive is damaged");
+    refused(&archive_with("other.txt", tar::EntryType::Regular), "This is not an archive of");
+    refused(b"no archive at all", "The archive is damaged");
     refused(&archive_of(&[("model.onnx", tar::EntryType::Regular, 6 << 30)]), "that is too large for its archive");
     let folders: Vec<String> = (0..10_001).map(|number| number.to_string()).collect();
     let folders: Vec<(&str, tar::EntryType, u64)> =
@@ -626,7 +626,7 @@ fn harmful_archives_and_files_that_are_not_archives_are_refused() {
     refused(&long, "unexpected data between two files");
     let whole = std::fs::read(package(tempfile::tempdir().unwrap().path(), &["--model", "efficientnet-lite0"]));
     let whole = whole.unwrap();
-    refused(&whole[..whole.len() / 2], "the archive is damaged");
+    refused(&whole[..whole.len() / 2], "The archive is damaged");
 }
 
 /// Entries that say they have so many bytes, and have none. Without an end, so that another part may follow.

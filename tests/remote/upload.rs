@@ -243,7 +243,7 @@ fn a_cancelled_upload_leaves_nothing_that_costs_money() {
     upload.proxy.wait_until_stalled();
     interrupt(&child);
     let ended = Ended::of(&child.wait_with_output().unwrap());
-    ended.must(1, &["cancelled with 1 file (40 MiB) left", "repeat the command for the rest"]);
+    ended.must(1, &["Cancelled with 1 file (40 MiB) left", "repeat the command for the rest"]);
     upload.nothing_is_unfinished();
     assert_eq!(upload.arrived("large.tfrecord"), None);
 }
