@@ -7,21 +7,34 @@ pub(crate) mod parsers;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use mutations::Mutations;
+use mutations::{Mutations, read_files};
 
-/// Every file of `tests/cases/<name>/` is taken, and so many mutations of them are taken or refused.
+/// Calls `parse`, and names the bytes if it panics.
+#[track_caller]
+fn accepts(name: &str, parse: fn(&[u8]) -> bool, bytes: &[u8]) -> bool {
+    let accepted = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
+    accepted.unwrap_or_else(|_| panic!("{name}: {}", bytes.escape_ascii()))
+}
+
+/// Every input that fuzzing kept is accepted or refused.
+#[track_caller]
+fn check_fuzz_corpus(name: &str, parse: fn(&[u8]) -> bool) {
+    for file in read_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name)) {
+        accepts(name, parse, &file);
+    }
+}
+
+/// Every file of `tests/cases/<name>/` is accepted; `inputs` mutations of them and the fuzz corpus are accepted or
+/// refused.
 #[track_caller]
 fn check(name: &str, parse: fn(&[u8]) -> bool, inputs: usize, tokens: &'static [&'static [u8]]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
     let mut mutations = Mutations::of(&folder, tokens);
-    let is_taken = |bytes: &[u8]| {
-        let taken = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
-        taken.unwrap_or_else(|_| panic!("{name}: {}", bytes.escape_ascii()))
-    };
     for file in mutations.corpus() {
-        assert!(is_taken(file), "{name}: {}", file.escape_ascii());
+        assert!(accepts(name, parse, file), "{name}: {}", file.escape_ascii());
     }
-    let taken = (0..inputs).filter(|_| is_taken(&mutations.next())).count();
+    check_fuzz_corpus(name, parse);
+    let taken = (0..inputs).filter(|_| accepts(name, parse, &mutations.next())).count();
     // Otherwise the mutations are too rough, or there are none.
     let share = taken as f64 / inputs as f64;
     assert!((0.01..0.99).contains(&share), "{name}: {share}");
@@ -45,6 +58,11 @@ const JSON: &[&[u8]] = &[
     b",",
     b"0.5",
 ];
+
+#[test]
+fn jpegs() {
+    check_fuzz_corpus("jpeg", parsers::jpeg);
+}
 
 #[test]
 fn queries() {

@@ -2,6 +2,17 @@
 
 use std::path::Path;
 
+/// The contents of the files in a folder, by name; at least one.
+pub(crate) fn read_files(folder: &Path) -> Vec<Vec<u8>> {
+    let mut files: Vec<_> = std::fs::read_dir(folder)
+        .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty(), "{} is empty", folder.display());
+    files.iter().map(|file| std::fs::read(file).unwrap()).collect()
+}
+
 /// Seeded mutations of the files of a folder: the same ones every time.
 pub(crate) struct Mutations {
     corpus: Vec<Vec<u8>>,
@@ -12,15 +23,7 @@ pub(crate) struct Mutations {
 impl Mutations {
     /// `tokens` mean something to the parser: they are put anywhere.
     pub(crate) fn of(folder: &Path, tokens: &'static [&'static [u8]]) -> Self {
-        let mut files: Vec<_> = std::fs::read_dir(folder)
-            .unwrap_or_else(|error| panic!("{}: {error}", folder.display()))
-            .map(|entry| entry.unwrap().path())
-            .collect();
-        files.sort();
-        let corpus = files.iter().map(|file| std::fs::read(file).unwrap());
-        let corpus: Vec<Vec<u8>> = corpus.collect();
-        assert!(!corpus.is_empty(), "{} is empty", folder.display());
-        Self { corpus, tokens, random: Random(0x9e37_79b9_7f4a_7c15) }
+        Self { corpus: read_files(folder), tokens, random: Random(0x9e37_79b9_7f4a_7c15) }
     }
 
     /// The files as they are.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use spotcheck::annotations;
+use spotcheck::decode::{DecodeLimits, details, thumbnail};
 use spotcheck::domain::{
     AxisTransform, DetectionOutput, InferenceLocation, KeepRule, LabelSet, ModelTask, OutputConvention, Prediction,
     Price, Sample, SampleId, SampleUri,
@@ -41,6 +42,20 @@ fn written(name: &str, bytes: &[u8]) -> PathBuf {
     let path = folder.join(name);
     std::fs::write(&path, bytes).expect("the test may write");
     path
+}
+
+/// Details and thumbnails of an image of up to 4 megapixels.
+pub(crate) fn jpeg(bytes: &[u8]) -> bool {
+    let limits = DecodeLimits { max_megapixels: 4, ..DecodeLimits::default() };
+    let _ = details(bytes);
+    let sides = [16, 160].map(|side| match thumbnail(bytes, side, &limits) {
+        Ok(image) => {
+            assert!(image.width() <= side && image.height() <= side);
+            true
+        }
+        Err(_) => false,
+    });
+    sides[0] || sides[1]
 }
 
 pub(crate) fn query(bytes: &[u8]) -> bool {
