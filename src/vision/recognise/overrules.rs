@@ -166,9 +166,9 @@ impl Overrule {
         result.map_err(|reason| OverruleError { field: self.field(), value: self.text.clone(), reason })
     }
 
-    /// Sets a whole resize rule: its kind alone (`input.resize=letterbox`), or some of its fields; the others follow from
-    /// the size of the present rule. A single field of another kind changes the kind and is not set yet. Returns whether
-    /// nothing is left to set.
+    /// Sets a whole resize rule: its kind alone (`input.resize=letterbox`), or some of its fields; the others follow
+    /// from the size of the present rule. A single field of another kind changes the kind and is not set yet. Returns
+    /// whether nothing is left to set.
     fn set_resize(&self, whole: &mut Value, prefix: &str, value: &Value) -> bool {
         let place = if prefix.is_empty() { "/input/resize" } else { "/resize" };
         let (Some(inner), Some(present)) = (self.field_in_resize(), whole.pointer_mut(place)) else {
