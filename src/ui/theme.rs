@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use eframe::egui::{
-    self, Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Stroke, TextStyle, Theme,
+    self, Color32, CornerRadius, FontData, FontDefinitions, FontFamily, FontId, Margin, Rgba, Stroke, TextStyle, Theme,
     ThemePreference, Visuals,
     style::{ScrollStyle, WidgetVisuals},
 };
@@ -140,10 +140,11 @@ pub(super) fn heat_color(strength: f32) -> Color32 {
 
 /// Black or white, whichever is easier to read on `background`.
 pub(super) fn text_on(background: Color32) -> Color32 {
-    let [red, green, blue, _] = background.to_normalized_gamma_f32();
-    // Relative luminance of Rec. 709, in gamma space: close enough to choose between two.
-    let luminance = 0.2126 * red + 0.7152 * green + 0.0722 * blue;
-    if luminance > 0.55 { Color32::BLACK } else { Color32::WHITE }
+    /// The relative luminance on which both have the same contrast, by WCAG 2: `sqrt(1.05 * 0.05) - 0.05`.
+    const SAME_CONTRAST: f32 = 0.179;
+    let linear = Rgba::from(background);
+    let luminance = 0.2126 * linear.r() + 0.7152 * linear.g() + 0.0722 * linear.b();
+    if luminance > SAME_CONTRAST { Color32::BLACK } else { Color32::WHITE }
 }
 
 /// Around a dialog: a popup with more room.
@@ -295,5 +296,22 @@ pub(super) fn follow_settings(ctx: &egui::Context, applied: &mut Applied, settin
             ctx.set_zoom_factor(settings.interface_zoom);
         }
         applied.zoom = Some(settings.interface_zoom);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_has_the_better_contrast_of_black_and_white() {
+        for name in ["cup", "person", "tie", "bottle", "helmet"] {
+            assert_eq!(text_on(class_color(name)), Color32::BLACK, "{name}");
+        }
+        for (background, expected) in
+            [(LIGHT.accent, Color32::WHITE), (LIGHT.warning, Color32::WHITE), (DARK.accent, Color32::BLACK)]
+        {
+            assert_eq!(text_on(background), expected, "{background:?}");
+        }
     }
 }

@@ -725,6 +725,30 @@ fn every_headline_number_of_a_detector_has_an_interval() {
     }
 }
 
+#[test]
+fn a_number_that_some_resamples_cannot_measure_has_no_interval() {
+    let bench = Bench::new(&["a.png", "b.png"]);
+    bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40])]);
+    bench.put_boxes("b.png", &[]);
+    let truth = json!({
+        "images": [
+            {"id": 1, "file_name": "a.png", "width": SIDE, "height": SIDE},
+            {"id": 2, "file_name": "b.png", "width": SIDE, "height": SIDE},
+        ],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 30, 30], "iscrowd": 0},
+            {"id": 2, "image_id": 2, "category_id": 1, "bbox": [10, 10, 30, 30], "iscrowd": 0},
+        ],
+    });
+    let truth = bench.write_truth("cats.json", &truth.to_string());
+    let mut window = bench.open(&truth);
+    wait_for_counts(&mut window);
+    // Without the second image there is a box, without the first one there is none.
+    wait_for(&mut window, "Precision 1.000, no interval");
+    wait_for(&mut window, "Recall 0.500, 95 % interval");
+}
+
 /// One object and one right box of each class.
 fn many_classes(count: u32) -> (Bench, FilesAt) {
     let bench = Bench::new(&["a.png"]);

@@ -630,3 +630,50 @@ fn filters_without_room_are_in_a_menu() {
     // A filter that is on is on the line.
     wait_for(&mut window, "No box 4");
 }
+
+#[test]
+fn a_notice_does_not_cover_the_title_of_a_dialog() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    wait_until_idle(&mut window);
+    window.state_mut().command(Action::Jobs);
+    wait_for(&mut window, "No job is chosen");
+    // There is nothing to undo, which is said.
+    window.state_mut().command(Action::Undo);
+    wait_for(&mut window, "Close this message");
+    let notice = AreaState::load(&window.ctx, Id::unique("notice")).unwrap().rect();
+    assert!(notice.top() > window.ctx.content_rect().center().y, "{notice}");
+}
+
+#[test]
+fn nothing_is_covered_or_out_of_reach_in_a_small_window() {
+    let mut window = all_predicted(open(Some(&samples()), DETECTOR));
+    // 1024 x 700, also at 150 %.
+    for size in [[1024.0, 700.0], [683.0, 467.0]] {
+        window.set_size(Vec2::from(size));
+        window.run_steps(10);
+        let rect = |role, name| rect_of(&window, role, name);
+        let left = [
+            rect(Role::Button, "Open folder"),
+            rect(Role::Button, "Recent"),
+            rect(Role::Button, "Predict all"),
+            rect(Role::Button, "Sort: "),
+            rect(Role::Button, "First to last"),
+            rect(Role::Slider, "Thumbnail size"),
+        ];
+        for (index, one) in left.iter().enumerate() {
+            for other in &left[..index] {
+                assert!(!one.shrink(0.5).intersect(other.shrink(0.5)).is_positive(), "{size:?}: {one} covers {other}");
+            }
+        }
+        let zoom = ["Zoom out", "Zoom in", "Fit image", "Actual size"].map(|name| rect(Role::Button, name).center().y);
+        assert!(zoom.iter().all(|y| (y - zoom[0]).abs() < 1.0), "{size:?}: {zoom:?}");
+        window.state_mut().command(Action::Export);
+        wait_for(&mut window, "Target file");
+        window.run_steps(4);
+        let export = rect_of(&window, Role::Button, "Export now");
+        assert!(window.ctx.content_rect().contains_rect(export), "{size:?}: {export}");
+        window.key_press(Key::Escape);
+        window.run_steps(3);
+    }
+}

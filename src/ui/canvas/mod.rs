@@ -85,6 +85,9 @@ fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) 
 /// A name that is no longer than this is never cut for the position beside it, in points.
 const NAME_WIDTH: f32 = 160.0;
 
+/// In less there is no room for the zoom between its buttons, in points.
+const ZOOM_BAR_WIDTH: f32 = 250.0;
+
 fn bar_frame() -> Frame {
     Frame::new().inner_margin(Margin::symmetric(10, 6))
 }
@@ -155,12 +158,15 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
     let fill = ui.visuals().panel_fill;
     let under_pointer: Option<[u32; 2]> = ui.data(|data| data.get_temp(pointer_id()));
     Panel::bottom("canvas bar").frame(bar_frame().fill(fill)).show(ui, |ui| {
+        let width = ui.available_width();
         let pixel_ui = |ui: &mut Ui, _: &mut _| pixel_ui(ui, textures, under_pointer);
         ends_ui(ui, "pixel and zoom", commands, pixel_ui, |ui, commands| {
             action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
-            let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
-            let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
-            ui.add_sized([52.0, 18.0], egui::Label::new(percent));
+            if width > ZOOM_BAR_WIDTH {
+                let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
+                let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
+                ui.add_sized([52.0, 18.0], egui::Label::new(percent));
+            }
             action_icon_ui(ui, state, Action::ZoomIn, "+", commands);
             action_icon_ui(ui, state, Action::FitImage, "Fit", commands);
             action_icon_ui(ui, state, Action::ActualSize, "1:1", commands);

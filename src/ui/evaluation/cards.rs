@@ -8,15 +8,43 @@ use crate::evaluation::Interval;
 
 const SIZE: egui::Vec2 = vec2(96.0, 58.0);
 
-pub(super) fn card_ui(ui: &mut Ui, name: &str, number: Option<f64>, interval: Option<Interval>, meaning: &str) {
+/// What is below the number of a card.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum CardInterval {
+    Measured(Interval),
+    /// Why this number has none.
+    Missing(&'static str),
+    /// No intervals were measured at these filters.
+    NotMeasured,
+}
+
+impl CardInterval {
+    /// `is_measured`: intervals were measured, so that the absence of one has a reason.
+    pub(super) fn new(interval: Option<Interval>, is_measured: bool) -> Self {
+        match interval {
+            Some(interval) => Self::Measured(interval),
+            None if is_measured => Self::Missing("some resamples have too few boxes or objects to measure this"),
+            None => Self::NotMeasured,
+        }
+    }
+}
+
+pub(super) fn card_ui(ui: &mut Ui, name: &str, number: Option<f64>, interval: CardInterval, meaning: &str) {
     let (rect, response) = ui.allocate_exact_size(SIZE, Sense::hover());
-    let range = interval.map(|interval| format!("{:.3}–{:.3}", interval.low, interval.high));
     let text = decimals(number);
-    response.widget_info(|| {
-        let range = range.as_ref().map_or_else(String::new, |range| format!(", 95 % interval {range}"));
-        let label = format!("{name} {text}{range}");
-        egui::WidgetInfo::labeled(egui::Role::Label, true, label)
-    });
+    let (below, spoken, more) = match interval {
+        CardInterval::Measured(Interval { low, high }) => {
+            let range = format!("{low:.3}–{high:.3}");
+            let spoken = format!(", 95 % interval {range}");
+            let more = "\nBelow: 95 % interval, the range that holds the number of all images of this kind";
+            (range, spoken, more.to_owned())
+        }
+        CardInterval::Missing(reason) => {
+            ("no interval".to_owned(), ", no interval".to_owned(), format!("\nNo interval: {reason}"))
+        }
+        CardInterval::NotMeasured => Default::default(),
+    };
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("{name} {text}{spoken}")));
     let visuals = ui.visuals();
     let painter = ui.painter();
     painter.rect_filled(rect, CornerRadius::same(8), theme::raised_fill(visuals));
@@ -27,11 +55,6 @@ pub(super) fn card_ui(ui: &mut Ui, name: &str, number: Option<f64>, interval: Op
     };
     line(6.0, name, small.clone(), weak);
     line(19.0, &text, FontId::new(18.0, theme::strong_family()), strong);
-    line(41.0, range.as_deref().unwrap_or_default(), small, weak);
-    let more = if range.is_some() {
-        "\nBelow: 95 % interval, the range that holds the number of all images of this kind"
-    } else {
-        ""
-    };
+    line(41.0, &below, small, weak);
     response.on_hover_text(format!("{meaning}{more}"));
 }

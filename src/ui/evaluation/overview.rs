@@ -3,7 +3,7 @@
 use eframe::egui::{Label, RichText, ScrollArea, Ui};
 
 use super::super::widgets::{grouped, key_value_ui, section_ui, strong};
-use super::cards::card_ui;
+use super::cards::{CardInterval, card_ui};
 use super::curves::{Threshold, curves_ui};
 use super::errors::errors_ui;
 use super::reliability::reliability_ui;
@@ -40,13 +40,14 @@ fn detection_ui(
 ) {
     ui.horizontal_wrapped(|ui| {
         let of = intervals.copied().unwrap_or_default();
+        let interval = |interval| CardInterval::new(interval, intervals.is_some());
         let meaning = "Average precision over an IoU of 0.50 to 0.95, as COCO defines it. It is too high on average \
             where classes have few objects, so its interval reaches further down.";
-        card_ui(ui, "AP", metrics.ap, of.ap, meaning);
-        card_ui(ui, "AP50", metrics.ap50, of.ap50, "Average precision at an IoU of 0.50");
-        card_ui(ui, "AP75", metrics.ap75, of.ap75, "Average precision at an IoU of 0.75");
+        card_ui(ui, "AP", metrics.ap, interval(of.ap), meaning);
+        card_ui(ui, "AP50", metrics.ap50, interval(of.ap50), "Average precision at an IoU of 0.50");
+        card_ui(ui, "AP75", metrics.ap75, interval(of.ap75), "Average precision at an IoU of 0.75");
         let meaning = "Average recall with at most 100 boxes of a class in an image";
-        card_ui(ui, "AR100", metrics.ar100, of.ar100, meaning);
+        card_ui(ui, "AR100", metrics.ar100, interval(of.ar100), meaning);
     });
     ui.add_space(4.0);
     threshold_ui(ui, shown, metrics, intervals, commands);
@@ -90,9 +91,9 @@ fn threshold_ui(
     let offers_intervals = intervals.is_some() && !is_measured;
     let intervals = intervals.filter(|_| is_measured);
     ui.horizontal_wrapped(|ui| {
-        let precision = intervals.and_then(|all| all.precision);
-        let recall = intervals.and_then(|all| all.recall);
-        let f1 = intervals.and_then(|all| all.f1);
+        let of = intervals.copied().unwrap_or_default();
+        let [precision, recall, f1] =
+            [of.precision, of.recall, of.f1].map(|interval| CardInterval::new(interval, intervals.is_some()));
         card_ui(ui, "Precision", all.precision(), precision, "The share of the boxes that are right at an IoU of 0.50");
         card_ui(ui, "Recall", all.recall(), recall, "The share of the objects that a right box shows");
         card_ui(ui, "F1", all.f1(), f1, "The harmonic mean of precision and recall");
@@ -144,18 +145,19 @@ fn classification_ui(
     commands: &mut Queue<Command>,
 ) {
     ui.horizontal_wrapped(|ui| {
-        let top1 = intervals.and_then(|all| all.top1);
-        let top5 = intervals.and_then(|all| all.top5);
+        let top1 = CardInterval::new(intervals.and_then(|all| all.top1), intervals.is_some());
+        let top5 = CardInterval::new(intervals.and_then(|all| all.top5), intervals.is_some());
+        let none = CardInterval::Missing("intervals are measured for shares of the images only");
         card_ui(ui, "Top-1", metrics.top1, top1, "The share of the images whose first class is right");
         card_ui(ui, "Top-5", metrics.top5, top5, "The share of the images with the right class among the first five");
-        card_ui(ui, "Precision", metrics.macro_precision, None, "The mean over the classes");
-        card_ui(ui, "Recall", metrics.macro_recall, None, "The mean over the classes");
-        card_ui(ui, "F1", metrics.macro_f1, None, "The mean over the classes");
+        card_ui(ui, "Precision", metrics.macro_precision, none, "The mean over the classes");
+        card_ui(ui, "Recall", metrics.macro_recall, none, "The mean over the classes");
+        card_ui(ui, "F1", metrics.macro_f1, none, "The mean over the classes");
         card_ui(
             ui,
             "ECE",
             metrics.ece,
-            None,
+            none,
             "Expected calibration error: how far the scores are from the share of right images",
         );
     });

@@ -23,7 +23,7 @@ const FORMATS_WIDTH: f32 = 160.0;
 /// The height of the format with the most choices.
 const CHOICES_HEIGHT: f32 = 400.0;
 /// The heading above the choices, and the target and the buttons below them.
-const ROOM_OF_BUTTONS: f32 = 260.0;
+const ROOM_OF_BUTTONS: f32 = 290.0;
 
 #[derive(Default)]
 pub(in super::super) struct ExportMemory {
@@ -126,13 +126,13 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
     let mut scope = state.export.scope;
     let about = state.run().map_or_else(String::new, |run| format!("The predictions of the run “{}”", run.info.name));
     heading_ui(ui, "Export", &about);
-    ui.horizontal_top(|ui| {
+    let room = ui.ctx().content_rect().height() - ROOM_OF_BUTTONS;
+    let choices_ui = |ui: &mut Ui| {
         formats_ui(ui, task, &mut options);
         ui.add_space(8.0);
         ui.vertical(|ui| {
             ui.set_width(ui.available_width());
             // No format moves the buttons below.
-            let room = ui.ctx().content_rect().height() - ROOM_OF_BUTTONS;
             ui.set_min_height(CHOICES_HEIGHT.min(room));
             let mut description = options.format.description().to_owned();
             let is_evaluated = state.evaluation().is_some_and(|evaluation| evaluation.last.is_some());
@@ -148,7 +148,8 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
             ui.add_space(6.0);
             options_ui(ui, task, &mut options);
         });
-    });
+    };
+    ScrollArea::vertical().max_height(room).show(ui, |ui| ui.horizontal_top(choices_ui));
     if (options, scope) != (state.export.options, state.export.scope) {
         commands.push(ExportCommand::Set(options, scope));
     }

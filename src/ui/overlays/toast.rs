@@ -12,6 +12,8 @@ const SECONDS_TO_DECIDE: f64 = 6.0;
 
 /// The notice covers neither a button that is used all the time, nor the legend and the pixel values below the image.
 const BELOW_THE_TITLE: f32 = 78.0;
+/// Above the lower edge while a dialog is open, whose title and first lines are at the top.
+const ABOVE_THE_EDGE: f32 = 22.0;
 
 #[derive(Default)]
 pub(in super::super) struct ToastMemory {
@@ -45,34 +47,36 @@ pub(in super::super) fn toast_ui(
         return;
     }
     ctx.request_repaint_after_secs(left as f32);
-    Area::new(Id::unique("notice"))
-        .order(Order::Foreground)
-        .anchor(Align2::CENTER_TOP, vec2(0.0, BELOW_THE_TITLE))
-        .show(ctx, |ui| {
-            Frame::popup(ui.style()).show(ui, |ui| {
-                ui.set_max_width(520.0);
-                ui.horizontal(|ui| {
-                    ui.add(Label::new(&notice.text).wrap());
-                    match notice.offer {
-                        Some(NoticeOffer::Undo) => {
-                            let undo = ui.button(Action::Undo.label());
-                            if undo.clicked() {
-                                commands.push(Action::Undo);
-                            }
-                            undo.accessible_name(Action::Undo.label_now(state));
+    let (corner, offset) = if state.has_dialog() {
+        (Align2::CENTER_BOTTOM, vec2(0.0, -ABOVE_THE_EDGE))
+    } else {
+        (Align2::CENTER_TOP, vec2(0.0, BELOW_THE_TITLE))
+    };
+    Area::new(Id::unique("notice")).order(Order::Foreground).anchor(corner, offset).show(ctx, |ui| {
+        Frame::popup(ui.style()).show(ui, |ui| {
+            ui.set_max_width(520.0);
+            ui.horizontal(|ui| {
+                ui.add(Label::new(&notice.text).wrap());
+                match notice.offer {
+                    Some(NoticeOffer::Undo) => {
+                        let undo = ui.button(Action::Undo.label());
+                        if undo.clicked() {
+                            commands.push(Action::Undo);
                         }
-                        Some(NoticeOffer::ShowRun(run)) if ui.button("Show that run").clicked() => {
-                            commands.push(ProjectCommand::SwitchRun(run));
-                            commands.push(Command::DismissNotice);
-                        }
-                        Some(NoticeOffer::ShowRun(_)) | None => {}
+                        undo.accessible_name(Action::Undo.label_now(state));
                     }
-                    let close = ui.small_button("×");
-                    if close.clicked() {
+                    Some(NoticeOffer::ShowRun(run)) if ui.button("Show that run").clicked() => {
+                        commands.push(ProjectCommand::SwitchRun(run));
                         commands.push(Command::DismissNotice);
                     }
-                    close.accessible_name("Close this message");
-                });
+                    Some(NoticeOffer::ShowRun(_)) | None => {}
+                }
+                let close = ui.small_button("×");
+                if close.clicked() {
+                    commands.push(Command::DismissNotice);
+                }
+                close.accessible_name("Close this message");
             });
         });
+    });
 }

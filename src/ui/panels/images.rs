@@ -7,8 +7,8 @@ use eframe::egui::{self, Align, Button, Label, Layout, RichText, TextEdit, Ui, v
 use super::super::grid::{GridMemory, GridSteps, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{
-    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, fitting, grouped, image_count,
-    recent_line_ui, sign_in_banner_ui, slider,
+    FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, ends_or_lines_ui, fitting, grouped,
+    image_count, recent_line_ui, sign_in_banner_ui, slider,
 };
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
@@ -16,6 +16,9 @@ use crate::domain::S3Place;
 use crate::state::{
     Action, BrowseCommand, Command, Listing, OpenSource, Queue, ReviewCommand, SourceId, State, THUMBNAIL_SIDES,
 };
+
+/// The buttons that open something, in points.
+const OPEN_WIDTH: f32 = 174.0;
 
 /// The draft of the path field, and what the grid remembers.
 #[derive(Default)]
@@ -97,12 +100,14 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         let can_be_typed = source.path.is_some() || source.place.is_some();
         memory.path = if can_be_typed { source.name.clone() } else { String::new() };
     }
-    ui.horizontal(|ui| {
-        action_button_ui(ui, state, Action::OpenFolder, commands);
-        ui.menu_button("Recent", |ui| recent_menu_ui(ui, state, commands));
-        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            action_button_ui(ui, state, Action::PredictAll, commands);
+    let open_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+        ui.horizontal(|ui| {
+            action_button_ui(ui, state, Action::OpenFolder, commands);
+            ui.menu_button("Recent", |ui| recent_menu_ui(ui, state, commands));
         });
+    };
+    ends_or_lines_ui(ui, "open and predict", OPEN_WIDTH, commands, open_ui, |ui, commands| {
+        action_button_ui(ui, state, Action::PredictAll, commands);
     });
     let hints =
         ["Path of a folder or image, or s3://bucket/folder/", "Path of a folder, or s3://bucket/", "Path of a folder"];
@@ -198,7 +203,8 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let mut side = state.settings.thumbnail_side;
-            ui.spacing_mut().slider_width = 64.0;
+            // What the order leaves of it.
+            ui.spacing_mut().slider_width = (ui.available_width() - 8.0).clamp(24.0, 64.0);
             let field = slider(&mut side, THUMBNAIL_SIDES).show_value(false);
             let response = ui.add(field).on_hover_text("Thumbnail size");
             if response.changed() {
