@@ -392,7 +392,7 @@ fn cells_of_the_matrix_grow_and_fit_again() {
     for _ in 0..20 {
         click(&mut window, "Smaller cells");
     }
-    assert_eq!(side(&window), 9.0);
+    assert_eq!(side(&window), 3.0);
 }
 
 #[test]

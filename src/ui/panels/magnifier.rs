@@ -17,7 +17,8 @@ const MAX_ZOOM: f32 = 24.0;
 pub(super) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
     let Some((prediction, detection)) = selected(state) else {
         let hint_ui = |ui: &mut Ui, _: &mut _| {
-            drop(ui.add(Label::new(RichText::new("Select a box to see it enlarged").weak()).truncate()))
+            let hint = RichText::new("Select a box to see it enlarged").weak();
+            ui.add(Label::new(hint).truncate());
         };
         ends_ui(ui, "box and its buttons", commands, hint_ui, |ui, commands| walk_ui(ui, state, commands));
         return;
