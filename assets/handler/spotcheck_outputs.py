@@ -181,7 +181,7 @@ def _candidates(convention, parts):
         return rows, np.zeros(0, F32), np.zeros(0, F32)
     numbers = parts.scores[rows].astype(np.float64)
     activation = convention.get("activation", "none")
-    activated = _sigmoid if activation == "sigmoid" else lambda numbers: numbers
+    activated = {"sigmoid": _sigmoid, "square-root": _square_root}.get(activation, lambda numbers: numbers)
     factor = 1.0 if parts.objectness is None else activated(parts.objectness[rows].astype(np.float64))
     if parts.labels is not None:
         return rows, parts.labels[rows], (activated(numbers[:, 0]) * factor).astype(F32)
@@ -251,7 +251,7 @@ def _decoded(grid, canvas, total, rows, numbers):
         x, y = np.tile(np.arange(width), height), np.repeat(np.arange(height), width)
         for anchor in anchors:
             cells.append(np.stack([x, y, *(np.full(len(x), each) for each in (stride, *anchor))], axis=1))
-    cells = np.concatenate(cells)
+    cells = np.concatenate([np.repeat(level, options.get("anchors", 1), axis=0) for level in cells])
     if len(cells) != total:
         raise RuntimeError(
             f"an input of {canvas[0]}x{canvas[1]} has {len(cells)} cells with strides {strides}, but the model "
@@ -264,10 +264,13 @@ def _decoded(grid, canvas, total, rows, numbers):
     if coding == "anchors":
         twice = 2 * _sigmoid(numbers[:, :4])
         return np.hstack([(twice[:, :2] - 0.5 + cell) * stride, twice[:, 2:] ** 2 * anchor])
+    points = (cell + (0.5 if options["point"] == "centre" else 0.0)) * stride
+    if coding == "distances":
+        distances = numbers[:, :4] * stride
+        return np.hstack([points - distances[:, :2], points + distances[:, 2:]])
     bins = options["bins"]
     shares = _softmax(numbers.reshape(-1, 4, bins))
     distances = (shares * np.arange(bins)).sum(axis=-1) * stride
-    points = (cell + (0.5 if options["point"] == "centre" else 0.0)) * stride
     return np.hstack([points - distances[:, :2], points + distances[:, 2:]])
 
 
@@ -343,6 +346,10 @@ def _arg_max(values):
 def _softmax(numbers):
     exponentials = np.exp(numbers - numbers.max(axis=-1, keepdims=True))
     return exponentials / exponentials.sum(axis=-1, keepdims=True)
+
+
+def _square_root(numbers):
+    return np.sqrt(np.clip(numbers, 0, 1))
 
 
 def _sigmoid(numbers):

@@ -247,6 +247,10 @@ fn check_grid(grid: &Grid, output: &DetectionOutput) -> Result<(), FieldError> {
             require((1..=1024).contains(bins), "output.detection.grid.coding.distance-bins.bins", "must be 1 to 1024")?;
             BoxFormat::Xyxy
         }
+        GridCoding::Distances { anchors, .. } => {
+            require((1..=64).contains(anchors), "output.detection.grid.coding.distances.anchors", "must be 1 to 64")?;
+            BoxFormat::Xyxy
+        }
         GridCoding::Anchors { sizes } => {
             let levels = grid.strides.len();
             require(

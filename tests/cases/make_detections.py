@@ -410,6 +410,48 @@ def model_zoo_yolov3():
     write("selected-pairs", convention, refused, images, error="no rows of image, class and box")
 
 
+def yunet():
+    """OpenCV's FaceDetectorYN: offsets from cells, and the geometric mean of two scores."""
+    random = random_of("yunet")
+    grid = [(x, y, stride) for stride in (8, 16, 32) for y in range(64 // stride) for x in range(64 // stride)]
+    cells = np.array(grid, np.float64)
+    cls, obj = scores_of(random, len(cells)), scores_of(random, len(cells))
+    numbers = f32(random.normal(0, 0.5, (len(cells), 4)))
+    stride = cells[:, 2:]
+    centre = (cells[:, :2] + numbers[:, :2]) * stride
+    boxes = from_centre(np.hstack([centre, np.exp(numbers[:, 2:]) * stride]))
+    ends = np.cumsum([0, 64, 16, 4])
+    outputs = {}
+    for kind, values in (("cls", cls[:, None]), ("obj", obj[:, None]), ("bbox", numbers)):
+        for level, size in enumerate((8, 16, 32)):
+            outputs[f"{kind}_{size}"] = values[ends[level]:ends[level + 1]][None]
+    levels = lambda kind: [f"{kind}_{size}" for size in (8, 16, 32)]  # noqa: E731
+    convention = {"boxes": levels("bbox"), "scores": levels("cls"), "objectness": levels("obj"),
+                  "activation": "square-root", "grid": {"strides": [8, 16, 32], "coding": {"offsets": {}}},
+                  "box_format": "cxcywh", "box_space": "model-pixels", "nms_iou": 0.3}
+    expected = [best_of(in_image(boxes, LETTERBOX), np.sqrt(cls * obj)[:, None])]
+    write("yunet", convention, outputs, [LETTERBOX], expected)
+
+
+def scrfd():
+    """InsightFace: distances from the corner of a cell, two anchors after one another."""
+    random = random_of("scrfd")
+    outputs, boxes, scores = {}, [], []
+    for stride in (8, 16, 32):
+        places = [(x, y) for y in range(64 // stride) for x in range(64 // stride)]
+        points = np.repeat(np.array(places, np.float64) * stride, 2, axis=0)
+        distances = f32(random.uniform(0.2, 3, (len(points), 4)))
+        boxes.append(np.hstack([points - distances[:, :2] * stride, points + distances[:, 2:] * stride]))
+        scores.append(scores_of(random, len(points), 1))
+        outputs[f"score_{stride}"], outputs[f"bbox_{stride}"] = scores[-1], distances
+    levels = lambda kind: [f"{kind}_{stride}" for stride in (8, 16, 32)]  # noqa: E731
+    coding = {"distances": {"anchors": 2, "point": "top-left"}}
+    convention = {"boxes": levels("bbox"), "scores": levels("score"), "grid": {"strides": [8, 16, 32], "coding": coding},
+                  "box_format": "xyxy", "box_space": "model-pixels", "nms_iou": 0.4}
+    expected = [best_of(in_image(np.vstack(boxes), LETTERBOX), np.vstack(scores))]
+    write("scrfd", convention, outputs, [LETTERBOX], expected)
+
+
 def fixed_batch():
     """Two images in a call that always has four; each has a count of its own."""
     random = random_of("fixed-batch")
@@ -466,7 +508,7 @@ def main():
             old.unlink()
     for make in (ultralytics, ultralytics_obb, end_to_end, ultralytics_rtdetr, yolov5, yolov5_raw, yolov7_end_to_end,
                  yolox, mmdeploy, paddle, nanodet, torchvision, detr, rtdetr, dfine, tf_object_detection, ssd,
-                 fixed_batch, refused, model_zoo_yolov3):
+                 fixed_batch, refused, model_zoo_yolov3, yunet, scrfd):
         make()
 
 

@@ -306,6 +306,8 @@ pub enum Activation {
     None,
     /// Of each number alone.
     Sigmoid,
+    /// Of each number alone, which is limited to 0 to 1: with an objectness, the geometric mean of both (`YuNet`).
+    SquareRoot,
     /// Over the classes of a candidate, background included.
     Softmax,
 }
@@ -341,6 +343,9 @@ pub enum GridCoding {
     /// NanoDet (generalised focal loss): `bins` numbers for each side, whose softmax gives the expected distance from
     /// the cell's point to the left, top, right and bottom edge, in strides.
     DistanceBins { bins: u32, point: CellPoint },
+    /// SCRFD: distances from the cell's point to the left, top, right and bottom edge, in strides. The candidates of a
+    /// cell follow one another.
+    Distances { anchors: u32, point: CellPoint },
     /// YOLOv5 and YOLOv7: of the sigmoid `s` of each number the centre is `(2 s - 0.5 + cell) * stride`, the size
     /// `(2 s)^2 * anchor`.
     Anchors {

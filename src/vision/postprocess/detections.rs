@@ -316,6 +316,9 @@ impl<'o> Tables<'o> {
             let scores = match activation {
                 Activation::Softmax => Cow::Owned(super::softmax(&numbers)),
                 Activation::Sigmoid => Cow::Owned(numbers.iter().copied().map(sigmoid).collect()),
+                Activation::SquareRoot => {
+                    Cow::Owned(numbers.iter().map(|number| number.clamp(0.0, 1.0).sqrt()).collect())
+                }
                 Activation::None => Cow::Borrowed(&numbers),
             };
             let scores = &scores[classes.clone()];
@@ -611,6 +614,8 @@ fn box_count(values: &[f32], rows: usize) -> Result<usize, PredictError> {
 fn activated(activation: Activation, number: f32) -> f64 {
     match activation {
         Activation::Sigmoid => sigmoid(f64::from(number)),
+        // NaN stays, so that it is found.
+        Activation::SquareRoot => f64::from(number).clamp(0.0, 1.0).sqrt(),
         Activation::None | Activation::Softmax => f64::from(number),
     }
 }
@@ -619,7 +624,7 @@ impl Grid {
     fn numbers_per_box(&self) -> usize {
         match self.coding {
             GridCoding::DistanceBins { bins, .. } => 4 * bins as usize,
-            GridCoding::Offsets {} | GridCoding::Anchors { .. } => 4,
+            GridCoding::Offsets {} | GridCoding::Distances { .. } | GridCoding::Anchors { .. } => 4,
         }
     }
 }

@@ -29,6 +29,7 @@ impl Cells {
     pub(super) fn new(grid: &Grid, canvas_size: [u32; 2]) -> Self {
         let anchors = match &grid.coding {
             GridCoding::Anchors { sizes } => sizes.len() / grid.strides.len().max(1),
+            GridCoding::Distances { anchors, .. } => *anchors as usize,
             GridCoding::Offsets {} | GridCoding::DistanceBins { .. } => 1,
         };
         let mut first_row = 0;
@@ -53,7 +54,10 @@ impl Cells {
         let number = self.levels.partition_point(|level| level.first_row <= row).saturating_sub(1);
         let level = self.levels[number];
         let place = row - level.first_row;
-        let (anchor, cell) = (place / level.cells.max(1), place % level.cells.max(1));
+        let (anchor, cell) = match &grid.coding {
+            GridCoding::Distances { .. } => (place % level.anchors.max(1), place / level.anchors.max(1)),
+            _ => (place / level.cells.max(1), place % level.cells.max(1)),
+        };
         let cell = [(cell % level.columns) as f64, (cell / level.columns) as f64];
         let stride = level.stride;
         match &grid.coding {
@@ -73,20 +77,29 @@ impl Cells {
                     twice(3).powi(2) * height,
                 ]
             }
+            GridCoding::Distances { point, .. } => {
+                let [x, y] = cell.map(|cell| (cell + shift(*point)) * stride);
+                let distance = |side: usize| numbers(side) * stride;
+                [x - distance(0), y - distance(1), x + distance(2), y + distance(3)]
+            }
             GridCoding::DistanceBins { bins, point } => {
-                let shift = match point {
-                    CellPoint::Centre => 0.5,
-                    CellPoint::TopLeft => 0.0,
-                };
                 let bins = *bins as usize;
                 let distance = |side: usize| {
                     let logits: Vec<f64> = (0..bins).map(|bin| numbers(side * bins + bin)).collect();
                     let shares = super::softmax(&logits);
                     shares.iter().enumerate().map(|(bin, share)| bin as f64 * share).sum::<f64>() * stride
                 };
-                let [x, y] = cell.map(|cell| (cell + shift) * stride);
+                let [x, y] = cell.map(|cell| (cell + shift(*point)) * stride);
                 [x - distance(0), y - distance(1), x + distance(2), y + distance(3)]
             }
         }
+    }
+}
+
+/// Where a point is in its cell, in cells.
+fn shift(point: CellPoint) -> f64 {
+    match point {
+        CellPoint::Centre => 0.5,
+        CellPoint::TopLeft => 0.0,
     }
 }

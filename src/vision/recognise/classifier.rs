@@ -132,9 +132,10 @@ fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> R
 fn counts_rows(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let count = prober.values_of(&port.name).next().map(Tensor::len);
     let mut outputs = prober.predictions.iter().flat_map(|outputs| outputs.values());
-    outputs.any(
-        |tensor| matches!(tensor.shape[..], [1, rows, columns] if Some(rows) == count && columns > 1 && columns < rows),
-    )
+    outputs.any(|tensor| match tensor.shape[..] {
+        [1, rows, columns] | [rows, columns] => Some(rows) == count && columns > 1 && columns < rows,
+        _ => false,
+    })
 }
 
 fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>> {

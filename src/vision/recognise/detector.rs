@@ -4,6 +4,7 @@
 mod boxes;
 mod class_scores;
 mod columns;
+mod faces;
 mod found;
 mod grids;
 mod packed;
@@ -111,6 +112,9 @@ fn not_shown(name: &str) -> Option<&'static str> {
 
 /// The readings of the outputs that fit equally well, the likeliest first.
 fn readings(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Result<Vec<Found>, Refusal> {
+    if let Some(found) = faces::find(model, prober) {
+        return ranking::rank(vec![found], model, prober);
+    }
     let mut others = packed::find(model, prober);
     others.extend(class_scores::find(model, prober));
     match separate::find(model.graph, model.overrules, prober) {

@@ -8,6 +8,7 @@
 mod auxiliary;
 mod classifier;
 mod detector;
+mod families;
 mod features;
 mod finding;
 mod fit;
@@ -113,10 +114,12 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
     let mut findings = Findings::default();
     let input = image_input::recognise(&model, &mut findings)?;
     let mut prober = Prober::start(input, model.overrules, &mut findings, run)?;
-    let prediction = match detector::recognise(&model, &mut prober, &mut findings)? {
-        Some(prediction) => prediction,
-        None => classifier::recognise(&model, &mut prober, &mut findings)?,
+    let prediction = match detector::recognise(&model, &mut prober, &mut findings) {
+        Ok(None) => classifier::recognise(&model, &mut prober, &mut findings),
+        Ok(Some(prediction)) => Ok(prediction),
+        Err(error) => Err(error),
     };
+    let prediction = prediction.map_err(|error| families::explain(error, &model, &prober))?;
     let sizes = prober.sizes();
     let mut image_input = prober.into_input();
     image_input::complete(&model, &prediction, &sizes, &mut image_input, &mut findings);

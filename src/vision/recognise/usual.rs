@@ -38,6 +38,10 @@ pub(super) enum Usual {
     Detectron2,
     PicoDet,
     CustomVision,
+    /// OpenCV's face detector.
+    YuNet,
+    /// `InsightFace`'s face detector.
+    Scrfd,
 }
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0..=255`.
@@ -78,6 +82,8 @@ impl Usual {
             Self::Detectron2 => "Detectron2",
             Self::PicoDet => "PicoDet",
             Self::CustomVision => "Custom Vision",
+            Self::YuNet => "YuNet",
+            Self::Scrfd => "SCRFD",
         }
     }
 
@@ -142,6 +148,12 @@ impl Usual {
             // `keep_ratio` of the package's configuration files is off.
             Self::DamoYolo => (rgb, (1.0, [0.0; 3], [1.0; 3]), opencv, NotedResize::Stretch),
             Self::Ssd => (rgb, (1.0, [127.0; 3], [128.0; 3]), opencv, NotedResize::Stretch),
+            Self::YuNet | Self::Scrfd => {
+                let resize = letterbox(0, Position::TopLeft, Rounding::Down, BoxesBack::OneRatio);
+                let is_yunet = self == Self::YuNet;
+                let levels = if is_yunet { (1.0, [0.0; 3], [1.0; 3]) } else { (1.0, [127.5; 3], [128.0; 3]) };
+                (if is_yunet { bgr } else { rgb }, levels, opencv, resize)
+            }
             Self::CustomVision => (rgb, plain, Interpolation::PillowBicubic, NotedResize::Stretch),
             Self::PicoDet => (rgb, IMAGENET, Interpolation::OpencvCubic, NotedResize::Stretch),
             Self::Detectron2 => (bgr, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, short_side),

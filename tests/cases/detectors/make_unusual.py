@@ -487,6 +487,14 @@ def yolo_nas_flat(image):
         "scores": {"output": "graph2_flat_predictions", "column": 5}, "batch_index": "graph2_flat_predictions", "box_format": "xyxy",
     }
     write_json("yolo-nas-flat", model, {"output": output})
+    # No test image gives a box.
+    kept = graph.op("Reshape", graph.op("Greater", scores, graph.const(2.0)), graph.const([24], np.int64))
+    graph.op("Squeeze", graph.op("Compress", table, kept, axis=1), graph.const([0], np.int64), outputs=["nothing"])
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("nothing", F32, ["n", 7])])
+    for node in model.graph.node:
+        node.output[:] = [{"nothing": "graph2_flat_predictions", "graph2_flat_predictions": "all"}.get(name, name) for name in node.output]
+    model.graph.output[0].name = "graph2_flat_predictions"
+    write_json("yolo-nas-flat-nothing", model, {"output": output})
 
 
 def deepstream(image, older):
@@ -722,8 +730,8 @@ def one_class():
 # What must be refused.
 
 
-def refused_yunet():
-    """YuNet: class score, objectness, undecoded box and key points for each of three levels."""
+def yunet():
+    """YuNet: class score, objectness, offsets of a box and key points for each of three levels."""
     graph = d.Graph()
     features = graph.features("input")
     ports = []
@@ -735,22 +743,72 @@ def refused_yunet():
             named(graph, table, f"{kind}_{stride}")
             ports.append((f"{kind}_{stride}", F32, [1, count, width]))
     model = graph.model([("input", F32, [1, 3, 64, 64])], ports)
-    write_json("refused-yunet", model, {"refused": "belong to the boxes as well"})
+    levels = lambda kind: [f"{kind}_{stride}" for stride in STRIDES]  # noqa: E731
+    output = {
+        "boxes": levels("bbox"), "scores": levels("cls"), "objectness": levels("obj"), "activation": "square-root",
+        "grid": {"strides": list(STRIDES), "coding": {"offsets": {}}}, "box_format": "cxcywh", "box_space": "model-pixels",
+        "nms_iou": 0.3,
+    }
+    # As 32-bit floats are written.
+    output["nms_iou"] = float(np.float32(0.3))
+    write_json("yunet", model, {"output": output})
 
 
-def refused_scrfd():
-    """InsightFace's SCRFD: scores, distances and key points for each of three levels, in two dimensions."""
+def scrfd(image):
+    """InsightFace's SCRFD: scores, distances in strides from the corner of a cell and key points for each of three
+    levels, in two dimensions, two anchors per cell after one another. RGB, (pixel - 127.5) / 128, resized by OpenCV to
+    the top left of black, suppression at 0.4."""
     graph = d.Graph()
-    features = graph.features("input.1")
-    ports = []
+    features = graph.features("input.1", scale=0.5)
+    side, ports = 352, []  # of which no side of the image is a fraction of a pixel
     for number, (width, stride) in enumerate([(width, stride) for width in (1, 4, 10) for stride in STRIDES]):
-        count = 2 * (64 // stride) ** 2
+        count = 2 * (side // stride) ** 2
         waves = graph.waves(features, count, width, 3 * number)
-        table = graph.op("Sigmoid", graph.scaled(waves, 4.0, -1.0)) if width == 1 else graph.scaled(waves, 1.5, 2.0)
+        table = graph.op("Sigmoid", graph.scaled(waves, 14.0, -11.5)) if width == 1 else graph.scaled(waves, 1.5, 2.0)
         reshaped(graph, table, [count, width], str(440 + number))
         ports.append((str(440 + number), F32, [count, width]))
-    model = graph.model([("input.1", F32, [1, 3, 64, 64])], ports)
-    write_json("refused-scrfd", model, {"refused": "belong to the boxes as well"})
+    model = graph.model([("input.1", F32, [1, 3, side, side])], ports)
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 0, centred=False, rounding=int)
+    raw = d.run(model, {"input.1": d.planar(canvas, 1.0, (127.5,) * 3, (128,) * 3)})
+    boxes, scores = [], []
+    for level, stride in enumerate(STRIDES):
+        points = np.stack(np.mgrid[: side // stride, : side // stride][::-1], axis=-1).reshape(-1, 2) * stride
+        points = np.stack([points] * 2, axis=1).reshape(-1, 2)
+        distances = raw[str(443 + level)].astype(np.float64) * stride
+        boxes.append(np.concatenate([points - distances[:, :2], points + distances[:, 2:]], axis=1))
+        scores.append(raw[str(440 + level)].astype(np.float64))
+    boxes = d.one_ratio(np.concatenate(boxes), image, ratio, new, pad)
+    write("scrfd", model, ranked(boxes, np.concatenate(scores), 0.4))
+
+
+def refused_centernet():
+    """CenterNet before decoding: heat map, size and offset."""
+    graph = d.Graph()
+    features = graph.features("input")
+    ports = [("hm", 5), ("wh", 2), ("reg", 2)]
+    for number, (name, channels) in enumerate(ports):
+        reshaped(graph, graph.waves(features, channels, 256, number), [1, channels, 16, 16], name)
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [(name, F32, [1, count, 16, 16]) for name, count in ports])
+    write_json("refused-centernet", model, {"refused": "CenterNet’s or CenterFace’s before decoding"})
+
+
+def refused_yolov2():
+    """Custom Vision's and Tiny YOLOv2's grid: 5 x (5 + classes) numbers per cell."""
+    graph = d.Graph()
+    reshaped(graph, graph.waves(graph.features("data"), 40, 169, 3), [1, 40, 13, 13], "model_outputs0")
+    model = graph.model([("data", F32, [1, 3, 416, 416])], [("model_outputs0", F32, [1, 40, 13, 13])])
+    write_json("refused-yolov2", model, {"refused": "YOLOv2’s before decoding (Custom Vision"})
+
+
+def refused_retinanet():
+    """torchvision's RetinaNet head: logits and offsets from anchors."""
+    graph = d.Graph()
+    features = graph.features("images")
+    count = len(d.cells((64, 64), STRIDES, 9))
+    named(graph, graph.waves(features, count, 20, 4), "cls_logits")
+    named(graph, graph.scaled(graph.waves(features, count, 4, 5), 0.5, 0.0), "bbox_regression")
+    ports = [("cls_logits", F32, [1, count, 20]), ("bbox_regression", F32, [1, count, 4])]
+    write_json("refused-retinanet", graph.model([("images", F32, [1, 3, 64, 64])], ports), {"refused": "RetinaNet’s or SSD’s before decoding"})
 
 
 def refused_efficientdet():
@@ -802,7 +860,7 @@ def refused_blaze_face():
     named(graph, graph.scaled(graph.columns(waves, 0, 16), 40.0, 0.0), "regressors")
     named(graph, graph.scaled(graph.columns(waves, 16, 17), 20.0, -10.0), "classificators")
     model = graph.model([("input", F32, [1, 3, 128, 128])], [("regressors", F32, [1, 896, 16]), ("classificators", F32, [1, 896, 1])])
-    write_json("refused-blaze-face", model, {"refused": "does not support these outputs"})
+    write_json("refused-blaze-face", model, {"refused": "BlazeFace’s and other MediaPipe detectors’"})
 
 
 CASES = {
@@ -847,8 +905,11 @@ CASES = {
     "yolox-coco": lambda _: yolox_coco(),
     "yolov8-tflite": lambda _: yolov8_tflite(),
     "one-class": lambda _: one_class(),
-    "refused-yunet": lambda _: refused_yunet(),
-    "refused-scrfd": lambda _: refused_scrfd(),
+    "yunet": lambda _: yunet(),
+    "scrfd": scrfd,
+    "refused-centernet": lambda _: refused_centernet(),
+    "refused-yolov2": lambda _: refused_yolov2(),
+    "refused-retinanet": lambda _: refused_retinanet(),
     "refused-efficientdet": lambda _: refused_efficientdet(),
     "refused-keras-cv": lambda _: refused_keras_cv(),
     "refused-yolact": lambda _: refused_yolact(),

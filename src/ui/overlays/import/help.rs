@@ -160,7 +160,8 @@ fn help_of_boxes(field: &str) -> &'static str {
         "grid.coding.distance-bins.bins" => {
             "Numbers for each side of a box. Usual: 8 (NanoDet), 16 (YOLOv8’s raw outputs)"
         }
-        "grid.coding.distance-bins.point" => {
+        "grid.coding.distances.anchors" => "How many boxes follow one another for each cell. Usual: 2 (SCRFD)",
+        "grid.coding.distances.point" | "grid.coding.distance-bins.point" => {
             "The point of a cell that distances are counted from. Usual: In the middle"
         }
         "grid.coding.anchors.sizes" => {

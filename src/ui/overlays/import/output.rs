@@ -165,6 +165,7 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
             None => "None: boxes are decoded",
             Some(GridCoding::Offsets {}) => "Offsets (YOLOX)",
             Some(GridCoding::DistanceBins { .. }) => "Distance bins (NanoDet)",
+            Some(GridCoding::Distances { .. }) => "Distances (SCRFD)",
             Some(GridCoding::Anchors { .. }) => "Anchors (YOLOv5)",
         };
         let chosen = text(output.grid.as_ref());
@@ -195,6 +196,14 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
                 menu(ui, field, point, CellPoint::VARIANTS);
             });
         }
+        GridCoding::Distances { anchors, point } => {
+            rows.row(ui, &path("grid.coding.distances.anchors"), "Boxes per cell", |ui, field| {
+                number(ui, field, anchors, 1..=64, "");
+            });
+            rows.row(ui, &path("grid.coding.distances.point"), "Point of a cell", |ui, field| {
+                menu(ui, field, point, CellPoint::VARIANTS);
+            });
+        }
         GridCoding::Anchors { sizes } => {
             rows.row(ui, &path("grid.coding.anchors.sizes"), "Anchors", |ui, field| {
                 list(
@@ -214,13 +223,14 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
 }
 
 /// Each coding with the format of its boxes, and the strides that are there.
-fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 4] {
+fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 5] {
     let strides = now.map_or_else(|| vec![8, 16, 32], |grid| grid.strides.clone());
     let with = |coding| Some(Grid { strides: strides.clone(), coding });
     [
         (None, None),
         (with(GridCoding::Offsets {}), Some(BoxFormat::Cxcywh)),
         (with(GridCoding::DistanceBins { bins: 8, point: CellPoint::Centre }), Some(BoxFormat::Xyxy)),
+        (with(GridCoding::Distances { anchors: 2, point: CellPoint::TopLeft }), Some(BoxFormat::Xyxy)),
         (with(GridCoding::Anchors { sizes: GridCoding::YOLOV5_ANCHORS.to_vec() }), Some(BoxFormat::Cxcywh)),
     ]
 }

@@ -81,7 +81,9 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     let typical = |order: &&Order| table.is_empty() || order.is_typical(&table.columns);
     let fed_size = !prober.auxiliary().is_empty();
     // PaddleDetection, whose graphs are told the size of the image, begins with the class.
-    let rank = |order: &&&Order| (!typical(order), (order.boxes == 2) != fed_size);
+    // super-gradients' flat format has the score before the class.
+    let is_flat = port.name.contains("flat_predictions");
+    let rank = |order: &&&Order| (!typical(order), (order.boxes == 2) != fed_size, is_flat && order.label != 6);
     let order = *allowed.iter().min_by_key(rank).filter(|order| is_suppressed || typical(order))?;
     let mut found = Found::new(DetectionOutput {
         batch_index: order.batch_index.map(|at| Columns::at(&port.name, at)),
