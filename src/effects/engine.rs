@@ -14,14 +14,14 @@ use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, 
 use crate::inference::runtime::{self, RuntimeError, RuntimePackage};
 use crate::inference::{InferenceError, LoadOptions, OnnxPredictor};
 use crate::library::LibraryError;
-use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict};
-use crate::source::{MemorySource, SourceError, for_task};
+use crate::predict::{PredictOutcome, PredictRequest, SampleResult, Stopped, predict, predict_bytes};
+use crate::source::{SourceError, for_task};
 use crate::state::{
     Event, Failure, ImageRequest, ImagesRequest, InferenceEffect, InferenceEvent, NewPrediction, Offer, PrepareRequest,
     RuntimeKind, SourceId, TaskOutcome, Ticket,
 };
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
-use crate::vision::{AnyPredictor, Predictor};
+use crate::vision::{AnyPredictor, PredictError};
 
 pub(super) fn carry_out(effects: &mut Effects, effect: InferenceEffect) {
     let shared = &effects.shared;
@@ -88,7 +88,7 @@ impl BulkModel {
     /// Tells the window how fast it is, or that it is gone.
     fn report(&self, shared: &Shared, key: RunKey, outcome: &PredictOutcome) {
         match (self, &outcome.stopped) {
-            (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome),
+            (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome.stopped.as_ref()),
             (Self::Remote(_), Some(Stopped::OutOfReach(reason))) => {
                 shared.report(InferenceEvent::DeviceLost {
                     key: Box::new(key),
@@ -264,66 +264,74 @@ impl PrepareError {
     }
 }
 
-fn predict_single(shared: &Shared, predictor: &Arc<OnnxPredictor>, request: ImageRequest, reading: &TaskControl) {
-    let Some(source) = shared.source(request.source) else {
+/// Why an image has no prediction: a problem of the image, or the reason why it was not tried.
+enum NotPredicted {
+    Failed(String),
+    Stopped(Stopped),
+}
+
+impl From<SourceError> for NotPredicted {
+    fn from(error: SourceError) -> Self {
+        match error {
+            SourceError::Cancelled => Self::Stopped(Stopped::Cancelled),
+            SourceError::Unreachable(reason) => Self::Stopped(Stopped::SourceUnreachable(reason)),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+impl From<PredictError> for NotPredicted {
+    fn from(error: PredictError) -> Self {
+        match error {
+            PredictError::DeviceLost(reason) => Self::Stopped(Stopped::DeviceLost(reason)),
+            error => Self::Failed(error.to_string()),
+        }
+    }
+}
+
+fn predict_single(shared: &Shared, predictor: &OnnxPredictor, request: ImageRequest, reading: &TaskControl) {
+    let ImageRequest { source, run, sample, ref entry, .. } = request;
+    let Some(opened) = shared.source(source) else {
         return;
     };
-    let stamp = request.entry.stamp();
-    let new_prediction = |result| NewPrediction { sample: request.sample, stamp: stamp.clone(), result };
-    let mut predictions = Vec::new();
-    let outcome = guarded(|| {
-        // The image is read here: what is read already is predicted even if another one is in view by now.
-        let uri = &request.entry.uri;
-        let bytes = match for_task(&source, reading).read(uri) {
-            Err(SourceError::Cancelled) => return Ok(None),
-            Err(SourceError::Unreachable(message)) => {
-                shared.report(InferenceEvent::SourceUnreachable {
-                    source: request.source,
-                    run: request.run,
-                    sample: request.sample,
-                    message,
-                });
-                return Ok(None);
-            }
-            read => read.map_err(|error| error.to_string())?,
-        };
-        let pipeline = PredictRequest {
-            source: Arc::new(MemorySource::new([(uri.as_str().to_owned(), bytes)])),
-            samples: [request.entry.clone()].into(),
-            predictor: (Arc::clone(predictor) as Arc<dyn Predictor>).into(),
-            limits: shared.limits(),
-        };
+    let read_and_predict = || -> Result<Prediction, NotPredicted> {
+        let bytes = for_task(&opened, reading).read(&entry.uri)?;
+        // Once it is read, an image is predicted even if another one is in view by now.
         let control = TaskControl::new(ProgressUnit::Images);
-        let outcome = predict(&pipeline, &control, |_, result| {
-            predictions.push(new_prediction(prediction(result)));
-        });
-        Ok(Some(outcome))
-    });
-    match &outcome {
-        Ok(Some(_)) => {}
-        // The request was cancelled.
-        Ok(None) => return,
-        Err(reason) => predictions.push(new_prediction(Err(reason.clone()))),
-    }
-    shared.report(InferenceEvent::Predicted { source: request.source, run: request.run, at_ms: now_ms(), predictions });
-    if let Ok(Some(outcome)) = outcome {
-        report_device(shared, request.key, predictor, &outcome);
-    }
+        Ok(predict_bytes(predictor, &bytes, &shared.limits(), &control)?)
+    };
+    let result = match guarded(|| Ok(read_and_predict())).unwrap_or_else(|panic| Err(NotPredicted::Failed(panic))) {
+        Ok(prediction) => Ok(prediction),
+        Err(NotPredicted::Failed(reason)) => Err(reason),
+        Err(NotPredicted::Stopped(Stopped::SourceUnreachable(message))) => {
+            shared.report(InferenceEvent::SourceUnreachable { source, run, sample, message });
+            return;
+        }
+        Err(NotPredicted::Stopped(stopped)) => {
+            if stopped != Stopped::Cancelled {
+                report_device(shared, request.key, predictor, Some(&stopped));
+            }
+            return;
+        }
+    };
+    let predictions = vec![NewPrediction { sample, stamp: entry.stamp(), result }];
+    shared.report(InferenceEvent::Predicted { source, run, at_ms: now_ms(), predictions });
+    report_device(shared, request.key, predictor, None);
 }
 
 fn prediction(result: SampleResult) -> Result<Prediction, String> {
     result.map_err(|problem| problem.message)
 }
 
-/// Tells the window how fast the device is, or that it is gone.
-fn report_device(shared: &Shared, key: RunKey, predictor: &OnnxPredictor, outcome: &PredictOutcome) {
+/// Reports how fast the device is, or that it was lost.
+fn report_device(shared: &Shared, key: RunKey, predictor: &OnnxPredictor, stopped: Option<&Stopped>) {
     let key = Box::new(key);
-    shared.report(match &outcome.stopped {
-        Some(Stopped::DeviceLost(reason)) => Event::Inference(InferenceEvent::DeviceLost {
+    shared.report(match stopped {
+        Some(Stopped::DeviceLost(reason)) => InferenceEvent::DeviceLost {
             key,
             message: format!("The device was lost; all predictions so far are kept: {reason}"),
-        }),
-        _ => Event::Inference(InferenceEvent::Report { key, report: Box::new(predictor.report()) }),
+        },
+        _ => InferenceEvent::Report { key, report: Box::new(predictor.report()) },
     });
 }
 

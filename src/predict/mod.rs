@@ -27,7 +27,7 @@ use crate::vision::AnyPredictor;
 use stages::StageClock;
 use topology::Topology;
 use workers::Shared;
-pub use workers::upright_size;
+pub use workers::{predict_bytes, upright_size};
 
 /// Encoded images in memory at once, as far as their sizes are known. One larger image goes alone.
 const MAX_ENCODED_BYTES: u64 = 256 << 20;

@@ -10,7 +10,7 @@ use super::byte_budget::{ByteBudget, Room};
 use super::gate::Gate;
 use super::stages::{Stage, StageClock};
 use super::{PredictRequest, SampleResult, Stopped};
-use crate::decode::{Format, decode_reserved, details};
+use crate::decode::{DecodeLimits, Format, decode_reserved, details};
 use crate::domain::{Prediction, Problem};
 use crate::source::SourceError;
 use crate::tasks::{TaskControl, panic_text};
@@ -324,6 +324,28 @@ pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
     // A file that is not an image is not sent: it would cost time and money, and fail there, too.
     Format::of(bytes).map_err(|error| error.to_string())?;
     details(bytes).upright_size().ok_or_else(|| "could not read the header of the image".to_owned())
+}
+
+/// Predicts one encoded image on the calling thread, with the model's first lane. The result equals that of
+/// [`predict`](super::predict).
+///
+/// # Errors
+/// An image that cannot be decoded is [`PredictError::Failed`], like a model that fails.
+pub fn predict_bytes(
+    predictor: &dyn Predictor,
+    bytes: &[u8],
+    limits: &DecodeLimits,
+    control: &TaskControl,
+) -> Result<Prediction, PredictError> {
+    let (image, _reservation) =
+        decode_reserved(bytes, limits).map_err(|error| PredictError::Failed(error.to_string()))?;
+    let prepared = predictor.prepare(&image.image)?;
+    let mut prediction = predictor
+        .predict(0, &[prepared], control)?
+        .pop()
+        .ok_or_else(|| PredictError::Failed(NO_PREDICTION.to_owned()))?;
+    prediction.warnings.extend(image.warning);
+    Ok(prediction)
 }
 
 /// A panic in a decoder or a model becomes the problem of one image.
