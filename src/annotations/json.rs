@@ -85,66 +85,81 @@ pub(super) fn shortened(text: &str) -> String {
     crate::domain::visible(&crate::domain::shortened(text, 80)).into_owned()
 }
 
-impl<'de> Deserialize<'de> for Scalar {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ScalarVisitor)
+/// A type that any JSON can be read as.
+pub(crate) trait Lenient<'de>: Sized {
+    fn from_scalar(scalar: Scalar) -> Self;
+
+    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
+        while list.next_element::<IgnoredAny>()?.is_some() {}
+        Ok(Self::from_scalar(Scalar::Other))
+    }
+
+    fn from_object<A: MapAccess<'de>>(mut object: A) -> Result<Self, A::Error> {
+        while object.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(Self::from_scalar(Scalar::Other))
+    }
+
+    fn read<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(LenientVisitor(PhantomData))
     }
 }
 
-struct ScalarVisitor;
+struct LenientVisitor<T>(PhantomData<T>);
 
-impl<'de> Visitor<'de> for ScalarVisitor {
-    type Value = Scalar;
+impl<'de, T: Lenient<'de>> Visitor<'de> for LenientVisitor<T> {
+    type Value = T;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a value")
     }
 
-    fn visit_bool<E>(self, value: bool) -> Result<Scalar, E> {
-        Ok(Scalar::Bool(value))
+    fn visit_bool<E>(self, value: bool) -> Result<T, E> {
+        Ok(T::from_scalar(Scalar::Bool(value)))
     }
 
-    fn visit_i64<E>(self, value: i64) -> Result<Scalar, E> {
-        Ok(Scalar::Integer(value))
+    fn visit_i64<E>(self, value: i64) -> Result<T, E> {
+        Ok(T::from_scalar(Scalar::Integer(value)))
     }
 
-    fn visit_u64<E>(self, value: u64) -> Result<Scalar, E> {
-        Ok(i64::try_from(value).map_or(Scalar::Float(value as f64), Scalar::Integer))
+    fn visit_u64<E>(self, value: u64) -> Result<T, E> {
+        Ok(T::from_scalar(i64::try_from(value).map_or(Scalar::Float(value as f64), Scalar::Integer)))
     }
 
-    fn visit_f64<E>(self, value: f64) -> Result<Scalar, E> {
-        Ok(Scalar::Float(value))
+    fn visit_f64<E>(self, value: f64) -> Result<T, E> {
+        Ok(T::from_scalar(Scalar::Float(value)))
     }
 
-    fn visit_str<E>(self, value: &str) -> Result<Scalar, E> {
-        Ok(Scalar::Text(value.to_owned()))
+    fn visit_str<E>(self, value: &str) -> Result<T, E> {
+        Ok(T::from_scalar(Scalar::Text(value.to_owned())))
     }
 
-    fn visit_string<E>(self, value: String) -> Result<Scalar, E> {
-        Ok(Scalar::Text(value))
+    fn visit_string<E>(self, value: String) -> Result<T, E> {
+        Ok(T::from_scalar(Scalar::Text(value)))
     }
 
-    fn visit_unit<E>(self) -> Result<Scalar, E> {
-        Ok(Scalar::Missing)
+    fn visit_unit<E>(self) -> Result<T, E> {
+        Ok(T::from_scalar(Scalar::Missing))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Scalar, A::Error> {
-        skip_list(seq).map(|()| Scalar::Other)
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<T, A::Error> {
+        T::from_list(list)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Scalar, A::Error> {
-        skip_object(map).map(|()| Scalar::Other)
+    fn visit_map<A: MapAccess<'de>>(self, object: A) -> Result<T, A::Error> {
+        T::from_object(object)
     }
 }
 
-fn skip_list<'de, A: SeqAccess<'de>>(mut seq: A) -> Result<(), A::Error> {
-    while seq.next_element::<IgnoredAny>()?.is_some() {}
-    Ok(())
+impl Lenient<'_> for Scalar {
+    fn from_scalar(scalar: Scalar) -> Self {
+        scalar
+    }
 }
 
-fn skip_object<'de, A: MapAccess<'de>>(mut map: A) -> Result<(), A::Error> {
-    while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
-    Ok(())
+impl<'de> Deserialize<'de> for Scalar {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(deserializer)
+    }
 }
 
 /// Four numbers.
@@ -157,50 +172,16 @@ pub(super) enum FourNumbers {
     Other,
 }
 
-impl<'de> Deserialize<'de> for FourNumbers {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(FourVisitor)
-    }
-}
-
-struct FourVisitor;
-
-impl<'de> Visitor<'de> for FourVisitor {
-    type Value = FourNumbers;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("four numbers")
+impl<'de> Lenient<'de> for FourNumbers {
+    fn from_scalar(scalar: Scalar) -> Self {
+        if scalar.is_missing() { Self::Missing } else { Self::Other }
     }
 
-    fn visit_bool<E>(self, _: bool) -> Result<FourNumbers, E> {
-        Ok(FourNumbers::Other)
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<FourNumbers, E> {
-        Ok(FourNumbers::Other)
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<FourNumbers, E> {
-        Ok(FourNumbers::Other)
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<FourNumbers, E> {
-        Ok(FourNumbers::Other)
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<FourNumbers, E> {
-        Ok(FourNumbers::Other)
-    }
-
-    fn visit_unit<E>(self) -> Result<FourNumbers, E> {
-        Ok(FourNumbers::Missing)
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<FourNumbers, A::Error> {
+    fn from_list<A: SeqAccess<'de>>(mut list: A) -> Result<Self, A::Error> {
         let mut numbers = [0.0; 4];
         let mut count = 0;
         let mut are_numbers = true;
-        while let Some(value) = seq.next_element::<Scalar>()? {
+        while let Some(value) = list.next_element::<Scalar>()? {
             match (numbers.get_mut(count), value.number()) {
                 (Some(place), Some(number)) => *place = number,
                 _ => are_numbers = false,
@@ -208,65 +189,35 @@ impl<'de> Visitor<'de> for FourVisitor {
             count += 1;
         }
         Ok(match count {
-            0 => FourNumbers::Missing,
-            4 if are_numbers => FourNumbers::Numbers(numbers),
-            _ => FourNumbers::Other,
+            0 => Self::Missing,
+            4 if are_numbers => Self::Numbers(numbers),
+            _ => Self::Other,
         })
     }
+}
 
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<FourNumbers, A::Error> {
-        skip_object(map).map(|()| FourNumbers::Other)
+impl<'de> Deserialize<'de> for FourNumbers {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(deserializer)
     }
 }
 
 /// An object of a list; `None` for anything else that is in its place.
 pub(super) struct Element<T>(pub(super) Option<T>);
 
-impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ElementVisitor(PhantomData))
+impl<'de, T: Deserialize<'de>> Lenient<'de> for Element<T> {
+    fn from_scalar(_: Scalar) -> Self {
+        Self(None)
+    }
+
+    fn from_object<A: MapAccess<'de>>(object: A) -> Result<Self, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(object)).map(|entry| Self(Some(entry)))
     }
 }
 
-struct ElementVisitor<T>(PhantomData<T>);
-
-impl<'de, T: Deserialize<'de>> Visitor<'de> for ElementVisitor<T> {
-    type Value = Element<T>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<Element<T>, E> {
-        Ok(Element(None))
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<Element<T>, E> {
-        Ok(Element(None))
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<Element<T>, E> {
-        Ok(Element(None))
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<Element<T>, E> {
-        Ok(Element(None))
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<Element<T>, E> {
-        Ok(Element(None))
-    }
-
-    fn visit_unit<E>(self) -> Result<Element<T>, E> {
-        Ok(Element(None))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<Element<T>, A::Error> {
-        skip_list(seq).map(|()| Element(None))
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Element<T>, A::Error> {
-        T::deserialize(MapAccessDeserializer::new(map)).map(|entry| Element(Some(entry)))
+impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Self::read(deserializer)
     }
 }
 

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::place::{Place, S3Args};
+use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
@@ -16,8 +16,8 @@ use crate::cli::terminal::interruptible;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AnnotatedKind, BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample, RunId, RunInfo,
-    S3Link, S3Place, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
+    AnnotatedKind, BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample, Location, RunId,
+    RunInfo, S3Place, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
 };
 use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
 use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
@@ -176,14 +176,14 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
         let root = root.to_string_lossy();
         return Ok(Some((root.to_string(), default_path(dirs, &root))));
     }
-    if !path.to_str().is_some_and(S3Link::is_address) {
+    if !is_in_s3(path) {
         return Ok(None);
     }
-    let Place::S3(place) = Place::parse(path, s3)? else {
+    let Location::S3(place) = parse_location(path, s3)? else {
         return Ok(None);
     };
     let server = Aws::new().s3(&place.access).endpoint(None)?;
-    let folder = S3Place { address: place.address.as_folder(), ..place };
+    let folder = S3Place { address: place.address.as_folder(), ..*place };
     let folder = folder.on_server(server.as_deref());
     Ok(Some((folder.identity(), default_path_of_place(dirs, &folder))))
 }
@@ -255,8 +255,11 @@ pub(super) fn open_source(project: &Project, args: &S3Args, control: &TaskContro
     let Some(root) = project.root() else {
         return Ok(nothing());
     };
-    let place = Place::of_project(&root, project.place()?, args)?;
-    let opened = place.open(control);
+    let location = match project.place()? {
+        Some(place) => args.place(place),
+        None => parse_location(Path::new(&*root), args)?,
+    };
+    let opened = place::open(&location, control);
     control.checkpoint()?;
     Ok(opened.map_or_else(
         |error| {

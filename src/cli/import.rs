@@ -7,14 +7,14 @@ use anyhow::{anyhow, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::place::{Place, S3Args};
+use super::place::{self, S3Args, is_in_s3, is_stdin, parse_location};
 use super::predict::list;
 use super::predict::saving::{SavedLabels, Saving, SavingArgs};
 use super::progress::{summary, with_progress};
 use super::terminal::interruptible;
 use super::values::{find_labels, read_class_map};
 use crate::aws::Aws;
-use crate::domain::{Sample, SampleId};
+use crate::domain::{Location, Sample, SampleId};
 use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
 use crate::matching::Folders;
 use crate::source::{Files, absolute};
@@ -83,8 +83,8 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         eprintln!("corrected classes that the predictions do not have: {}", run.unused_corrections.join(", "));
     }
 
-    let place = Place::parse(&args.source, args.s3_of(&args.source))?;
-    let opened = args.saving.spelt_as_known(place).open(&interrupt)?;
+    let place = parse_location(&args.source, args.s3.of(&args.source, args.any_is_in_s3()))?;
+    let opened = place::open(&args.saving.spelt_as_known(place), &interrupt)?;
     let source = Arc::clone(&opened.source);
     let page = list(&source, None, &interrupt)?;
     for problem in &page.problems {
@@ -147,10 +147,10 @@ fn read(
     label: &str,
     interrupt: &TaskControl,
 ) -> anyhow::Result<AnnotationFile> {
-    let files = match Place::parse(path, args.s3_of(path))? {
-        Place::Stdin => bail!("predictions are read from a file or folder, not from stdin"),
-        Place::Path(path) => Files::local(&absolute(&path)?),
-        Place::S3(place) => Files::in_s3(&Aws::new(), &place),
+    let files = match parse_location(path, args.s3.of(path, args.any_is_in_s3()))? {
+        Location::Path(path) if is_stdin(&path) => bail!("predictions are read from a file or folder, not from stdin"),
+        Location::Path(path) => Files::local(&absolute(&path)?),
+        location => Files::new(&Aws::new(), &location),
     };
     let control = TaskControl::new(ProgressUnit::Bytes);
     let of_reading = control.clone();
@@ -164,12 +164,8 @@ fn read(
 }
 
 impl ImportArgs {
-    /// Flags for S3 have no effect on local places, if another place is in S3.
-    fn s3_of(&self, place: &Path) -> &S3Args {
-        static NONE: std::sync::LazyLock<S3Args> = std::sync::LazyLock::new(S3Args::default);
-        let is_remote = |path: &Path| path.to_str().is_some_and(crate::domain::S3Link::is_address);
-        let places = [Some(&self.source), Some(&self.predictions), self.truth.as_ref()];
-        let any_is_remote = places.into_iter().flatten().any(|path| is_remote(path));
-        if !is_remote(place) && any_is_remote { &NONE } else { &self.s3 }
+    fn any_is_in_s3(&self) -> bool {
+        let locations = [Some(&self.source), Some(&self.predictions), self.truth.as_ref()];
+        locations.into_iter().flatten().any(|path| is_in_s3(path))
     }
 }

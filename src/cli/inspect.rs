@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::out_file::{Replaceable, check_out};
-use super::place::{Place, S3Args};
+use super::place::{self, S3Args, parse_location};
 use super::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::decode::{DecodeLimits, decode};
@@ -180,7 +180,7 @@ fn try_presets(
     control: &TaskControl,
 ) -> anyhow::Result<Vec<PresetTrial>> {
     let labels = labels_of(recognition);
-    let opened = Place::parse(source, &S3Args::default())?.open(control)?;
+    let opened = place::open(&parse_location(source, &S3Args::default())?, control)?;
     let listed: Vec<SampleUri> =
         opened.source.pages().flat_map(|page| page.samples).map(|sample| sample.uri).take(MAX_LISTED).collect();
     let step = (listed.len() / limit.max(1)).max(1);

@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use clap::Args;
 
-use super::place::{Place, S3Args};
+use super::place::{S3Args, is_stdin, parse_location};
 use super::transform::package::{ARCHIVE, Packing};
 use super::values::parse_pair;
-use crate::domain::{ArchiveContent, S3Address};
+use crate::domain::{ArchiveContent, Location, S3Address};
 use crate::remote::transform::{NewArchive, NewModel};
 
 #[derive(Debug, Args)]
@@ -113,12 +113,12 @@ impl ModelSourceArgs {
 
     fn archive(&self, to: Option<S3Address>) -> anyhow::Result<NewArchive> {
         let (path, content) = match (&self.file.archive, &self.file.saved_model) {
-            (Some(path), _) => match Place::parse(path, &S3Args::default())? {
-                Place::S3(place) => return Ok(NewArchive::There(place.address)),
-                Place::Path(path) => (path, None),
-                Place::Stdin => {
+            (Some(path), _) => match parse_location(path, &S3Args::default())? {
+                Location::S3(place) => return Ok(NewArchive::There(place.address)),
+                Location::Path(path) if is_stdin(&path) => {
                     bail!("--archive takes a file or an s3:// address, not standard input")
                 }
+                Location::Path(path) => (path, None),
             },
             (None, Some(_)) => (PathBuf::from(ARCHIVE), Some(ArchiveContent::SavedModel)),
             (None, None) => (PathBuf::from(ARCHIVE), Some(ArchiveContent::Onnx)),

@@ -2,14 +2,14 @@
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use anyhow::{Context, bail};
 use clap::{Args, ValueEnum};
 
 use super::values::{parse_bucket_region, parse_profile};
 use crate::aws::Aws;
-use crate::domain::{Credentials, EndpointError, S3Access, S3Layout, S3Link, S3Place};
+use crate::domain::{Credentials, EndpointError, Location, S3Access, S3Layout, S3Link, S3Place};
 use crate::source::{LinesSource, Source, WithRecords, absolute, folder_of};
 use crate::tasks::TaskControl;
 
@@ -52,6 +52,17 @@ impl S3Args {
             || self.requester_pays
     }
 
+    /// The flags for one of several locations: none for a local one if another is in S3.
+    pub(super) fn of(&self, path: &Path, other_is_in_s3: bool) -> &Self {
+        static NONE: LazyLock<S3Args> = LazyLock::new(S3Args::default);
+        if other_is_in_s3 && !is_in_s3(path) { &NONE } else { self }
+    }
+
+    /// `place` with its access as changed by what is given here.
+    pub(super) fn place(&self, place: S3Place) -> Location {
+        Location::S3(Box::new(S3Place { access: self.over(place.access), ..place }))
+    }
+
     /// `access` as changed by what is given here.
     pub(super) fn over(&self, access: S3Access) -> S3Access {
         let credentials = match &self.profile {
@@ -67,6 +78,10 @@ impl S3Args {
             requester_pays: self.requester_pays || access.requester_pays,
         }
     }
+}
+
+pub(super) fn is_in_s3(path: &Path) -> bool {
+    path.to_str().is_some_and(S3Link::is_address)
 }
 
 /// How a folder in S3 is listed.
@@ -91,90 +106,70 @@ fn parse_endpoint(text: &str) -> Result<String, String> {
     endpoint.ok_or_else(|| EndpointError::NoHost.to_string())
 }
 
-/// The source or target of a command.
-#[derive(Debug, Clone)]
-pub(super) enum Place {
-    /// Paths on standard input.
-    Stdin,
-    Path(PathBuf),
-    S3(S3Place),
+pub(super) fn is_stdin(path: &Path) -> bool {
+    path.as_os_str() == "-"
 }
 
-impl Place {
-    /// # Errors
-    /// The address looks like S3 but is invalid, or it is not S3 and has flags that only S3 has.
-    pub(super) fn parse(text: &Path, args: &S3Args) -> anyhow::Result<Self> {
-        if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
-            let place = S3Place::of_link(S3Link::parse(address)?);
-            return Ok(Self::S3(S3Place { access: args.over(place.access), ..place }));
-        }
-        if args.is_given() {
-            bail!(
-                "--profile, --region, --endpoint-url, --path-style, --anonymous and --requester-pays are for s3:// \
-                only, not for: {}",
-                text.display()
-            );
-        }
-        Ok(match text.as_os_str() {
-            stdin if stdin == "-" => Self::Stdin,
-            _ => Self::Path(text.to_owned()),
-        })
+/// # Errors
+/// The address looks like S3 but is invalid, or it is not S3 and has flags that only S3 has.
+pub(super) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Location> {
+    if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
+        return Ok(args.place(S3Place::of_link(S3Link::parse(address)?)));
     }
-
-    /// The images of a project: in S3 with the last access, changed by `args`, or in a folder.
-    pub(super) fn of_project(root: &str, remembered: Option<S3Place>, args: &S3Args) -> anyhow::Result<Self> {
-        match remembered {
-            Some(place) => Ok(Self::S3(S3Place { access: args.over(place.access), ..place })),
-            None => Self::parse(Path::new(root), args),
-        }
+    if args.is_given() {
+        bail!(
+            "--profile, --region, --endpoint-url, --path-style, --anonymous and --requester-pays are for s3:// \
+            only, not for: {}",
+            text.display()
+        );
     }
+    Ok(Location::Path(text.to_owned()))
+}
 
+impl LayoutArgs {
     /// # Errors
     /// A layout was given for a source other than S3.
-    pub(super) fn listed(self, args: LayoutArgs) -> anyhow::Result<Self> {
-        let Some(layout) = args.layout else {
-            return Ok(self);
+    pub(super) fn of(self, location: Location) -> anyhow::Result<Location> {
+        let layout = match self.layout {
+            None => return Ok(location),
+            Some(Layout::Flat) => S3Layout::Flat,
+            Some(Layout::Folder) => S3Layout::Folder,
         };
-        let Self::S3(place) = self else {
+        let Location::S3(place) = location else {
             bail!("--layout is for s3:// only");
         };
-        let layout = match layout {
-            Layout::Flat => S3Layout::Flat,
-            Layout::Folder => S3Layout::Folder,
-        };
-        Ok(Self::S3(S3Place { layout, ..place }))
+        Ok(Location::S3(Box::new(S3Place { layout, ..*place })))
     }
+}
 
-    pub(super) fn open(&self, control: &TaskControl) -> anyhow::Result<Opened> {
-        match self {
-            Self::Stdin => {
-                let paths =
-                    paths_of_lines(std::io::stdin().lock()).context("Could not read the list of paths on stdin")?;
-                let in_s3 = |path: &&PathBuf| path.to_str().is_some_and(S3Link::is_address);
-                if let Some(address) = paths.iter().find(in_s3) {
-                    bail!(
-                        "`-` reads paths of this machine, not addresses in S3; give the folder in S3 as the source. \
-                         The list has {}",
-                        address.display()
-                    );
-                }
-                Ok(Opened { source: Arc::new(WithRecords::from_paths(paths)), root: None, place: None })
+/// The images at a location; `-` reads their paths from standard input.
+pub(super) fn open(location: &Location, control: &TaskControl) -> anyhow::Result<Opened> {
+    match location {
+        Location::Path(path) if is_stdin(path) => {
+            let paths = paths_of_lines(std::io::stdin().lock()).context("Could not read the list of paths on stdin")?;
+            if let Some(address) = paths.iter().find(|path| is_in_s3(path)) {
+                bail!(
+                    "`-` reads paths of this machine, not addresses in S3; give the folder in S3 as the source. \
+                     The list has {}",
+                    address.display()
+                );
             }
-            Self::Path(path) => {
-                let source = WithRecords::open(path).with_context(|| format!("Could not open {}", path.display()))?;
-                let from_root = absolute(path).ok();
-                let root = from_root.and_then(|path| folder_of(&path).to_str().map(str::to_owned));
-                Ok(Opened { source: LinesSource::in_place_of(Arc::new(source), control), root, place: None })
-            }
-            Self::S3(place) => {
-                let (source, of_s3) = WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source)?;
-                let folder = S3Place { address: of_s3.folder(), ..place.clone() };
-                Ok(Opened {
-                    root: Some(folder.address.to_string()),
-                    place: Some(folder.on_server(source.server())),
-                    source: LinesSource::in_place_of(Arc::new(source), control),
-                })
-            }
+            Ok(Opened { source: Arc::new(WithRecords::from_paths(paths)), root: None, place: None })
+        }
+        Location::Path(path) => {
+            let source = WithRecords::open(path).with_context(|| format!("Could not open {}", path.display()))?;
+            let from_root = absolute(path).ok();
+            let root = from_root.and_then(|path| folder_of(&path).to_str().map(str::to_owned));
+            Ok(Opened { source: LinesSource::in_place_of(Arc::new(source), control), root, place: None })
+        }
+        Location::S3(place) => {
+            let (source, of_s3) = WithRecords::in_s3(&Aws::new(), place, Some(control), |source| source)?;
+            let folder = S3Place { address: of_s3.folder(), ..(**place).clone() };
+            Ok(Opened {
+                root: Some(folder.address.to_string()),
+                place: Some(folder.on_server(source.server())),
+                source: LinesSource::in_place_of(Arc::new(source), control),
+            })
         }
     }
 }
@@ -216,14 +211,14 @@ fn path_of_bytes(bytes: &[u8]) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn parse(text: &str, args: &S3Args) -> anyhow::Result<Place> {
-        Place::parse(Path::new(text), args)
+    fn parse(text: &str, args: &S3Args) -> anyhow::Result<Location> {
+        parse_location(Path::new(text), args)
     }
 
     #[test]
     fn what_is_given_counts_before_what_a_link_says() {
         let args = S3Args { region: Some("eu-west-1".to_owned()), anonymous: true, ..S3Args::default() };
-        let Place::S3(place) = parse("https://bucket.s3.us-east-2.amazonaws.com/a/", &args).unwrap() else {
+        let Location::S3(place) = parse("https://bucket.s3.us-east-2.amazonaws.com/a/", &args).unwrap() else {
             panic!("it is in S3");
         };
         assert_eq!(place.address.to_string(), "s3://bucket/a/");
@@ -231,15 +226,15 @@ mod tests {
         assert_eq!(place.access.credentials, Credentials::Anonymous);
         let error = parse("photos", &args).unwrap_err();
         assert!(error.to_string().contains("not for: photos"), "{error}");
-        assert!(matches!(parse("photos", &S3Args::default()), Ok(Place::Path(_))));
+        assert!(matches!(parse("photos", &S3Args::default()), Ok(Location::Path(_))));
     }
 
     #[test]
     fn only_a_place_in_s3_has_a_layout() {
         let folder = LayoutArgs { layout: Some(Layout::Folder) };
-        let listed = |text, layout| parse(text, &S3Args::default())?.listed(layout);
+        let listed = |text, layout: LayoutArgs| layout.of(parse(text, &S3Args::default())?);
         let layout_of = |place| match place {
-            Ok(Place::S3(place)) => Some(place.layout),
+            Ok(Location::S3(place)) => Some(place.layout),
             _ => None,
         };
         assert_eq!(layout_of(listed("s3://bucket/a/", folder)), Some(S3Layout::Folder));

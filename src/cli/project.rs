@@ -7,9 +7,9 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Outcome;
-use super::place::{Place, S3Args};
+use super::place::{S3Args, open as open_location, parse_location};
 use crate::cli::terminal::stdout;
-use crate::domain::{JudgedSample, S3Access};
+use crate::domain::{JudgedSample, Location, S3Access};
 use crate::store::{Access, OpenMode, OpenRequest, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -41,14 +41,14 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         ProjectCommand::Info { project } => info(&open(project, OpenMode::Read)?)?,
         ProjectCommand::Relocate { project, folder, s3 } => {
-            let place = Place::parse(folder, s3)?;
-            if !matches!(place, Place::S3(_)) && !folder.is_dir() {
+            let place = parse_location(folder, s3)?;
+            if !matches!(place, Location::S3(_)) && !folder.is_dir() {
                 bail!("the folder does not exist: {}", folder.display());
             }
             if !project.exists() {
                 bail!("the project does not exist: {}", project.display());
             }
-            let opened = place.open(&TaskControl::new(ProgressUnit::Images))?;
+            let opened = open_location(&place, &TaskControl::new(ProgressUnit::Images))?;
             let folder = opened.root.context("the folder's name is not valid Unicode; rename it")?;
             let project = open(project, OpenMode::WriteExisting)?;
             if let Access::ReadOnly { reason } = project.access() {

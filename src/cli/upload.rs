@@ -7,12 +7,14 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::Outcome;
-use super::place::{Place, S3Args};
+use super::place::{S3Args, parse_location};
 use super::progress::with_progress;
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{FileAmount, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes, visible};
+use crate::domain::{
+    FileAmount, Location, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes, visible,
+};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::upload::{DEFAULT_CONCURRENCY, Existing, MAX_CONCURRENCY, UploadOptions, files_below, plan, upload};
 
@@ -67,9 +69,9 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
 }
 
 fn target(args: &UploadArgs) -> anyhow::Result<S3Place> {
-    match Place::parse(&args.target, &args.s3)? {
-        Place::S3(place) => Ok(place),
-        Place::Stdin | Place::Path(_) => {
+    match parse_location(&args.target, &args.s3)? {
+        Location::S3(place) => Ok(*place),
+        _ => {
             bail!("the second argument must be s3://bucket/prefix/, not {}", args.target.display())
         }
     }

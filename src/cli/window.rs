@@ -6,9 +6,10 @@ use anyhow::bail;
 use clap::{Args, ValueEnum};
 
 use super::Outcome;
-use super::place::{LayoutArgs, Place, S3Args};
+use super::place::{LayoutArgs, S3Args, parse_location};
 use crate::app::{RendererChoice, WindowOptions, run_window};
 use crate::dirs::AppDirs;
+use crate::domain::Location;
 
 #[derive(Debug, Args)]
 pub(super) struct WindowArgs {
@@ -69,9 +70,9 @@ pub(super) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<
         Some(source) if is_word(source) && !source.exists() => {
             bail!("{}", no_such_word(&source.to_string_lossy(), program))
         }
-        Some(source) => match Place::parse(source, &args.s3)?.listed(args.listing)? {
-            Place::S3(place) => (None, Some(place)),
-            Place::Path(_) | Place::Stdin => (Some(source.clone()), None),
+        Some(source) => match args.listing.of(parse_location(source, &args.s3)?)? {
+            Location::S3(place) => (None, Some(*place)),
+            _ => (Some(source.clone()), None),
         },
     };
     let options = WindowOptions {

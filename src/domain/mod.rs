@@ -87,8 +87,8 @@ pub use remote_model::{RemoteAddress, RemoteModel, RequestForm};
 pub use rgb_image::RgbImage;
 pub use run::{InferenceLocation, KeepRule, RunId, RunInfo, RunKey};
 pub use s3::{
-    AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, S3Access, S3Address, S3Layout, S3Link,
-    S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,
+    AmbientSignIn, AwsProfile, AwsSetup, Credentials, EndpointError, Identity, Location, S3Access, S3Address, S3Layout,
+    S3Link, S3LinkError, S3Place, SignInMeans, parse_endpoint, without_password,
 };
 pub use saliency::{Saliency, SaliencyTarget};
 pub use sample::{FileStamp, Sample, SampleId, SampleUri, is_lines_name};

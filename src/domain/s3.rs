@@ -4,6 +4,7 @@ mod endpoint;
 mod link;
 mod setup;
 
+use std::path::PathBuf;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -222,6 +223,24 @@ impl S3Place {
         match &self.access.endpoint {
             Some(endpoint) => format!("{} at {}", self.address, endpoint.trim_end_matches('/')),
             None => self.address.to_string(),
+        }
+    }
+}
+
+/// A file, or a folder and everything below it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Location {
+    Path(PathBuf),
+    S3(Box<S3Place>),
+}
+
+impl Location {
+    /// The name for people.
+    pub fn name(&self) -> String {
+        match self {
+            Self::Path(path) => path.display().to_string(),
+            Self::S3(place) => place.address.to_string(),
         }
     }
 }

@@ -8,14 +8,14 @@ use super::remote::outputs::{Bundles, announce};
 use super::remote::reading::labels_of;
 use super::{Shared, browse};
 use crate::annotations::{self, AnnotationFormat, AnnotationsError, read_class_map};
-use crate::domain::{Sample, is_lines_name};
+use crate::domain::{Location, Sample, is_lines_name};
 use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
 use crate::matching::{ClassCorrections, Folders};
 use crate::predict::ResultSink;
 use crate::source::{Files, Source, absolute};
 use crate::state::{
-    BrowseEvent, DroppedKind, FilesAt, FoundRun, OpenPredictionsRequest, OutputsEnd, OutputsEvent, OutputsFailure,
-    SourceId, TaskOutcome, Ticket,
+    BrowseEvent, DroppedKind, FoundRun, OpenPredictionsRequest, OutputsEnd, OutputsEvent, OutputsFailure, SourceId,
+    TaskOutcome, Ticket,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -90,15 +90,16 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
 }
 
 /// The files at a place, and the place as it can be found again later: a path is made absolute.
-pub(super) fn files_at(shared: &Shared, at: &FilesAt) -> Result<(FilesAt, Files), String> {
-    match at {
-        FilesAt::Path(path) => {
+pub(super) fn files_at(shared: &Shared, at: &Location) -> Result<(Location, Files), String> {
+    let at = match at {
+        Location::Path(path) => {
             let path = absolute(&browse::with_home(path)).map_err(|error| format!("{error}: {}", path.display()))?;
-            let files = Files::local(&path);
-            Ok((FilesAt::Path(path), files))
+            Location::Path(path)
         }
-        FilesAt::S3(place) => Ok((at.clone(), Files::in_s3(&shared.aws, place))),
-    }
+        Location::S3(_) => at.clone(),
+    };
+    let files = Files::new(&shared.aws, &at);
+    Ok((at, files))
 }
 
 /// Corrections of classes in a file.
@@ -107,7 +108,7 @@ pub(super) fn corrections_in(path: &Path) -> Result<ClassCorrections, String> {
 }
 
 /// Counts bytes first, and images afterwards.
-fn read(shared: &Shared, at: &FilesAt, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
+fn read(shared: &Shared, at: &Location, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
     let (_, files) = files_at(shared, at)?;
     control.set_step("reading the predictions");
     control.begin(ProgressUnit::Bytes);
@@ -158,7 +159,7 @@ fn kind_of(shared: &Shared, paths: Vec<PathBuf>, control: &TaskControl) -> Resul
         return Err("Drop predictions and ground truth one file or folder at a time".to_owned());
     };
     let is_lines = is_lines_name(&path.to_string_lossy());
-    let (_, files) = files_at(shared, &FilesAt::Path(path))?;
+    let (_, files) = files_at(shared, &Location::Path(path))?;
     let listed = files.list(control).map_err(|error| error.to_string())?;
     match annotations::open(&files, control) {
         Ok(found) => {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::UNIX_EPOCH;
 
 use super::{Source, SourceError, WithRecords};
-use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, S3};
-use crate::domain::{S3Address, S3Place};
+use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ObjectInfo, S3};
+use crate::domain::{Location, S3Address, S3Place};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// How much of a file is read at once. Another request to S3 costs about 30 ms.
@@ -42,14 +42,17 @@ pub struct FileEntry {
     pub etag: Option<String>,
     /// Nanoseconds since 1970-01-01 UTC, by the clock of where it is.
     pub modified_ns: Option<i64>,
-    at: FilePlace,
+    /// The whole key in the bucket, or the name. Only compared with the names of images: it never becomes a path.
+    pub key: String,
+    /// The path; empty in S3.
+    path: PathBuf,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum FilePlace {
-    Path(PathBuf),
-    /// The whole key in the bucket.
-    Key(String),
+/// Whether links are followed while a folder is listed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Links {
+    Follow,
+    Skip,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -68,6 +71,19 @@ pub enum FilesError {
     Cancelled(#[from] Cancelled),
 }
 
+impl FileEntry {
+    fn from_object(name: String, object: ObjectInfo) -> Self {
+        let ObjectInfo { key, size_bytes, etag, modified_ns } = object;
+        Self { name, key, size_bytes, etag, modified_ns, path: PathBuf::new() }
+    }
+
+    #[cfg(test)]
+    pub(crate) fn from_key(key: &str) -> Self {
+        let [name, key] = [key; 2].map(str::to_owned);
+        Self { name, key, size_bytes: 1, etag: None, modified_ns: None, path: PathBuf::new() }
+    }
+}
+
 impl Files {
     /// A file or folder of this machine.
     pub fn local(path: &Path) -> Self {
@@ -79,6 +95,13 @@ impl Files {
         Self(Kind::S3 { aws: aws.clone(), s3: aws.s3(&place.access), place: place.clone() })
     }
 
+    pub fn new(aws: &Aws, location: &Location) -> Self {
+        match location {
+            Location::Path(path) => Self::local(path),
+            Location::S3(place) => Self::in_s3(aws, place),
+        }
+    }
+
     /// The folder around this file or folder; `None` for a whole bucket or disk.
     pub fn parent(&self) -> Option<Self> {
         match &self.0 {
@@ -87,10 +110,7 @@ impl Files {
                 // The folder that a bare name is in.
                 Some(Self::local(if path.as_os_str().is_empty() { Path::new(".") } else { path }))
             }
-            Kind::S3 { aws, s3, place } => {
-                let place = S3Place { address: place.address.parent()?, ..place.clone() };
-                Some(Self(Kind::S3 { aws: aws.clone(), s3: s3.clone(), place }))
-            }
+            Kind::S3 { place, .. } => self.at_address(place.address.parent()?),
         }
     }
 
@@ -98,19 +118,38 @@ impl Files {
     pub fn at(&self, path: &str) -> Option<Self> {
         match &self.0 {
             Kind::Local(folder) => Some(Self::local(&folder.join(path))),
-            Kind::S3 { aws, s3, place } => {
-                let place = S3Place { address: place.address.at(path)?, ..place.clone() };
-                Some(Self(Kind::S3 { aws: aws.clone(), s3: s3.clone(), place }))
-            }
+            Kind::S3 { place, .. } => self.at_address(place.address.at(path)?),
+        }
+    }
+
+    /// Another address with the same access; `None` if local.
+    pub fn at_address(&self, address: S3Address) -> Option<Self> {
+        let Kind::S3 { aws, s3, place } = &self.0 else { return None };
+        let place = S3Place { address, ..place.clone() };
+        Some(Self(Kind::S3 { aws: aws.clone(), s3: s3.clone(), place }))
+    }
+
+    /// The address; `None` if local.
+    pub fn address(&self) -> Option<&S3Address> {
+        match &self.0 {
+            Kind::Local(_) => None,
+            Kind::S3 { place, .. } => Some(&place.address),
         }
     }
 
     /// Whether a listed file is what was opened, and not in a folder that was.
     pub fn is_file(&self, file: &FileEntry) -> bool {
-        match (&self.0, &file.at) {
-            (Kind::Local(path), FilePlace::Path(file)) => path == file,
-            (Kind::S3 { place, .. }, FilePlace::Key(key)) => place.address.prefix == *key,
-            (Kind::Local(_), FilePlace::Key(_)) | (Kind::S3 { .. }, FilePlace::Path(_)) => false,
+        match &self.0 {
+            Kind::Local(path) => *path == file.path,
+            Kind::S3 { place, .. } => place.address.prefix == file.key,
+        }
+    }
+
+    /// The number of simultaneous reads that is fastest.
+    pub fn useful_reads(&self) -> usize {
+        match &self.0 {
+            Kind::Local(_) => READS_OF_DISK,
+            Kind::S3 { .. } => READS_OF_S3,
         }
     }
 
@@ -132,10 +171,9 @@ impl Files {
 
     /// The name of a listed file, for people.
     pub fn name_of(&self, file: &FileEntry) -> String {
-        match (&self.0, &file.at) {
-            (Kind::S3 { place, .. }, FilePlace::Key(key)) => place.address.uri_of(key).to_string(),
-            (_, FilePlace::Path(path)) => path.display().to_string(),
-            (Kind::Local(_), FilePlace::Key(key)) => key.clone(),
+        match &self.0 {
+            Kind::Local(_) => file.path.display().to_string(),
+            Kind::S3 { place, .. } => place.address.uri_of(&file.key).to_string(),
         }
     }
 
@@ -145,13 +183,57 @@ impl Files {
     /// # Errors
     /// The folder cannot be listed to its end: half a list would look like missing files.
     pub fn list(&self, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
-        let mut files = match &self.0 {
-            Kind::Local(path) => list_local(path, control)?,
-            Kind::S3 { s3, place, .. } => list_s3(s3, &place.address, control)?,
-        };
+        // Data sets are often put together from links; a link into an outer folder is an error of the listing.
+        let mut files = self.list_all(Links::Follow, control, |_| {})?;
+        if let Kind::S3 { place, .. } = &self.0
+            && files.is_empty()
+        {
+            return Err(FilesError::NoSuchPlace { place: place.address.to_string() });
+        }
         files.retain(|file| !file.name.split('/').any(|part| part.starts_with('.')));
+        Ok(files)
+    }
+
+    /// As [`Self::list`], with hidden files; `found` is called with the number of files of each part of the listing.
+    ///
+    /// # Errors
+    /// The folder cannot be listed to its end.
+    pub fn list_all(
+        &self,
+        links: Links,
+        control: &TaskControl,
+        found: impl Fn(u64),
+    ) -> Result<Vec<FileEntry>, FilesError> {
+        let mut files = match &self.0 {
+            Kind::Local(path) => list_local(path, links, control, found)?,
+            Kind::S3 { s3, place, .. } => list_s3(s3, &place.address, control, found)?,
+        };
         files.sort_by(|left, right| left.name.as_bytes().cmp(right.name.as_bytes()));
         Ok(files)
+    }
+
+    /// The file with this name below the folder. A local folder is listed for it: a name from a file never becomes a
+    /// path.
+    ///
+    /// # Errors
+    /// It could not be checked whether the file exists.
+    pub fn find(&self, name: &str, links: Links, control: &TaskControl) -> Result<Option<FileEntry>, FilesError> {
+        match &self.0 {
+            Kind::Local(_) => Ok(self.list_all(links, control, |_| {})?.into_iter().find(|file| file.name == name)),
+            Kind::S3 { s3, place, .. } => {
+                let key = format!("{}{name}", place.address.prefix);
+                Ok(find_object(s3, &place.address.bucket, &key, name, control)?)
+            }
+        }
+    }
+
+    /// # Errors
+    /// Not even the beginning of the folder can be listed.
+    pub fn check_folder(&self, control: &TaskControl) -> Result<(), FilesError> {
+        match &self.0 {
+            Kind::Local(path) => std::fs::read_dir(path).map(drop).map_err(|source| local_error(path, source)),
+            Kind::S3 { s3, place, .. } => Ok(s3.first_object(&place.address, Some(control)).map(drop)?),
+        }
     }
 
     /// A range of a file; fewer bytes at its end.
@@ -162,16 +244,13 @@ impl Files {
         control: &TaskControl,
     ) -> Result<Vec<u8>, FilesError> {
         control.checkpoint()?;
-        match (&self.0, &file.at) {
-            (Kind::S3 { s3, place, .. }, FilePlace::Key(key)) => {
-                // A range of HTTP has at least one byte.
-                if range.is_empty() || file.size_bytes == 0 {
-                    return Ok(Vec::new());
-                }
-                Ok(s3.read_range(&place.address.bucket, key, range, file.etag.as_deref(), Some(control))?)
+        match &self.0 {
+            // A range of HTTP has at least one byte.
+            Kind::S3 { .. } if range.is_empty() || file.size_bytes == 0 => Ok(Vec::new()),
+            Kind::S3 { s3, place, .. } => {
+                Ok(s3.read_range(&place.address.bucket, &file.key, range, file.etag.as_deref(), Some(control))?)
             }
-            (_, FilePlace::Path(path)) => read_local(path, range).map_err(|source| local_error(path, source)),
-            (Kind::Local(_), FilePlace::Key(key)) => Err(FilesError::NoSuchPlace { place: key.clone() }),
+            Kind::Local(_) => read_local(&file.path, range).map_err(|source| local_error(&file.path, source)),
         }
     }
 
@@ -191,10 +270,7 @@ impl Files {
         control: &TaskControl,
         mut each: impl FnMut(usize, Result<Vec<u8>, String>),
     ) -> Result<(), FilesError> {
-        let readers = match &self.0 {
-            Kind::Local(_) => READS_OF_DISK,
-            Kind::S3 { .. } => READS_OF_S3,
-        };
+        let readers = self.useful_reads();
         control.set_total(Some(files.iter().map(|file| file.size_bytes).sum()));
         for (number, chunk) in files.chunks(readers * READS_IN_TURN).enumerate() {
             let read = |from: usize| -> Vec<Result<Vec<u8>, FilesError>> {
@@ -295,10 +371,14 @@ fn read_local(path: &Path, range: Range<u64>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn list_local(root: &Path, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
+fn list_local(
+    root: &Path,
+    links: Links,
+    control: &TaskControl,
+    found: impl Fn(u64),
+) -> Result<Vec<FileEntry>, FilesError> {
     let mut files = Vec::new();
-    // Data sets are often put together from links; a link into an outer folder is an error of the listing.
-    for entry in walkdir::WalkDir::new(root).follow_links(true) {
+    for entry in walkdir::WalkDir::new(root).follow_links(links == Links::Follow) {
         control.checkpoint()?;
         let failed = |error: walkdir::Error| {
             let path = error.path().unwrap_or(root).to_owned();
@@ -313,53 +393,59 @@ fn list_local(root: &Path, control: &TaskControl) -> Result<Vec<FileEntry>, File
         let metadata = entry.metadata().map_err(failed)?;
         let modified = metadata.modified().ok();
         let since_epoch = modified.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+        let name = below.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/");
         files.push(FileEntry {
-            name: below.to_string_lossy().replace(std::path::MAIN_SEPARATOR, "/"),
+            name: name.clone(),
+            key: name,
             size_bytes: metadata.len(),
             etag: None,
             modified_ns: since_epoch.and_then(|time| i64::try_from(time.as_nanos()).ok()),
-            at: FilePlace::Path(entry.into_path()),
+            path: entry.into_path(),
         });
+        found(1);
     }
     Ok(files)
 }
 
-fn list_s3(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
-    if !address.is_folder() {
-        match s3.object(&address.bucket, &address.prefix, Some(control)) {
-            Ok(object) => {
-                return Ok(vec![FileEntry {
-                    name: address.last_part().to_owned(),
-                    size_bytes: object.size_bytes,
-                    etag: object.etag,
-                    modified_ns: object.modified_ns,
-                    at: FilePlace::Key(object.key),
-                }]);
-            }
-            Err(error) if error.kind == AwsErrorKind::NotFound => {}
-            Err(error) => return Err(error.into()),
-        }
+fn find_object(
+    s3: &S3,
+    bucket: &str,
+    key: &str,
+    name: &str,
+    control: &TaskControl,
+) -> Result<Option<FileEntry>, AwsError> {
+    match s3.object(bucket, key, Some(control)) {
+        Ok(object) => Ok(Some(FileEntry::from_object(name.to_owned(), object))),
+        Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn list_s3(
+    s3: &S3,
+    address: &S3Address,
+    control: &TaskControl,
+    found: impl Fn(u64),
+) -> Result<Vec<FileEntry>, FilesError> {
+    let S3Address { bucket, prefix } = address;
+    if !address.is_folder()
+        && let Some(file) = find_object(s3, bucket, prefix, address.last_part(), control)?
+    {
+        return Ok(vec![file]);
     }
     let folder = address.as_folder();
     let mut listing = s3.list(ListRequest::of(&folder))?;
     let mut files = Vec::new();
     while let Some(page) = listing.next_page(Some(control)) {
         control.checkpoint()?;
-        files.extend(page?.objects.into_iter().filter_map(|object| {
+        let objects = page?.objects;
+        found(objects.len() as u64);
+        files.extend(objects.into_iter().filter_map(|object| {
             let name = object.key.strip_prefix(&folder.prefix)?.to_owned();
             // What programs make so that an empty folder can be seen.
             let is_marker = name.is_empty() || name.ends_with('/');
-            (!is_marker).then_some(FileEntry {
-                name,
-                size_bytes: object.size_bytes,
-                etag: object.etag,
-                modified_ns: object.modified_ns,
-                at: FilePlace::Key(object.key),
-            })
+            (!is_marker).then(|| FileEntry::from_object(name, object))
         }));
-    }
-    if files.is_empty() {
-        return Err(FilesError::NoSuchPlace { place: address.to_string() });
     }
     Ok(files)
 }

@@ -13,7 +13,7 @@ mod s3;
 mod tfrecord;
 mod twice;
 
-pub use files::{FileEntry, FileReader, Files, FilesError};
+pub use files::{FileEntry, FileReader, Files, FilesError, Links};
 pub use lines::LinesSource;
 pub use local::LocalSource;
 pub use memory::MemorySource;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Display, Failure, FilesAt, Loadable, Run, SourceId, State, TaskId, Ticket};
-use crate::domain::{LabelSet, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
+use super::{Display, Failure, Loadable, Run, SourceId, State, TaskId, Ticket};
+use crate::domain::{LabelSet, Location, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
 use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
 use crate::matching::{ClassCorrections, OtherFolders};
 use crate::review::{ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions};
@@ -73,7 +73,7 @@ pub enum EvaluationEvent {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TruthAt {
-    Files(FilesAt),
+    Files(Location),
     /// What people judged of a run.
     Verdicts(RunId),
     /// The class of each image is in its file name: `{class}` in a pattern with `*` for anything else.
@@ -83,7 +83,7 @@ pub enum TruthAt {
 /// Where ground truth is, with everything that reading it needs.
 #[derive(Debug, Clone)]
 pub enum TruthSource {
-    Files(FilesAt),
+    Files(Location),
     Verdicts { source: SourceId, run: Box<RunInfo>, view: Box<ViewSettings> },
     Names(String),
 }

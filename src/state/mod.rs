@@ -81,12 +81,12 @@ pub(in crate::state) use remote::Draft;
 pub use remote::{
     ChosenModel, ConnectFailure, DeletionCause, EndpointDeletion, EndpointDraft, EndpointForm, EndpointId,
     EndpointList, EndpointPresence, EndpointRequest, Endpoints, EndpointsCommand, EndpointsEffect, EndpointsEvent,
-    FilesAt, Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList,
-    JobRequest, JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom,
-    ModelRequest, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
-    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom, Prices, Reading,
-    ReadingTrial, RehearsalOptions, RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList,
-    RemoteModelForm, RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
+    Form, FormCheck, FoundModel, FoundRun, ImagesFrom, JobDraft, JobForm, JobId, JobImages, JobList, JobRequest,
+    JobsCommand, JobsEffect, JobsEvent, KnownEndpoint, KnownJob, Leftovers, ModelDraft, ModelFrom, ModelRequest,
+    OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect, OutputsEnd,
+    OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom, Prices, Reading, ReadingTrial,
+    RehearsalOptions, RehearsalReport, RehearsalRequest, Remote, RemoteCheck, RemoteList, RemoteModelForm,
+    RemoteOutcome, RemotePrediction, RemoteReport, RetryPlan, SavedMapping, WatchEnd,
 };
 pub use review::{ReviewCommand, ReviewEffect, ReviewEvent};
 pub use runs::{Run, Runs};

@@ -8,11 +8,11 @@ use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::{Value, json};
 use spotcheck::app::App;
-use spotcheck::domain::{ExportFormat, ExportOptions, ReadingRequest};
+use spotcheck::domain::{ExportFormat, ExportOptions, Location, ReadingRequest};
 use spotcheck::evaluation::Metrics;
 use spotcheck::state::{
-    Action, BrowseCommand, CompareLayout, EvaluationCommand, ExportCommand, ExportScope, FilesAt, OutputsAt,
-    OutputsCommand, OutputsRequest, ReviewCommand, TruthAt, ViewChange,
+    Action, BrowseCommand, CompareLayout, EvaluationCommand, ExportCommand, ExportScope, OutputsAt, OutputsCommand,
+    OutputsRequest, ReviewCommand, TruthAt, ViewChange,
 };
 
 use crate::layout::shapes;
@@ -61,14 +61,14 @@ impl Bench {
         self.put_output(image, "classification", "classes", &found.collect());
     }
 
-    fn write_truth(&self, name: &str, content: &str) -> FilesAt {
+    fn write_truth(&self, name: &str, content: &str) -> Location {
         let path = self.truth.path().join(name);
         std::fs::write(&path, content).unwrap();
-        FilesAt::Path(path)
+        Location::Path(path)
     }
 
     /// A window with the outputs as the run on screen, compared with the ground truth.
-    fn open(&self, truth: &FilesAt) -> Harness<'static, App> {
+    fn open(&self, truth: &Location) -> Harness<'static, App> {
         let mut window = self.open_images();
         window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth.clone())));
         wait_until_idle(&mut window);
@@ -91,13 +91,14 @@ impl Bench {
 
 fn open_outputs(window: &mut Harness<'static, App>, folder: &Path) {
     wait_until_idle(window);
-    let request = OutputsRequest { at: OutputsAt::Folder(folder.to_owned()), reading: ReadingRequest::default() };
+    let request =
+        OutputsRequest { at: OutputsAt::Folder(Location::Path(folder.to_owned())), reading: ReadingRequest::default() };
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }
 
 /// Two cats, two dogs and a bird: a dog is taken for a cat, a cat is found twice, a dog is seen where there is
 /// nothing, and the bird is missed. Below a score of 0.5 another dog is seen where there is nothing.
-fn animals() -> (Bench, FilesAt) {
+fn animals() -> (Bench, Location) {
     let bench = Bench::new(&["a.png", "b.png", "c.png"]);
     bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40]), ("cat", 0.8, [60, 60, 90, 90])]);
     bench.put_boxes(
@@ -456,7 +457,7 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
     let (bench, truth) = animals();
     let mut window = open(Some(bench.images.path()), MODEL);
     wait_for_listing(&mut window);
-    let missing = FilesAt::Path(bench.truth.path().join("missing.json"));
+    let missing = Location::Path(bench.truth.path().join("missing.json"));
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(missing)));
     wait_for(&mut window, "missing.json");
     wait_for(&mut window, "Read it again");

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use egui_kittest::Harness;
 use spotcheck::app::App;
-use spotcheck::domain::{S3Address, S3Place, SampleId};
+use spotcheck::domain::{Location, S3Address, S3Place, SampleId};
 use spotcheck::state::{BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest};
 
 use crate::remote::{place, replace_refused, retry_the_failed, send, serve, wait_for_listing};
@@ -117,7 +117,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
     // One folder is read at a time.
     wait_until_idle(window);
     let request = OutputsRequest {
-        at: OutputsAt::Folder(folder.to_owned()),
+        at: OutputsAt::Folder(Location::Path(folder.to_owned())),
         reading: spotcheck::domain::ReadingRequest::default(),
     };
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));

@@ -7,11 +7,9 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
-use spotcheck::domain::Verdict;
+use spotcheck::domain::{Location, Verdict};
 use spotcheck::review::{Direction, FilmBox, OutcomeCounts, OutcomeKind, Sort, SortBy};
-use spotcheck::state::{
-    Action, BrowseCommand, EvaluationCommand, FilesAt, OutputsCommand, ReviewCommand, TruthAt, ViewChange,
-};
+use spotcheck::state::{Action, BrowseCommand, EvaluationCommand, OutputsCommand, ReviewCommand, TruthAt, ViewChange};
 
 use crate::evaluating::click_exactly;
 use crate::remote::{open_place, replace_in, serve, type_into};
@@ -64,7 +62,7 @@ fn predict_all(window: &mut Harness<'static, App>) {
 }
 
 pub(crate) fn open_truth(window: &mut Harness<'static, App>, truth: PathBuf) {
-    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(FilesAt::Path(truth))));
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(truth))));
     wait_for_evaluation(window);
 }
 
@@ -242,7 +240,7 @@ fn ground_truth_in_s3_is_opened_from_the_dialog() {
         let all = state.outcome_counts().unwrap().all();
         assert_eq!((all.correct, all.wrong), (1, 1), "{all:?}");
         let kept = &state.evaluating.as_ref().unwrap().at;
-        let TruthAt::Files(FilesAt::S3(place)) = kept else { panic!("{kept:?}") };
+        let TruthAt::Files(Location::S3(place)) = kept else { panic!("{kept:?}") };
         assert_eq!(place.address.to_string(), bucket.uri("truth.csv"));
     });
 }
@@ -288,7 +286,7 @@ fn a_relative_path_of_ground_truth_is_kept_as_a_whole_one() {
     wait_for(&mut window, "1 predicted");
     open_truth(&mut window, relative);
     let kept = &window.state().state().evaluating.as_ref().unwrap().at;
-    assert_eq!(*kept, TruthAt::Files(FilesAt::Path(std::path::absolute(truth).unwrap())));
+    assert_eq!(*kept, TruthAt::Files(Location::Path(std::path::absolute(truth).unwrap())));
 }
 
 #[test]
@@ -298,7 +296,7 @@ fn broken_ground_truth_is_told_and_the_window_goes_on() {
     std::fs::write(&broken, r#"{"images": [{"id": 1, "file_name": "coffee.png"}], "annotations": [{"id": 1,"#).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
-    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(FilesAt::Path(broken))));
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(broken))));
     wait_until(&mut window, "the failure", |window| {
         let evaluating = window.state().state().evaluating.as_ref();
         evaluating.is_some_and(|evaluating| evaluating.truth.failure().is_some())
@@ -324,7 +322,7 @@ fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
     ]);
     let file = folder.path().join("results.json");
     std::fs::write(&file, results.to_string()).unwrap();
-    window.state_mut().command(OutputsCommand::OpenPredictions(FilesAt::Path(file).into()));
+    window.state_mut().command(OutputsCommand::OpenPredictions(Location::Path(file).into()));
     wait_until(&mut window, "the second run, evaluated", |window| {
         let state = window.state().state();
         state.run().unwrap().id() != first && state.outcome_counts().is_some() && state.tasks.is_idle()
@@ -492,7 +490,7 @@ fn truth_of_resized_images_is_refused() {
     std::fs::write(&truth, sized.to_string()).unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
-    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(FilesAt::Path(truth))));
+    window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(Location::Path(truth))));
     wait_for(&mut window, "astronaut.png (1000 × 900 in the ground truth, 512 × 512 in the predictions)");
 }
 
@@ -502,7 +500,7 @@ fn ground_truth_stays_open_if_another_cannot_be_opened() {
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
-    let missing = TruthAt::Files(FilesAt::Path(folder.path().join("missing.json")));
+    let missing = TruthAt::Files(Location::Path(folder.path().join("missing.json")));
     window.state_mut().command(EvaluationCommand::open_truth(missing));
     wait_for(&mut window, "Could not open the ground truth");
     wait_for_evaluation(&mut window);

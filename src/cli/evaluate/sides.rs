@@ -10,11 +10,12 @@ use super::{EvaluateArgs, sizes};
 use crate::annotations;
 use crate::aws::Aws;
 use crate::cli::export::{choose_run, find_run, open_project, stored_view};
-use crate::cli::place::{Place, S3Args};
+use crate::cli::place::{self, S3Args, is_stdin, parse_location};
 use crate::cli::values::{NmsIou, find_labels, read_class_map};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AnnotationProblems, FileStamp, LabelSet, ModelTask, RunId, RunInfo, Sample, SampleId, SampleUri, TruthLabel,
+    AnnotationProblems, FileStamp, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId, SampleUri,
+    TruthLabel,
 };
 use crate::evaluate::{EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth};
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
@@ -188,13 +189,12 @@ fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
 
 fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {
     // Flags for S3 may be about the images alone.
-    let is_in_s3 = path.to_str().is_some_and(crate::domain::S3Link::is_address);
-    let no_flags = S3Args::default();
-    Ok(match Place::parse(path, if is_in_s3 { s3 } else { &no_flags })? {
-        Place::S3(place) => Files::in_s3(&Aws::new(), &place),
-        Place::Path(path) => Files::local(&path),
-        Place::Stdin => bail!("annotations are read from a file or folder, not from standard input"),
-    })
+    match parse_location(path, s3.of(path, true))? {
+        Location::Path(path) if is_stdin(&path) => {
+            bail!("annotations are read from a file or folder, not from standard input")
+        }
+        location => Ok(Files::new(&Aws::new(), &location)),
+    }
 }
 
 /// Names some of what could not be used, by kind.
@@ -242,7 +242,7 @@ fn read_run(
 fn listing(source: &Path, s3: &S3Args, control: &TaskControl) -> anyhow::Result<Listing> {
     control.begin(ProgressUnit::Images);
     control.set_step("listing the images");
-    let opened = Place::parse(source, s3)?.open(control)?;
+    let opened = place::open(&parse_location(source, s3)?, control)?;
     let samples = for_task(&opened.source, control).pages().flat_map(|page| page.samples).collect();
     control.checkpoint()?;
     Ok((opened.source, samples))

@@ -14,7 +14,7 @@ use clap::Args;
 
 use super::inspect::recognise_for_run;
 use super::out_file::{Replaceable, check_is_no_image, check_out};
-use super::place::{LayoutArgs, Opened, Place, S3Args};
+use super::place::{self, LayoutArgs, Opened, S3Args, parse_location};
 use super::progress::{summary, with_progress};
 use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
@@ -90,17 +90,17 @@ pub(super) struct PredictArgs {
 
 pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
-    let place = Place::parse(&args.source, &args.s3).map_err(|error| {
+    let place = parse_location(&args.source, &args.s3).map_err(|error| {
         if args.remote.is_endpoint() && args.s3.is_given() {
             return error.context("--sagemaker-profile and --sagemaker-region need --endpoint");
         }
         error
     });
-    let place = place?.listed(args.listing)?;
+    let place = args.listing.of(place?)?;
     args.check_out()?;
     let place = args.saving.spelt_as_known(place);
     let interrupt = interruptible(ProgressUnit::Bytes)?;
-    let opened = place.open(&interrupt)?;
+    let opened = place::open(&place, &interrupt)?;
     let mut source = Arc::clone(&opened.source);
     if args.annotate.is_some() && opened.place.is_some() {
         // Each image is read twice: for the model, and to draw on.

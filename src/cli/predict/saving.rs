@@ -10,10 +10,10 @@ use anyhow::{Context, bail};
 use clap::Args;
 use parking_lot::Mutex;
 
-use crate::cli::place::{Opened, Place};
+use crate::cli::place::Opened;
 use crate::domain::{
-    Change, LabelSet, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleId, SamplePrediction,
-    SampleSet, SampleUri,
+    Change, LabelSet, Location, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleId,
+    SamplePrediction, SampleSet, SampleUri,
 };
 use crate::predict::SampleResult;
 use crate::source::absolute;
@@ -56,7 +56,7 @@ impl SavingArgs {
     }
 
     /// The place as the project spells it, where it knows it by another name: a link, another way there.
-    pub(in crate::cli) fn spelt_as_known(&self, place: Place) -> Place {
+    pub(in crate::cli) fn spelt_as_known(&self, location: Location) -> Location {
         let known = |path: &Path| {
             let project = self.project.as_deref().filter(|project| project.exists())?;
             let request = OpenRequest { path: project, root: None, mode: OpenMode::Read, program: "" };
@@ -72,9 +72,9 @@ impl SavingArgs {
             let is_root = below.as_os_str().is_empty();
             Some(if is_root { root.to_owned() } else { root.join(below) })
         };
-        match place {
-            Place::Path(path) => Place::Path(known(&path).unwrap_or(path)),
-            place => place,
+        match location {
+            Location::Path(path) => Location::Path(known(&path).unwrap_or(path)),
+            location => location,
         }
     }
 

@@ -14,7 +14,7 @@ use super::named_truth::NamedTruth;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::out_file::{Replaceable, check_is_no_image, check_out};
-use crate::cli::place::{Opened, Place, S3Args};
+use crate::cli::place::{self, Opened, S3Args, parse_location};
 use crate::cli::predict::outputs::Outputs;
 use crate::cli::predict::saving::{SavedLabels, Saving, SavingArgs};
 use crate::cli::predict::{Sink, list};
@@ -24,14 +24,15 @@ use crate::cli::values::find_labels;
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    Change, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, Problem, S3Link, Sample,
-    SampleId, SampleUri, TransformJob, TransformStatus, counted, name_problem,
+    Change, InferenceLocation, KeepRule, LabelSet, Location, ModelCard, ModelTask, OutputConvention, Problem, S3Link,
+    Sample, SampleId, SampleUri, TransformJob, TransformStatus, counted, name_problem,
 };
 use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels};
 use crate::predict::{ResultSink, SampleResult};
+use crate::remote::client::known_to;
 use crate::remote::outputs::{
-    FoundOutputs, JobOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, OutputsPart, ReadOutcome,
+    FoundOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, OutputsOrigin, ReadOutcome,
     ReadingChoice, SeenOutputs,
 };
 use crate::source::{Source, absolute};
@@ -71,12 +72,6 @@ pub(super) struct FetchArgs {
     s3: S3Args,
 }
 
-/// The location of the outputs, and what is known about the job.
-struct Origin {
-    parts: Vec<OutputsPart>,
-    made: InferenceLocation,
-}
-
 pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     args.check_out()?;
     let dirs = AppDirs::find()?;
@@ -84,9 +79,9 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let choice = reading_choice(args, &library)?;
     let interrupt = interruptible(ProgressUnit::Bytes)?;
     let origin = find_origin(args, &dirs, &interrupt)?;
-    let place = Place::parse(&args.source, args.s3_of(&args.source))?;
+    let place = parse_location(&args.source, args.s3.of(&args.source, !Path::new(&args.outputs).is_dir()))?;
     let place = args.saving.spelt_as_known(place);
-    let opened = place.open(&interrupt)?;
+    let opened = place::open(&place, &interrupt)?;
     let source = Arc::clone(&opened.source);
     let page = list(&source, None, &interrupt)?;
     for problem in &page.problems {
@@ -271,17 +266,6 @@ impl FetchArgs {
         ];
         check_out(out, Replaceable::JsonLines, &inputs)
     }
-
-    /// Flags for S3 have no effect on a local folder.
-    fn s3_of(&self, place: &Path) -> &S3Args {
-        static NONE: std::sync::LazyLock<S3Args> = std::sync::LazyLock::new(S3Args::default);
-        let is_remote = |text: &str| S3Link::is_address(text);
-        let other_is_remote = !Path::new(&self.outputs).is_dir();
-        if !place.to_str().is_some_and(is_remote) && other_is_remote {
-            return &NONE;
-        }
-        &self.s3
-    }
 }
 
 fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<ReadingChoice> {
@@ -298,24 +282,18 @@ fn reading_choice(args: &FetchArgs, library: &Library) -> anyhow::Result<Reading
     })
 }
 
-fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Origin> {
+fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<OutputsOrigin> {
     let wanted = args.outputs.as_str();
-    let of_folder = |folder: OutputFolder| Origin {
-        made: InferenceLocation::Outputs { folder: folder.name() },
-        parts: vec![OutputsPart::in_folder(folder)],
-    };
+    let of_folder = |location: Location| Ok(OutputsOrigin::from_folder(OutputFolder::new(&Aws::new(), &location)));
     if S3Link::is_address(wanted) {
-        let Place::S3(place) = Place::parse(Path::new(wanted), &args.s3)? else {
-            bail!("this is not an s3:// address: {wanted}");
-        };
-        return Ok(of_folder(OutputFolder::in_s3(&Aws::new(), &place)));
+        return of_folder(parse_location(Path::new(wanted), &args.s3)?);
     }
     if wanted.trim().is_empty() {
         bail!("no outputs given: add the name of a job, an s3://bucket/folder/ or a local folder");
     }
     let path = absolute(Path::new(wanted))?;
     if path.is_dir() {
-        return Ok(of_folder(OutputFolder::local(&path)));
+        return of_folder(Location::Path(path));
     }
     if wanted.contains(['/', '\\', '.']) {
         bail!("the folder does not exist: {wanted}");
@@ -326,13 +304,14 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     let no_folder = || format!("“{wanted}” is not a local folder, so it was taken for the name of a job");
     let named = NamedJob::find(wanted, &args.s3, dirs, control).with_context(no_folder)?;
     let asked = (&named.sagemaker, &named.s3);
-    let outputs = JobOutputs::find(&named.aws, asked, wanted, &named.records, control);
-    let outputs = outputs.with_context(no_folder)?;
-    print_status(&outputs.job);
-    for note in &outputs.notes {
+    let origin = OutputsOrigin::find(&named.aws, asked, wanted, &named.records, control).with_context(no_folder)?;
+    if let Some(job) = &origin.job {
+        print_status(job);
+    }
+    for note in &origin.notes {
         eprintln!("note: {note}");
     }
-    Ok(Origin { parts: outputs.parts, made: outputs.made })
+    Ok(origin)
 }
 
 fn print_status(job: &TransformJob) {
@@ -360,13 +339,8 @@ fn describe(
     library: &Library,
     control: &TaskControl,
 ) -> anyhow::Result<OutputRun> {
-    let known = |id: &str| {
-        let entries = library.entries().into_iter();
-        let mut entries = entries.filter(|entry| entry.card.id == id);
-        entries.next().map(|entry| (entry.card, entry.labels))
-    };
     let describe = |choice: &ReadingChoice| {
-        let run = found.describe(made.clone(), choice, known, control);
+        let run = found.describe(made.clone(), choice, known_to(library), control);
         run.map_err(|error| match error {
             OutputsError::Unknown { example, reason } => anyhow::anyhow!(
                 "{reason}\nSet how to read them with --mapping FILE.toml; docs/outputs-and-mappings.md shows how to \

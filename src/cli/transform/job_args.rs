@@ -9,14 +9,15 @@ use clap::{Args, ValueEnum};
 use super::package::{PackedHere, Packing};
 use crate::aws::Aws;
 use crate::cli::model_source::ModelSourceArgs;
-use crate::cli::place::{Place, S3Args};
+use crate::cli::place::{S3Args, is_stdin, parse_location};
 use crate::cli::progress::with_progress;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
 use crate::domain::{
     AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, Experiment,
-    InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, S3Address, SageMakerAccess,
-    SampleUri, SplitType, TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
+    InputObjects, Location, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, S3Address,
+    SageMakerAccess, SampleUri, SplitType, TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name,
+    manifest_address,
 };
 use crate::remote::transform::{JobRecords, add_price, has_input, manifest_of, preflight, read_prices};
 use crate::tasks::{TaskControl, now_ms};
@@ -244,23 +245,23 @@ impl JobArgs {
     }
 
     fn input(&self, job_name: &str) -> anyhow::Result<(InputObjects, Option<ManifestPlan>, Option<PathBuf>)> {
-        let place = Place::parse(&self.input, &S3Args::default())?;
+        let place = parse_location(&self.input, &S3Args::default())?;
         let address = match (place, &self.images.input_to) {
-            (Place::S3(place), None) => place.address,
-            (Place::S3(_), Some(_)) => {
+            (Location::S3(place), None) => place.address,
+            (Location::S3(_), Some(_)) => {
                 bail!("--input-to is for a local folder, and the input is in S3 already; remove it")
             }
-            (Place::Path(folder), Some(target)) => {
+            (Location::Path(path), _) if is_stdin(&path) => {
+                bail!("the input must be an s3:// address or a local folder; to read a list of images, add --images -")
+            }
+            (Location::Path(folder), Some(target)) => {
                 let target = InputObjects::Prefix(target.as_folder());
                 return Ok((target, None, Some(folder)));
             }
-            (Place::Path(folder), None) => bail!(
+            (Location::Path(folder), None) => bail!(
                 "a job reads from S3. Upload this folder with --input-to s3://bucket/prefix/: {}",
                 folder.display()
             ),
-            (Place::Stdin, _) => {
-                bail!("the input must be an s3:// address or a local folder; to read a list of images, add --images -")
-            }
         };
         if self.images.manifest {
             return Ok((InputObjects::Manifest(address), None, None));

@@ -13,7 +13,7 @@ use clap::Args;
 use super::package::{OnnxArgs, find_model};
 use crate::aws::Aws;
 use crate::cli::Outcome;
-use crate::cli::place::{Place, S3Args};
+use crate::cli::place::{self, S3Args, is_in_s3, is_stdin, parse_location};
 use crate::cli::predict::list;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
@@ -21,7 +21,7 @@ use crate::cli::values::{parse_pair, variant};
 use crate::decode::DecodeLimits;
 use crate::dirs::{AppDirs, Scratch};
 use crate::domain::{
-    BatchStrategy, DEFAULT_INSTANCE, DeviceChoice, MAX_PAYLOAD_IN_FLIGHT_MB, S3Link, Sample, human_bytes, visible,
+    BatchStrategy, DEFAULT_INSTANCE, DeviceChoice, Location, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, human_bytes, visible,
 };
 use crate::export::{Existing, ExportTarget};
 use crate::inference::{LoadOptions, OnnxPredictor, runtime};
@@ -106,7 +106,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         );
     }
     let (archive, place) = args.places()?;
-    let source = place.open(&control)?.source;
+    let source = place::open(&place, &control)?.source;
     let page = list(&source, Some(args.samples as usize), &control)?;
     for problem in &page.problems {
         eprintln!("skipped {problem}");
@@ -129,21 +129,11 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
 
 impl RehearseArgs {
     /// The archive, if given, and the images.
-    fn places(&self) -> anyhow::Result<(Option<Place>, Place)> {
-        let is_in_s3 = |path: &Path| path.to_str().is_some_and(S3Link::is_address);
-        // Flags for S3 apply only to addresses in S3.
-        let of_local = S3Args::default();
-        match self.archive.as_deref() {
-            Some(archive) if is_in_s3(archive) => {
-                let of_source = if is_in_s3(&self.source) { &self.s3 } else { &of_local };
-                let archive = Place::parse(archive, &self.s3)?;
-                Ok((Some(archive), Place::parse(&self.source, of_source)?))
-            }
-            archive => {
-                let archive = archive.map(|path| Place::Path(path.to_owned()));
-                Ok((archive, Place::parse(&self.source, &self.s3)?))
-            }
-        }
+    fn places(&self) -> anyhow::Result<(Option<Location>, Location)> {
+        let archive = self.archive.as_deref();
+        let of_source = self.s3.of(&self.source, archive.is_some_and(is_in_s3));
+        let archive = archive.map(|archive| parse_location(archive, self.s3.of(archive, true))).transpose()?;
+        Ok((archive, parse_location(&self.source, of_source)?))
     }
 
     fn options(&self) -> RehearseOptions {
@@ -165,7 +155,7 @@ impl RehearseArgs {
 /// The archive in `folder`, fetched there first where it is in S3, and packed where a model was named.
 fn unpacked(
     args: &RehearseArgs,
-    archive: Option<Place>,
+    archive: Option<Location>,
     folder: &Path,
     control: &TaskControl,
 ) -> anyhow::Result<Unpacked> {
@@ -174,15 +164,17 @@ fn unpacked(
         args.onnx.must_not_be_given("an archive has fixed values")?;
     }
     let archive = match archive {
-        Some(Place::S3(place)) => {
+        Some(Location::S3(place)) => {
             let s3 = Aws::new().s3(&place.access);
             with_progress("Fetching", control, || fetch(&s3, &place.address, &here, control))
                 .context("Could not fetch the archive")?;
             control.set_done_before(0);
             here
         }
-        Some(Place::Path(archive)) => archive,
-        Some(Place::Stdin) => bail!("the archive cannot come from standard input; give its path"),
+        Some(Location::Path(path)) if is_stdin(&path) => {
+            bail!("the archive cannot come from standard input; give its path")
+        }
+        Some(Location::Path(archive)) => archive,
         None => {
             let model = find_model(args.model.as_deref().unwrap_or_default(), control)?;
             let target = ExportTarget { path: here, existing: Existing::Keep };

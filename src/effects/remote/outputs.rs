@@ -8,9 +8,8 @@ use super::reading::choice_of;
 use super::{reading, records};
 use crate::domain::{InferenceLocation, LabelSet, ResponseExamples, RunId, Sample, SampleId, counted, grouped};
 use crate::predict::{ResultSink, SampleResult};
-use crate::remote::outputs::{
-    FoundOutputs, JobOutputs, OutputFolder, OutputSink, OutputsError, OutputsPart, ReadOutcome,
-};
+use crate::remote::client::known_to;
+use crate::remote::outputs::{FoundOutputs, OutputFolder, OutputSink, OutputsError, OutputsOrigin, ReadOutcome};
 use crate::remote::transform::JobError;
 use crate::source::Source;
 use crate::state::{
@@ -92,16 +91,9 @@ struct Found {
     notes: Vec<String>,
 }
 
-/// The address of outputs, and what is known of the job that made them.
-struct Origin {
-    parts: Vec<OutputsPart>,
-    made: InferenceLocation,
-    notes: Vec<String>,
-}
-
 fn find(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<Found, OutputsFailure> {
     let source = shared.source(place.source).ok_or(OutputsFailure::Cancelled)?;
-    let Origin { parts, made, notes } = origin_of(shared, place, control)?;
+    let OutputsOrigin { parts, made, notes, .. } = origin_of(shared, place, control)?;
     control.set_step("listing the outputs");
     let samples: Arc<[Sample]> = place.samples.iter().cloned().collect();
     let outputs =
@@ -113,12 +105,7 @@ fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> R
     let (place, control) = (&request.place, &ticket.control);
     let choice = choice_of(&request.reading).map_err(OutputsFailure::from)?;
     let Found { source, outputs: found, made, notes } = find(shared, place, control)?;
-    let known = |id: &str| {
-        let entries = shared.library.entries().into_iter();
-        let mut of_id = entries.filter(|entry| entry.card.id == id);
-        of_id.next().map(|entry| (entry.card, entry.labels))
-    };
-    let run = found.describe(made, &choice, known, control).map_err(|error| {
+    let run = found.describe(made, &choice, known_to(&shared.library), control).map_err(|error| {
         let is_of_shape = matches!(error, OutputsError::Unknown { .. } | OutputsError::Broken { .. });
         let examples = is_of_shape.then(|| found.examples(&source, control));
         failure_of(&error, examples)
@@ -189,24 +176,15 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
     TaskOutcome::Done(parts.join("; "))
 }
 
-fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<Origin, OutputsFailure> {
-    let of_folder = |folder: OutputFolder| Origin {
-        made: InferenceLocation::Outputs { folder: folder.name() },
-        parts: vec![OutputsPart::in_folder(folder)],
-        notes: Vec::new(),
-    };
+fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<OutputsOrigin, OutputsFailure> {
     match &place.at {
-        OutputsAt::Folder(path) => Ok(of_folder(OutputFolder::local(path))),
-        OutputsAt::Place(place) => Ok(of_folder(OutputFolder::in_s3(&shared.aws, place))),
+        OutputsAt::Folder(location) => Ok(OutputsOrigin::from_folder(OutputFolder::new(&shared.aws, location))),
         OutputsAt::Job(id) => {
             let asked = (&id.sagemaker, &id.s3);
-            let records = records(shared);
-            let outputs = JobOutputs::find(&shared.aws, asked, &id.name, &records, control);
-            let outputs = outputs.map_err(|error| match error {
+            OutputsOrigin::find(&shared.aws, asked, &id.name, &records(shared), control).map_err(|error| match error {
                 JobError::Cancelled => OutputsFailure::Cancelled,
                 error => error.to_string().into(),
-            })?;
-            Ok(Origin { parts: outputs.parts, made: outputs.made, notes: outputs.notes })
+            })
         }
     }
 }

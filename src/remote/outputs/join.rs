@@ -2,11 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use super::folder::OutputFile;
 use super::of_job::Sent;
 use crate::domain::{S3Address, Sample};
 use crate::remote::transform::{NamedFrom, OUT, OutputKeys, folders_around};
-use crate::source::is_hidden_name;
+use crate::source::{FileEntry, is_hidden_name};
 
 /// The number of outputs that are used to find the base of their keys.
 const LOOKED_AT: usize = 1000;
@@ -74,7 +73,7 @@ pub(super) struct Images<'s> {
 
 /// A folder of outputs, and what is known about them.
 pub(super) struct Written<'w> {
-    pub(super) outputs: &'w [OutputFile],
+    pub(super) outputs: &'w [FileEntry],
     /// The number of the first of them.
     pub(super) first: usize,
     pub(super) named_from: Option<&'w NamedFrom>,
@@ -319,12 +318,11 @@ mod tests {
         Sample { uri: SampleUri::new(uri), name: String::new(), size_bytes: 1, modified_ns: None, etag: None }
     }
 
-    fn outputs(keys: &[&str]) -> Vec<OutputFile> {
-        let file = |key: &&str| OutputFile { key: (*key).to_owned(), size_bytes: 1, etag: None, modified_ns: None };
-        keys.iter().map(file).collect()
+    fn outputs(keys: &[&str]) -> Vec<FileEntry> {
+        keys.iter().map(|key| FileEntry::from_key(key)).collect()
     }
 
-    fn written<'w>(outputs: &'w [OutputFile], named_from: Option<&'w NamedFrom>, folder: &'w S3Address) -> Written<'w> {
+    fn written<'w>(outputs: &'w [FileEntry], named_from: Option<&'w NamedFrom>, folder: &'w S3Address) -> Written<'w> {
         Written { outputs, first: 0, named_from, sent: None, folder }
     }
 

@@ -24,10 +24,10 @@ mod seen;
 mod shown;
 
 pub use examples::ExampleReadings;
-pub use folder::{OutputFile, OutputFolder};
+pub use folder::OutputFolder;
 pub use image_size::{NoSize, image_size};
 pub use json::MAX_RESPONSE_BYTES;
-pub use of_job::{JobOutputs, OutputsPart, RetryPart};
+pub use of_job::{OutputsOrigin, OutputsPart, RetryPart};
 pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
 pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};

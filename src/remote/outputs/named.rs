@@ -161,7 +161,7 @@ fn texts(line: &Json) -> impl Iterator<Item = &str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::folder::{OutputFile, OutputFolder};
+    use super::super::folder::OutputFolder;
     use super::*;
     use crate::domain::SampleUri;
     use crate::tasks::{ProgressUnit, TaskControl};
@@ -183,13 +183,9 @@ mod tests {
         let text: Vec<String> =
             lines.iter().map(|line| serde_json::json!({ "source-ref": line }).to_string()).collect();
         std::fs::write(folder.path().join("l.out"), text.join("\n")).unwrap();
-        let size_bytes = text.join("\n").len() as u64;
-        let file = OutputFile { key: "l.out".to_owned(), size_bytes, etag: None, modified_ns: None };
-        let responses = Responses {
-            folder: &OutputFolder::local(folder.path()),
-            file: &file,
-            control: &TaskControl::new(ProgressUnit::Images),
-        };
+        let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
+        let file = folder.list(&control).unwrap().remove(0);
+        let responses = Responses { folder: &folder, file: &file, control: &control };
         let samples = samples(images);
         let names = Names::of(&samples);
         let base = names.base_of(&responses).unwrap().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::path::Path;
 use super::folder::OutputFolder;
 use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{
-    InferenceLocation, JobRecord, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
+    InferenceLocation, JobRecord, Location, S3Access, S3Address, S3Place, SageMakerAccess, TransformJob, TransformSpec,
 };
 use crate::remote::transform::{Account, FoundRetries, FoundRetry, JobError, JobRecords, NamedFrom, find_record};
 use crate::source::folder_of;
@@ -92,15 +92,16 @@ impl OutputsPart {
         let of_images = S3Address::parse(root).ok();
         addresses.extend(of_images.clone());
         addresses.dedup();
-        let in_s3 = addresses.iter().filter_map(|address| self.folder.remote_inference(address));
+        let in_s3 = addresses.iter().filter_map(|address| self.folder.at_address(address));
         let here = of_images.is_none().then(|| folder_of(Path::new(root)));
         in_s3.chain(here.map(|path| OutputFolder::local(&path))).collect()
     }
 }
 
-/// The outputs of a job and of its retries.
-pub struct JobOutputs {
-    pub job: TransformJob,
+/// The outputs of a folder, or of a job and its retries.
+pub struct OutputsOrigin {
+    /// `None` for a folder.
+    pub job: Option<TransformJob>,
     pub made: InferenceLocation,
     /// The job's own, then those of its retries, the oldest first: where two have a response about an image, the later
     /// one counts.
@@ -109,7 +110,12 @@ pub struct JobOutputs {
     pub notes: Vec<String>,
 }
 
-impl JobOutputs {
+impl OutputsOrigin {
+    pub fn from_folder(folder: OutputFolder) -> Self {
+        let made = InferenceLocation::Outputs { folder: folder.files.name() };
+        Self { job: None, made, parts: vec![OutputsPart::in_folder(folder)], notes: Vec::new() }
+    }
+
     /// Finds the outputs. Retries from this machine are known; others are recognised by their parameters.
     ///
     /// # Errors
@@ -126,14 +132,10 @@ impl JobOutputs {
         let region = asked.region(Some(control))?;
         let record = find_record(aws, records, sagemaker, job_name, control)?;
         let part = |spec: &TransformSpec, record: Option<&JobRecord>| {
-            let place = S3Place { access: s3.clone(), ..S3Place::new(spec.output.folder.as_folder()) };
+            let place = S3Place { access: s3.clone(), ..S3Place::new(spec.output.folder.clone()) };
+            let folder = OutputFolder::new(aws, &Location::S3(Box::new(place)));
             let named_from = NamedFrom::of_job(&aws.s3(s3), spec, record, control)?;
-            Ok::<_, JobError>(OutputsPart {
-                folder: OutputFolder::in_s3(aws, &place),
-                named_from: Some(named_from),
-                retry: None,
-                sent: None,
-            })
+            Ok::<_, JobError>(OutputsPart { named_from: Some(named_from), ..OutputsPart::in_folder(folder) })
         };
         let found = FoundRetries::find(&asked, &job, records, control)?;
         let mut notes = found.notes.clone();
@@ -161,6 +163,6 @@ impl JobOutputs {
             }
         }
         let made = InferenceLocation::TransformJob { name: job_name.to_owned(), region };
-        Ok(Self { job, made, parts, notes })
+        Ok(Self { job: Some(job), made, parts, notes })
     }
 }

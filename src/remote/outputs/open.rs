@@ -1,10 +1,9 @@
 //! A folder of outputs opened as a run: listed, joined to the images, recognised and described.
 
 use std::ops::ControlFlow;
-use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::folder::{OutputFile, OutputFolder};
+use super::folder::OutputFolder;
 use super::join::{Images, Joined, Work, Written, is_list, join};
 use super::json::Json;
 use super::of_job::{OutputsPart, RetryPart, Sent};
@@ -16,6 +15,7 @@ use crate::domain::{
     InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, OutputConvention, OutputMapping, Problem, RunKey,
     Sample, predicted_by_retry,
 };
+use crate::source::{FileEntry, FilesError};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The number of outputs that are tried for recognition.
@@ -30,8 +30,8 @@ pub(super) const EXAMPLES: usize = 3;
 pub enum OutputsError {
     #[error("cancelled")]
     Cancelled(#[from] Cancelled),
-    #[error("could not list the folder of outputs: {source}: {}", path.display())]
-    Folder { path: PathBuf, source: std::io::Error },
+    #[error("could not list the folder of outputs: {0}")]
+    Folder(FilesError),
     #[error("{0}")]
     Aws(AwsError),
     #[error(
@@ -69,11 +69,13 @@ fn what_to_open(example: &str) -> &'static str {
     }
 }
 
-impl From<AwsError> for OutputsError {
-    fn from(error: AwsError) -> Self {
-        match error.kind {
-            AwsErrorKind::Cancelled => Self::Cancelled(Cancelled),
-            _ => Self::Aws(error),
+impl From<FilesError> for OutputsError {
+    fn from(error: FilesError) -> Self {
+        match error {
+            FilesError::Cancelled(cancelled) => Self::Cancelled(cancelled),
+            FilesError::Aws(error) if error.kind == AwsErrorKind::Cancelled => Self::Cancelled(Cancelled),
+            FilesError::Aws(error) => Self::Aws(error),
+            error => Self::Folder(error),
         }
     }
 }
@@ -93,7 +95,7 @@ pub struct FoundOutputs {
     /// The first is that of the run, the others are of jobs that took up again what had failed.
     parts: Vec<FoundPart>,
     /// The outputs of all parts.
-    pub(super) files: Vec<OutputFile>,
+    pub(super) files: Vec<FileEntry>,
     pub(super) samples: Arc<[Sample]>,
     pub(super) joined: Joined,
 }
@@ -189,7 +191,7 @@ impl FoundOutputs {
     /// The folder that the run is named after.
     fn name(&self) -> String {
         let first = self.parts.first();
-        first.map_or_else(String::new, |part| part.folder.name())
+        first.map_or_else(String::new, |part| part.folder.files.name())
     }
 
     /// The reason why a folder became unreadable.
@@ -207,7 +209,7 @@ impl FoundOutputs {
     ///
     /// # Errors
     /// The list does not exist or could not be read; the message says where it was expected, and what to do.
-    pub(super) fn list_of(&self, output: usize, control: &TaskControl) -> Result<(&OutputFolder, OutputFile), String> {
+    pub(super) fn list_of(&self, output: usize, control: &TaskControl) -> Result<(&OutputFolder, FileEntry), String> {
         let behind = self.parts.partition_point(|part| part.first <= output);
         let part = &self.parts[behind.saturating_sub(1)];
         let key = self.files[output].key.as_str();
@@ -219,7 +221,7 @@ impl FoundOutputs {
                 return Ok((folder, file));
             }
         }
-        let places: Vec<String> = part.lists.iter().map(OutputFolder::name).collect();
+        let places: Vec<String> = part.lists.iter().map(|folder| folder.files.name()).collect();
         Err(format!(
             "the input list {name} of the job is not in {}; open the job by its name, or copy the list to the images",
             places.join(" or ")
@@ -228,11 +230,11 @@ impl FoundOutputs {
 
     /// The name of an output, for people.
     pub(super) fn name_of(&self, output: usize) -> String {
-        self.folder_of(output).name_of(&self.files[output])
+        self.folder_of(output).files.name_of(&self.files[output])
     }
 
     pub(super) fn useful_reads(&self) -> usize {
-        let reads = self.parts.iter().map(|part| part.folder.useful_reads());
+        let reads = self.parts.iter().map(|part| part.folder.files.useful_reads());
         reads.max().unwrap_or(1)
     }
 

@@ -471,7 +471,7 @@ impl Shared<'_> {
             .found
             .list_of(output, self.control)
             .map_err(|reason| format!("none of its responses names an image, and {reason}"))?;
-        let list = folder.name_of(&file);
+        let list = folder.files.name_of(&file);
         let lines = Responses { folder, file: &file, control: self.control };
         let lines = self
             .names

@@ -8,8 +8,9 @@ use std::ops::ControlFlow;
 use serde_json::Deserializer;
 
 use super::csv_line::{is_csv, read_csv_line};
-use super::folder::{OutputFile, OutputFolder};
+use super::folder::OutputFolder;
 use super::json::{Json, MAX_RESPONSE_BYTES, too_long};
+use crate::source::FileEntry;
 use crate::tasks::TaskControl;
 
 /// The key of a response that SageMaker joins with its input.
@@ -24,7 +25,7 @@ pub(super) type OneResponse = Result<Json, String>;
 /// An output that holds many responses.
 pub(super) struct Responses<'f> {
     pub(super) folder: &'f OutputFolder,
-    pub(super) file: &'f OutputFile,
+    pub(super) file: &'f FileEntry,
     pub(super) control: &'f TaskControl,
 }
 
@@ -310,17 +311,9 @@ mod tests {
         let path = folder.path().join("a.out");
         let mut file = std::fs::File::create(&path).unwrap();
         write(&mut file);
-        let file = OutputFile {
-            key: "a.out".to_owned(),
-            size_bytes: file.metadata().unwrap().len(),
-            etag: None,
-            modified_ns: None,
-        };
-        let responses = Responses {
-            folder: &OutputFolder::local(folder.path()),
-            file: &file,
-            control: &TaskControl::new(ProgressUnit::Images),
-        };
+        let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
+        let file = folder.list(&control).unwrap().remove(0);
+        let responses = Responses { folder: &folder, file: &file, control: &control };
         let mut found = Vec::new();
         responses.each(|response| found.push(response.ok().and_then(|json| json.get("n")?.number()))).unwrap();
         assert_eq!(responses.count().unwrap(), found.len() as u64);
@@ -443,12 +436,9 @@ mod tests {
     fn who_has_seen_enough_reads_no_further() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.out"), "{}\n{}\n{}").unwrap();
-        let file = OutputFile { key: "a.out".to_owned(), size_bytes: 8, etag: None, modified_ns: None };
-        let responses = Responses {
-            folder: &OutputFolder::local(folder.path()),
-            file: &file,
-            control: &TaskControl::new(ProgressUnit::Images),
-        };
+        let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
+        let file = folder.list(&control).unwrap().remove(0);
+        let responses = Responses { folder: &folder, file: &file, control: &control };
         let mut seen = 0;
         let until_two = |_| {
             seen += 1;

@@ -25,8 +25,8 @@ pub use job_form::{
 pub use jobs::{JobId, JobList, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, RetryPlan, WatchEnd};
 pub use model_draft::{ChosenModel, ModelDraft, ModelFrom, ModelRequest};
 pub use outputs::{
-    FilesAt, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand,
-    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom,
+    FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OpeningOutputs, OutputsAt, OutputsCommand, OutputsEffect,
+    OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, PredictionsFrom,
 };
 pub use prices::Prices;
 pub use reading::{Reading, ReadingTrial, SavedMapping};

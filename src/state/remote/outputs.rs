@@ -3,11 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
 use super::JobId;
 use crate::domain::{
-    LabelSet, ModelCard, ReadingRequest, ResponseExamples, RunId, RunInfo, RunKey, S3Place, Sample, SharedList,
+    LabelSet, Location, ModelCard, ReadingRequest, ResponseExamples, RunId, RunInfo, RunKey, Sample, SharedList,
 };
 use crate::evaluation::GroundTruth;
 use crate::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
@@ -111,9 +109,7 @@ pub enum OutputsEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputsAt {
     Job(JobId),
-    Place(Box<S3Place>),
-    /// A folder of this machine.
-    Folder(PathBuf),
+    Folder(Location),
 }
 
 impl OutputsAt {
@@ -121,8 +117,7 @@ impl OutputsAt {
     pub fn name(&self) -> String {
         match self {
             Self::Job(id) => format!("the job {}", id.name),
-            Self::Place(place) => place.address.to_string(),
-            Self::Folder(path) => path.display().to_string(),
+            Self::Folder(location) => location.name(),
         }
     }
 }
@@ -154,36 +149,18 @@ pub struct OpenOutputsRequest {
     pub new_run: RunId,
 }
 
-/// A file, or a folder and everything below it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum FilesAt {
-    Path(PathBuf),
-    S3(Box<S3Place>),
-}
-
-impl FilesAt {
-    /// The name for people.
-    pub fn name(&self) -> String {
-        match self {
-            Self::Path(path) => path.display().to_string(),
-            Self::S3(place) => place.address.to_string(),
-        }
-    }
-}
-
 /// Predictions of another program, and what they do not say themselves.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PredictionsFrom {
-    pub at: FilesAt,
+    pub at: Location,
     /// The names of the classes: a label set or a file; empty for those of the predictions.
     pub labels: String,
     /// A CSV file that says which class of the predictions is which of `labels`.
     pub class_map: Option<PathBuf>,
 }
 
-impl From<FilesAt> for PredictionsFrom {
-    fn from(at: FilesAt) -> Self {
+impl From<Location> for PredictionsFrom {
+    fn from(at: Location) -> Self {
         Self { at, labels: String::new(), class_map: None }
     }
 }

@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::remote::outputs;
 use super::{arrange, go_to, models, predict, project, project_requests, run_tasks, s3, shown, watch};
-use crate::domain::{Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
+use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
 use crate::state::{
     BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind,
-    Effect, FilePick, FileRequest, FilesAt, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Queue, Shown,
-    SourceId, SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+    Effect, FilePick, FileRequest, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Queue, Shown, SourceId,
+    SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
 };
 use crate::tasks::ProgressUnit;
 
@@ -149,10 +149,10 @@ fn looked_at_dropped(
     }
     match (result, paths.pop()) {
         (Ok(DroppedKind::Predictions), Some(path)) => {
-            outputs::open_predictions(state, FilesAt::Path(path).into(), effects);
+            outputs::open_predictions(state, Location::Path(path).into(), effects);
         }
         (Ok(DroppedKind::Truth), Some(path)) => {
-            let at = TruthAt::Files(FilesAt::Path(path));
+            let at = TruthAt::Files(Location::Path(path));
             super::evaluate::open(state, at, TruthReading::default(), None, effects);
         }
         (Ok(DroppedKind::Images), last) => {

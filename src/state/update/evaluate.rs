@@ -6,13 +6,13 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{arrange, project_requests, run_tasks};
-use crate::domain::{Change, Problem, RunId, counted};
+use crate::domain::{Change, Location, Problem, RunId, counted};
 use crate::matching::{ClassCorrections, OtherFolders, classes_of};
 use crate::state::evaluating::EvaluationBasis;
 use crate::state::{
     Effect, EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, Failure,
-    FilesAt, Listing, Loadable, OpenedTruth, Overlay, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthAt,
-    TruthReading, TruthRequest, TruthSource,
+    Listing, Loadable, OpenedTruth, Overlay, Queue, Run, State, TaskId, TaskKind, TaskSignal, TruthAt, TruthReading,
+    TruthRequest, TruthSource,
 };
 use crate::tasks::ProgressUnit;
 
@@ -329,8 +329,8 @@ fn truth_source(state: &State, at: &TruthAt) -> Option<TruthSource> {
 /// The open folder or file, which may hold its own ground truth: folders by class, or records with labels.
 pub(super) fn open_source(state: &mut State, effects: &mut Queue<Effect>) {
     let at = state.source.as_ref().and_then(|source| match (&source.place, &source.path) {
-        (Some(place), _) => Some(FilesAt::S3(Box::new(place.clone()))),
-        (None, path) => path.clone().map(FilesAt::Path),
+        (Some(place), _) => Some(Location::S3(Box::new(place.clone()))),
+        (None, path) => path.clone().map(Location::Path),
     });
     if let Some(at) = at {
         open(state, TruthAt::Files(at), TruthReading::default(), None, effects);

@@ -131,7 +131,7 @@ impl OpenAs {
     /// # Errors
     /// What is missing.
     fn command(self, state: &State, memory: &OpenAnnotationsMemory) -> Result<Command, &'static str> {
-        let at = || memory.place.files_at(state).ok_or("Enter or choose a file or folder");
+        let at = || memory.place.location(state).ok_or("Enter or choose a file or folder");
         let class_map = Some(memory.class_map.trim()).filter(|path| !path.is_empty()).map(PathBuf::from);
         Ok(match self {
             Self::Run => {

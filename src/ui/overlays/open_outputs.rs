@@ -9,8 +9,7 @@ use super::dialog::dialog;
 use super::form::two_columns_ui;
 use super::place_field::{PlaceMemory, footer_ui};
 use super::reading::{ReadingMemory, examples_ui, reading_ui};
-use crate::domain::S3Place;
-use crate::state::{Action, Command, FilesAt, JobId, OutputsAt, OutputsCommand, OutputsRequest, Overlay, Queue, State};
+use crate::state::{Action, Command, JobId, OutputsAt, OutputsCommand, OutputsRequest, Overlay, Queue, State};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 48.0;
@@ -122,10 +121,7 @@ fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
     if memory.place.is_empty() {
         return job_of(state, memory).cloned().map(OutputsAt::Job);
     }
-    Some(match memory.place.files_at(state)? {
-        FilesAt::Path(path) => OutputsAt::Folder(path),
-        FilesAt::S3(place) => OutputsAt::Place(Box::new(S3Place { address: place.address.as_folder(), ..*place })),
-    })
+    memory.place.location(state).map(OutputsAt::Folder)
 }
 
 /// What the button does, or why it cannot.

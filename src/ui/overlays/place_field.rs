@@ -8,8 +8,8 @@ use eframe::egui::{Key, TextEdit, Ui};
 use super::super::widgets::{Tone, banner_ui, focus_whole_text, primary_button, progress_ui};
 use super::open_s3::access::{AccessMemory, access_ui};
 use super::open_s3::problem_text;
-use crate::domain::{S3Link, S3Place};
-use crate::state::{Command, FilesAt, OpeningOutputs, OutputsFailure, Overlay, Queue, State};
+use crate::domain::{Location, S3Link, S3Place};
+use crate::state::{Command, OpeningOutputs, OutputsFailure, Overlay, Queue, State};
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -24,17 +24,17 @@ impl PlaceMemory {
     }
 
     /// `None` while nothing valid is typed.
-    pub(super) fn files_at(&self, state: &State) -> Option<FilesAt> {
+    pub(super) fn location(&self, state: &State) -> Option<Location> {
         let address = self.address.trim();
         if address.is_empty() {
             return None;
         }
         if !S3Link::is_address(address) {
-            return Some(FilesAt::Path(PathBuf::from(address)));
+            return Some(Location::Path(PathBuf::from(address)));
         }
         let link = S3Link::parse(address).ok()?;
         let access = self.access.with_drafts(state.s3.access.clone());
-        Some(FilesAt::S3(Box::new(S3Place { access, ..S3Place::new(link.address) })))
+        Some(Location::S3(Box::new(S3Place { access, ..S3Place::new(link.address) })))
     }
 
     /// `name` is for screen readers. Returns true if Enter was pressed.

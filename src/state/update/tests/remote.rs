@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::{cat, command, event, opened, prediction, ready};
 use crate::domain::{
     Check, CheckGrade, CheckPoint, FailedObject, InferenceLocation, InputObjects, JobOutcome, JobPage, JobPhase,
-    JobProgress, JobQuery, LabelSet, Leftover, ModelSource, Preflight, ReadingRequest, ResponseExamples, RetryChoice,
-    S3Access, S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
+    JobProgress, JobQuery, LabelSet, Leftover, Location, ModelSource, Preflight, ReadingRequest, ResponseExamples,
+    RetryChoice, S3Access, S3Address, S3Place, SageMakerAccess, SampleId, TransformJob, TransformPlan, TransformSpec,
     TransformStatus, TransformSummary, Unexplained,
 };
 use crate::state::{
@@ -477,7 +477,7 @@ fn question(effects: &[Effect]) -> Option<u64> {
 fn examples_are_read_at_once_and_anew_with_each_request_and_a_late_reading_is_dropped() {
     let mut state = listed();
     command(&mut state, Command::Do(Action::OpenOutputs));
-    let at = OutputsAt::Folder("/outputs".into());
+    let at = OutputsAt::Folder(Location::Path("/outputs".into()));
     let effects = command(&mut state, OutputsCommand::Preview(Box::new(at)));
     let (source, task) = effects
         .iter()
