@@ -10,7 +10,7 @@ use crate::domain::AnnotatedImageId;
 
 /// A single value.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) enum Scalar {
+pub(crate) enum Scalar {
     /// The key is not there, or its value is `null`.
     #[default]
     Missing,
@@ -23,7 +23,7 @@ pub(super) enum Scalar {
 }
 
 impl Scalar {
-    pub(super) fn number(&self) -> Option<f64> {
+    pub(crate) fn number(&self) -> Option<f64> {
         match self {
             Self::Integer(number) => Some(*number as f64),
             Self::Float(number) => Some(*number),

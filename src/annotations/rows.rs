@@ -33,7 +33,7 @@ pub(super) fn each_row(
 
 /// What quotes are that do not enclose a whole field.
 #[derive(Debug, PartialEq)]
-pub(super) enum Quotes {
+pub(crate) enum Quotes {
     /// The field goes on behind the end of the text.
     Open,
     /// Something follows the closing quote.
@@ -106,32 +106,35 @@ pub(super) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Qu
     let mut fields = Vec::new();
     let mut rest = Some(row);
     while let Some(text) = rest {
-        let Some(quoted) = text.strip_prefix('"') else {
-            let (field, behind) = text.split_once(delimiter).map_or((text, None), |(field, rest)| (field, Some(rest)));
-            fields.push(field.into());
-            rest = behind;
-            continue;
-        };
-        let bytes = quoted.as_bytes();
-        let mut end = 0;
-        let mut has_doubled = false;
-        loop {
-            end += quoted[end..].find('"').ok_or(Quotes::Open)?;
-            if bytes.get(end + 1) != Some(&b'"') {
-                break;
-            }
-            has_doubled = true;
-            end += 2;
-        }
-        let field = &quoted[..end];
-        fields.push(if has_doubled { field.replace("\"\"", "\"").into() } else { field.into() });
-        let behind = &quoted[end + 1..];
-        rest = behind.strip_prefix(delimiter);
-        if rest.is_none() && !behind.trim().is_empty() {
-            return Err(Quotes::Misplaced);
-        }
+        let (field, behind) = split_field(text, delimiter)?;
+        fields.push(field);
+        rest = behind;
     }
     Ok(fields)
+}
+
+/// The first field without its quotes, and what is behind its delimiter.
+pub(crate) fn split_field(text: &str, delimiter: char) -> Result<(Cow<'_, str>, Option<&str>), Quotes> {
+    let Some(quoted) = text.strip_prefix('"') else {
+        return Ok(text.split_once(delimiter).map_or((text.into(), None), |(field, rest)| (field.into(), Some(rest))));
+    };
+    let bytes = quoted.as_bytes();
+    let mut end = 0;
+    let mut has_doubled = false;
+    loop {
+        end += quoted[end..].find('"').ok_or(Quotes::Open)?;
+        if bytes.get(end + 1) != Some(&b'"') {
+            break;
+        }
+        has_doubled = true;
+        end += 2;
+    }
+    let (field, behind) = (&quoted[..end], &quoted[end + 1..]);
+    let rest = behind.strip_prefix(delimiter);
+    if rest.is_none() && !behind.trim().is_empty() {
+        return Err(Quotes::Misplaced);
+    }
+    Ok((if has_doubled { field.replace("\"\"", "\"").into() } else { field.into() }, rest))
 }
 
 #[cfg(test)]

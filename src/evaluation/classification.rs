@@ -1,9 +1,10 @@
 //! The metrics of a classifier against ground truth.
 
+use std::collections::BTreeMap;
+
 use hotcoco::metrics::calibration::{calibration_curve, calibration_error};
 use serde::Serialize;
 
-use super::confusion::ConfusionMatrix;
 use super::detection::{ConfusionCell, EvaluatedClass};
 use crate::review::{ClassOutcomes, share};
 
@@ -16,10 +17,11 @@ pub const OTHER_CLASS: u32 = u32::MAX;
 /// Collects images one by one.
 pub struct ClassificationEvaluation {
     classes: Vec<EvaluatedClass>,
-    confusion: ConfusionMatrix,
-    /// The images with one of their classes among the first five, and the images with so many classes.
-    in_top5: u64,
-    with_top5: u64,
+    /// Images by class and predicted class.
+    confusion: BTreeMap<(u32, u32), u64>,
+    /// The images with their class among the first five, and all.
+    top5: u64,
+    images: u64,
     /// The top score of each image, and whether the top class is right.
     scores: Vec<f64>,
     is_correct: Vec<bool>,
@@ -79,9 +81,9 @@ impl ClassificationEvaluation {
     pub fn new(classes: Vec<EvaluatedClass>) -> Self {
         Self {
             classes,
-            confusion: ConfusionMatrix::default(),
-            in_top5: 0,
-            with_top5: 0,
+            confusion: BTreeMap::new(),
+            top5: 0,
+            images: 0,
             scores: Vec::new(),
             is_correct: Vec::new(),
             kept: usize::MAX,
@@ -94,10 +96,10 @@ impl ClassificationEvaluation {
         let Some(&(best, score)) = predicted.first() else {
             return;
         };
-        self.confusion.add(truth, best);
+        *self.confusion.entry((truth, best)).or_default() += 1;
         self.kept = self.kept.min(predicted.len());
-        self.with_top5 += 1;
-        self.in_top5 += u64::from(predicted.iter().take(5).any(|(class, _)| *class == truth));
+        self.images += 1;
+        self.top5 += u64::from(predicted.iter().take(5).any(|(class, _)| *class == truth));
         self.scores.push(score);
         self.is_correct.push(best == truth);
     }
@@ -107,7 +109,7 @@ impl ClassificationEvaluation {
         let (ece, _) = calibration_error(&bins);
         let has_top5 = self.kept >= 5.min(self.classes.len());
         let mut counts = vec![ClassOutcomes::default(); self.classes.len()];
-        for (truth, predicted, count) in self.confusion.cells() {
+        for (&(truth, predicted), &count) in &self.confusion {
             if truth == predicted {
                 if let Some(counts) = counts.get_mut(truth as usize) {
                     counts.correct += count;
@@ -134,15 +136,15 @@ impl ClassificationEvaluation {
             let numbers: Vec<f64> = classes.iter().filter_map(of).collect();
             (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
         };
-        let cell = |(truth, predicted, count)| {
+        let cell = |((truth, predicted), count)| {
             let predicted = Some(predicted).filter(|predicted| *predicted != OTHER_CLASS);
             ConfusionCell { truth: Some(truth), predicted, count }
         };
         ClassificationMetrics {
             task: "classification",
-            images: self.confusion.total(),
-            top1: self.confusion.accuracy(),
-            top5: share(self.in_top5, self.with_top5).filter(|_| has_top5),
+            images: self.images,
+            top1: share(self.is_correct.iter().map(|is_correct| u64::from(*is_correct)).sum(), self.images),
+            top5: share(self.top5, self.images).filter(|_| has_top5),
             macro_precision: mean(|class| class.precision),
             macro_recall: mean(|class| class.recall),
             macro_f1: mean(|class| class.f1),
@@ -158,7 +160,7 @@ impl ClassificationEvaluation {
                     accuracy: (bin.count > 0).then_some(bin.avg_accuracy),
                 })
                 .collect(),
-            confusion: self.confusion.cells().map(cell).collect(),
+            confusion: self.confusion.into_iter().map(cell).collect(),
             classes,
         }
     }

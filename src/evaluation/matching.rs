@@ -35,54 +35,34 @@ pub struct BoxMatches {
 pub fn match_boxes(left: &[ScoredBox], right: &[ScoredBox]) -> BoxMatches {
     let mut order: Vec<usize> = (0..left.len()).collect();
     order.sort_by(|&one, &other| left[other].score.total_cmp(&left[one].score));
-    let mut left_free = vec![true; left.len()];
-    let mut right_free = vec![true; right.len()];
-    let pair_up = |is_allowed: fn(u32, u32) -> bool, unmatched: &mut Unmatched<'_>| {
+    let mut free = [vec![true; left.len()], vec![true; right.len()]];
+    let pair_up = |[left_free, right_free]: &mut [Vec<bool>; 2], of_same_class: bool| {
         let mut pairs = Vec::new();
-        for &index in &order {
-            if !unmatched.left[index] {
-                continue;
+        for &index in order.iter().filter(|&&index| left_free[index]) {
+            let one = &left[index];
+            let mut best = (None, MATCHING_IOU);
+            for (other, candidate) in right.iter().enumerate().filter(|(other, _)| right_free[*other]) {
+                if (one.class_id == candidate.class_id) == of_same_class {
+                    let iou = one.bounds.iou(&candidate.bounds);
+                    if iou > best.1 || best.0.is_none() && iou >= best.1 {
+                        best = (Some(other), iou);
+                    }
+                }
             }
-            if let Some(partner) = best_partner(&left[index], right, unmatched.right, is_allowed) {
-                unmatched.left[index] = false;
-                unmatched.right[partner] = false;
-                pairs.push((index, partner));
+            if let Some(other) = best.0 {
+                right_free[other] = false;
+                pairs.push((index, other));
             }
+        }
+        for (index, _) in &pairs {
+            left_free[*index] = false;
         }
         pairs
     };
-    let mut unmatched = Unmatched { left: &mut left_free, right: &mut right_free };
-    let matched = pair_up(|one, other| one == other, &mut unmatched);
-    let indices = |flags: &[bool]| (0..flags.len()).filter(|&index| flags[index]).collect();
-    let (only_left, only_right) = (indices(unmatched.left), indices(unmatched.right));
-    let other_class = pair_up(|one, other| one != other, &mut unmatched);
+    let matched = pair_up(&mut free, true);
+    let [only_left, only_right] = free.each_ref().map(|free| (0..free.len()).filter(|&index| free[index]).collect());
+    let other_class = pair_up(&mut free, false);
     BoxMatches { matched, only_left, only_right, other_class }
-}
-
-/// Boxes that have no partner yet.
-struct Unmatched<'a> {
-    left: &'a mut [bool],
-    right: &'a mut [bool],
-}
-
-/// The free right box that overlaps `of` most; the first of equals.
-fn best_partner(
-    of: &ScoredBox,
-    right: &[ScoredBox],
-    is_free: &[bool],
-    is_allowed: fn(u32, u32) -> bool,
-) -> Option<usize> {
-    let mut best: Option<(usize, f32)> = None;
-    for (index, candidate) in right.iter().enumerate() {
-        if !is_free[index] || !is_allowed(of.class_id, candidate.class_id) {
-            continue;
-        }
-        let iou = of.bounds.iou(&candidate.bounds);
-        if iou >= MATCHING_IOU && best.is_none_or(|(_, most)| iou > most) {
-            best = Some((index, iou));
-        }
-    }
-    best.map(|(index, _)| index)
 }
 
 #[cfg(test)]

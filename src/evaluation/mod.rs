@@ -23,7 +23,6 @@ mod class_map;
 mod classification;
 mod coco;
 mod confident_errors;
-mod confusion;
 mod curve;
 mod detection;
 mod detection_draws;
@@ -43,7 +42,6 @@ pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
 };
 pub use confident_errors::{ConfidentError, ConfidentErrors, ErrorSide};
-pub use confusion::{ConfusionMatrix, truth_in_name};
 pub use curve::{Curve, CurvePoint};
 pub use detection::{
     ClassMetrics, ConfusionCell, DetectionEvaluation, DetectionMetrics, EvaluatedClass, FoundOutcomes,

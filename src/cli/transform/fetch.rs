@@ -10,7 +10,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use super::named_job::NamedJob;
-use super::named_truth::NamedTruth;
+use super::named_truth::{NamedTruth, truth_in_name};
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::out_file::{Replaceable, check_is_no_image, check_out};
@@ -27,7 +27,6 @@ use crate::domain::{
     Change, InferenceLocation, KeepRule, LabelSet, Location, ModelCard, ModelTask, OutputConvention, Problem, S3Link,
     Sample, SampleId, SampleUri, TransformJob, TransformStatus, counted, name_problem,
 };
-use crate::evaluation::truth_in_name;
 use crate::library::{Library, built_in_labels};
 use crate::predict::{ResultSink, SampleResult};
 use crate::remote::client::known_to;

@@ -1,10 +1,9 @@
 //! Compares the classes in image names with predictions: accuracy and confusion matrix.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::domain::{LabelSet, Prediction, Sample};
-use crate::evaluation::{ConfusionMatrix, truth_in_name};
 
 /// The largest matrix; for more classes, the most frequent confusions are printed.
 const MAX_COLUMNS: usize = 20;
@@ -17,7 +16,8 @@ pub(super) struct NamedTruth {
     numbers: BTreeMap<String, u32>,
     /// Whether an image name may contain a class that no label has, because the labels are unknown.
     is_open: bool,
-    matrix: ConfusionMatrix,
+    /// Images by the number of their class and of the predicted one.
+    counts: BTreeMap<(u32, u32), u64>,
     /// The number of images whose names have no class of the labels, and one of them.
     unknown: u64,
     example: Option<String>,
@@ -29,7 +29,7 @@ impl NamedTruth {
             names: Vec::new(),
             numbers: BTreeMap::new(),
             is_open: labels.is_empty(),
-            matrix: ConfusionMatrix::default(),
+            counts: BTreeMap::new(),
             unknown: 0,
             example: None,
         };
@@ -50,8 +50,8 @@ impl NamedTruth {
             return;
         };
         if let Some(best) = prediction.classes().first() {
-            let (truth, prediction) = (self.number(truth), self.number(&best.label));
-            self.matrix.add(truth, prediction);
+            let pair = (self.number(truth), self.number(&best.label));
+            *self.counts.entry(pair).or_default() += 1;
         }
     }
 
@@ -75,28 +75,43 @@ impl NamedTruth {
             text.push_str(&line);
             text.push('\n');
         };
-        match self.matrix.accuracy() {
-            None => line("no image name ends in a class of the labels".to_owned()),
-            Some(accuracy) => line(format!(
-                "accuracy by image names: {:.2} %, {} of {}",
-                accuracy * 100.0,
-                self.matrix.correct(),
-                self.matrix.total()
+        let count = |is_counted: fn(u32, u32) -> bool| -> u64 {
+            self.counts
+                .iter()
+                .filter(|((truth, prediction), _)| is_counted(*truth, *prediction))
+                .map(|(_, count)| count)
+                .sum()
+        };
+        let (correct, all) = (count(|truth, prediction| truth == prediction), count(|_, _| true));
+        match all {
+            0 => line("no image name ends in a class of the labels".to_owned()),
+            _ => line(format!(
+                "accuracy by image names: {:.2} %, {correct} of {all}",
+                correct as f64 / all as f64 * 100.0
             )),
         }
         if let Some(example) = &self.example {
             line(format!("images whose name has no class of the labels: {}, such as {example}", self.unknown));
         }
-        let classes = self.matrix.classes();
-        if classes.is_empty() {
-            return text;
-        }
-        if classes.len() <= MAX_COLUMNS {
-            text.push_str(&self.table(&classes));
-        } else {
-            text.push_str(&self.confusions(&classes));
+        match &self.classes()[..] {
+            [] => {}
+            classes if classes.len() <= MAX_COLUMNS => text.push_str(&self.table(classes)),
+            _ => text.push_str(&self.confusions()),
         }
         text
+    }
+
+    /// All classes that occur, as truth or as prediction, the lowest number first.
+    fn classes(&self) -> Vec<u32> {
+        let classes: BTreeSet<u32> = self.counts.keys().flat_map(|&(truth, prediction)| [truth, prediction]).collect();
+        classes.into_iter().collect()
+    }
+
+    /// The part of the images of a class that was predicted as each of `classes`; all zero without images.
+    fn row(&self, truth: u32, classes: &[u32]) -> Vec<f64> {
+        let count = |class: &u32| self.counts.get(&(truth, *class)).copied().unwrap_or(0);
+        let all = classes.iter().map(count).sum::<u64>().max(1) as f64;
+        classes.iter().map(|class| count(class) as f64 / all).collect()
     }
 
     /// Row by truth, column by answer; each row adds up to 1.
@@ -111,9 +126,9 @@ impl NamedTruth {
         for name in &names {
             let _ = write!(table, " {name:>width$}");
         }
-        for (name, row) in names.iter().zip(self.matrix.by_row(classes)) {
+        for (name, class) in names.iter().zip(classes) {
             let _ = write!(table, "\n{name:width$}");
-            for share in row {
+            for share in self.row(*class, classes) {
                 let _ = write!(table, " {share:>width$.2}");
             }
         }
@@ -121,15 +136,11 @@ impl NamedTruth {
         table
     }
 
-    fn confusions(&self, classes: &[u32]) -> String {
-        let pairs = classes.iter().flat_map(|truth| {
-            let predictions = classes.iter().filter(move |prediction| *prediction != truth);
-            predictions.map(move |prediction| (self.matrix.count(*truth, *prediction), *truth, *prediction))
-        });
-        let mut pairs: Vec<(u64, u32, u32)> = pairs.filter(|(count, ..)| *count > 0).collect();
-        pairs.sort_by_key(|(count, ..)| std::cmp::Reverse(*count));
+    fn confusions(&self) -> String {
+        let mut pairs: Vec<_> = self.counts.iter().filter(|((truth, prediction), _)| truth != prediction).collect();
+        pairs.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let mut text = String::new();
-        for (count, truth, prediction) in pairs.iter().take(MAX_CONFUSIONS) {
+        for ((truth, prediction), count) in pairs.iter().take(MAX_CONFUSIONS) {
             let (truth, prediction) = (self.name(*truth), self.name(*prediction));
             let _ = writeln!(text, "{truth} predicted as {prediction}: {count}");
         }
@@ -137,5 +148,70 @@ impl NamedTruth {
             let _ = writeln!(text, "and {more} more confusions");
         }
         text
+    }
+}
+
+/// The class in the name of an image, as the images of CIFAR-10 are often named: the letters before the extension,
+/// `cat` of `test/0017_cat.png`. `None` if there are none.
+pub(super) fn truth_in_name(name: &str) -> Option<&str> {
+    let file = name.rsplit(['/', '\\']).next()?;
+    let (stem, _) = file.rsplit_once('.')?;
+    let letters = stem.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let truth = &stem[letters.len()..];
+    (!truth.is_empty()).then_some(truth)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde::Deserialize;
+
+    use super::*;
+
+    /// Written by `tests/outputs/make_confusion.py`, with NumPy.
+    #[derive(Deserialize)]
+    struct Expected {
+        truth: Vec<u32>,
+        #[serde(rename = "answer")]
+        prediction: Vec<u32>,
+        accuracy: f64,
+        classes: Vec<u32>,
+        by_row: Vec<Vec<f64>>,
+    }
+
+    const CLOSE: f64 = 1e-12;
+
+    #[test]
+    fn accuracy_and_rows_are_those_of_numpy() {
+        let expected: Expected = serde_json::from_str(include_str!("../../../tests/outputs/confusion.json")).unwrap();
+        let mut truth = NamedTruth::new(&LabelSet::default());
+        for pair in expected.truth.iter().copied().zip(expected.prediction) {
+            *truth.counts.entry(pair).or_default() += 1;
+        }
+        let accuracy = format!("{:.2} %, ", expected.accuracy * 100.0);
+        assert!(truth.text().contains(&accuracy), "{accuracy}");
+        assert_eq!(truth.classes(), expected.classes);
+        let rows: Vec<Vec<f64>> = expected.classes.iter().map(|class| truth.row(*class, &expected.classes)).collect();
+        assert_eq!(rows.len(), expected.by_row.len());
+        for (row, expected) in rows.iter().zip(&expected.by_row) {
+            assert_eq!(row.len(), expected.len());
+            let is_close = row.iter().zip(expected).all(|(a, b)| (a - b).abs() < CLOSE);
+            assert!(is_close, "{row:?} {expected:?}");
+        }
+    }
+
+    #[test]
+    fn the_letters_before_the_extension_are_the_truth() {
+        for (name, truth) in [
+            ("0017_cat.png", Some("cat")),
+            ("test/a.b/9-airplane.jpeg", Some("airplane")),
+            ("frog.png", Some("frog")),
+            ("12.png", None),
+            ("cat", None),
+            ("a/b", None),
+            ("1_고양이.png", None),
+            ("", None),
+        ] {
+            assert_eq!(truth_in_name(name), truth, "{name}");
+        }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::json::Json;
 use super::recognise::SUM_SLACK;
+use crate::annotations::rows::{Quotes, split_field};
 
 /// The key of the input's columns beside the response. No line of JSON has it.
 pub(super) const COLUMNS: &str = "columns of the input";
@@ -31,7 +32,10 @@ pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
                 break;
             }
         }
-        let (column, behind) = split_column(text)?;
+        let (column, behind) = split_field(text, ',').map_err(|quotes| match quotes {
+            Quotes::Open => "the CSV line has an unclosed quote".to_owned(),
+            Quotes::Misplaced => "the CSV line has text after a closing quote".to_owned(),
+        })?;
         rest = behind;
         if rest.is_none() && column.starts_with(['{', '[']) {
             response = Json::parse(column.as_bytes()).ok();
@@ -44,32 +48,6 @@ pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
     let mut fields: Vec<(Box<str>, Json)> = vec![(COLUMNS.into(), Json::List(columns.into()))];
     fields.extend(response.map(|response| (RESPONSE.into(), response)));
     Ok(Json::Object(fields.into()))
-}
-
-/// The first column without its quotes, and what is behind its comma.
-fn split_column(text: &str) -> Result<(String, Option<&str>), String> {
-    let Some(quoted) = text.strip_prefix('"') else {
-        return Ok(match text.split_once(',') {
-            Some((column, behind)) => (column.to_owned(), Some(behind)),
-            None => (text.to_owned(), None),
-        });
-    };
-    let mut column = String::new();
-    let mut rest = quoted;
-    loop {
-        let (part, behind) = rest.split_once('"').ok_or("the CSV line has an unclosed quote")?;
-        column.push_str(part);
-        if let Some(behind) = behind.strip_prefix('"') {
-            column.push('"');
-            rest = behind;
-        } else if behind.is_empty() {
-            return Ok((column, None));
-        } else {
-            let behind = behind.strip_prefix(',');
-            let behind = behind.ok_or("the CSV line has text after a closing quote")?;
-            return Ok((column, Some(behind)));
-        }
-    }
 }
 
 /// The numbers at the end, behind the last column that is none.

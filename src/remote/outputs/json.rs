@@ -3,8 +3,9 @@
 //! Invalid JSON (`NaN`, a truncated document, a number beyond floats) and objects with duplicate keys are refused: a
 //! wrong prediction is worse than none.
 
-use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess};
 
+use crate::annotations::json::{Lenient, Scalar};
 use crate::domain::{JsonPointer, JsonStep, human_bytes};
 
 /// The longest answer about one image that is read. Real ones take at most a few megabytes; its tree takes up to eight
@@ -275,44 +276,20 @@ fn is_csv(bytes: &[u8]) -> bool {
 
 impl<'de> Deserialize<'de> for Json {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(JsonVisitor)
+        Self::read(deserializer)
     }
 }
 
-struct JsonVisitor;
-
-impl<'de> Visitor<'de> for JsonVisitor {
-    type Value = Json;
-
-    fn expecting(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str("JSON")
+impl<'de> Lenient<'de> for Json {
+    fn from_scalar(scalar: Scalar) -> Self {
+        match scalar {
+            Scalar::Bool(value) => Self::Bool(value),
+            Scalar::Text(text) => Self::Text(text.into()),
+            scalar => scalar.number().map_or(Self::Null, Self::Number),
+        }
     }
 
-    fn visit_unit<E>(self) -> Result<Json, E> {
-        Ok(Json::Null)
-    }
-
-    fn visit_bool<E>(self, value: bool) -> Result<Json, E> {
-        Ok(Json::Bool(value))
-    }
-
-    fn visit_u64<E>(self, value: u64) -> Result<Json, E> {
-        Ok(Json::Number(value as f64))
-    }
-
-    fn visit_i64<E>(self, value: i64) -> Result<Json, E> {
-        Ok(Json::Number(value as f64))
-    }
-
-    fn visit_f64<E>(self, value: f64) -> Result<Json, E> {
-        Ok(Json::Number(value))
-    }
-
-    fn visit_str<E>(self, value: &str) -> Result<Json, E> {
-        Ok(Json::Text(value.into()))
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Json, A::Error> {
+    fn from_list<A: SeqAccess<'de>>(mut elements: A) -> Result<Self, A::Error> {
         let mut numbers = Vec::new();
         let other = loop {
             match elements.next_element()? {
@@ -329,7 +306,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
         Ok(Json::List(list.into()))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Json, A::Error> {
+    fn from_object<A: MapAccess<'de>>(mut entries: A) -> Result<Self, A::Error> {
         let mut fields: Vec<(Box<str>, Json)> = Vec::new();
         while let Some(entry) = entries.next_entry::<Box<str>, Json>()? {
             fields.push(entry);
