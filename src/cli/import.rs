@@ -150,7 +150,7 @@ fn read(
     let files = match parse_location(path, args.s3.of(path, args.any_is_in_s3()))? {
         Location::Path(path) if is_stdin(&path) => bail!("predictions are read from a file or folder, not from stdin"),
         Location::Path(path) => Files::local(&absolute(&path)?),
-        location => Files::new(&Aws::new(), &location),
+        Location::S3(place) => Files::in_s3(&Aws::new(), &place),
     };
     let control = TaskControl::new(ProgressUnit::Bytes);
     let of_reading = control.clone();

@@ -71,7 +71,7 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
 fn target(args: &UploadArgs) -> anyhow::Result<S3Place> {
     match parse_location(&args.target, &args.s3)? {
         Location::S3(place) => Ok(*place),
-        _ => {
+        Location::Path(_) => {
             bail!("the second argument must be s3://bucket/prefix/, not {}", args.target.display())
         }
     }

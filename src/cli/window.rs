@@ -72,7 +72,7 @@ pub(super) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<
         }
         Some(source) => match args.listing.of(parse_location(source, &args.s3)?)? {
             Location::S3(place) => (None, Some(*place)),
-            _ => (Some(source.clone()), None),
+            Location::Path(_) => (Some(source.clone()), None),
         },
     };
     let options = WindowOptions {

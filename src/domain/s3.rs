@@ -4,7 +4,7 @@ mod endpoint;
 mod link;
 mod setup;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -236,6 +236,22 @@ pub enum Location {
 }
 
 impl Location {
+    /// `None` in S3.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Path(path) => Some(path),
+            Self::S3(_) => None,
+        }
+    }
+
+    /// `None` on this machine.
+    pub fn place(&self) -> Option<&S3Place> {
+        match self {
+            Self::Path(_) => None,
+            Self::S3(place) => Some(place),
+        }
+    }
+
     /// The name for people.
     pub fn name(&self) -> String {
         match self {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::endpoint::EndpointTransport;
-use super::outputs::{LabelSource, OutputReader, OutputShape, ReadingChoice, Recognition};
+use super::outputs::{OutputReader, OutputShape, ReadingChoice, Recognition};
 use super::predictor::{RemotePredictor, RequestEncoding, Transport, card_of_remote, send};
 use super::tf_serving::{TfServing, TfServingAddress};
 use crate::aws::{Aws, AwsError};
@@ -100,26 +100,9 @@ impl RemoteClient {
             OutputShape::Spotcheck { model, task } => known(model).filter(|(card, _)| card.task == *task),
             OutputShape::Mapped(_) => None,
         };
-        let of_card = card.as_ref().map(|(_, labels)| labels.clone());
-        let labels = match (&choice.labels, of_card, &shape) {
-            (Some(labels), _, _) => {
-                assumed.retain(|line| !line.contains("ImageNet"));
-                LabelSource::Known(labels.clone())
-            }
-            (None, Some(labels), _) => {
-                let labels = LabelSource::Known(labels);
-                let reader = OutputReader::new(shape.clone(), labels.clone(), choice.keep);
-                if first.is_none_or(|(response, size)| reader.read(response, Some(size)).is_ok()) {
-                    labels
-                } else {
-                    assumed
-                        .push("class names are from the responses; the local model of this name has others".to_owned());
-                    LabelSource::Outputs
-                }
-            }
-            (None, None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
-        };
+        let agrees =
+            |reader: &OutputReader| first.is_none_or(|(response, size)| reader.read(response, Some(size)).is_ok());
+        let labels = choice.label_source(&shape, card.as_ref(), agrees, "responses", &mut assumed);
         let reading = shape.description();
         let origin = self.origin(&reading);
         let card = match (card, &shape) {

@@ -495,10 +495,7 @@ impl Action {
             ),
             Self::Upload => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to upload"))
-                .and_then(|()| {
-                    let lies_in_s3 = state.source.as_ref().is_some_and(|open| open.place.is_some());
-                    need(!lies_in_s3, "The images are in S3 already")
-                }),
+                .and_then(|()| need(state.place().is_none(), "The images are in S3 already")),
             Self::StartJob => need(state.source.is_some(), "Open a folder first")
                 .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
@@ -522,8 +519,8 @@ impl Action {
             }
             Self::TruthOfVerdicts => need(state.run().is_some(), "Predict and judge images first"),
             Self::TruthOfImages => {
-                let has_place = |open: &super::OpenSource| open.place.is_some() || open.path.is_some();
-                need(state.source.as_ref().is_some_and(has_place), "Open a folder, a TFRecord file or a prefix first")
+                let has_location = state.location().is_some();
+                need(has_location, "Open a folder, a TFRecord file or a prefix first")
             }
             Self::OpenTruth => need(state.source.is_some(), "Open the images first"),
             Self::CloseTruth | Self::Evaluation => need(state.evaluating.is_some(), "Open ground truth first"),
@@ -632,8 +629,7 @@ fn has_shown(state: &State) -> Result<(), &'static str> {
 }
 
 fn can_reveal(state: &State) -> Result<(), &'static str> {
-    let lies_in_s3 = state.source.as_ref().is_some_and(|open| open.place.is_some());
-    has_shown(state).and_then(|()| need(!lies_in_s3, "The image is in S3, not on this machine"))
+    has_shown(state).and_then(|()| need(state.place().is_none(), "The image is in S3, not on this machine"))
 }
 
 fn can_judge(state: &State) -> Result<(), &'static str> {

@@ -8,8 +8,8 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::{EvaluateRequest, Loadable, Order, Overlay, SourceId, State};
 use crate::domain::{
-    ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, RunId, RunInfo, Sample, SampleId, SampleSet,
-    SampleUri, SharedList, ViewSettings,
+    ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, Location, RunId, RunInfo, Sample, SampleId,
+    SampleSet, SampleUri, SharedList, ViewSettings,
 };
 use crate::review::{Marks, Outcomes, Predictions, Suppressed};
 use crate::state::{Failure, TaskId, Ticket};
@@ -146,7 +146,7 @@ impl State {
     /// The default folder of the open dialog: beside the source, or else in the user's home.
     pub fn suggested_export(&self) -> PathBuf {
         let (what, extension) = self.export_kind();
-        let path = self.source.as_ref().and_then(|open| open.path.as_deref());
+        let path = self.location().and_then(Location::path);
         let stem = self.source_stem();
         let ending = extension.map_or_else(String::new, |extension| format!(".{extension}"));
         let folder = path.and_then(Path::parent).unwrap_or(Path::new("~"));
@@ -173,10 +173,10 @@ impl State {
 
     /// The stem of file names: the name of a folder, of a file without its ending, or of a prefix.
     pub(super) fn source_stem(&self) -> String {
-        let name = match self.source.as_ref().map(|open| (&open.path, &open.place)) {
-            Some((Some(path), _)) => self.stem_of(path),
-            Some((None, Some(place))) => Some(place.address.last_part().to_owned()),
-            _ => None,
+        let name = match self.location() {
+            Some(Location::Path(path)) => self.stem_of(path),
+            Some(Location::S3(place)) => Some(place.address.last_part().to_owned()),
+            None => None,
         };
         let name = name.filter(|name| !name.is_empty());
         name.unwrap_or_else(|| "images".to_owned())

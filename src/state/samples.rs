@@ -3,9 +3,9 @@
 use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher, RandomState};
-use std::path::PathBuf;
 
-use crate::domain::{Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
+use super::State;
+use crate::domain::{Location, Problem, S3Place, Sample, SampleId, SampleSet, SampleUri, SharedList};
 
 /// The number of an opened source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -17,10 +17,8 @@ pub struct OpenSource {
     pub id: SourceId,
     /// The path, as people write it.
     pub name: String,
-    /// The folder or file, if it is a single one.
-    pub path: Option<PathBuf>,
-    /// Its address in S3 and how that is reached, if it is there.
-    pub place: Option<S3Place>,
+    /// The folder, file or prefix, if it is a single one.
+    pub location: Option<Location>,
     pub listing: Listing,
     /// Why changes of the files are not noticed, if they are not.
     pub unwatched: Option<String>,
@@ -99,11 +97,19 @@ impl Default for ByUri {
 impl OpenSource {
     /// The root of image names: a folder, or a prefix in S3.
     pub(super) fn root(&self) -> String {
-        match (&self.place, &self.path) {
-            (Some(place), _) => place.address.to_string(),
-            (None, Some(path)) => path.display().to_string(),
-            (None, None) => String::new(),
-        }
+        self.location.as_ref().map_or_else(String::new, Location::name)
+    }
+}
+
+impl State {
+    /// The location that is open, if it is a single one.
+    pub fn location(&self) -> Option<&Location> {
+        self.source.as_ref()?.location.as_ref()
+    }
+
+    /// The place in S3 that is open.
+    pub fn place(&self) -> Option<&S3Place> {
+        self.location()?.place()
     }
 }
 

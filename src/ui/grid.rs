@@ -312,7 +312,7 @@ fn request_thumbnails(
     commands: &mut Queue<Command>,
 ) {
     let order = state.order();
-    let is_far_away = state.source.as_ref().is_some_and(|source| source.place.is_some());
+    let is_far_away = state.place().is_some();
     let mut spare = thumbnails.spare(visible.len());
     if is_far_away {
         // Each is fetched whole, which may cost money.

@@ -29,7 +29,6 @@ use bottom_bar::BottomBar;
 use overlays::OpenAs;
 use side_panel::SideWidth;
 
-use crate::domain::S3Place;
 use crate::state::{BrowseCommand, Command, Queue, State};
 
 /// What only the panels remember between two frames: drafts of text fields, and what was requested.
@@ -110,7 +109,7 @@ impl Window {
             }
             return commands.into_vec();
         }
-        if let Some(place) = open_place(state) {
+        if let Some(place) = state.place() {
             widgets::renew_in_time(ui.ctx(), &place.access, state, &mut commands);
         }
         self.panels_ui(ui, state, &mut commands);
@@ -217,9 +216,4 @@ fn reserve_ui(ui: &mut egui::Ui, is_shown: bool, reserve: impl FnOnce(&mut egui:
     }
     ui.skip_ahead_auto_ids(NUMBERS);
     None
-}
-
-/// The place in S3 that is open, if any.
-fn open_place(state: &State) -> Option<&S3Place> {
-    state.source.as_ref()?.place.as_ref()
 }

@@ -751,7 +751,7 @@ fn a_number_that_some_resamples_cannot_measure_has_no_interval() {
 }
 
 /// One object and one right box of each class.
-fn many_classes(count: u32) -> (Bench, FilesAt) {
+fn many_classes(count: u32) -> (Bench, Location) {
     let bench = Bench::new(&["a.png"]);
     let place = |class: u32| [class % 10 * 10, class / 10 * 10];
     let found = (0..count).map(|class| {

@@ -90,10 +90,7 @@ fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_le
             wait_for(&mut window, "1 image, 1 predicted");
             window.state_mut().command(JobsCommand::Open(job));
             click(&mut window, "Open its images");
-            wait_until(&mut window, "the images of the job", |window| {
-                let open = window.state().state().source.as_ref();
-                open.is_some_and(|open| open.place.as_ref() == Some(&photos))
-            });
+            wait_until(&mut window, "the images of the job", |window| window.state().state().place() == Some(&photos));
             wait_for(&mut window, "4 images");
         },
     );

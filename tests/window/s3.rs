@@ -66,8 +66,7 @@ fn a_prefix_is_listed_predicted_and_opened_again_from_its_project() {
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
     wait_for(&mut again, "3 images, 3 predicted");
     wait_for(&mut again, "tiger cat");
-    let opened = again.state().state().source.as_ref().unwrap();
-    assert_eq!(opened.place.as_ref(), Some(&place(&bucket)));
+    assert_eq!(again.state().state().place(), Some(&place(&bucket)));
 }
 
 #[test]

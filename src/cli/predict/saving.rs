@@ -74,7 +74,7 @@ impl SavingArgs {
         };
         match location {
             Location::Path(path) => Location::Path(known(&path).unwrap_or(path)),
-            location => location,
+            location @ Location::S3(_) => location,
         }
     }
 

@@ -90,6 +90,36 @@ pub struct ReadingChoice {
     pub keep: KeepRule,
 }
 
+impl ReadingChoice {
+    /// The labels to read `made` (“outputs”) with. `card`: the local model with the name in them, whose labels count if
+    /// a reader with them agrees with the first.
+    pub(in crate::remote) fn label_source(
+        &self,
+        shape: &OutputShape,
+        card: Option<&(ModelCard, LabelSet)>,
+        agrees: impl Fn(&OutputReader) -> bool,
+        made: &str,
+        assumed: &mut Vec<String>,
+    ) -> LabelSource {
+        if let Some(labels) = &self.labels {
+            assumed.retain(|line| !line.contains("ImageNet"));
+            return LabelSource::Known(labels.clone());
+        }
+        match (card, shape) {
+            (Some((_, labels)), _) => {
+                let labels = LabelSource::Known(labels.clone());
+                if agrees(&OutputReader::new(shape.clone(), labels.clone(), self.keep)) {
+                    return labels;
+                }
+                assumed.push(format!("class names are from the {made}; the local model of this name has others"));
+                LabelSource::Outputs
+            }
+            (None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
+            (None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
+        }
+    }
+}
+
 /// Outputs that were listed and joined to images.
 pub struct FoundOutputs {
     /// The first is that of the run, the others are of jobs that took up again what had failed.
@@ -384,26 +414,9 @@ impl FoundOutputs {
             OutputShape::Spotcheck { model, .. } => known(model),
             OutputShape::Mapped(_) => None,
         };
-        let labels = match (&choice.labels, &card, &shape) {
-            (Some(labels), _, _) => LabelSource::Known(labels.clone()),
-            (None, Some((_, labels)), _) => {
-                let of_card = LabelSource::Known(labels.clone());
-                let reader = OutputReader::new(shape.clone(), of_card.clone(), choice.keep);
-                let agrees = |response: &Json| reader.agrees_on_labels(response);
-                if first.response.as_ref().is_some_and(agrees) {
-                    of_card
-                } else {
-                    assumed
-                        .push("class names are from the outputs; the local model of this name has others".to_owned());
-                    LabelSource::Outputs
-                }
-            }
-            (None, None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,
-            (None, None, OutputShape::Mapped(mapping)) => LabelSource::of_mapping(mapping),
-        };
-        if choice.labels.is_some() {
-            assumed.retain(|line| !line.contains("ImageNet"));
-        }
+        let agrees =
+            |reader: &OutputReader| first.response.as_ref().is_some_and(|response| reader.agrees_on_labels(response));
+        let labels = choice.label_source(&shape, card.as_ref(), agrees, "outputs", &mut assumed);
         let made_text = match made {
             InferenceLocation::Outputs { .. } => self.name(),
             _ => format!("{made}, {}", self.name()),

@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize, Serializer};
 use super::form::{Draft, Form, folder_of, text_of};
 use super::model_draft::{ChosenModel, ModelDraft, ModelRequest};
 use crate::domain::{
-    AssembleWith, Compression, DataProcessing, InputObjects, S3Access, S3Address, S3Layout, S3Link, Sample, SampleId,
-    SharedList, SplitType, TransformPlan, TransformSpec, archive_address, manifest_address, output_folder,
+    AssembleWith, Compression, DataProcessing, InputObjects, Location, S3Access, S3Address, S3Layout, S3Link, Sample,
+    SampleId, SharedList, SplitType, TransformPlan, TransformSpec, archive_address, manifest_address, output_folder,
 };
 use crate::state::{ExportScope, SourceId, State};
 
@@ -196,7 +196,7 @@ impl JobDraft {
         if images.is_empty() && !matches!(images.from, ImagesFrom::Manifest(_)) {
             return Err("There is no image to send".to_owned());
         }
-        let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+        let place = state.place();
         let prefix = place.filter(|_| images.from == ImagesFrom::Prefix);
         spec.input.objects = match (prefix, &images.from) {
             (Some(place), _) => InputObjects::Prefix(place.address.clone()),
@@ -285,8 +285,8 @@ impl JobDraft {
             return Ok(JobImages { listing, chosen, is_partial, from: ImagesFrom::Manifest(link.address) });
         }
         let open = state.source.as_ref();
-        let Some(place) = open.and_then(|open| open.place.as_ref()) else {
-            let path = open.and_then(|open| open.path.as_deref());
+        let Some(place) = state.place() else {
+            let path = state.location().and_then(Location::path);
             let (root, is_folder) = path.map_or_else(|| (String::new(), false), |path| local_root(path, &listing));
             let is_whole = is_folder && !is_partial && self.scope == ExportScope::All;
             let usual = || {

@@ -93,7 +93,7 @@ pub(super) fn open_path(state: &mut State, path: PathBuf, effects: &mut Queue<Ef
     };
     open(state, spec, &name, effects);
     if let Some(source) = &mut state.source {
-        source.path = Some(path);
+        source.location = Some(Location::Path(path));
     }
 }
 
@@ -102,7 +102,7 @@ pub(super) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<
     open(state, SourceSpec::S3(place.clone()), &name, effects);
     s3::check_sign_in(state, &place.access, effects);
     if let Some(source) = &mut state.source {
-        source.place = Some(place);
+        source.location = Some(Location::S3(Box::new(place)));
     }
 }
 
@@ -185,10 +185,10 @@ pub(super) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
     };
-    match (source.place.clone(), source.path.clone()) {
-        (Some(place), _) => open_place(state, place, effects),
-        (None, Some(path)) => open_path(state, path, effects),
-        (None, None) => state.show_notice("Open it again to retry"),
+    match source.location.clone() {
+        Some(Location::S3(place)) => open_place(state, *place, effects),
+        Some(Location::Path(path)) => open_path(state, path, effects),
+        None => state.show_notice("Open it again to retry"),
     }
 }
 
@@ -238,8 +238,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     state.source = Some(OpenSource {
         id,
         name: name.to_owned(),
-        path: None,
-        place: None,
+        location: None,
         listing: Listing::Running,
         unwatched: None,
         notes: Vec::new(),
@@ -270,17 +269,16 @@ fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Pla
     };
     if let Some(place) = place {
         state.settings.remember_place(&place);
-        open.path = None;
         open.name = name;
         let access = place.access.clone();
-        open.place = Some(place);
+        open.location = Some(Location::S3(Box::new(place)));
         // A project may have led there.
         s3::check_sign_in(state, &access, effects);
         return;
     }
-    if open.path.is_some() {
-        state.settings.remember_recent(Path::new(&name));
-        open.path = Some(PathBuf::from(&name));
+    if let Some(Location::Path(path)) = &mut open.location {
+        *path = PathBuf::from(&name);
+        state.settings.remember_recent(path);
     }
     open.name = name;
 }

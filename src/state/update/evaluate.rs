@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{arrange, project_requests, run_tasks};
-use crate::domain::{Change, Location, Problem, RunId, counted};
+use crate::domain::{Change, Problem, RunId, counted};
 use crate::matching::{ClassCorrections, OtherFolders, classes_of};
 use crate::state::evaluating::EvaluationBasis;
 use crate::state::{
@@ -328,11 +328,7 @@ fn truth_source(state: &State, at: &TruthAt) -> Option<TruthSource> {
 
 /// The open folder or file, which may hold its own ground truth: folders by class, or records with labels.
 pub(super) fn open_source(state: &mut State, effects: &mut Queue<Effect>) {
-    let at = state.source.as_ref().and_then(|source| match (&source.place, &source.path) {
-        (Some(place), _) => Some(Location::S3(Box::new(place.clone()))),
-        (None, path) => path.clone().map(Location::Path),
-    });
-    if let Some(at) = at {
+    if let Some(at) = state.location().cloned() {
         open(state, TruthAt::Files(at), TruthReading::default(), None, effects);
     }
 }

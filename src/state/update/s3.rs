@@ -42,7 +42,7 @@ pub(super) fn toggle_picker(state: &mut State, effects: &mut Queue<Effect>) {
         state.overlay = Overlay::None;
         return;
     }
-    let open = state.source.as_ref().and_then(|source| source.place.clone());
+    let open = state.place().cloned();
     let is_first = state.s3.start.serial == 0;
     if let Some(place) = &open {
         show_picker(state, place.address.to_string(), Some(place), effects);
@@ -206,7 +206,7 @@ fn signed_in(
     end(state, task, result.as_ref().err());
     let is_signed_in = result.is_ok();
     state.sign_ins.finish(access, task, result, renewal);
-    let place = state.source.as_ref().and_then(|source| source.place.as_ref());
+    let place = state.place();
     if is_signed_in && place.is_some_and(|place| place.access == *access) {
         // Images that failed because the sign-in had ended.
         watch::read_again(state, effects);

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use super::update;
 use crate::domain::{
     Change, ChannelOrder, ClassScore, DetectionOutput, Device, DeviceReport, FileStamp, LabelSet, ListingChange,
-    ModelCard, OutputConvention, Page, Prediction, PredictionContent, Problem, RunId, RunInfo, Saliency, Sample,
-    SampleId, SampleUri,
+    Location, ModelCard, OutputConvention, Page, Prediction, PredictionContent, Problem, RunId, RunInfo, Saliency,
+    Sample, SampleId, SampleUri,
 };
 use crate::review::PredictionStatus;
 use crate::state::import::testing;
@@ -505,7 +505,7 @@ fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
 #[test]
 fn a_project_is_saved_under_the_name_of_what_is_open() {
     let (mut state, ..) = opened();
-    state.source.as_mut().unwrap().path = Some(PathBuf::from("/photos.v2"));
+    state.source.as_mut().unwrap().location = Some(Location::Path(PathBuf::from("/photos.v2")));
     let effects = command(&mut state, Action::SaveProjectAs);
     assert!(
         has!(effects, Effect::PickFile(FileRequest::ProjectTarget { name }) if name == "photos.v2.spotcheck"),

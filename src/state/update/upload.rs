@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::run_tasks::{self, begin, settle};
 use super::task_ends;
-use crate::domain::{Problem, S3Place, SampleUri, UploadPlan, UploadReport, UploadStop};
+use crate::domain::{Location, Problem, S3Place, SampleUri, UploadPlan, UploadReport, UploadStop};
 use crate::state::{
     Effect, ExportScope, Failure, Loadable, Overlay, Queue, S3Effect, State, TaskId, TaskKind, TaskOutcome,
     UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded,
@@ -44,7 +44,7 @@ fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Qu
     let Some(source) = &state.source else {
         return;
     };
-    let folder = source.path.as_deref().unwrap_or(Path::new(""));
+    let folder = source.location.as_ref().and_then(Location::path).unwrap_or(Path::new(""));
     let is_single = state.samples.len() == 1
         && (state.samples.ids().next())
             .and_then(|id| state.samples.get(id))

@@ -60,12 +60,12 @@ pub(in super::super) fn images_ui(
         if let Listing::Failed(reason) = &source.listing {
             banner_ui(ui, Tone::Error, reason, |ui| {
                 moved_folder_ui(ui, state, commands);
-                if let Some(place) = &source.place {
+                if let Some(place) = state.place() {
                     place_again_ui(ui, state, place, commands);
                 }
             });
         }
-        if let Some(place) = &source.place
+        if let Some(place) = state.place()
             && !matches!(source.listing, Listing::Failed(_))
         {
             sign_in_banner_ui(ui, &place.access, state, commands);
@@ -97,7 +97,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         && memory.path_of != Some(source.id)
     {
         memory.path_of = Some(source.id);
-        let can_be_typed = source.path.is_some() || source.place.is_some();
+        let can_be_typed = source.location.is_some();
         memory.path = if can_be_typed { source.name.clone() } else { String::new() };
     }
     let open_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {

@@ -2,7 +2,6 @@
 
 use eframe::egui::{Button, ProgressBar, RichText, Ui};
 
-use super::super::open_place;
 use super::super::widgets::{ends_ui, human_duration, sign_in_menu_ui};
 use super::project::saved_ui;
 use crate::state::{Action, Command, Loadable, Queue, State, TaskEntry};
@@ -24,7 +23,7 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
 
 /// The account that is signed in to S3, and whether everything is saved.
 fn source_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    if let Some(place) = open_place(state) {
+    if let Some(place) = state.place() {
         sign_in_menu_ui(ui, &place.access, state, commands);
         ui.separator();
     }

@@ -13,7 +13,7 @@ use crate::tasks::ProgressUnit;
 
 /// Opens the form with this draft, for the chosen model and with the access to the images that are open.
 pub(super) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay, effects: &mut Queue<Effect>) {
-    let place = state.source.as_ref().and_then(|open| open.place.clone());
+    let place = state.place().cloned();
     if let Some(place) = place {
         if draft.base().is_empty() {
             *draft.base() = format!("s3://{}/spotcheck/", place.address.bucket);

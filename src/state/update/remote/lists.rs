@@ -30,7 +30,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         if let Some(query) = read.map(|(_, query)| query.clone()) {
             return self.read(state, query, effects);
         }
-        let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+        let place = state.place();
         if let Some(access) = place.map(|place| place.access.clone()) {
             s3::set_access(state, access, effects);
         }

@@ -15,7 +15,7 @@ use crate::tasks::ProgressUnit;
 pub(in super::super) fn edit_endpoint(state: &mut State, effects: &mut Queue<Effect>) {
     let is_endpoint = |model: &&RemoteModel| matches!(model.at, RemoteAddress::Endpoint { .. });
     let last = last_of(state, is_endpoint).unwrap_or_else(|| {
-        let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+        let place = state.place();
         let access = place.map_or(&state.s3.access, |place| &place.access);
         RemoteModel::at_endpoint("", access.into())
     });

@@ -193,7 +193,7 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
 fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
     let mut state = listed();
     let place = S3Place::new(S3Address::new("bucket", "photos/"));
-    state.source.as_mut().unwrap().place = Some(place.clone());
+    state.source.as_mut().unwrap().location = Some(Location::S3(Box::new(place.clone())));
     command(&mut state, Action::StartJob);
     assert_eq!(state.remote.job_form.draft.base, "s3://bucket/spotcheck/");
     let draft = draft(&state);

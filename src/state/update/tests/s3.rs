@@ -18,7 +18,7 @@ fn typed(state: &mut State, text: &str) -> Vec<Effect> {
 }
 
 fn place(state: &State) -> &S3Place {
-    state.source.as_ref().unwrap().place.as_ref().unwrap()
+    state.place().unwrap()
 }
 
 /// The task of the question who is signed in.

@@ -68,7 +68,7 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
         let text = format!("{} ({})", choice.into_str(), grouped(choice.len(state)));
         radio_ui(ui, &mut draft.scope, choice, text);
     }
-    let place = state.source.as_ref().and_then(|open| open.place.as_ref());
+    let place = state.place();
     if let Some(place) = place {
         ui.weak(format!("In S3: {}", place.address));
         return;

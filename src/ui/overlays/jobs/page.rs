@@ -291,7 +291,7 @@ fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress,
         return;
     };
     let place = S3Place { access: job.id.s3.clone(), ..S3Place::new(address.clone()) };
-    if super::super::super::open_place(state) == Some(&place) {
+    if state.place() == Some(&place) {
         return;
     }
     let open = ui.button("Open its images");
