@@ -10,10 +10,10 @@ use crate::domain::{Credentials, S3Access, SageMakerAccess, region_doubt};
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "AWS account")]
 pub(super) struct AccountArgs {
-    /// Profile of your AWS configuration; overrides the environment
+    /// AWS profile; overrides the environment
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
-    /// AWS region of SageMaker; default: from your AWS configuration
+    /// AWS region of SageMaker [default: from your AWS configuration]
     #[arg(long, value_name = "REGION", value_parser = parse_region)]
     region: Option<String>,
 }

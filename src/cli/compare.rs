@@ -28,7 +28,7 @@ const MAX_CLASS_CHANGES: usize = 20;
 pub(super) struct CompareArgs {
     /// Project file (`*.spotcheck`), or the folder of images or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
-    /// The two runs, by name or number; optional if the project has only two
+    /// Runs to compare, by name or number; optional if the project has only two
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
     runs: Vec<String>,
     #[command(flatten)]
@@ -38,17 +38,16 @@ pub(super) struct CompareArgs {
 /// The comparison of two runs: thresholds and output.
 #[derive(Debug, Args)]
 pub(super) struct RunPairArgs {
-    /// Output file (.json or .csv) for the summary and the differences of each image; default: summary on stdout
+    /// Write the summary and each image's differences to this file (.json or .csv) [default: a summary on stdout]
     #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
     out: Option<OutFile>,
     /// Replace a file
     #[arg(long, requires = "out")]
     force: bool,
-    /// Minimum score of compared boxes; default: the project's thresholds
+    /// Minimum score of compared boxes [default: the project's thresholds]
     #[arg(long, value_parser = super::values::parse_score::<f32>)]
     min_score: Option<f32>,
-    /// Overlap above which the worse of two boxes of one class is left out, as IoU; `off` compares both. Default: from
-    /// the project, otherwise as the card of each model says
+    /// NMS IoU threshold, or `off` [default: from the project, otherwise from each model's card]
     #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
     nms_iou: Option<NmsIou>,
     #[command(flatten)]

@@ -30,7 +30,7 @@ use crate::tasks::{ProgressUnit, TaskControl};
 pub(super) struct ExportArgs {
     /// Project file (`*.spotcheck`), or the folder of images or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
-    /// Run to export, by name or number; default: the newest
+    /// Run to export, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
     run: Option<String>,
     /// Format: jsonl, csv, coco, yolo, voc, images or report
@@ -42,7 +42,7 @@ pub(super) struct ExportArgs {
     /// Replace an existing file, or the folder of an earlier export
     #[arg(long)]
     force: bool,
-    /// Export only images that match this search: `class:cat score>0.8 !verdict`
+    /// Export only images that match this search, for example `class:cat score>0.8 !verdict`
     #[arg(long, value_name = "QUERY")]
     filter: Option<String>,
     /// Export all stored boxes and classes, ignoring the view settings of the project. Accepted and corrected boxes are
@@ -52,26 +52,26 @@ pub(super) struct ExportArgs {
     /// Minimum score of exported boxes; overrides all thresholds of the project
     #[arg(long, value_parser = super::values::parse_score::<f32>)]
     min_score: Option<f32>,
-    /// Overlap above which the worse of two boxes of one class is left out, as IoU; `off` exports both. Default: from
-    /// the project, otherwise as the model's card says
+    /// NMS IoU threshold, or `off` [default: from the project, otherwise from the model's card]
     #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
     nms_iou: Option<NmsIou>,
-    /// Number of classes per image for classifiers; default: from the project
+    /// Number of classes per image for classifiers [default: from the project]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
-    /// Boxes by verdict: all, without-rejected or accepted. A box without a verdict has that of its image
+    /// Boxes to export by verdict: all, without-rejected or accepted. A box without a verdict takes the verdict of its
+    /// image
     #[arg(long, default_value = "all")]
     verdicts: VerdictChoice,
-    /// coco, yolo and voc: export the model's class even if a person corrected it
+    /// For coco, yolo and voc: export the model's class even if a person corrected it
     #[arg(long)]
     model_classes: bool,
-    /// yolo: write the score as a sixth column
+    /// For yolo: write the score as a sixth column
     #[arg(long)]
     yolo_scores: bool,
-    /// yolo and voc: copy the images beside their labels
+    /// For yolo and voc: copy the images next to their labels
     #[arg(long)]
     with_images: bool,
-    /// images: as-image, png or jpeg
+    /// For images: as-image, png or jpeg
     #[arg(long = "image-kind", alias = "picture-kind", default_value = "as-image", value_name = "KIND")]
     annotated_kind: AnnotatedKind,
     #[command(flatten)]

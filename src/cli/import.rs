@@ -22,29 +22,29 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// Images of the predictions: a folder, an image or a TFRecord file, local or in S3
+    /// Images that were predicted: a folder, an image or a TFRecord file, local or in S3
     source: PathBuf,
-    /// Predictions: a file or folder of a format in docs/ground-truth.md, local or in S3
+    /// Predictions: a file or folder in a format of docs/ground-truth.md, local or in S3
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     predictions: PathBuf,
-    /// Ground truth that names what the predictions only number: the data set of COCO results
+    /// Ground truth that names the images and classes that the predictions only number, such as the data set of COCO
+    /// results
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     truth: Option<PathBuf>,
-    /// Split to read of a `data.yaml`, that of --truth or otherwise of --predictions: train, val or test; default: val
+    /// Split to read of the `data.yaml` of --truth, otherwise of --predictions: train, val or test [default: val]
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
-    /// Match images by file name even if none of their folders agrees
+    /// Match images by file name even if their folders differ
     #[arg(long)]
     ignore_folders: bool,
-    /// Class names: imagenet, coco-80, coco-91, cifar-10, a label file, or a label map (`.pbtxt`); default: those of
-    /// the predictions
+    /// Class names: imagenet, coco-80, coco-91, cifar-10, a label file, or a label map (`.pbtxt`) [default: from the
+    /// predictions]
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
-    /// Corrections of classes: a CSV file with `from,to` in each line, names or numbers; an empty `to` leaves a class
-    /// out
+    /// CSV file with class corrections, names or numbers: one `from,to` per line; an empty `to` skips the class
     #[arg(long, value_name = "FILE")]
     class_map: Option<PathBuf>,
-    /// Name of the model; default: the name of the file or folder
+    /// Model name [default: the name of the file or folder]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
     #[command(flatten)]

@@ -35,24 +35,24 @@ pub(super) struct InspectArgs {
     model: String,
     #[command(flatten)]
     hints: Hints,
-    /// PNG file for the input tensor of --image, with normalisation undone
+    /// Write the input tensor for --image to this PNG file, with normalization undone
     #[arg(long, value_name = "OUT.png", requires = "image")]
     preview: Option<PathBuf>,
     /// Image for --preview
     #[arg(long, value_name = "FILE", requires = "preview")]
     image: Option<PathBuf>,
-    /// Images to try common ways of preparing images on; folders named after classes, or like ImageNet's (n01440764),
-    /// give the accuracy
+    /// Try the preprocessing presets on these images; with folders named after classes, or with ImageNet ids
+    /// (n01440764), report accuracy
     #[arg(long, value_name = "SOURCE")]
     try_presets: Option<PathBuf>,
-    /// Images of --try-presets, spread over the source
+    /// Number of images for --try-presets, spread over the source
     #[arg(long, value_name = "COUNT", default_value_t = 8, requires = "try_presets")]
     limit: usize,
 }
 
 #[derive(Debug, Args)]
 pub(super) struct AddArgs {
-    /// ONNX file; it is copied into the library
+    /// ONNX file to copy into the library
     #[arg(value_name = "FILE.onnx")]
     file: PathBuf,
     #[command(flatten)]
@@ -66,11 +66,11 @@ struct Hints {
     /// or `id2label` of a `.json`
     #[arg(long, value_name = "FILE")]
     labels: Option<PathBuf>,
-    /// Field of the model card, for example `input.channels=bgr` or `id=my-model`, or `reading=NUMBER` for another way
-    /// to read the outputs that `models inspect` prints; repeatable
+    /// Set a field of the model card, for example `input.channels=bgr` or `id=my-model`; `reading=NUMBER` selects one
+    /// of the output readings that `models inspect` lists; repeatable
     #[arg(long, value_name = "FIELD=VALUE")]
     set: Vec<String>,
-    /// Way to prepare images, one of the names that `models inspect --try-presets` prints; --set comes after it
+    /// Preprocessing preset; `models inspect --try-presets` lists the names. --set is applied after it
     #[arg(long, value_name = "NAME")]
     preset: Option<String>,
 }

@@ -60,23 +60,23 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    /// Run a model over images and write its predictions
+    /// Run a model on images and write its predictions
     Predict(Box<predict::PredictArgs>),
-    /// Export predictions and verdicts of a project
+    /// Export a project's predictions and verdicts
     Export(Box<export::ExportArgs>),
     /// Measure predictions against ground truth
     Evaluate(Box<evaluate::EvaluateArgs>),
-    /// Import predictions of other programs into a project
+    /// Import predictions from other tools into a project
     Import(Box<import::ImportArgs>),
     /// Compare two runs of a project
     Compare(compare::CompareArgs),
-    /// Show a project, or set its image folder
+    /// Show a project or set its image folder
     Project(project::ProjectArgs),
     /// Upload local images to a prefix in S3
     Upload(Box<upload::UploadArgs>),
     /// Run models on SageMaker Batch Transform
     Transform(Box<transform::TransformArgs>),
-    /// Deploy, watch and delete real-time endpoints of SageMaker
+    /// Deploy, watch and delete SageMaker real-time endpoints
     Endpoint(endpoint::EndpointArgs),
     /// List, download, add and remove models
     Models(models::ModelsArgs),

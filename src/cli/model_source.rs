@@ -17,17 +17,17 @@ use crate::remote::transform::{NewArchive, NewModel};
 pub(super) struct ModelSourceArgs {
     #[command(flatten)]
     file: ModelFileArgs,
-    /// Name of the model in SageMaker; alone, the name of an existing model
+    /// Name of the SageMaker model; without an archive, an existing model
     #[arg(long, value_name = "NAME")]
     model_name: Option<String>,
-    /// ARN of the IAM role that the container runs as; required for a new model
+    /// ARN of the IAM role for the container; required for a new model
     #[arg(long, value_name = "ARN")]
     role: Option<String>,
     /// URI of the container in ECR; default: the AWS container for the archive, region and instance type (Ray Serve or
     /// TensorFlow Serving)
     #[arg(long, value_name = "URI")]
     image: Option<String>,
-    /// Environment variable of the model's container; repeatable
+    /// Environment variable for the model's container; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     model_env: Vec<(String, String)>,
 }
@@ -35,13 +35,13 @@ pub(super) struct ModelSourceArgs {
 #[derive(Debug, Args)]
 #[group(multiple = false)]
 struct ModelFileArgs {
-    /// Model id from `spotcheck models list`, or an ONNX file; packed and uploaded
+    /// Model id (see `spotcheck models list`) or ONNX file to pack and upload
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
     /// Archive from `spotcheck transform package`: a local file, which is uploaded, or `s3://bucket/…/model.tar.gz`
     #[arg(long, value_name = "FILE|s3://…")]
     archive: Option<PathBuf>,
-    /// TensorFlow `SavedModel` folder; packed for AWS's TensorFlow Serving container and uploaded
+    /// TensorFlow `SavedModel` folder to pack for AWS's TensorFlow Serving container and upload
     #[arg(long, value_name = "FOLDER")]
     saved_model: Option<PathBuf>,
 }

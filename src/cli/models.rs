@@ -23,7 +23,7 @@ pub(super) struct ModelsArgs {
 
 #[derive(Debug, Subcommand)]
 enum ModelsCommand {
-    /// List models and the state of their weights (the default)
+    /// List models and whether their weights are present (the default)
     List,
     /// Download and verify the weights of a model
     Fetch {
@@ -33,7 +33,7 @@ enum ModelsCommand {
         #[arg(long, value_name = "FILE")]
         from: Option<PathBuf>,
     },
-    /// Show the inputs and outputs of a model and how they were recognised
+    /// Show a model's inputs and outputs, and how they were recognized
     Inspect(InspectArgs),
     /// Add your own ONNX model to the library
     Add(AddArgs),

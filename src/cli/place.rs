@@ -17,22 +17,22 @@ use crate::tasks::TaskControl;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Images in S3")]
 pub(super) struct S3Args {
-    /// Profile of your AWS configuration; overrides the environment
+    /// AWS profile; overrides the environment
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
-    /// Region of the bucket; detected by default
+    /// Region of the bucket [default: detected]
     #[arg(long, value_name = "REGION", value_parser = parse_bucket_region)]
     region: Option<String>,
-    /// S3 server other than AWS, for example `http://127.0.0.1:9000`
+    /// URL of an S3 server other than AWS, for example `http://127.0.0.1:9000`
     #[arg(long, value_name = "URL", value_parser = parse_endpoint)]
     endpoint_url: Option<String>,
-    /// Put the bucket in the path instead of the host name; default: true for servers other than AWS
+    /// Put the bucket in the path instead of the host name [default: true for servers other than AWS]
     #[arg(long, value_name = "BOOL", num_args = 0..=1, default_missing_value = "true", require_equals = true)]
     path_style: Option<bool>,
     /// Send unsigned requests, for public buckets
     #[arg(long, conflicts_with = "profile")]
     anonymous: bool,
-    /// Pay for the requests yourself, for requester-pays buckets
+    /// Pay for the requests to a requester-pays bucket
     #[arg(long)]
     requester_pays: bool,
 }
@@ -88,7 +88,7 @@ pub(super) fn is_in_s3(path: &Path) -> bool {
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Images in S3")]
 pub(super) struct LayoutArgs {
-    /// How a folder in S3 is listed; default: flat
+    /// How to list an S3 folder [default: flat]
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<Layout>,
 }

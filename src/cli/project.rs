@@ -21,7 +21,7 @@ pub(super) struct ProjectArgs {
 
 #[derive(Debug, Subcommand)]
 enum ProjectCommand {
-    /// Show the image folder, runs and verdict counts of a project
+    /// Show a project's image folder, runs and verdict counts
     Info {
         /// Project file (`*.spotcheck`)
         project: PathBuf,
@@ -30,7 +30,7 @@ enum ProjectCommand {
     Relocate {
         /// Project file (`*.spotcheck`)
         project: PathBuf,
-        /// New folder of the images, or `s3://bucket/folder/`
+        /// New image folder, or `s3://bucket/folder/`
         folder: PathBuf,
         #[command(flatten)]
         s3: S3Args,

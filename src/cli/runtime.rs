@@ -30,9 +30,9 @@ enum RuntimeCommand {
     Status,
     /// Install ONNX Runtime with pip into Spotcheck's own folder
     Install {
-        /// Package: cpu, cuda (NVIDIA; replaces cpu) or webgpu (any graphics card; in addition to the others)
+        /// Package: cpu, cuda (NVIDIA GPUs; replaces cpu) or webgpu (any GPU; in addition to the others)
         package: RuntimePackage,
-        /// Wheel file (.whl) to install, instead of a download
+        /// Install this wheel file (.whl) instead of downloading one
         #[arg(long, value_name = "WHEEL")]
         from: Option<PathBuf>,
     },

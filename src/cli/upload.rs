@@ -27,7 +27,7 @@ pub(super) struct UploadArgs {
     /// Show what would be sent, without sending it
     #[arg(long)]
     dry_run: bool,
-    /// Replace objects that have other content; by default they are kept and listed
+    /// Replace objects whose content differs; by default, they are kept and listed
     #[arg(long)]
     overwrite: bool,
     /// Parallel requests; each uses up to 16 MiB of memory

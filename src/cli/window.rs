@@ -15,10 +15,10 @@ use crate::domain::Location;
 pub(super) struct WindowArgs {
     /// Folder, image or `s3://bucket/folder/` to open
     source: Option<PathBuf>,
-    /// Model id, or ONNX file to add; default: the last one used
+    /// Model id, or ONNX file to add [default: the model used last]
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
-    /// Graphics renderer; if it fails, the other one is tried
+    /// Graphics renderer; if it fails, Spotcheck tries the other one
     #[arg(long)]
     renderer: Option<Renderer>,
     #[command(flatten)]

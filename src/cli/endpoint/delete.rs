@@ -21,15 +21,16 @@ const MAX_WAIT: Duration = Duration::from_mins(15);
 
 #[derive(Debug, Args)]
 pub(super) struct DeleteArgs {
+    /// Endpoint name
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
-    /// Deletes the model even if it was not created for this endpoint
+    /// Delete the model even if it was not created for this endpoint
     #[arg(long)]
     with_model: bool,
-    /// Deletes without asking for confirmation
+    /// Delete without asking for confirmation
     #[arg(long)]
     yes: bool,
-    /// Returns before the endpoint is deleted
+    /// Return before the endpoint is deleted
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]

@@ -21,10 +21,10 @@ use crate::tasks::now_ms;
 pub(super) struct DeployArgs {
     #[command(flatten)]
     plan: PlanArgs,
-    /// Deploys even if the preflight finds problems
+    /// Deploy even if the preflight finds problems
     #[arg(long)]
     force: bool,
-    /// Returns before the endpoint is ready
+    /// Return before the endpoint is ready
     #[arg(long)]
     no_wait: bool,
 }

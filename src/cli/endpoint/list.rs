@@ -15,7 +15,7 @@ use crate::domain::{EndpointQuery, EndpointSummary};
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Only endpoints whose name contains this text
+    /// List only endpoints whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name_contains: Option<String>,
     /// Output format; json is a list with one object per endpoint

@@ -13,10 +13,10 @@ use crate::remote::endpoint::log_tail;
 
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
-    /// Name of the endpoint
+    /// Endpoint name
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
-    /// Number of lines, counted from the newest
+    /// Number of most recent lines
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     lines: u32,
     #[command(flatten)]

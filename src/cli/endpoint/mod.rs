@@ -35,11 +35,11 @@ enum EndpointCommand {
     Preflight(Box<preflight::PreflightArgs>),
     /// Show the status, cost and deletion time of an endpoint
     Status(status::StatusArgs),
-    /// List the endpoints of the account and region, the newest first
+    /// List the endpoints of the account and region, newest first
     List(list::ListArgs),
     /// Show the newest log lines of an endpoint's containers
     Logs(logs::LogsArgs),
-    /// Delete an endpoint, its configuration and what else was created for it
+    /// Delete an endpoint, its configuration and everything else created for it
     Delete(delete::DeleteArgs),
 }
 

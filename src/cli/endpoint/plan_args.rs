@@ -22,18 +22,18 @@ use crate::tasks::{TaskControl, now_ms};
 /// An endpoint and its model.
 #[derive(Debug, Args)]
 pub(super) struct PlanArgs {
-    /// Name of the endpoint; default: the model's name and the time
+    /// Endpoint name [default: the model's name and the time]
     #[arg(long, value_name = "NAME", value_parser = parse_endpoint_name)]
     name: Option<String>,
     #[command(flatten)]
     model: ModelArgs,
     #[command(flatten)]
     instances: InstanceArgs,
-    /// Minutes until the endpoint is deleted: by Spotcheck if it is running then, otherwise at its next start. Default:
-    /// never
+    /// Delete the endpoint after this many minutes: while Spotcheck is running, otherwise at its next start [default:
+    /// never]
     #[arg(long, value_name = "MINUTES", value_parser = clap::value_parser!(u32).range(1..))]
     delete_after: Option<u32>,
-    /// Price of one instance in USD per hour; default: from the price table
+    /// Price of one instance in USD per hour [default: from the price table]
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub(super) struct PlanArgs {
 struct ModelArgs {
     #[command(flatten)]
     source: ModelSourceArgs,
-    /// Folder in S3 that a local model is uploaded to; deleted with the endpoint
+    /// S3 folder to upload a local model to; deleted with the endpoint
     #[arg(long, value_name = "s3://BUCKET/FOLDER/")]
     upload_to: Option<S3Address>,
 }
@@ -62,19 +62,19 @@ struct InstanceArgs {
     /// Number of instances (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=100))]
     instance_count: u32,
-    /// AMI of GPU instances, which sets the driver; default: the one with CUDA 12.4
+    /// AMI of GPU instances, which determines the driver [default: the AMI with CUDA 12.4]
     #[arg(long, value_name = "VERSION")]
     ami_version: Option<String>,
-    /// Seconds until the container must be ready (60 to 3600); default: left to SageMaker
+    /// Timeout in seconds for the container's startup (60 to 3600) [default: chosen by SageMaker]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=3600))]
     startup_timeout_s: Option<u32>,
-    /// Seconds for the download of the model to an instance (60 to 3600); default: left to SageMaker
+    /// Timeout in seconds for the model download to an instance (60 to 3600) [default: chosen by SageMaker]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=3600))]
     download_timeout_s: Option<u32>,
-    /// KMS key for the disks of the instances
+    /// KMS key for the instances' volumes
     #[arg(long, value_name = "KEY")]
     volume_kms_key: Option<String>,
-    /// Tag of the endpoint, its configuration and a new model; repeatable
+    /// Tag for the endpoint, its configuration and a new model; repeatable
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_pair)]
     tags: Vec<(String, String)>,
 }

@@ -21,10 +21,10 @@ use crate::tasks::{TaskControl, now_ms};
 pub(super) struct StatusArgs {
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
-    /// Waits until the endpoint reaches a final status
+    /// Wait until the endpoint reaches a final status
     #[arg(long)]
     watch: bool,
-    /// Price of one instance in USD per hour; default: as at the deployment, or from the price table
+    /// Price of one instance in USD per hour [default: the price at deployment, or from the price table]
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
     #[command(flatten)]
@@ -144,7 +144,7 @@ pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     );
 }
 
-/// Waits until the endpoint reaches a final status
+/// Wait until the endpoint reaches a final status
 pub(super) fn settled(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> anyhow::Result<Outcome> {
     let found = with_progress("Waiting", control, || wait_for(sagemaker, name, control));
     let found = match found {

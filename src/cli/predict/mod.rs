@@ -43,36 +43,35 @@ pub(super) struct PredictArgs {
     /// Model id (see `spotcheck models list`) or ONNX file
     #[arg(long, value_name = "ID|FILE.onnx", required_unless_present_any = ["endpoint", "tensorflow_serving"])]
     model: Option<String>,
-    /// Way to prepare images for an ONNX file without a card, one of the names that `models inspect --try-presets`
-    /// prints
+    /// Preprocessing preset for an ONNX file without a card; `models inspect --try-presets` lists the names
     #[arg(long, value_name = "NAME", requires = "model")]
     preset: Option<String>,
-    /// Device: auto, cpu, cuda, webgpu or coreml; only auto falls back to another one
+    /// Device: auto, cpu, cuda, webgpu or coreml; only auto falls back to another device
     #[arg(long, default_value_t)]
     device: DeviceChoice,
     /// Images per model call
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     batch: Option<u32>,
-    /// CPU threads of the model
+    /// CPU threads for the model
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
-    /// Only the first N images
+    /// Predict only the first N images
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     limit: Option<u32>,
     /// Minimum score of detections
     #[arg(long, default_value_t = KeepRule::default().min_score, value_parser = super::values::parse_score::<f32>)]
     min_score: f32,
-    /// Overlap above which the worse of two boxes of one class is left out of the outputs, as IoU; `off` writes both. A
-    /// project keeps both either way. Default: as the model's card says
+    /// NMS IoU threshold for the outputs, or `off`. A project stores all boxes either way [default: from the model's
+    /// card]
     #[arg(long, value_name = "IOU|off", value_parser = parse_nms_iou)]
     nms_iou: Option<NmsIou>,
     /// Number of classes per image for classifiers
     #[arg(long, default_value_t = KeepRule::default().top_k as u32, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: u32,
-    /// JSON Lines output file, or `-` for stdout; default: a table on stdout
+    /// Write JSON Lines to this file, or to stdout with `-` [default: a table on stdout]
     #[arg(long, value_name = "FILE.jsonl|-")]
     out: Option<PathBuf>,
-    /// Folder for annotated images, with boxes or top classes drawn on them
+    /// Write images with boxes or top classes drawn on them to this folder
     #[arg(long, value_name = "DIR")]
     annotate: Option<PathBuf>,
     /// Maximum image size in megapixels

@@ -41,18 +41,18 @@ pub(in crate::cli) struct RemoteArgs {
     /// URL of a model in TensorFlow Serving: `http://host:8501/v1/models/NAME:predict`
     #[arg(long, value_name = "URL", conflicts_with = "model", value_parser = parse_address)]
     tensorflow_serving: Option<TfServingAddress>,
-    /// Request format: the image file itself, or JSON as `{"instances":[{"b64":…}]}` or `{"inputs":{"b64":…}}`;
-    /// default: file for endpoints, instances for TensorFlow Serving
+    /// Request format: the image file itself, or JSON as `{"instances":[{"b64":…}]}` or `{"inputs":{"b64":…}}`
+    /// [default: image for endpoints, instances for TensorFlow Serving]
     #[arg(long, conflicts_with = "model", value_parser = variant::<RequestForm>())]
     send: Option<RequestForm>,
-    /// Signature of a model in TensorFlow Serving; default: the server's
+    /// Signature in TensorFlow Serving [default: the server's]
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     signature: Option<String>,
-    /// Response mapping: the name of a saved one, or a file; default: recognised from the first response
+    /// Response mapping: id of a saved mapping, or a file [default: recognized from the first response]
     #[arg(long, value_name = "ID|FILE.toml", conflicts_with = "model")]
     mapping: Option<String>,
-    /// Class names, also of an ONNX file without a card: a built-in set (imagenet, coco-80, coco-91, cifar-10), or a
-    /// file with one name per line
+    /// Class names of a remote model, or of an ONNX file without a card: a built-in set (imagenet, coco-80, coco-91,
+    /// cifar-10), or a file with one name per line
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
     /// Parallel requests
@@ -64,10 +64,10 @@ pub(in crate::cli) struct RemoteArgs {
         value_parser = clap::value_parser!(u32).range(1..=64)
     )]
     concurrency: u32,
-    /// AWS profile for the endpoint; default: that of the images
+    /// AWS profile for the endpoint [default: the profile for the images]
     #[arg(long, value_name = "NAME", conflicts_with_all = ["model", "tensorflow_serving"])]
     sagemaker_profile: Option<String>,
-    /// AWS region of the endpoint; default: that of the images, or from your AWS configuration
+    /// AWS region of the endpoint [default: the region of the images, or from your AWS configuration]
     #[arg(
         long,
         value_name = "REGION",

@@ -33,13 +33,14 @@ pub(in crate::cli) struct SavingArgs {
     /// Project file for the predictions; created if it does not exist
     #[arg(long, value_name = "FILE.spotcheck")]
     project: Option<PathBuf>,
-    /// Continue the run of this model and settings: predict only new and outdated images; the output contains all
+    /// Resume the run with this model and these settings: predict only new and outdated images; the output contains all
+    /// images
     #[arg(long, requires = "project")]
     resume: bool,
-    /// With --resume: retry failed images
+    /// With --resume, also retry failed images
     #[arg(long, requires = "resume")]
     retry_failed: bool,
-    /// Start a new run even if the project has one of this model and settings
+    /// Start a new run even if the project has one with this model and these settings
     #[arg(long, requires = "project", conflicts_with = "resume")]
     new_run: bool,
 }

@@ -20,10 +20,10 @@ pub(super) struct CleanUpArgs {
     /// Name of a job that was started on this machine
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Lists what would be deleted, without deleting it
+    /// List what would be deleted, without deleting it
     #[arg(long)]
     dry_run: bool,
-    /// Deletes without asking for confirmation
+    /// Delete without asking for confirmation
     #[arg(long)]
     yes: bool,
     #[command(flatten)]

@@ -42,21 +42,23 @@ const CIFAR_10: &str = "cifar-10";
 
 #[derive(Debug, Args)]
 pub(super) struct FetchArgs {
-    /// Name of a job, or a folder with its outputs: `s3://bucket/folder/` or local
+    /// Job name, or a folder with its outputs: `s3://bucket/folder/` or local
     #[arg(value_name = "JOB|s3://…/|FOLDER")]
     outputs: String,
-    /// Images of the outputs: a folder, an image, a TFRecord file or a file of lines (`.jsonl`), local or in S3
+    /// Images that the outputs belong to: a folder, an image, a TFRecord file or a JSON Lines file (`.jsonl`), local or
+    /// in S3
     source: PathBuf,
-    /// JSON Lines output file, or `-` for stdout; default: a table on stdout
+    /// Write JSON Lines to this file, or to stdout with `-` [default: a table on stdout]
     #[arg(long, value_name = "FILE.jsonl|-")]
     out: Option<PathBuf>,
-    /// Response mapping, by id or file; default: recognised from the outputs
+    /// Response mapping: id of a saved mapping, or a file [default: recognized from the outputs]
     #[arg(long, value_name = "ID|FILE.toml")]
     mapping: Option<String>,
     /// Class names: imagenet, coco-80, coco-91, cifar-10, or a label file (lines, `.pbtxt`, `.yaml` or `.json`)
     #[arg(long, value_name = "NAME|FILE")]
     labels: Option<String>,
-    /// Image names end in their class, such as `0017_cat.png`: print accuracy and confusion matrix
+    /// Read the true class from the end of each image name, such as `0017_cat.png`, and print accuracy and the
+    /// confusion matrix
     #[arg(long)]
     truth_from_names: bool,
     /// Minimum score of detections

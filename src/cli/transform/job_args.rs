@@ -25,12 +25,12 @@ use crate::tasks::{TaskControl, now_ms};
 /// A job and its model.
 #[derive(Debug, Args)]
 pub(super) struct JobArgs {
-    /// Images: `s3://bucket/prefix/`, or a local folder, which is uploaded to --input-to first
+    /// Images: `s3://bucket/prefix/`, or a local folder to upload to --input-to
     input: PathBuf,
-    /// Folder in S3 for outputs; the job writes to a folder of its own below it
+    /// S3 folder for the outputs; each job writes to its own subfolder
     #[arg(long, value_name = "s3://BUCKET/FOLDER/")]
     output: S3Address,
-    /// Name of the job: letters, digits and hyphens; default: the model's name and the time
+    /// Job name: letters, digits and hyphens [default: the model's name and the time]
     #[arg(long, value_name = "NAME")]
     job_name: Option<String>,
     #[command(flatten)]
@@ -52,26 +52,26 @@ pub(super) struct JobArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Input")]
 struct InputArgs {
-    /// Folder in S3 that a local folder is uploaded to
+    /// S3 folder to upload a local folder to
     #[arg(long, value_name = "s3://BUCKET/PREFIX/")]
     input_to: Option<S3Address>,
-    /// List of the images to send, through a manifest: on each line a name below the input or an `s3://` address; `-`
-    /// reads standard input
+    /// File with the images to send through a manifest, one per line: a name below the input or an `s3://` URI; `-`
+    /// reads stdin
     #[arg(long, value_name = "FILE|-", conflicts_with_all = ["input_to", "manifest"])]
     images: Option<PathBuf>,
-    /// Treats the input as an existing manifest
+    /// Treat the input as an existing manifest
     #[arg(long, conflicts_with = "input_to")]
     manifest: bool,
     /// Content of the objects; sets the defaults of --content-type, --split-type and --assemble-with
     #[arg(long, value_enum, default_value_t = InputKind::Images)]
     input_kind: InputKind,
-    /// MIME type of the requests; default: by --input-kind
+    /// MIME type of the requests [default: by --input-kind]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// How an object is split into records; default: by --input-kind
+    /// How to split an object into records [default: by --input-kind]
     #[arg(long, value_name = "TYPE", value_parser = variant::<SplitType>())]
     split_type: Option<SplitType>,
-    /// Compression of the objects; default: none
+    /// Compression of the objects [default: none]
     #[arg(long, value_name = "TYPE", value_parser = variant::<Compression>())]
     compression: Option<Compression>,
 }
@@ -89,31 +89,32 @@ enum InputKind {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 struct RequestArgs {
-    /// MIME type of the responses; default: application/json; an empty value leaves it to the model
+    /// MIME type of the responses; empty: chosen by the model [default: application/json]
     #[arg(long, value_name = "TYPE")]
     accept: Option<String>,
-    /// Records per request: one, or as many as fit into the payload; default: single-record
+    /// Records per request: one, or as many as fit into the payload [default: single-record]
     #[arg(long, value_name = "STRATEGY", value_parser = variant::<BatchStrategy>())]
     batch_strategy: Option<BatchStrategy>,
-    /// Separator of the predictions of one object's records; default: by --input-kind
+    /// How to join the predictions for one object's records [default: by --input-kind]
     #[arg(long, value_name = "HOW", value_parser = variant::<AssembleWith>())]
     assemble_with: Option<AssembleWith>,
-    /// Largest request in MB (0 to 100); default: by the largest object
+    /// Maximum payload per request in MB (0 to 100) [default: by the largest object]
     #[arg(long, value_name = "MB")]
     max_payload_mb: Option<u32>,
-    /// Parallel requests per instance; times --max-payload-mb at most 100; default: chosen by the preflight
+    /// Maximum parallel requests per instance; at most 100 when multiplied by --max-payload-mb [default: chosen by the
+    /// preflight]
     #[arg(long, value_name = "N")]
     max_concurrent: Option<u32>,
-    /// Request timeout in seconds (1 to 3600); default: 600
+    /// Request timeout in seconds (1 to 3600) [default: 600]
     #[arg(long, value_name = "SECONDS")]
     timeout_s: Option<u32>,
-    /// Retries per request (0 to 3); default: 3
+    /// Retries per request (0 to 3) [default: 3]
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
-    /// Environment variable of the container, for this job only; repeatable
+    /// Environment variable for the container, for this job only; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     env: Vec<(String, String)>,
-    /// Batching in TensorFlow Serving: small batches for CPUs, large ones for GPUs; default: none
+    /// Batching in TensorFlow Serving: small for CPUs, large for GPUs [default: none]
     #[arg(long, value_name = "PRESET", value_parser = variant::<TfsBatching>())]
     tfs_batching: Option<TfsBatching>,
     /// `JSONPath` that selects a part of each input
@@ -122,7 +123,7 @@ struct RequestArgs {
     /// `JSONPath` that selects a part of each output
     #[arg(long, value_name = "PATH")]
     output_filter: Option<String>,
-    /// Writes each input together with its prediction
+    /// Join each input with its prediction in the output
     #[arg(long)]
     join_input: bool,
 }
@@ -136,10 +137,10 @@ struct ResourceArgs {
     /// Number of instances (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1)]
     instance_count: u32,
-    /// KMS key for the disks of the instances
+    /// KMS key for the instances' volumes
     #[arg(long, value_name = "KEY")]
     volume_kms_key: Option<String>,
-    /// AMI of the instances; default: left to SageMaker
+    /// AMI of the instances [default: chosen by SageMaker]
     #[arg(long, value_name = "VERSION")]
     ami_version: Option<String>,
 }
@@ -150,16 +151,16 @@ struct ExtraArgs {
     /// KMS key for the outputs
     #[arg(long, value_name = "KEY")]
     output_kms_key: Option<String>,
-    /// Tag of the job and a new model; repeatable
+    /// Tag for the job and a new model; repeatable
     #[arg(long = "tag", value_name = "KEY=VALUE", value_parser = parse_pair)]
     tags: Vec<(String, String)>,
-    /// Folder in S3 that SageMaker also stores requests and predictions in
+    /// S3 folder for captured requests and predictions
     #[arg(long, value_name = "s3://BUCKET/FOLDER/")]
     data_capture: Option<S3Address>,
     /// KMS key for the captured data
     #[arg(long, value_name = "KEY", requires = "data_capture")]
     data_capture_kms_key: Option<String>,
-    /// Gives each captured request an id
+    /// Add an id to each captured request
     #[arg(long, requires = "data_capture")]
     data_capture_ids: bool,
     /// SageMaker experiment of the job
@@ -179,13 +180,13 @@ struct ExtraArgs {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Cost")]
 struct CostArgs {
-    /// Price of one instance in USD per hour; default: from the price table
+    /// Price of one instance in USD per hour [default: from the price table]
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
-    /// Source of that price; saves both in the price table
+    /// Source of --hourly-price; saves both in the price table
     #[arg(long, value_name = "SOURCE", requires = "hourly_price")]
     price_source: Option<String>,
-    /// Images per second on one instance, as measured
+    /// Measured images per second on one instance
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     images_per_s: Option<f64>,
 }

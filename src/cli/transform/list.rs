@@ -16,13 +16,13 @@ use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct ListArgs {
-    /// Only jobs with this status
+    /// List only jobs with this status
     #[arg(long, value_parser = variant::<TransformStatus>())]
     status: Option<TransformStatus>,
-    /// Only jobs whose name contains this text
+    /// List only jobs whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name: Option<String>,
-    /// Maximum number of jobs, the newest first
+    /// Maximum number of jobs, newest first
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
     /// Output format; json is a list with one object per job

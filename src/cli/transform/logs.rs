@@ -18,13 +18,13 @@ const PAUSE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
 pub(super) struct LogsArgs {
-    /// Name of the job
+    /// Job name
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Shows SageMaker's own log: failed objects and reasons
+    /// Show SageMaker's own log: failed objects and reasons
     #[arg(long)]
     data_log: bool,
-    /// Follows the log until the job ends
+    /// Follow the log until the job ends
     #[arg(long)]
     follow: bool,
     #[command(flatten)]

@@ -39,17 +39,17 @@ enum TransformCommand {
     Start(Box<start::StartArgs>),
     /// List the jobs of the account and region
     List(list::ListArgs),
-    /// Show the progress of a job and the results of its images
+    /// Show a job's progress and the results for its images
     Status(status::StatusArgs),
     /// Stop a job; its outputs stay
     Stop(stop::StopArgs),
     /// Show the log of a job's containers, or SageMaker's messages per object
     Logs(logs::LogsArgs),
-    /// Send the images without an output again
+    /// Resend the images without an output
     Retry(retry::RetryArgs),
     /// Delete what a job left behind: model, archive, manifest
     CleanUp(clean_up::CleanUpArgs),
-    /// Read the outputs of a job as predictions of its images
+    /// Read a job's outputs as predictions for its images
     Fetch(Box<fetch::FetchArgs>),
     /// Compare a local run with a remote one
     Compare(compare::CompareArgs),

@@ -28,18 +28,18 @@ pub(in crate::cli) const ARCHIVE: &str = "model.tar.gz";
 pub(super) struct PackageArgs {
     #[command(flatten)]
     what: ModelFileArgs,
-    /// Archive to write; must not exist
+    /// Archive to create; must not exist
     #[arg(long, value_name = "FILE.tar.gz", default_value = ARCHIVE)]
     out: PathBuf,
-    /// Replaces an existing file
+    /// Replace an existing file
     #[arg(long)]
     force: bool,
     #[command(flatten)]
     onnx: OnnxArgs,
-    /// Signature for TensorFlow Serving; default: the model's own default
+    /// Signature for TensorFlow Serving [default: the model's default]
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     signature: Option<String>,
-    /// Input of the signature that takes encoded images; needed if it has several
+    /// Signature input for encoded images; required if the signature has several inputs
     #[arg(long, value_name = "NAME", conflicts_with = "model")]
     input: Option<String>,
 }
@@ -48,7 +48,7 @@ pub(super) struct PackageArgs {
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 struct ModelFileArgs {
-    /// Model id from `spotcheck models list`, or an ONNX file
+    /// Model id (see `spotcheck models list`) or ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
     /// TensorFlow `SavedModel` folder: with `saved_model.pb`, or with version folders (`1/saved_model.pb`), and
@@ -60,13 +60,13 @@ struct ModelFileArgs {
 /// Options of the archive of an ONNX model.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OnnxArgs {
-    /// Packs for containers with an NVIDIA GPU: onnxruntime-gpu, and one GPU per replica of Ray Serve
+    /// Pack for containers with an NVIDIA GPU: onnxruntime-gpu, and one GPU per Ray Serve replica
     #[arg(long)]
     gpu: bool,
-    /// Minimum score of detections; default: 0.005
+    /// Minimum score of detections [default: 0.005]
     #[arg(long, value_parser = parse_score::<f32>)]
     min_score: Option<f32>,
-    /// Number of classes per image for classifiers; default: 5
+    /// Number of classes per image for classifiers [default: 5]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
 }

@@ -39,20 +39,20 @@ pub(super) struct RehearseArgs {
     /// Archive from `spotcheck transform package`, local or in S3; omit it with --model
     #[arg(value_name = "ARCHIVE", conflicts_with = "model")]
     archive: Option<PathBuf>,
-    /// Images: a folder, an image, a TFRecord file or a file of lines (`.jsonl`), local or in S3
+    /// Images: a folder, an image, a TFRecord file or a JSON Lines file (`.jsonl`), local or in S3
     source: PathBuf,
-    /// Model to pack first: a model id from `spotcheck models list`, or an ONNX file
+    /// Model to pack first: model id (see `spotcheck models list`) or ONNX file
     #[arg(long, value_name = "ID|FILE.onnx")]
     model: Option<String>,
     #[command(flatten)]
     onnx: OnnxArgs,
-    /// Number of images, from the first
+    /// Number of images, starting with the first
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     samples: u32,
-    /// Python that runs the handler; needs the packages of the archive's `code/requirements.txt`
+    /// Python to run the handler with; needs the packages in the archive's `code/requirements.txt`
     #[arg(long, value_name = "PATH", default_value_t = RehearseOptions::default().python)]
     python: String,
-    /// Form of the requests: image sends the file, tfrecord a record, line a line of JSON; default: as in the source
+    /// Request format: image sends the file, tfrecord a record, line a line of JSON [default: as in the source]
     #[arg(long = "as", value_name = "FORM", value_parser = variant::<RequestForm>())]
     form: Option<RequestForm>,
     /// Records or lines per request: one, or as many as fit into the payload
@@ -63,19 +63,19 @@ pub(super) struct RehearseArgs {
         default_value = "single-record"
     )]
     batch_strategy: BatchStrategy,
-    /// MIME type of the requests; default: by their form
+    /// MIME type of the requests [default: by the request format]
     #[arg(long, value_name = "TYPE")]
     content_type: Option<String>,
-    /// `MaxPayloadInMB` of the job in MB; 0 sends chunks without a limit; default: as `transform start` chooses it
+    /// `MaxPayloadInMB` of the job in MB; 0 streams chunks without a limit [default: as in `transform start`]
     #[arg(long, value_name = "MB", value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
     max_payload_mb: Option<u32>,
-    /// `MaxConcurrentTransforms` of the job; 0 takes the handler's own number; default: as `transform start` chooses it
+    /// `MaxConcurrentTransforms` of the job; 0 uses the handler's own number [default: as in `transform start`]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=MAX_PAYLOAD_IN_FLIGHT_MB as i64))]
     max_concurrent: Option<u32>,
-    /// EC2 instance type of the job, for the choice of --max-concurrent
+    /// EC2 instance type of the job, to choose --max-concurrent
     #[arg(long, value_name = "TYPE", default_value = DEFAULT_INSTANCE)]
     instance_type: String,
-    /// Environment variable of the container; repeatable
+    /// Environment variable for the container; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     env: Vec<(String, String)>,
     /// Seconds until the handler must be ready
@@ -86,7 +86,7 @@ pub(super) struct RehearseArgs {
         value_parser = clap::value_parser!(u64).range(1..=3600)
     )]
     ready_within: u64,
-    /// Device of the local model
+    /// Device for the local model
     #[arg(long, default_value = "cpu")]
     device: DeviceChoice,
     /// URL of a running TensorFlow Serving, for an archive with a `SavedModel`:

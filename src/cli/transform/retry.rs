@@ -20,20 +20,20 @@ pub(super) struct RetryArgs {
     /// Name of a job that has ended
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Sends all images without an output, even those that the model refused, and even if the job failed before its
-    /// first output
+    /// Send all images without an output, including those the model refused, even if the job failed before its first
+    /// output
     #[arg(long)]
     all: bool,
-    /// Variable of the model's container, if the model was deleted and is made again; repeatable
+    /// Environment variable for the model's container, if the model was deleted and is created again; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     model_env: Vec<(String, String)>,
-    /// Largest request in MB; default: that of the job, or what the largest failed image needs
+    /// Maximum payload per request in MB [default: as in the job, or what the largest failed image needs]
     #[arg(long, value_name = "MB")]
     max_payload_mb: Option<u32>,
-    /// Parallel requests per instance; default: that of the job
+    /// Maximum parallel requests per instance [default: as in the job]
     #[arg(long, value_name = "N")]
     max_concurrent: Option<u32>,
-    /// EC2 instance type; default: that of the job
+    /// EC2 instance type [default: as in the job]
     #[arg(long, value_name = "TYPE")]
     instance_type: Option<String>,
     #[command(flatten)]

@@ -30,14 +30,14 @@ pub(super) struct StartArgs {
 /// Flags for the start of a job.
 #[derive(Debug, Args)]
 pub(super) struct LaunchArgs {
-    /// Starts, or prints the commands, even if the preflight finds problems
+    /// Start, or print the commands, even if the preflight finds problems
     #[arg(long)]
     force: bool,
-    /// Prints the equivalent `aws` commands for a POSIX shell, with the values of --env and --model-env, and starts
+    /// Print the equivalent `aws` commands for a POSIX shell, including the values of --env and --model-env, and start
     /// nothing
     #[arg(long)]
     print_aws: bool,
-    /// Watches the job until it ends
+    /// Watch the job until it ends
     #[arg(long)]
     watch: bool,
 }

@@ -26,13 +26,13 @@ const LOG_LINES: usize = 5;
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
-    /// Name of the job
+    /// Job name
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Watches the job until it ends
+    /// Watch the job until it ends
     #[arg(long)]
     watch: bool,
-    /// Price of one instance in USD per hour; default: from the price table
+    /// Price of one instance in USD per hour [default: from the price table]
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
     /// Output format; json is one object, with each image without an output and the reason; with --watch at the end

@@ -16,7 +16,7 @@ pub(super) struct StopArgs {
     /// Name of a running job
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Stops without asking for confirmation
+    /// Stop without asking for confirmation
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
