@@ -474,6 +474,7 @@ fn a_named_model_opens_its_own_run_and_leads_to_the_one_with_the_verdicts() {
     let model = |window: &Harness<'static, App>| window.state().state().run().unwrap().info.card.id.clone();
     assert_eq!(model(&window), DETECTOR);
     assert!(sees(&window, "0 of 2 images judged"));
+    wait_for(&mut window, "Show that run");
     // After the notice has gone, the judging bar still leads there.
     window.state_mut().command(Command::DismissNotice);
     window.run_steps(2);
