@@ -40,7 +40,7 @@ pub struct ClassTable {
     pub rows: Arc<[ClassRow]>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClassRow {
     pub class: u32,
     /// Images that show it (classifier: that it comes first in).

@@ -19,33 +19,26 @@ pub(super) fn error(kind: OutcomeKind) -> String {
 }
 
 impl Shown<'_> {
-    /// Right boxes of a class of the ground truth.
-    pub(super) fn right(&self, place: u32) -> String {
-        format!("{RIGHT} {}", self.truth(place))
-    }
-
-    /// Wrong boxes of the classes of the model that are this class.
-    pub(super) fn wrong(&self, place: u32) -> String {
-        self.of_model(WRONG, place)
+    /// What has this outcome ([`RIGHT`] and others) and is of a class of the ground truth.
+    pub(super) fn of_class(&self, outcome: &str, place: u32) -> String {
+        match outcome {
+            WRONG => self.of_model(WRONG, place),
+            _ => format!("{outcome} {}", self.truth(place)),
+        }
     }
 
     /// Right and wrong boxes.
     pub(super) fn all(&self, place: u32) -> String {
-        format!("{} or {}", self.right(place), self.wrong(place))
-    }
-
-    /// Objects without a right box.
-    pub(super) fn not_found(&self, place: u32) -> String {
-        format!("{NOT_FOUND} {}", self.truth(place))
+        format!("{} or {}", self.of_class(RIGHT, place), self.of_class(WRONG, place))
     }
 
     /// A cell of the confusion matrix; `None` is the background and the column of missed objects.
     pub(super) fn cell(&self, truth: Option<u32>, predicted: Option<u32>) -> String {
         match (truth, predicted) {
-            (Some(truth), Some(predicted)) if truth == predicted => self.right(truth),
+            (Some(truth), Some(predicted)) if truth == predicted => self.of_class(RIGHT, truth),
             (Some(truth), Some(predicted)) => self.of_model(&format!("error:class {}", self.truth(truth)), predicted),
             (None, Some(predicted)) => self.of_model("error:unmatched", predicted),
-            (Some(truth), None) => format!("{MISSED} {}", self.truth(truth)),
+            (Some(truth), None) => self.of_class(MISSED, truth),
             (None, None) => String::new(),
         }
     }

@@ -6,7 +6,7 @@ use eframe::egui::{RichText, Sense, TextWrapMode, Ui, vec2};
 
 use super::super::theme;
 use super::super::widgets::{action_button_ui, checkbox_ui, ends_ui, number_field, rows_in_sight_ui, slider};
-use super::class_table::{ClassTableMemory, class_table_ui};
+use super::class_table::{ClassesMemory, class_table_ui};
 use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
 use crate::state::{Action, Command, Queue, ReviewCommand, State, ViewChange};
@@ -23,7 +23,7 @@ const OWN_THRESHOLD_WIDTH: f32 = 62.0;
 #[derive(Default)]
 pub(in super::super) struct FiltersMemory {
     histogram: HistogramMemory,
-    classes: ClassTableMemory,
+    classes: ClassesMemory,
 }
 
 pub(super) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {

@@ -2,6 +2,7 @@
 
 mod action;
 mod choice;
+mod class_table;
 mod endpoint;
 mod ends;
 mod lines;
@@ -22,6 +23,7 @@ pub(super) use action::{
     primary_button,
 };
 pub(super) use choice::{checkbox_ui, radio_ui};
+pub(super) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};
 pub(super) use endpoint::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
 };
