@@ -1,6 +1,5 @@
 //! The report: one HTML page for the user, with summary, charts and examples, that needs nothing from outside.
 
-mod charts;
 mod evaluation;
 mod examples;
 mod page;

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 pub use self::classes::write_classes_csv;
 pub(super) use self::plots::percent;
-pub use self::plots::{Plot, plots};
+pub use self::plots::{Axis, Bar, Mark, Plane, Plot, Shapes, Spot, bars, plots};
 pub use self::png::PlotImages;
 use super::ExportError;
 use super::target::{ExportTarget, FOLDER_MARK, WholeFile, WholeFolder};

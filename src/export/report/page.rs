@@ -1,6 +1,7 @@
 //! The page itself. Everything that comes from outside is escaped by `maud`, and a policy in its head forbids the
 //! browser to fetch or run anything.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use base64::Engine as _;
@@ -8,14 +9,13 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use jiff::Timestamp;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::charts::{class_bars, score_histogram};
 use super::examples::{Example, Section, Thumbnail, box_verdict_texts};
-use super::summary::{ClassCount, Summary, VerdictCounts};
+use super::summary::{ClassCount, Histogram, Summary, VerdictCounts};
 use crate::domain::{
     BoxChoice, ExportOptions, ModelTask, Prediction, PredictionContent, RunInfo, Verdict, VerdictChoice, human_bytes,
 };
 use crate::export::ExportContext;
-use crate::export::evaluation::Plot;
+use crate::export::evaluation::{Axis, Bar, Mark, Plane, Plot, bars};
 
 /// Classes in the chart; the table has all of them.
 const CHARTED_CLASSES: usize = 15;
@@ -101,27 +101,50 @@ fn charts(context: &ExportContext, options: ExportOptions, summary: &Summary) ->
     let (things, of) =
         if is_detector { ("Scores of the boxes", "boxes") } else { ("Scores of the first class", "images") };
     let threshold = (is_detector && options.boxes == BoxChoice::All).then_some(context.view.min_score);
-    let mut classes: Vec<&ClassCount> = summary.classes.values().collect();
-    classes.sort_by(|left, right| {
-        let by_count = right.boxes.cmp(&left.boxes);
-        by_count.then_with(|| left.label.cmp(&right.label))
-    });
-    let left = classes.len().saturating_sub(CHARTED_CLASSES);
-    classes.truncate(CHARTED_CLASSES);
     html! {
         @if summary.predicted() > 0 {
             section.charts {
-                figure { h2 { (things) } (score_histogram(&summary.scores, threshold, of)) }
-                @if !classes.is_empty() {
-                    figure {
-                        h2 { "Most frequent classes" }
-                        (class_bars(&classes))
-                        @if left > 0 { figcaption { "and " (left) " more: see the table below" } }
-                    }
-                }
+                (score_histogram(things, &summary.scores, threshold, of).figure())
+                @if !summary.classes.is_empty() { (class_bars(summary).figure()) }
             }
         }
     }
+}
+
+/// Bars from score 0 to score 1, with the threshold as a line if there is one.
+fn score_histogram(title: &'static str, histogram: &Histogram, threshold: Option<f32>, of: &'static str) -> Plot {
+    let most = histogram.bins.iter().copied().max().unwrap_or(0).max(1);
+    let mut plane = Plane::new(140.0, Axis::Score("Score"), Axis::Count(of, most));
+    for (bin, &count) in histogram.bins.iter().enumerate() {
+        let [from, to] = [bin, bin + 1].map(|bin| bin as f64 / Histogram::BINS as f64);
+        let title = format!("{count} {of} with a score of {from:.2} to {to:.2}");
+        plane.marks.push(Mark::Bar { from, to, height: count as f64 / most as f64, title });
+    }
+    if let Some(threshold) = threshold {
+        let x = threshold.into();
+        plane.line("at", vec![[x, 0.0], [x, 1.0]], format!("threshold {threshold:.2}"));
+    }
+    plane.plot("scores", title, String::new())
+}
+
+/// One bar per class, the most frequent first.
+fn class_bars(summary: &Summary) -> Plot {
+    let mut classes: Vec<&ClassCount> = summary.classes.values().collect();
+    classes.sort_by_key(|class| (Reverse(class.boxes), &class.label));
+    let left = classes.len().saturating_sub(CHARTED_CLASSES);
+    let classes = classes.into_iter().take(CHARTED_CLASSES).map(|class| Bar {
+        name: class.label.clone(),
+        value: class.boxes as f64,
+        tick: None,
+        text: class.boxes.to_string(),
+    });
+    let classes: Vec<Bar> = classes.collect();
+    let most = classes.first().map_or(1.0, |class| class.value.max(1.0));
+    let mut plot = bars("Most frequent classes", &classes, &[(most, String::new())], 190.0, None);
+    if left > 0 {
+        plot.caption = format!("and {left} more: see the table below");
+    }
+    plot
 }
 
 fn verdicts(summary: &Summary) -> Markup {

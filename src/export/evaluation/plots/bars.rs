@@ -1,8 +1,7 @@
 //! Horizontal bars: a number for each class, what the kinds of errors cost.
 
-use maud::{Markup, html};
-
-use super::plot::{Name, Plot, WIDTH, number, percent};
+use super::plane::fifths;
+use super::plot::{Anchor, Plot, Shapes, WIDTH, percent};
 use crate::domain::counted;
 use crate::evaluation::{ClassificationMetrics, DetectionMetrics};
 
@@ -11,12 +10,12 @@ const MOST_CLASSES: usize = 40;
 const ROW: f64 = 22.0;
 const NUMBERS: f64 = 150.0;
 
-struct Bar {
-    name: String,
-    value: f64,
+pub struct Bar {
+    pub name: String,
+    pub value: f64,
     /// A second number, drawn as a line across the bar.
-    tick: Option<f64>,
-    text: String,
+    pub tick: Option<f64>,
+    pub text: String,
 }
 
 /// AP of each class.
@@ -57,13 +56,9 @@ fn by_class(name: &'static str, title: &'static str, caption: &str, mut classes:
         classes.drain(half..half + left_out);
         caption = format!("The {half} highest and the {half} lowest of {} classes. {caption}", MOST_CLASSES + left_out);
     }
-    let ticks: Vec<(f64, String)> = (0..=5_u8).map(|fifth| (f64::from(fifth) / 5.0, share(fifth))).collect();
-    let (body, height) = bars(&classes, &ticks, 150.0, (left_out > 0).then_some(MOST_CLASSES / 2));
-    (!classes.is_empty()).then_some(Plot { name, title, caption, size: [WIDTH, height], body })
-}
-
-fn share(fifth: u8) -> String {
-    if fifth == 5 { "100 %".to_owned() } else { (fifth * 20).to_string() }
+    let ticks: Vec<(f64, String)> = fifths().map(|share| (share, format!("{:.0} %", share * 100.0))).collect();
+    let gap = (left_out > 0).then_some(MOST_CLASSES / 2);
+    (!classes.is_empty()).then(|| Plot { name, caption, ..bars(title, &classes, &ticks, 150.0, gap) })
 }
 
 /// What each kind of error costs.
@@ -91,16 +86,13 @@ pub(super) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
         .collect();
     kinds.sort_by(|one, other| other.value.total_cmp(&one.value));
     let most = kinds.iter().map(|kind| kind.value).fold(0.0, f64::max);
-    let (body, height) = bars(&kinds, &ticks(most), 220.0, None);
-    (!kinds.is_empty()).then_some(Plot {
+    let caption = "Points of AP (IoU 0.50) that repairing only this kind of error would gain, as TIDE measures it, \
+        among detections of any score.";
+    let title = "What each kind of error costs";
+    (!kinds.is_empty()).then(|| Plot {
         name: "errors",
-        title: "What each kind of error costs",
-        caption:
-            "Points of AP (IoU 0.50) that repairing only this kind of error would gain, as TIDE measures it, among \
-            detections of any score."
-                .to_owned(),
-        size: [WIDTH, height],
-        body,
+        caption: caption.to_owned(),
+        ..bars(title, &kinds, &ticks(most), 220.0, None)
     })
 }
 
@@ -115,39 +107,34 @@ fn ticks(most: f64) -> Vec<(f64, String)> {
     (0..=count).map(|place| f64::from(place) * step).map(|value| (value, format!("{value:.decimals$}"))).collect()
 }
 
-/// A row for each bar, the ticks below; a gap before the row `gap`. Also gives the height.
-fn bars(bars: &[Bar], ticks: &[(f64, String)], left: f64, gap: Option<usize>) -> (Markup, f64) {
+/// A row for each bar, the ticks below; a gap before the row `gap`.
+pub fn bars(title: &'static str, bars: &[Bar], ticks: &[(f64, String)], left: f64, gap: Option<usize>) -> Plot {
     let most = ticks.last().map_or(1.0, |(value, _)| *value);
     let room = WIDTH - left - NUMBERS;
     let x_of = |value: f64| left + room * (value / most).clamp(0.0, 1.0);
     let top = |row: usize| row as f64 * ROW + gap.map_or(0.0, |gap| if row >= gap { ROW } else { 0.0 });
     let bottom = top(bars.len());
-    let body = html! {
-        @for (value, text) in ticks {
-            @let x = number(x_of(*value));
-            line.grid x1=(x) x2=(x) y1="0" y2=(number(bottom)) {}
-            text.weak x=(x) y=(number(bottom + 18.0)) text-anchor="middle" { (text) }
+    let mut body = Shapes::default();
+    for (value, text) in ticks {
+        let x = x_of(*value);
+        body.line("grid", [[x, 0.0], [x, bottom]]);
+        body.text("weak", Anchor::Middle, [x, bottom + 18.0], text);
+    }
+    for (row, bar) in bars.iter().enumerate() {
+        let (y, end) = (top(row), x_of(bar.value));
+        body.name(Anchor::End, [left - 8.0, y + 15.5], 0, &bar.name, left - 12.0);
+        body.rect("fill", [left, y + 4.0, (end - left).max(1.0), ROW - 8.0], 1.0, "");
+        let tick = bar.tick.map_or(end, x_of);
+        if bar.tick.is_some() {
+            body.line("tick", [[tick, y + 2.0], [tick, y + ROW - 2.0]]);
         }
-        @for (row, bar) in bars.iter().enumerate() {
-            @let y = top(row);
-            @let end = x_of(bar.value);
-            @let tick = bar.tick.map(x_of);
-            text x=(number(left - 8.0)) y=(number(y + 15.5)) text-anchor="end" {
-                (Name { text: &bar.name, room: left - 12.0 })
-            }
-            rect.fill x=(number(left)) y=(number(y + 4.0)) width=(number((end - left).max(1.0)))
-                height=(number(ROW - 8.0)) {}
-            @if let Some(tick) = tick {
-                line.tick x1=(number(tick)) x2=(number(tick)) y1=(number(y + 2.0)) y2=(number(y + ROW - 2.0)) {}
-            }
-            text.label x=(number(end.max(tick.unwrap_or(0.0)) + 8.0)) y=(number(y + 15.5)) { (bar.text) }
-        }
-        @if let Some(gap) = gap {
-            text.weak x=(number(left - 8.0)) y=(number(gap as f64 * ROW + 15.5)) text-anchor="end" { "…" }
-        }
-        line.axis x1=(number(left)) x2=(number(left)) y1="0" y2=(number(bottom)) {}
-    };
-    (body, bottom + 26.0)
+        body.text("label", Anchor::Start, [end.max(tick) + 8.0, y + 15.5], &bar.text);
+    }
+    if let Some(gap) = gap {
+        body.text("weak", Anchor::End, [left - 8.0, gap as f64 * ROW + 15.5], "…");
+    }
+    body.line("axis", [[left, 0.0], [left, bottom]]);
+    Plot { name: "", title, caption: String::new(), size: [WIDTH, bottom + 26.0], body }
 }
 
 #[cfg(test)]

@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use maud::{Markup, html};
-
-use super::plot::{Name, Plot, WIDTH, number, printable, width_of};
+use super::plot::{Anchor, Plot, Shapes, WIDTH, width_of};
 use crate::evaluation::{ConfusionCell, EvaluatedClass};
 
 /// Classes with a row and a column; those that are confused most.
@@ -62,38 +60,47 @@ pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
         Line::Others => format!("{others} other classes"),
         Line::Nothing => nothing.to_owned(),
     };
-    let cell = ((WIDTH - LABELS) / columns.len().max(1) as f64).clamp(SMALLEST_CELL, LARGEST_CELL);
+    let side = ((WIDTH - LABELS) / columns.len().max(1) as f64).clamp(SMALLEST_CELL, LARGEST_CELL);
     let names = columns.iter().map(|column| width_of(&name(*column, words.no_prediction)));
     let longest = names.fold(0.0, f64::max).min(LONGEST_NAME);
     let head = (longest * RISE + 20.0).max(44.0);
-    let body = html! {
-        text.weak x=(number(LABELS - 8.0)) y=(number(head - 26.0)) text-anchor="end" { "Columns: predicted" }
-        text.weak x=(number(LABELS - 8.0)) y=(number(head - 8.0)) text-anchor="end" { "Rows: ground truth" }
-        @for (place, column) in columns.iter().enumerate() {
-            @let x = LABELS + (place as f64 + 0.5) * cell + 4.0;
-            text transform=(format!("translate({} {}) rotate(-50)", number(x), number(head - 6.0))) {
-                (Name { text: &name(*column, words.no_prediction), room: LONGEST_NAME })
+    let mut body = Shapes::default();
+    body.text("weak", Anchor::End, [LABELS - 8.0, head - 26.0], "Columns: predicted");
+    body.text("weak", Anchor::End, [LABELS - 8.0, head - 8.0], "Rows: ground truth");
+    for (place, column) in columns.iter().enumerate() {
+        let x = LABELS + (place as f64 + 0.5) * side + 4.0;
+        body.name(Anchor::Start, [x, head - 6.0], -50, &name(*column, words.no_prediction), LONGEST_NAME);
+    }
+    for (place, row) in rows.iter().enumerate() {
+        let y = head + place as f64 * side;
+        let row_name = name(*row, words.no_truth);
+        body.name(Anchor::End, [LABELS - 8.0, y + side / 2.0 + 4.5], 0, &row_name, LABELS - 12.0);
+        let count_of = |column: &Line| counts.get(&(*row, *column)).copied().unwrap_or(0);
+        let whole = columns.iter().map(count_of).sum::<u64>().max(1) as f64;
+        for (place, column) in columns.iter().enumerate() {
+            let (count, x) = (count_of(column), LABELS + place as f64 * side);
+            let share = count as f64 / whole;
+            if count > 0 {
+                let column_name = name(*column, words.no_prediction);
+                let title = format!("{row_name} predicted as {column_name}: {count} ({:.1} %)", 100.0 * share);
+                // Half a shade at least, so that no count is on bare paper.
+                body.rect("fill", [x, y, side, side], 0.06 + 0.94 * share, &title);
+                let style = if share > 0.75 { "small on" } else { "small" };
+                let center = [x + side / 2.0, y + side / 2.0 + 4.0];
+                body.text(style, Anchor::Middle, center, &short_count(count));
+            }
+            if row == column && matches!(row, Line::Class(_)) {
+                body.rect("right", [x + 1.0, y + 1.0, side - 2.0, side - 2.0], 1.0, "");
             }
         }
-        @for (place, row) in rows.iter().enumerate() {
-            @let y = head + place as f64 * cell;
-            text x=(number(LABELS - 8.0)) y=(number(y + cell / 2.0 + 4.5)) text-anchor="end" {
-                (Name { text: &name(*row, words.no_truth), room: LABELS - 12.0 })
-            }
-            (row_of_cells(*row, &columns, &counts, y, cell, |column| {
-                let (row, column) = (name(*row, words.no_truth), name(column, words.no_prediction));
-                printable(&format!("{row} predicted as {column}"))
-            }))
-        }
-        rect.right x=(number(LABELS)) y=(number(head)) width=(number(cell * columns.len() as f64))
-            height=(number(cell * rows.len() as f64)) {}
-    };
+    }
+    let [width, height] = [columns.len(), rows.len()].map(|lines| side * lines as f64);
+    body.rect("right", [LABELS, head, width, height], 1.0, "");
     let some = if others > 0 {
         format!("The {} most confused of {occurring} classes; the others count together. ", shown.len())
     } else {
         String::new()
     };
-    let width = (LABELS + cell * columns.len() as f64 + 64.0).max(WIDTH);
     (!rows.is_empty() && !columns.is_empty()).then(|| Plot {
         name: "confusion-matrix",
         title: "Confusion matrix",
@@ -103,41 +110,9 @@ pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
             if rows.contains(&Line::Nothing) { words.about_no_truth } else { "" },
             if columns.contains(&Line::Nothing) { words.about_no_prediction } else { "" }
         ),
-        size: [width, head + cell * rows.len() as f64 + 4.0],
+        size: [(LABELS + width + 64.0).max(WIDTH), head + height + 4.0],
         body,
     })
-}
-
-fn row_of_cells(
-    row: Line,
-    columns: &[Line],
-    counts: &BTreeMap<(Line, Line), u64>,
-    y: f64,
-    side: f64,
-    title: impl Fn(Line) -> String,
-) -> Markup {
-    let count_of = |column: &Line| counts.get(&(row, *column)).copied().unwrap_or(0);
-    let whole = columns.iter().map(count_of).sum::<u64>().max(1) as f64;
-    html! {
-        @for (place, column) in columns.iter().enumerate() {
-            @let (count, x) = (count_of(column), LABELS + place as f64 * side);
-            @let share = count as f64 / whole;
-            @if count > 0 {
-                g {
-                    title { (title(*column)) ": " (count) " (" (format!("{:.1} %", 100.0 * share)) ")" }
-                    // Half a shade at least, so that no count is on bare paper.
-                    rect.fill x=(number(x)) y=(number(y)) width=(number(side)) height=(number(side))
-                        fill-opacity=(format!("{:.2}", 0.06 + 0.94 * share)) {}
-                    text.small.on[share > 0.75] x=(number(x + side / 2.0)) y=(number(y + side / 2.0 + 4.0))
-                        text-anchor="middle" { (short_count(count)) }
-                }
-            }
-            @if row == *column && matches!(row, Line::Class(_)) {
-                rect.right x=(number(x + 1.0)) y=(number(y + 1.0)) width=(number(side - 2.0))
-                    height=(number(side - 2.0)) {}
-            }
-        }
-    }
 }
 
 /// The classes with a line, in their order: all, or those with the most confusions with other classes; among those

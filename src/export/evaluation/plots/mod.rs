@@ -1,17 +1,17 @@
 //! The plots of an evaluation as SVG. Colours are never the only sign: lines differ in their dashes, cells and bars
 //! have their numbers.
 
-mod axes;
 mod bars;
 mod curves;
 mod matrix;
+mod plane;
 mod plot;
-mod reliability;
 
-pub use self::plot::Plot;
-pub(in super::super) use self::plot::percent;
-
+pub use self::bars::{Bar, bars};
 use self::matrix::Words;
+pub use self::plane::{Axis, Mark, Plane};
+pub(in super::super) use self::plot::percent;
+pub use self::plot::{Plot, Shapes, Spot};
 use crate::evaluation::{ClassificationMetrics, DetectionMetrics, EvaluatedClass, Metrics};
 
 const WORDS_OF_DETECTION: Words = Words {
@@ -52,6 +52,6 @@ fn of_classification(metrics: &ClassificationMetrics) -> Vec<Plot> {
     let mut plots = Vec::new();
     plots.extend(matrix::plot(&classes, &metrics.confusion, &WORDS_OF_CLASSIFICATION));
     plots.extend(bars::f1(metrics));
-    plots.extend(reliability::plot(metrics));
+    plots.extend(curves::reliability(metrics));
     plots
 }

@@ -1,6 +1,7 @@
 //! One plot as SVG: a file of its own, or inside a page.
 
 use maud::{Markup, PreEscaped, Render, html};
+use strum::IntoStaticStr;
 
 use super::super::super::drawing::TextSize;
 
@@ -33,7 +34,7 @@ pub struct Plot {
     pub caption: String,
     /// Of the body, in pixels.
     pub(super) size: [f64; 2],
-    pub(super) body: Markup,
+    pub(super) body: Shapes,
 }
 
 impl Plot {
@@ -47,7 +48,7 @@ impl Plot {
             figure {
                 h2 { (self.title) }
                 svg.plot viewBox=(format!("0 0 {width} {height}")) role="img" aria-label=(self.title) { (self.body) }
-                figcaption { (self.caption) }
+                @if !self.caption.is_empty() { figcaption { (self.caption) } }
             }
         }
     }
@@ -95,20 +96,83 @@ impl Plot {
     }
 }
 
-/// A text from outside, without what XML forbids, shortened to `room` pixels; the whole text appears under the mouse.
-pub(super) struct Name<'n> {
-    pub(super) text: &'n str,
-    pub(super) room: f64,
+/// What a plot is drawn of, in pixels. Styles are classes of [`Plot::STYLE`].
+#[derive(Default)]
+pub struct Shapes(String);
+
+/// The part of a text that is at its position.
+#[derive(Debug, Clone, Copy, IntoStaticStr)]
+#[strum(const_into_str, serialize_all = "lowercase")]
+pub(super) enum Anchor {
+    Start,
+    Middle,
+    End,
 }
 
-impl Render for Name<'_> {
+/// A mark at a point.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spot {
+    Circle,
+    Diamond,
+}
+
+impl Render for Shapes {
     fn render(&self) -> Markup {
-        let whole = printable(self.text);
-        let fitted = TextSize::of_em(TEXT).fitted(&whole, self.room as f32).unwrap_or_default();
-        html! {
-            (fitted)
-            @if fitted != whole { title { (whole) } }
-        }
+        PreEscaped(self.0.clone())
+    }
+}
+
+impl Shapes {
+    fn add(&mut self, shape: Markup) {
+        self.0.push_str(&shape.into_string());
+    }
+
+    /// Straight lines between points.
+    pub(super) fn line(&mut self, style: &str, points: impl IntoIterator<Item = [f64; 2]>) {
+        let mut points: Vec<String> = points.into_iter().map(|point| point.map(number).join(" ")).collect();
+        points.dedup();
+        self.add(html! { path.(style) d=(format!("M{}", points.join("L"))) {} });
+    }
+
+    /// A filled rectangle: left, top, width and height. `title` appears under the mouse.
+    pub(super) fn rect(&mut self, style: &str, rect: [f64; 4], opacity: f64, title: &str) {
+        let [x, y, width, height] = rect.map(number);
+        self.add(html! {
+            rect.(style) x=(x) y=(y) width=(width) height=(height) fill-opacity=(format!("{opacity:.2}")) {
+                @if !title.is_empty() { title { (printable(title)) } }
+            }
+        });
+    }
+
+    pub(super) fn spot(&mut self, spot: Spot, at: [f64; 2]) {
+        let [x, y] = at.map(number);
+        self.add(html! {
+            @match spot {
+                Spot::Circle => { circle.spot cx=(x) cy=(y) r="5.5" {} }
+                Spot::Diamond => { path.spot d=(format!("M{x} {y}m0 -7.5l7.5 7.5l-7.5 7.5l-7.5 -7.5z")) {} }
+            }
+        });
+    }
+
+    pub(super) fn text(&mut self, style: &str, anchor: Anchor, at: [f64; 2], text: &str) {
+        self.add_text(style, anchor, at, 0, (text, f64::INFINITY));
+    }
+
+    /// A text from outside, shortened to `room` pixels; the whole text appears under the mouse.
+    pub(super) fn name(&mut self, anchor: Anchor, at: [f64; 2], angle: i32, text: &str, room: f64) {
+        self.add_text("", anchor, at, angle, (text, room));
+    }
+
+    fn add_text(&mut self, style: &str, anchor: Anchor, at: [f64; 2], angle: i32, (text, room): (&str, f64)) {
+        let whole = printable(text);
+        let fitted = TextSize::of_em(TEXT).fitted(&whole, room as f32).unwrap_or_default();
+        let [x, y] = at.map(number);
+        self.add(html! {
+            text.(style) transform=(format!("translate({x} {y}) rotate({angle})")) text-anchor=(anchor.into_str()) {
+                (fitted)
+                @if fitted != whole { title { (whole) } }
+            }
+        });
     }
 }
 
@@ -117,13 +181,13 @@ pub(super) fn width_of(text: &str) -> f64 {
     TextSize::of_em(TEXT).width_of(text).into()
 }
 
-pub(super) fn printable(text: &str) -> String {
+fn printable(text: &str) -> String {
     let is_forbidden = |letter: char| letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
     text.chars().map(|letter| if is_forbidden(letter) { ' ' } else { letter }).collect()
 }
 
 /// A number of pixels.
-pub(super) fn number(value: f64) -> String {
+fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
 }
@@ -145,14 +209,14 @@ mod tests {
             let name = name.trim_start_matches("var(").trim_end_matches(')');
             assert!(light.contains(&format!("{name}: {color};")), "{name}");
         }
-        let svg = Plot { name: "", title: "", caption: String::new(), size: [1.0; 2], body: html! {} }.svg();
+        let svg = Plot { name: "", title: "", caption: String::new(), size: [1.0; 2], body: Shapes::default() }.svg();
         assert!(!svg.contains("var("), "{svg}");
     }
 
     #[test]
     fn a_long_caption_has_several_lines_and_control_letters_are_left_out() {
         let caption = "word ".repeat(60);
-        let plot = Plot { name: "", title: "", caption, size: [200.0, 10.0], body: html! {} };
+        let plot = Plot { name: "", title: "", caption, size: [200.0, 10.0], body: Shapes::default() };
         assert!(plot.caption_lines().len() > 5);
         assert_eq!(printable("a\u{0}b\u{ffff}"), "a b ");
     }
