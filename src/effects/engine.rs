@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 
-use super::latest::{LatestSender, latest};
+use super::latest::{LatestSender, Turn, worker};
 use super::remote::remote_inference::{self, Connected};
 use super::{Effects, Shared, guarded};
 use crate::domain::{DeviceReport, FileStamp, Prediction, RunId, RunKey, Sample, SampleId, counted, grouped};
@@ -123,18 +123,17 @@ enum PrepareError {
 impl EngineWorker {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let loaded = Arc::new(Loaded::default());
-        let (single, taken) = latest::<(ImageRequest, TaskControl)>();
         let predictors = Arc::clone(&loaded);
-        shared.spawn("predict one image", move |shared| {
-            while let Some((request, reading)) = taken.take() {
-                let Some(_working) = shared.model_work.begin(&reading) else {
-                    return;
-                };
-                if let Some(predictor) = predictors.get(&request.key) {
-                    predict_single(shared, &predictor, request, &reading);
-                }
+        let work = move |shared: &Shared, (request, reading): (ImageRequest, TaskControl), _: &Turn<_>| {
+            let Some(_working) = shared.model_work.begin(&reading) else {
+                return false;
+            };
+            if let Some(predictor) = predictors.get(&request.key) {
+                predict_single(shared, &predictor, request, &reading);
             }
-        });
+            true
+        };
+        let single = worker(shared, "predict one image", work);
         Self { loaded, single, reading: Mutex::default() }
     }
 

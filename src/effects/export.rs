@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::browse::with_home;
 use super::evaluate::measured;
-use super::latest::{LatestSender, latest};
+use super::latest::{LatestSender, worker};
 use super::{Effects, Shared, guarded};
 use crate::domain::{EvaluationFormat, SampleId};
 use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
@@ -14,8 +14,8 @@ use crate::export::{
 };
 use crate::review::count_boxes;
 use crate::state::{
-    BoxCountId, BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
-    ExportEvent, ExportFile, ExportRequest, Exported, Failure, Ticket,
+    BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest, ExportEvent,
+    ExportFile, ExportRequest, Exported, Failure, RequestId, Ticket,
 };
 use crate::store::PredictionPairs;
 use crate::tasks::TaskControl;
@@ -28,33 +28,19 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
             export_comparison(shared, request, ticket);
         }
         ExportEffect::StartEvaluation { request, ticket } => export_evaluation(shared, *request, ticket),
-        ExportEffect::CountBoxes { id, what } => effects.box_counts.request(id, what),
+        ExportEffect::CountBoxes { id, what } => {
+            effects.box_counts.put((id, what));
+        }
     }
 }
 
 /// Counts the boxes that could be exported.
-pub(super) struct BoxCountWorker {
-    requests: LatestSender<(BoxCountId, Box<BoxCountRequest>)>,
-}
-
-impl BoxCountWorker {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        let (requests, taken) = latest::<(BoxCountId, Box<BoxCountRequest>)>();
-        shared.spawn("count boxes", move |shared| {
-            while let Some((id, what)) = taken.take() {
-                let counts = guarded(|| Ok(counts(&what)));
-                let counts = counts.map_err(|reason| shared.report_problem(reason)).ok();
-                if !shared.report(ExportEvent::BoxesCounted { id, counts }) {
-                    break;
-                }
-            }
-        });
-        Self { requests }
-    }
-
-    pub(super) fn request(&self, id: BoxCountId, what: Box<BoxCountRequest>) {
-        self.requests.put((id, what));
-    }
+pub(super) fn box_counter(shared: &Arc<Shared>) -> LatestSender<(RequestId, Box<BoxCountRequest>)> {
+    worker(shared, "count boxes", |shared, (id, what): (RequestId, Box<BoxCountRequest>), _| {
+        let counts = guarded(|| Ok(counts(&what)));
+        let counts = counts.map_err(|reason| shared.report_problem(reason)).ok();
+        shared.report(ExportEvent::BoxesCounted { id, counts })
+    })
 }
 
 fn counts(what: &BoxCountRequest) -> BoxCounts {

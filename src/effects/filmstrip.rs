@@ -2,16 +2,15 @@
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Condvar, Mutex};
 
-use super::latest::{LatestSender, latest};
+use super::latest::{LatestSender, worker};
 use super::{Delivery, Shared, guarded};
 use crate::decode;
 use crate::domain::{BoundingBox, Prediction, PredictionContent, RgbImage, RunId, SampleId};
 use crate::review::{FilmBox, FilmRequest, filmstrip};
-use crate::state::{CropRequest, FilmstripId, ReviewEvent, SourceId};
+use crate::state::{CropRequest, RequestId, ReviewEvent, SourceId};
 
 /// Longer side of a crop in pixels.
 const CROP_SIDE: u32 = 192;
@@ -21,14 +20,8 @@ const CONTEXT: f32 = 0.1;
 const WORKERS: usize = 2;
 
 pub(super) struct Filmstrips {
-    requests: LatestSender<Gathering>,
-    newest: Arc<AtomicU64>,
+    pub(super) gathering: LatestSender<(RequestId, Box<FilmRequest>)>,
     crops: Arc<Queue>,
-}
-
-pub(super) struct Gathering {
-    pub(super) id: FilmstripId,
-    pub(super) what: Box<FilmRequest>,
 }
 
 /// The requested crops, most urgent first, and those in work.
@@ -54,16 +47,18 @@ struct Job {
 
 impl Filmstrips {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        let (requests, taken) = latest::<Gathering>();
-        let newest = Arc::new(AtomicU64::new(0));
-        let requested = Arc::clone(&newest);
-        shared.spawn("gather a filmstrip", move |shared| {
-            while let Some(request) = taken.take() {
-                if !gather(shared, &request, &requested) {
-                    break;
-                }
-            }
-        });
+        let gathering =
+            worker(shared, "gather a filmstrip", |shared, (id, what): (RequestId, Box<FilmRequest>), turn| {
+                let frames = match guarded(|| Ok(filmstrip(&what, &|| turn.is_over()))) {
+                    Ok(None) => return true,
+                    Ok(Some(frames)) => frames,
+                    Err(reason) => {
+                        shared.report_problem(reason);
+                        Vec::new()
+                    }
+                };
+                shared.report(ReviewEvent::FilmstripGathered { id, frames })
+            });
         let crops = Arc::new(Queue {
             requested: Mutex::new(CropQueue {
                 source: SourceId(0),
@@ -86,13 +81,7 @@ impl Filmstrips {
                 }
             });
         }
-        Self { requests, newest, crops }
-    }
-
-    /// A newer request takes the place of one before, begun or not.
-    pub(super) fn gather(&self, request: Gathering) {
-        self.newest.store(request.id.0, Ordering::Relaxed);
-        self.requests.put(request);
+        Self { gathering, crops }
     }
 
     /// Replaces the earlier requests, except crops that are being made.
@@ -148,20 +137,6 @@ impl CropQueue {
         self.crops = rest.into();
         self.under_way.extend(crops.iter().map(|crop| (crop.sample, crop.shows)));
         Some(Job { source: self.source, run: self.run, crops })
-    }
-}
-
-/// False if the window is gone.
-fn gather(shared: &Shared, request: &Gathering, newest: &AtomicU64) -> bool {
-    let id = request.id;
-    let cancelled = || newest.load(Ordering::Relaxed) != id.0;
-    match guarded(|| Ok(filmstrip(&request.what, &cancelled))) {
-        Ok(None) => true,
-        Ok(Some(frames)) => shared.report(ReviewEvent::FilmstripGathered { id, frames }),
-        Err(reason) => {
-            shared.report_problem(reason);
-            true
-        }
     }
 }
 

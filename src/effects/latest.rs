@@ -1,9 +1,12 @@
-//! A box for one request that a newer one replaces.
+//! A box for one request that a newer one replaces, begun or not.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
+
+use super::Shared;
 
 /// The sending end. Dropping it ends all waits at the other end.
 pub(super) struct LatestSender<T>(Arc<Slot<T>>);
@@ -11,9 +14,17 @@ pub(super) struct LatestSender<T>(Arc<Slot<T>>);
 /// The waiting end.
 pub(super) struct LatestReceiver<T>(Arc<Slot<T>>);
 
+/// Lasts until there is a newer request than the one that was taken with it.
+pub(super) struct Turn<T> {
+    slot: Arc<Slot<T>>,
+    number: u64,
+}
+
 struct Slot<T> {
     content: Mutex<Content<T>>,
     changed: Condvar,
+    /// The number of the newest request.
+    newest: AtomicU64,
 }
 
 struct Content<T> {
@@ -21,9 +32,26 @@ struct Content<T> {
     is_open: bool,
 }
 
+/// Starts a thread that works on one request at a time, until `work` returns false.
+pub(super) fn worker<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    name: &str,
+    mut work: impl FnMut(&Shared, T, &Turn<T>) -> bool + Send + 'static,
+) -> LatestSender<T> {
+    let (requests, taken) = latest();
+    shared.spawn(name, move |shared| {
+        while let Some((request, turn)) = taken.take() {
+            if !work(shared, request, &turn) {
+                break;
+            }
+        }
+    });
+    requests
+}
+
 pub(super) fn latest<T>() -> (LatestSender<T>, LatestReceiver<T>) {
-    let slot =
-        Arc::new(Slot { content: Mutex::new(Content { request: None, is_open: true }), changed: Condvar::new() });
+    let content = Mutex::new(Content { request: None, is_open: true });
+    let slot = Arc::new(Slot { content, changed: Condvar::new(), newest: AtomicU64::new(0) });
     (LatestSender(Arc::clone(&slot)), LatestReceiver(slot))
 }
 
@@ -31,6 +59,7 @@ impl<T> LatestSender<T> {
     /// Replaces a request that was not taken yet, and returns that one.
     pub(super) fn put(&self, request: T) -> Option<T> {
         let mut content = self.0.content.lock();
+        self.0.newest.fetch_add(1, Ordering::Relaxed);
         let replaced = content.request.replace(request);
         self.0.changed.notify_one();
         replaced
@@ -45,21 +74,32 @@ impl<T> Drop for LatestSender<T> {
     }
 }
 
+impl<T> Slot<T> {
+    fn is_waiting(content: &mut Content<T>) -> bool {
+        content.request.is_none() && content.is_open
+    }
+}
+
 impl<T> LatestReceiver<T> {
-    /// Waits until there is a newer request, the sender is dropped, or the time is up; false if the time is up.
-    pub(super) fn is_replaced_within(&self, patience: Duration) -> bool {
+    /// Waits for a request; `None` once the sender is dropped.
+    pub(super) fn take(&self) -> Option<(T, Turn<T>)> {
         let mut content = self.0.content.lock();
-        let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
-        self.0.changed.wait_while_for(&mut content, is_waiting, patience);
-        !is_waiting(&mut content)
+        self.0.changed.wait_while(&mut content, Slot::is_waiting);
+        let request = content.request.take().filter(|_| content.is_open)?;
+        Some((request, Turn { slot: Arc::clone(&self.0), number: self.0.newest.load(Ordering::Relaxed) }))
+    }
+}
+
+impl<T> Turn<T> {
+    pub(super) fn is_over(&self) -> bool {
+        self.slot.newest.load(Ordering::Relaxed) != self.number
     }
 
-    /// Waits for a request; `None` once the sender is dropped.
-    pub(super) fn take(&self) -> Option<T> {
-        let mut content = self.0.content.lock();
-        let is_waiting = |content: &mut Content<T>| content.request.is_none() && content.is_open;
-        self.0.changed.wait_while(&mut content, is_waiting);
-        if content.is_open { content.request.take() } else { None }
+    /// Waits until there is a newer request, the sender is dropped, or the time is up; false if the time is up.
+    pub(super) fn is_over_within(&self, patience: Duration) -> bool {
+        let mut content = self.slot.content.lock();
+        self.slot.changed.wait_while_for(&mut content, Slot::is_waiting, patience);
+        !Slot::is_waiting(&mut content)
     }
 }
 
@@ -72,23 +112,28 @@ mod tests {
         let (sender, receiver) = latest();
         sender.put(1);
         sender.put(2);
-        assert_eq!(receiver.take(), Some(2));
+        assert_eq!(receiver.take().unwrap().0, 2);
     }
 
     #[test]
-    fn waiting_for_a_newer_request_ends_with_it_or_with_the_time() {
+    fn a_turn_is_over_with_a_newer_request_or_the_sender() {
         let (sender, receiver) = latest();
-        assert!(!receiver.is_replaced_within(Duration::ZERO));
         sender.put(1);
-        assert!(receiver.is_replaced_within(Duration::ZERO));
-        assert_eq!(receiver.take(), Some(1));
+        let (_, turn) = receiver.take().unwrap();
+        assert!(!turn.is_over() && !turn.is_over_within(Duration::ZERO));
+        sender.put(2);
+        assert!(turn.is_over() && turn.is_over_within(Duration::ZERO));
+        let (request, turn) = receiver.take().unwrap();
+        assert!(request == 2 && !turn.is_over_within(Duration::ZERO));
+        drop(sender);
+        assert!(turn.is_over_within(Duration::from_mins(1)));
     }
 
     #[test]
     fn dropping_the_sender_ends_a_wait() {
         let (sender, receiver) = latest::<u8>();
-        let waiting = std::thread::spawn(move || receiver.take());
+        let waiting = std::thread::spawn(move || receiver.take().is_none());
         drop(sender);
-        assert_eq!(waiting.join().unwrap(), None);
+        assert!(waiting.join().unwrap());
     }
 }

@@ -46,7 +46,9 @@ use crate::domain::{DisplayImage, Problem, RgbImage, RunId, SampleId, Tile, Tile
 use crate::library::Library;
 use crate::review::FilmBox;
 use crate::source::{FileEntry, Files, Source};
-use crate::state::{BrowseEvent, Effect, Event, FilePick, SourceId, TaskId, TaskSignal, Ticket};
+use crate::state::{
+    BoxCountRequest, BrowseEvent, Effect, Event, FilePick, RequestId, SourceId, TaskId, TaskSignal, Ticket,
+};
 use crate::store::Project;
 use crate::tasks::{self, TaskControl, Waker};
 
@@ -60,12 +62,12 @@ pub struct Effects {
     thumbnails: thumbnails::ThumbnailMaker,
     display: display::DisplayMaker,
     filmstrips: filmstrip::Filmstrips,
-    box_counts: export::BoxCountWorker,
-    predictions: project::PredictionReader,
+    box_counts: latest::LatestSender<(RequestId, Box<BoxCountRequest>)>,
+    predictions: latest::LatestSender<project::Request>,
     engine: engine::EngineWorker,
     remote_inference: remote::remote_inference::RemoteWorker,
     model_inspection: model_inspection::ModelInspector,
-    arrange: arrange::ArrangeWorker,
+    arrange: latest::LatestSender<arrange::Request>,
     endpoints: remote::EndpointDeleter,
 }
 
@@ -180,12 +182,12 @@ impl Effects {
             thumbnails: thumbnails::ThumbnailMaker::new(&shared),
             display: display::DisplayMaker::new(&shared),
             filmstrips: filmstrip::Filmstrips::new(&shared),
-            box_counts: export::BoxCountWorker::new(&shared),
-            predictions: project::PredictionReader::new(&shared),
+            box_counts: export::box_counter(&shared),
+            predictions: project::prediction_reader(&shared),
             engine: engine::EngineWorker::new(&shared),
             remote_inference: remote::remote_inference::RemoteWorker::new(&shared),
             model_inspection: model_inspection::ModelInspector::default(),
-            arrange: arrange::ArrangeWorker::new(&shared),
+            arrange: arrange::arrange_worker(&shared),
             endpoints: remote::EndpointDeleter::default(),
             shared,
         };

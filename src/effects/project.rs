@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use super::latest::{LatestSender, latest};
+use super::latest::{LatestSender, worker};
 use super::{Effects, Shared, guarded};
 use crate::domain::{Change, Prediction, RunId, S3Place, SampleId, SamplePrediction, SampleUri};
 use crate::state::{
@@ -24,7 +24,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
         ProjectEffect::Save { source, ticket, changes } => save(shared, source, ticket, changes),
         ProjectEffect::LoadRun { source, run, ticket } => load_run(shared, source, run, ticket),
         ProjectEffect::LoadPredictions { source, requested } => {
-            effects.predictions.request(source, requested);
+            effects.predictions.put(Request { source, requested });
         }
         ProjectEffect::SaveAs { source, path } => save_as(shared, source, path),
         ProjectEffect::Move { source, folder } => move_to(shared, source, folder),
@@ -39,36 +39,18 @@ const HANDOVER_ATTEMPTS: u32 = 40;
 const PROGRAM: &str = "the window of Spotcheck";
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
-/// Reads whole predictions, one request at a time; a newer one replaces one that has not begun.
-pub(super) struct PredictionReader {
-    requests: LatestSender<Request>,
+pub(super) struct Request {
+    pub(super) source: SourceId,
+    pub(super) requested: Vec<PredictionRequest>,
 }
 
-struct Request {
-    source: SourceId,
-    requested: Vec<PredictionRequest>,
-}
-
-impl PredictionReader {
-    pub(super) fn new(shared: &Arc<Shared>) -> Self {
-        let (requests, taken) = latest::<Request>();
-        shared.spawn("read predictions", move |shared| {
-            while let Some(request) = taken.take() {
-                if !prediction(shared, &request) {
-                    break;
-                }
-            }
-        });
-        Self { requests }
-    }
-
-    pub(super) fn request(&self, source: SourceId, requested: Vec<PredictionRequest>) {
-        self.requests.put(Request { source, requested });
-    }
+/// Reads whole predictions.
+pub(super) fn prediction_reader(shared: &Arc<Shared>) -> LatestSender<Request> {
+    worker(shared, "read predictions", |shared, request, _| read_predictions(shared, &request))
 }
 
 /// False if the window is gone.
-fn prediction(shared: &Shared, request: &Request) -> bool {
+fn read_predictions(shared: &Shared, request: &Request) -> bool {
     let Some(project) = shared.project(request.source) else {
         return true;
     };

@@ -6,16 +6,12 @@
 
 use std::sync::Arc;
 
-use super::{Loadable, Order, SourceId, State};
+use super::{Derived, Loadable, Order, RequestId, SourceId, State};
 use crate::domain::{RunId, ViewSettings};
 use crate::review::{
     ArrangeRequest, Arrangement, Completion, FilterCounts, OutcomeClass, Query, QueryError, Sort, Statistics,
     Suppressed, complete,
 };
-
-/// The number of an arrangement request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ArrangeId(pub u64);
 
 /// The search field, the sort menu, and what came of them.
 #[derive(Debug, Default)]
@@ -29,14 +25,9 @@ pub struct Arranging {
     /// What to do when the requested order is there.
     on_arrival: Option<OnArrival>,
     scroll: ScrollRequest,
-    arrangement: Option<Arc<Arrangement>>,
-    statistics: Option<Arc<Statistics>>,
-    /// The request that is being computed.
-    pending: Option<(ArrangeId, Basis)>,
-    /// The basis of `arrangement`.
-    arranged: Option<Basis>,
-    /// The basis of `statistics`.
-    counted: Option<Basis>,
+    arrangement: Derived<Basis, Arc<Arrangement>>,
+    /// They come after the order.
+    statistics: Derived<Basis, Option<Arc<Statistics>>>,
     /// Boxes that are hidden by better ones, as far as that is known.
     pub(super) suppressed: Option<Suppressed>,
     /// The position of the shown sample on screen, or the one it would have if it had not dropped out.
@@ -150,17 +141,17 @@ impl Arranging {
 
     /// Whether the order on screen is not yet the requested one.
     pub fn is_under_way(&self) -> bool {
-        self.pending.is_some()
+        self.statistics.is_under_way()
     }
 
     /// How many samples each quick filter would show; `None` before the first count.
     pub fn counts(&self) -> Option<&FilterCounts> {
-        self.arrangement.as_ref().map(|made| &made.counts)
+        self.arrangement.value().map(|made| &made.counts)
     }
 
     /// Statistics of the current run; `None` before the first count.
     pub fn statistics(&self) -> Option<&Arc<Statistics>> {
-        self.statistics.as_ref()
+        self.statistics.value()?.as_ref()
     }
 
     pub(super) fn set_text(&mut self, text: String) {
@@ -180,13 +171,15 @@ impl Arranging {
 
     /// Whether the order on screen is of another search or sort than the one that was asked for.
     pub fn is_searching(&self) -> bool {
-        let pending = self.pending.as_ref().map(|(_, pending)| &pending.request);
-        let arranged = self.arranged.as_ref().map(|arranged| &arranged.request);
-        let is_other = |pending: &ArrangeKey| match arranged {
-            Some(arranged) => (&arranged.query, arranged.sort) != (&pending.query, pending.sort),
-            None => !pending.query.is_empty(),
+        let Some((_, pending)) = self.statistics.pending() else {
+            return false;
         };
-        pending.is_some_and(is_other)
+        match self.arrangement.inputs() {
+            Some(arranged) => {
+                (&arranged.request.query, arranged.request.sort) != (&pending.request.query, pending.request.sort)
+            }
+            None => !pending.request.query.is_empty(),
+        }
     }
 
     /// The user searches: the results begin at the first one; without a search, the shown image is scrolled to.
@@ -234,65 +227,51 @@ impl Arranging {
 
     /// Whether the order that is there is what this basis asks for.
     pub(super) fn is_arranged(&self, basis: &Basis) -> bool {
-        self.arranged.as_ref().is_some_and(|arranged| arranged.is_same_question(basis))
+        self.arrangement.inputs().is_some_and(|arranged| arranged.is_same_question(basis))
     }
 
     /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it
     /// is.
     pub(super) fn requested(&self, basis: &Basis) -> Option<Pace> {
-        let newest = self.pending.as_ref().map(|(_, pending)| pending).or(self.arranged.as_ref());
-        let is_counted = self.pending.is_some() || self.counted.as_ref() == Some(basis);
-        match newest {
+        match self.arrangement.newest() {
             None => Some(Pace::AtOnce),
             Some(newest) if newest.request != basis.request => Some(Pace::AtOnce),
             // Others wait for what is under way: while a threshold is dragged, each result is late instead of none in
             // time.
-            Some(_) if self.pending.is_some() => None,
+            Some(_) if self.is_under_way() => None,
             Some(newest) if newest.view != basis.view => Some(Pace::AtOnce),
             Some(newest) if newest.data != basis.data => Some(Pace::Calm),
-            Some(_) if !is_counted => Some(Pace::AtOnce),
+            Some(_) if self.statistics.inputs() != Some(basis) => Some(Pace::AtOnce),
             Some(_) => None,
         }
     }
 
     /// The question that is being worked on.
     #[cfg(test)]
-    pub(super) fn asked_id(&self) -> Option<ArrangeId> {
-        self.pending.as_ref().map(|(id, _)| *id)
+    pub(super) fn asked_id(&self) -> Option<RequestId> {
+        self.statistics.pending().map(|(id, _)| *id)
     }
 
-    pub(super) fn begin(&mut self, id: ArrangeId, basis: Basis) {
-        self.pending = Some((id, basis));
+    pub(super) fn begin(&mut self, id: RequestId, basis: Basis) {
+        self.arrangement.begin(id, basis.clone());
+        self.statistics.begin(id, basis);
     }
 
     /// False if this arrangement is no longer awaited.
-    pub(super) fn take_arrangement(&mut self, id: ArrangeId, arrangement: Arrangement) -> bool {
-        let Some((pending, basis)) = &self.pending else {
-            return false;
-        };
-        let is_wanted = *pending == id;
-        if is_wanted {
-            self.arranged = Some(basis.clone());
-            self.arrangement = Some(Arc::new(arrangement));
-        }
-        is_wanted
+    pub(super) fn take_arrangement(&mut self, id: RequestId, arrangement: Arrangement) -> bool {
+        self.arrangement.take(id, Arc::new(arrangement))
     }
 
     /// The second and last part of the result.
-    pub(super) fn take_statistics(&mut self, id: ArrangeId, statistics: Option<Statistics>) {
-        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
-            self.counted = Some(basis);
-            self.statistics = statistics.map(Arc::new);
-        }
+    pub(super) fn take_statistics(&mut self, id: RequestId, statistics: Option<Statistics>) {
+        self.statistics.take(id, statistics.map(Arc::new));
     }
 
     /// Ends a request whose worker panicked: the order stays, and the same request is not sent again.
-    pub(super) fn cancel(&mut self, id: ArrangeId) {
+    pub(super) fn cancel(&mut self, id: RequestId) {
         self.on_arrival = None;
-        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
-            self.arranged = Some(basis.clone());
-            self.counted = Some(basis);
-        }
+        self.arrangement.fail(id);
+        self.statistics.fail(id);
     }
 }
 
@@ -302,7 +281,7 @@ impl State {
         let arranging = &self.arranging;
         // The listing's own order needs no computing, so that new images are on screen at once.
         let is_plain = arranging.query.is_empty() && arranging.sort == Sort::default();
-        match &arranging.arrangement {
+        match arranging.arrangement.value() {
             Some(arrangement) if !is_plain => Order::arranged(Arc::clone(arrangement)),
             _ => Order::of_listing(self.samples.len()),
         }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{EvaluateRequest, Loadable, Order, Overlay, SourceId, State};
+use super::{Derived, EvaluateRequest, Loadable, Order, Overlay, RequestId, SourceId, State};
 use crate::domain::{
     ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions, Location, RunId, RunInfo, Sample, SampleId,
     SampleSet, SampleUri, SharedList, ViewSettings,
@@ -53,7 +53,7 @@ pub enum ExportEffect {
     /// Measure a run, and write the numbers.
     StartEvaluation { request: Box<ExportEvaluationRequest>, ticket: Ticket },
     /// Count the boxes that could be exported.
-    CountBoxes { id: BoxCountId, what: Box<BoxCountRequest> },
+    CountBoxes { id: RequestId, what: Box<BoxCountRequest> },
 }
 
 /// Events about exports.
@@ -65,7 +65,7 @@ pub enum ExportEvent {
     },
     /// The number of boxes that could be exported; `None` if counting failed.
     BoxesCounted {
-        id: BoxCountId,
+        id: RequestId,
         counts: Option<BoxCounts>,
     },
 }
@@ -224,10 +224,6 @@ impl ExportScope {
     }
 }
 
-/// The number of a request for a count of boxes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct BoxCountId(pub u64);
-
 /// The images and filters of a count of boxes.
 #[derive(Debug, Clone)]
 pub struct BoxCountRequest {
@@ -260,17 +256,12 @@ impl BoxCounts {
     }
 }
 
-/// How many boxes there are to export, counted beside the window while the dialog is open.
-#[derive(Debug, Default)]
-pub struct BoxCounter {
-    pending: Option<(BoxCountId, CountBasis)>,
-    /// The counts; `None` if counting failed: the same request is not sent again.
-    counted: Option<(Option<BoxCounts>, CountBasis)>,
-}
+/// How many boxes there are to export, counted while the dialog is open; `None` if counting failed.
+pub type BoxCounter = Derived<CountBasis, Option<BoxCounts>>;
 
 /// All that the counts depend on.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CountBasis {
+pub struct CountBasis {
     pub(super) run: RunId,
     pub(super) predictions: u64,
     pub(super) marks: u64,
@@ -280,35 +271,6 @@ pub(super) struct CountBasis {
     pub(super) outdated: SampleSet,
     pub(super) order: Order,
     pub(super) selected: SampleSet,
-}
-
-impl BoxCounter {
-    /// The last ones that were counted, of the same run; `None` before there are any.
-    pub fn counts(&self) -> Option<BoxCounts> {
-        let (counts, _) = self.counted.as_ref()?;
-        *counts
-    }
-
-    /// A count that is under way is not replaced: while predictions stream in, each count is late, but there is one.
-    pub(super) fn needs(&self, basis: &CountBasis) -> bool {
-        let counted = self.counted.as_ref().map(|(_, basis)| basis);
-        self.pending.is_none() && counted != Some(basis)
-    }
-
-    pub(super) fn begin(&mut self, id: BoxCountId, basis: CountBasis) {
-        // Counts for another choice of boxes would be wrong, and not only late.
-        let is_same_choice = |(_, of): &(Option<BoxCounts>, CountBasis)| {
-            (of.run, of.view.is_some()) == (basis.run, basis.view.is_some())
-        };
-        self.counted = self.counted.take().filter(is_same_choice);
-        self.pending = Some((id, basis));
-    }
-
-    pub(super) fn take(&mut self, id: BoxCountId, counts: Option<BoxCounts>) {
-        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
-            self.counted = Some((counts, basis));
-        }
-    }
 }
 
 /// An export that is whole.

@@ -1,14 +1,8 @@
 //! The strip with all boxes of one class.
 
-use std::sync::Arc;
-
-use super::State;
 use super::arranging::Basis;
+use super::{Derived, State};
 use crate::review::{FilmFrame, FilmOrder};
-
-/// The number of a request for a strip.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct FilmstripId(pub u64);
 
 /// The open strip: its request, and the present frames.
 #[derive(Debug, Default)]
@@ -17,11 +11,7 @@ pub struct Filmstrip {
     /// finds.
     pub class: Option<u32>,
     pub order: FilmOrder,
-    frames: Arc<[FilmFrame]>,
-    /// The request that is being gathered.
-    pending: Option<(FilmstripId, FilmBasis)>,
-    /// The basis of `frames`.
-    gathered: Option<FilmBasis>,
+    pub(super) frames: Derived<FilmBasis, Vec<FilmFrame>>,
 }
 
 /// All that the frames depend on.
@@ -40,57 +30,27 @@ impl Filmstrip {
     }
 
     /// The frames in order, of the class and run that were requested last.
-    pub fn frames(&self) -> &Arc<[FilmFrame]> {
-        &self.frames
+    pub fn frames(&self) -> &[FilmFrame] {
+        self.frames.value().map_or(&[], Vec::as_slice)
     }
 
     /// Whether the frames are not yet the requested ones.
     pub fn is_under_way(&self) -> bool {
-        self.pending.is_some()
+        self.frames.is_under_way()
     }
 
     /// Whether frames are to be gathered for this. A request that is under way is not replaced, unless it is for
     /// another class or run.
     pub(super) fn needs(&self, basis: &FilmBasis) -> bool {
-        match &self.pending {
+        match self.frames.pending() {
             Some((_, pending)) => !pending.is_same_question(basis),
-            None => self.gathered.as_ref() != Some(basis),
-        }
-    }
-
-    pub(super) fn begin(&mut self, id: FilmstripId, basis: FilmBasis) {
-        let shows_other = self.gathered.as_ref().is_some_and(|gathered| !gathered.is_same_question(&basis));
-        if shows_other {
-            self.frames = Arc::default();
-        }
-        self.pending = Some((id, basis));
-    }
-
-    /// Nothing can be gathered, and what was gathered for something else is no longer true.
-    pub(super) fn clear(&mut self) {
-        self.frames = Arc::default();
-        self.pending = None;
-        self.gathered = None;
-    }
-
-    /// Drops frames of another source or run.
-    pub(super) fn keep_only(&mut self, basis: &FilmBasis) {
-        let newest = self.pending.as_ref().map(|(_, pending)| pending).or(self.gathered.as_ref());
-        if newest.is_some_and(|newest| !newest.images.is_same_run(&basis.images)) {
-            self.clear();
-        }
-    }
-
-    pub(super) fn take(&mut self, id: FilmstripId, frames: Vec<FilmFrame>) {
-        if let Some((_, basis)) = self.pending.take_if(|(pending, _)| *pending == id) {
-            self.gathered = Some(basis);
-            self.frames = frames.into();
+            None => self.frames.inputs() != Some(basis),
         }
     }
 }
 
 impl FilmBasis {
-    fn is_same_question(&self, other: &Self) -> bool {
+    pub(super) fn is_same_question(&self, other: &Self) -> bool {
         self.images.is_same_question(&other.images) && (self.class, self.order) == (other.class, other.order)
     }
 }

@@ -10,6 +10,7 @@ mod arranging;
 mod browse;
 mod command;
 mod comparing;
+mod derived;
 mod effect;
 mod evaluating;
 mod event;
@@ -40,10 +41,11 @@ mod update;
 mod upload;
 
 pub use action::Action;
-pub use arranging::{ArrangeId, Arranging, Pace, ScrollRequest, ScrollTarget};
+pub use arranging::{Arranging, Pace, ScrollRequest, ScrollTarget};
 pub use browse::{BrowseCommand, BrowseEffect, BrowseEvent, DrawnTruth, DroppedKind};
 pub use command::{Command, Step, ViewChange};
 pub use comparing::{CompareLayout, CompareRequest, Compared, Comparing};
+pub use derived::{Derived, RequestId};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
 pub use evaluating::{
     EvaluateRequest, EvaluatedRun, Evaluating, EvaluationCommand, EvaluationEffect, EvaluationEvent, NO_IMAGE,
@@ -56,10 +58,10 @@ pub use event::{
 pub use explanation::{ExplainRequest, Explanation, Question};
 use export::CountBasis;
 pub use export::{
-    BoxCountId, BoxCountRequest, BoxCounter, BoxCounts, ExportCommand, ExportComparisonRequest, ExportDraft,
-    ExportEffect, ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
+    BoxCountRequest, BoxCounter, BoxCounts, ExportCommand, ExportComparisonRequest, ExportDraft, ExportEffect,
+    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported,
 };
-pub use filmstrip::{Filmstrip, FilmstripId};
+pub use filmstrip::Filmstrip;
 pub use import::{
     Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
     ImportSubject, ImportTrial, LabelChoice, PresetRow, PresetTable, PresetsRequest, RecogniseRequest, SaveRequest,

@@ -6,8 +6,8 @@ use crate::review::{
     ArrangeRequest, Arrangement, FilmBox, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed,
 };
 use crate::state::{
-    Arc, ArrangeId, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, FilmstripId, Pace,
-    RunId, SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
+    Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, Pace, RequestId, RunId,
+    SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
 };
 
 /// Commands about searching, comparing and judging.
@@ -69,7 +69,7 @@ pub enum ReviewCommand {
 #[derive(Debug, Clone)]
 pub enum ReviewEffect {
     /// Gather all boxes of a class. A newer request takes the place of one before.
-    GatherFilmstrip { id: FilmstripId, what: Box<FilmRequest> },
+    GatherFilmstrip { id: RequestId, what: Box<FilmRequest> },
     /// Cut boxes out of their images, most urgent first; replaces the earlier request.
     MakeCrops { source: SourceId, run: RunId, requested: Vec<CropRequest> },
     /// Find out which parts of an image carry a prediction.
@@ -78,7 +78,7 @@ pub enum ReviewEffect {
     Compare { request: CompareRequest, ticket: Ticket },
     /// Search, sort and count. Replaces the earlier request.
     Arrange {
-        id: ArrangeId,
+        id: RequestId,
         pace: Pace,
         /// The run whose predictions are in the request: the positions of their boxes are in the project.
         run: Option<(SourceId, RunId)>,
@@ -101,23 +101,23 @@ pub enum ReviewEvent {
     },
     /// All boxes of the class that the open strip shows.
     FilmstripGathered {
-        id: FilmstripId,
+        id: RequestId,
         frames: Vec<FilmFrame>,
     },
     /// The requested order.
     Arranged {
-        id: ArrangeId,
+        id: RequestId,
         arrangement: Arrangement,
         /// The boxes that are hidden by better ones, if the view hides any.
         suppressed: Option<Suppressed>,
     },
     /// The statistics of the order, which come last; `None` if there is no run.
     Counted {
-        id: ArrangeId,
+        id: RequestId,
         statistics: Option<Statistics>,
     },
     ArrangeFailed {
-        id: ArrangeId,
+        id: RequestId,
         reason: String,
     },
 }

@@ -155,11 +155,11 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
         let first = (viewport.left() / (cell.x + GAP)).floor().max(0.0) as usize;
         let end = (viewport.right() / (cell.x + GAP)).ceil().max(0.0) as usize;
         let mut missing = Vec::new();
-        for number in first..end.min(frames.len()) {
+        for (number, frame) in frames.iter().enumerate().take(end).skip(first) {
             let left = origin.x + number as f32 * (cell.x + GAP);
             let rect = Rect::from_min_size(pos2(left, origin.y), cell);
-            if !frame_ui(ui, state, textures, &frames[number], rect, commands) {
-                missing.push(frames[number]);
+            if !frame_ui(ui, state, textures, frame, rect, commands) {
+                missing.push(*frame);
             }
         }
         if let Some(wanted) = textures.crops.changed_request(missing) {

@@ -1,12 +1,12 @@
 //! Remote models: checking them, connecting to them, and predicting one image after the other.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::super::latest::{LatestSender, latest};
+use super::super::latest::{LatestSender, Turn, latest};
 use super::super::s3::{failure, renewal};
 use super::super::{Shared, guarded};
 use super::reading::choice_of;
@@ -37,7 +37,6 @@ const MIN_VIEW_TIME: Duration = Duration::from_millis(200);
 pub(in super::super) struct RemoteWorker {
     connected: Arc<Mutex<Option<Connected>>>,
     requests: LatestSender<Queued>,
-    newest: Arc<AtomicU64>,
 }
 
 /// The model that was connected to.
@@ -61,17 +60,16 @@ impl RemoteWorker {
         let (requests, taken) = latest::<Queued>();
         let taken = Arc::new(taken);
         let connected = Arc::new(Mutex::<Option<Connected>>::default());
-        let newest = Arc::new(AtomicU64::default());
         for _ in 0..CONCURRENT_REQUESTS {
-            let (taken, connected, newest) = (Arc::clone(&taken), Arc::clone(&connected), Arc::clone(&newest));
+            let (taken, connected) = (Arc::clone(&taken), Arc::clone(&connected));
             shared.spawn("predict remotely", move |shared| {
-                while let Some(request) = taken.take() {
+                while let Some((request, turn)) = taken.take() {
                     let model = connected_with(&connected, &request.image.key);
-                    predict_one(shared, model, request, &newest);
+                    predict_one(shared, model, request, &turn);
                 }
             });
         }
-        Self { connected, requests, newest }
+        Self { connected, requests }
     }
 
     /// Finds out what a model responds with.
@@ -90,9 +88,7 @@ impl RemoteWorker {
 
     /// Replaces a request that was not sent yet.
     pub(in super::super) fn predict(&self, shared: &Shared, image: ImageRequest, ticket: Ticket) {
-        self.newest.store(ticket.id.0, Ordering::Relaxed);
-        let request = Queued { image, ticket };
-        if let Some(passed) = self.requests.put(request) {
+        if let Some(passed) = self.requests.put(Queued { image, ticket }) {
             report(shared, passed, RemoteOutcome::NotSent);
         }
     }
@@ -323,10 +319,9 @@ fn report(shared: &Shared, request: Queued, outcome: RemoteOutcome) {
     })));
 }
 
-fn predict_one(shared: &Shared, model: Option<Connected>, request: Queued, newest: &AtomicU64) {
-    let is_newest = || newest.load(Ordering::Relaxed) == request.ticket.id.0;
+fn predict_one(shared: &Shared, model: Option<Connected>, request: Queued, turn: &Turn<Queued>) {
     // Another model predicts by now, or the image left the view.
-    let model = model.filter(|_| request.ticket.control.sleep(MIN_VIEW_TIME).is_ok() && is_newest());
+    let model = model.filter(|_| request.ticket.control.sleep(MIN_VIEW_TIME).is_ok() && !turn.is_over());
     let Some(model) = model else {
         return report(shared, request, RemoteOutcome::NotSent);
     };

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use super::project_requests;
 use crate::domain::{Change, SampleId};
 use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
-use crate::state::arranging::{ArrangeId, OnArrival};
-use crate::state::{Effect, Queue, ReviewEffect, Run, State};
+use crate::state::arranging::OnArrival;
+use crate::state::{Effect, Queue, RequestId, ReviewEffect, Run, State};
 
 /// The search and the order are kept in the project under this.
 const SEARCH: &str = "search";
@@ -78,7 +78,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(pace) = state.arranging.requested(&basis) else {
         return;
     };
-    let id = ArrangeId(state.ids.next());
+    let id = RequestId(state.ids.next());
     effects.push(ReviewEffect::Arrange {
         id,
         pace,
@@ -90,7 +90,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
 
 pub(super) fn arranged(
     state: &mut State,
-    id: ArrangeId,
+    id: RequestId,
     arrangement: Arrangement,
     suppressed: Option<Suppressed>,
     effects: &mut Queue<Effect>,
@@ -128,11 +128,11 @@ fn arrived(state: &mut State, effects: &mut Queue<Effect>) -> bool {
     first.is_some()
 }
 
-pub(super) fn counted(state: &mut State, id: ArrangeId, statistics: Option<Statistics>) {
+pub(super) fn counted(state: &mut State, id: RequestId, statistics: Option<Statistics>) {
     state.arranging.take_statistics(id, statistics);
 }
 
-pub(super) fn failed(state: &mut State, id: ArrangeId, reason: &str) {
+pub(super) fn failed(state: &mut State, id: RequestId, reason: &str) {
     state.arranging.cancel(id);
     let problem = format!("The images could not be sorted and filtered: {reason}");
     super::report_problem(state, crate::domain::Problem::general(problem));

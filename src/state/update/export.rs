@@ -7,9 +7,9 @@ use super::{evaluate, run_tasks, task_ends};
 use crate::domain::{BoxChoice, ExportFormat, ModelTask, Sample};
 use crate::review::Suppressed;
 use crate::state::{
-    BoxCountId, BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect,
-    ExportEvaluationRequest, ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest,
-    Loadable, Overlay, Queue, Run, State, TaskId, TaskKind, TaskOutcome,
+    BoxCountRequest, CountBasis, Effect, ExportCommand, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest,
+    ExportEvent, ExportFile, ExportRequest, ExportScope, Exported, Failure, FileRequest, Loadable, Overlay, Queue,
+    RequestId, Run, State, TaskId, TaskKind, TaskOutcome,
 };
 use crate::tasks::ProgressUnit;
 
@@ -35,7 +35,9 @@ pub(super) fn on_command(state: &mut State, command: ExportCommand, effects: &mu
 
 pub(super) fn on_event(state: &mut State, event: ExportEvent, effects: &mut Queue<Effect>) {
     match event {
-        ExportEvent::BoxesCounted { id, counts } => state.export_boxes.take(id, counts),
+        ExportEvent::BoxesCounted { id, counts } => {
+            state.export_boxes.take(id, counts);
+        }
         ExportEvent::Ended { task, result } => ended(state, task, result, effects),
     }
 }
@@ -79,10 +81,11 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         order: state.order(),
         selected: state.selection.selected().clone(),
     };
-    if !state.export_boxes.needs(&basis) {
+    // A count that is under way is not replaced: while predictions stream in, each count is late, but there is one.
+    if state.export_boxes.is_under_way() || state.export_boxes.inputs() == Some(&basis) {
         return;
     }
-    let id = BoxCountId(state.ids.next());
+    let id = RequestId(state.ids.next());
     effects.push(ExportEffect::CountBoxes {
         id,
         what: Box::new(BoxCountRequest {
@@ -95,6 +98,8 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
             selected: basis.selected.clone(),
         }),
     });
+    let choice = |basis: &CountBasis| (basis.run, basis.view.is_some());
+    state.export_boxes.keep_if(|counted| choice(counted) == choice(&basis));
     state.export_boxes.begin(id, basis);
 }
 

@@ -4,7 +4,7 @@ use super::{browse, shown};
 use crate::domain::{ModelTask, SampleId};
 use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmOrder, FilmRequest, Suppressed};
 use crate::state::filmstrip::FilmBasis;
-use crate::state::{BoxToSelect, CropRequest, Effect, Filmstrip, FilmstripId, Queue, ReviewEffect, State};
+use crate::state::{BoxToSelect, CropRequest, Derived, Effect, Filmstrip, Queue, RequestId, ReviewEffect, State};
 
 /// Opens the strip, or closes it if it is open.
 pub(super) fn toggle(state: &mut State) {
@@ -41,19 +41,23 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     };
     let Some(basis) = basis else {
-        strip.clear();
+        strip.frames = Derived::default();
         return;
     };
-    strip.keep_only(&basis);
+    // Frames of another source or run are no longer true.
+    if strip.frames.newest().is_some_and(|newest| !newest.images.is_same_run(&basis.images)) {
+        strip.frames = Derived::default();
+    }
     if awaits_overlaps || !strip.needs(&basis) {
         return;
     }
     let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
-    let id = FilmstripId(state.ids.next());
+    let id = RequestId(state.ids.next());
     let what = Box::new(FilmRequest { images, class: basis.class, order: basis.order });
     effects.push(ReviewEffect::GatherFilmstrip { id, what });
     if let Some(strip) = &mut state.filmstrip {
-        strip.begin(id, basis);
+        strip.frames.keep_if(|gathered| gathered.is_same_question(&basis));
+        strip.frames.begin(id, basis);
     }
 }
 
@@ -87,9 +91,9 @@ fn basis(state: &State) -> Option<FilmBasis> {
     })
 }
 
-pub(super) fn gathered(state: &mut State, id: FilmstripId, frames: Vec<FilmFrame>) {
+pub(super) fn gathered(state: &mut State, id: RequestId, frames: Vec<FilmFrame>) {
     if let Some(strip) = &mut state.filmstrip {
-        strip.take(id, frames);
+        strip.frames.take(id, frames);
     }
 }
 

@@ -168,7 +168,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
 fn scope_text(state: &State, scope: ExportScope) -> String {
     let images = grouped(scope.len(state));
     let is_detector = state.run().is_some_and(|run| run.info.card.task == ModelTask::Detection);
-    let counts = state.export_boxes.counts().filter(|_| is_detector);
+    let counts = state.export_boxes.value().copied().flatten().filter(|_| is_detector);
     let Some(count) = counts.map(|counts| counts.of(scope)) else {
         return format!("{} ({images})", scope.into_str());
     };

@@ -4,13 +4,13 @@ use super::*;
 use crate::domain::SampleSet;
 use crate::review::{ArrangeRequest, Direction, Query, Sort, SortBy, arrange, statistics};
 use crate::state::{
-    ArrangeId, BrowseCommand, BrowseEvent, Pace, ProjectEvent, ReviewCommand, ReviewEffect, ReviewEvent, ScrollRequest,
+    BrowseCommand, BrowseEvent, Pace, ProjectEvent, RequestId, ReviewCommand, ReviewEffect, ReviewEvent, ScrollRequest,
     ScrollTarget,
 };
 
 /// An order that was asked for.
 struct RequestedArrangement {
-    id: ArrangeId,
+    id: RequestId,
     pace: Pace,
     request: Box<ArrangeRequest>,
 }
