@@ -25,7 +25,7 @@ pub(super) struct FilmBasis {
 }
 
 impl Filmstrip {
-    pub(super) fn of(class: Option<u32>) -> Self {
+    pub(super) fn new(class: Option<u32>) -> Self {
         Self { class, ..Self::default() }
     }
 

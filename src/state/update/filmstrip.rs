@@ -10,14 +10,14 @@ use crate::state::{BoxToSelect, CropRequest, Derived, Effect, Filmstrip, Queue, 
 pub(super) fn toggle(state: &mut State) {
     state.filmstrip = match &state.filmstrip {
         Some(_) => None,
-        None => Some(Filmstrip::of(state.class_at_hand())),
+        None => Some(Filmstrip::new(state.class_at_hand())),
     };
 }
 
 pub(super) fn open(state: &mut State, class: u32) {
     match &mut state.filmstrip {
         Some(strip) => strip.class = Some(class),
-        None => state.filmstrip = Some(Filmstrip::of(Some(class))),
+        None => state.filmstrip = Some(Filmstrip::new(Some(class))),
     }
 }
 

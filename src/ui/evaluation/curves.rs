@@ -23,8 +23,8 @@ pub(super) struct Threshold {
 }
 
 impl Threshold {
-    /// That of a class of the ground truth, or of all.
-    pub(super) fn of(shown: &Shown<'_>, place: Option<u32>) -> Self {
+    /// For a class of the ground truth, or for all.
+    pub(super) fn new(shown: &Shown<'_>, place: Option<u32>) -> Self {
         let view = shown.state.view();
         let class = place.and_then(|place| shown.outcomes.model_classes(place).next());
         let score = class.map_or(view.min_score, |class| view.min_score_of(class));
@@ -39,6 +39,16 @@ impl Threshold {
             None => ViewChange::MinScore(score),
         })
     }
+}
+
+/// The curves of a class of the ground truth, or of all classes together.
+struct Charts<'c> {
+    name: &'c str,
+    curve: &'c Curve,
+    threshold: Threshold,
+    /// The search for the boxes of the curves.
+    query: String,
+    size: egui::Vec2,
 }
 
 /// Of a class of the ground truth, or of all classes together.
@@ -59,21 +69,22 @@ pub(super) fn curves_ui(
         ui.weak(format!("No curve of {name}: there are no objects, or no boxes"));
         return;
     }
-    let threshold = Threshold::of(shown, place);
+    let threshold = Threshold::new(shown, place);
     let query = place.map_or_else(|| queries::ALL.to_owned(), |place| shown.all(place));
     let width = ui.available_width();
     let is_narrow = width < NARROW;
     let size = vec2(if is_narrow { width } else { (width - 16.0) / 2.0 }, height);
-    let mut charts = |ui: &mut Ui| {
-        precision_recall_ui(ui, size, name, curve, threshold, &query, commands);
-        over_threshold_ui(ui, size, name, curve, threshold, &query, commands);
+    let charts = Charts { name, curve, threshold, query, size };
+    let mut both_ui = |ui: &mut Ui| {
+        charts.precision_recall_ui(ui, commands);
+        charts.over_threshold_ui(ui, commands);
     };
     if is_narrow {
-        ui.vertical(charts);
+        ui.vertical(both_ui);
     } else {
         ui.horizontal(|ui| {
             ui.spacing_mut().item_spacing.x = 16.0;
-            charts(ui);
+            both_ui(ui);
         });
     }
     let counts = match place {
@@ -86,12 +97,15 @@ pub(super) fn curves_ui(
 /// The numbers are those of the cards: a curve is thinned for drawing.
 fn legend_ui(ui: &mut Ui, counts: ClassOutcomes, name: &str) {
     ui.horizontal_wrapped(|ui| {
-        let lines = [("F1", Line::Solid), ("precision", Line::Dashed), ("recall", Line::Dotted)];
-        for (number, (what, line)) in lines.into_iter().enumerate() {
+        let lines = [
+            ("F1", Line::Solid, counts.f1()),
+            ("precision", Line::Dashed, counts.precision()),
+            ("recall", Line::Dotted, counts.recall()),
+        ];
+        for (what, line, number) in lines {
             let (place, _) = ui.allocate_exact_size(vec2(28.0, 16.0), Sense::hover());
             let ends = [place.left_center(), place.right_center()];
             line.draw(ui, &ends);
-            let number = [counts.f1(), counts.precision(), counts.recall()][number];
             ui.label(format!("{what} {}", super::decimals(number)));
         }
         ui.weak(format!("of {name}, at the filters on screen"));
@@ -120,62 +134,97 @@ impl Line {
     }
 }
 
-fn precision_recall_ui(
-    ui: &mut Ui,
-    size: egui::Vec2,
-    name: &str,
-    curve: &Curve,
-    threshold: Threshold,
-    query: &str,
-    commands: &mut Queue<Command>,
-) {
-    let chart = Chart::new(ui, size, Sense::click_and_drag(), ["Recall", "Precision"]);
-    let place = |point: &CurvePoint| chart.at(point.recall, point.precision);
-    let line: Vec<Pos2> = curve.points.iter().map(place).collect();
-    Line::Solid.draw(ui, &line);
-    let now = curve.at(decimal(threshold.score));
-    if let Some(now) = now {
-        let visuals = ui.visuals();
-        let edge = Stroke::new(2.0, visuals.strong_text_color());
-        ui.painter().circle(place(&now), 5.0, theme::accent(visuals), edge);
+impl Charts<'_> {
+    fn precision_recall_ui(&self, ui: &mut Ui, commands: &mut Queue<Command>) {
+        let chart = Chart::new(ui, self.size, Sense::click_and_drag(), ["Recall", "Precision"]);
+        let line: Vec<Pos2> = self.curve.points.iter().map(|point| chart.at(point.recall, point.precision)).collect();
+        Line::Solid.draw(ui, &line);
+        let mut says = String::new();
+        if let Some(now) = self.curve.at(decimal(self.threshold.score)) {
+            let edge = Stroke::new(2.0, ui.visuals().strong_text_color());
+            ui.painter().circle(chart.at(now.recall, now.precision), 5.0, theme::accent(ui.visuals()), edge);
+            says = format!(": precision {:.2}, recall {:.2}", now.precision, now.recall);
+        }
+        let label = format!("Precision-recall curve of {}, minimum score{says}", self.name);
+        if let Some((place, _)) = chart.response.hover_pos().and_then(|pointer| self.nearest(&line, pointer)) {
+            ui.painter().circle_stroke(place, 4.0, Stroke::new(1.5, ui.visuals().text_color()));
+        }
+        let score_at = |pointer: Pos2| self.nearest(&line, pointer).map(|(_, score)| score as f32);
+        self.control_ui(ui, &chart, &label, score_at, commands);
     }
-    let says =
-        now.map_or_else(String::new, |now| format!(": precision {:.2}, recall {:.2}", now.precision, now.recall));
-    let label = format!("Precision-recall curve of {name}, minimum score{says}");
-    let hovered = chart.response.hover_pos().and_then(|pointer| nearest(&chart, curve, pointer));
-    if let Some(point) = hovered {
-        ui.painter().circle_stroke(place(&point), 4.0, Stroke::new(1.5, ui.visuals().text_color()));
-    }
-    let set = |pointer: Pos2| nearest(&chart, curve, pointer).map(|point| point.threshold as f32);
-    threshold_control_ui(ui, &chart, (threshold, curve), (&label, query), set, commands);
-}
 
-fn over_threshold_ui(
-    ui: &mut Ui,
-    size: egui::Vec2,
-    name: &str,
-    curve: &Curve,
-    threshold: Threshold,
-    query: &str,
-    commands: &mut Queue<Command>,
-) {
-    let chart = Chart::new(ui, size, Sense::click_and_drag(), ["Minimum score", "F1, precision, recall"]);
-    let line_of = |of: fn(&CurvePoint) -> f64| -> Vec<Pos2> {
-        curve.points.iter().map(|point| chart.at(point.threshold, of(point))).collect()
-    };
-    Line::Dotted.draw(ui, &line_of(|point| point.recall));
-    Line::Dashed.draw(ui, &line_of(|point| point.precision));
-    Line::Solid.draw(ui, &line_of(|point| point.f1));
-    let strong = ui.visuals().strong_text_color();
-    let x = chart.at(decimal(threshold.score), 0.0).x;
-    ui.painter().vline(x, chart.plot.y_range(), Stroke::new(2.0, strong));
-    let handle = egui::Rect::from_center_size(egui::pos2(x, chart.plot.top()), vec2(10.0, 10.0));
-    ui.painter().rect_filled(handle, 2.0, strong);
-    let says = curve.at(decimal(threshold.score)).map_or_else(String::new, |now| format!(": F1 {:.2}", now.f1));
-    let label = format!("F1 over the minimum score of {name}, minimum score{says}");
-    // To the hundredth, as the slider of the filters.
-    let set = |pointer: Pos2| Some((chart.across(pointer) * 100.0).round() / 100.0);
-    threshold_control_ui(ui, &chart, (threshold, curve), (&label, query), set, commands);
+    fn over_threshold_ui(&self, ui: &mut Ui, commands: &mut Queue<Command>) {
+        let chart = Chart::new(ui, self.size, Sense::click_and_drag(), ["Minimum score", "F1, precision, recall"]);
+        let line_of = |of: fn(&CurvePoint) -> f64| -> Vec<Pos2> {
+            self.curve.points.iter().map(|point| chart.at(point.threshold, of(point))).collect()
+        };
+        Line::Dotted.draw(ui, &line_of(|point| point.recall));
+        Line::Dashed.draw(ui, &line_of(|point| point.precision));
+        Line::Solid.draw(ui, &line_of(|point| point.f1));
+        let strong = ui.visuals().strong_text_color();
+        let score = decimal(self.threshold.score);
+        let top = chart.at(score, 1.0);
+        ui.painter().vline(top.x, chart.plot.y_range(), Stroke::new(2.0, strong));
+        ui.painter().rect_filled(egui::Rect::from_center_size(top, vec2(10.0, 10.0)), 2.0, strong);
+        let says = self.curve.at(score).map_or_else(String::new, |now| format!(": F1 {:.2}", now.f1));
+        let label = format!("F1 over the minimum score of {}, minimum score{says}", self.name);
+        // To the hundredth, as the slider of the filters.
+        let score_at = |pointer: Pos2| Some((chart.across(pointer) * 100.0).round() / 100.0);
+        self.control_ui(ui, &chart, &label, score_at, commands);
+    }
+
+    /// The point on the line of the curve that is nearest to the pointer, and its minimum score.
+    fn nearest(&self, line: &[Pos2], pointer: Pos2) -> Option<(Pos2, f64)> {
+        let points = &self.curve.points;
+        let along = |(ends, scores): (&[Pos2], &[CurvePoint])| {
+            let across = ends[1] - ends[0];
+            let length = across.length_sq();
+            let share = if length > 0.0 { ((pointer - ends[0]).dot(across) / length).clamp(0.0, 1.0) } else { 0.0 };
+            let score = scores[0].threshold + f64::from(share) * (scores[1].threshold - scores[0].threshold);
+            (ends[0] + share * across, score)
+        };
+        let found = line.windows(2).zip(points.windows(2)).map(along);
+        let found = found.chain(line.first().copied().zip(points.first().map(|point| point.threshold)));
+        found.min_by(|(one, _), (other, _)| one.distance_sq(pointer).total_cmp(&other.distance_sq(pointer)))
+    }
+
+    /// What a chart does as a slider. `score_at` is the minimum score at a position of the pointer.
+    fn control_ui(
+        &self,
+        ui: &Ui,
+        chart: &Chart,
+        label: &str,
+        score_at: impl Fn(Pos2) -> Option<f32>,
+        commands: &mut Queue<Command>,
+    ) {
+        let response = &chart.response;
+        let score = self.threshold.score;
+        response.widget_info(|| egui::WidgetInfo::slider(ui.is_enabled(), score.into(), label));
+        ui.ctx().accesskit_node_builder(response.id, |node| {
+            use egui::accesskit::Action::{Decrement, Increment, SetValue};
+            node.set_min_numeric_value(0.0);
+            node.set_max_numeric_value(1.0);
+            node.set_numeric_value_step(KEY_STEP.into());
+            for action in [Increment, Decrement, SetValue] {
+                node.add_action(action);
+            }
+        });
+        let pointer = response.interact_pointer_pos().filter(|_| response.clicked() || response.dragged());
+        if let Some(new) = pointer.and_then(&score_at).or_else(|| moved_by_keys(ui, response, score))
+            && new != score
+        {
+            commands.push(self.threshold.change(new));
+        }
+        if response.clicked() {
+            show_boxes(commands, self.query.clone());
+        }
+        let response = response.clone().on_hover_cursor(CursorIcon::ResizeHorizontal);
+        // The numbers that a click gives: on a steep part they are those of its end, not of the place between.
+        let hovered = response.hover_pos().and_then(score_at);
+        if let Some(point) = hovered.and_then(|score| self.curve.at(decimal(score))) {
+            response.on_hover_text_at_pointer(text_of(point));
+        }
+    }
 }
 
 fn text_of(point: CurvePoint) -> String {
@@ -184,64 +233,6 @@ fn text_of(point: CurvePoint) -> String {
         "Minimum score {threshold:.3}: precision {precision:.2}, recall {recall:.2}, F1 {f1:.2}\n\
         Click to use it and show its boxes, drag to move it"
     )
-}
-
-/// The point of the curve that is nearest to a place on screen.
-fn nearest(chart: &Chart, curve: &Curve, place: Pos2) -> Option<CurvePoint> {
-    let distance = |point: &CurvePoint| chart.at(point.recall, point.precision).distance_sq(place);
-    let ends = curve.points.windows(2);
-    let along = |ends: &[CurvePoint]| {
-        let [from, to] = [ends[0], ends[1]].map(|point| chart.at(point.recall, point.precision));
-        let length = (to - from).length_sq();
-        let share = if length > 0.0 { ((place - from).dot(to - from) / length).clamp(0.0, 1.0) } else { 0.0 };
-        let between = |one: f64, other: f64| one + f64::from(share) * (other - one);
-        CurvePoint {
-            threshold: between(ends[0].threshold, ends[1].threshold),
-            precision: between(ends[0].precision, ends[1].precision),
-            recall: between(ends[0].recall, ends[1].recall),
-            f1: between(ends[0].f1, ends[1].f1),
-        }
-    };
-    let found = ends.map(along).chain(curve.points.first().copied());
-    found.min_by(|one, other| distance(one).total_cmp(&distance(other)))
-}
-
-/// What a chart does as a slider. `set`: the minimum score at a place of the pointer.
-fn threshold_control_ui(
-    ui: &Ui,
-    chart: &Chart,
-    (threshold, curve): (Threshold, &Curve),
-    (label, query): (&str, &str),
-    set: impl Fn(Pos2) -> Option<f32>,
-    commands: &mut Queue<Command>,
-) {
-    let response = &chart.response;
-    let score = threshold.score;
-    response.widget_info(|| egui::WidgetInfo::slider(ui.is_enabled(), score.into(), label));
-    ui.ctx().accesskit_node_builder(response.id, |node| {
-        use egui::accesskit::Action::{Decrement, Increment, SetValue};
-        node.set_min_numeric_value(0.0);
-        node.set_max_numeric_value(1.0);
-        node.set_numeric_value_step(KEY_STEP.into());
-        for action in [Increment, Decrement, SetValue] {
-            node.add_action(action);
-        }
-    });
-    let pointer = response.interact_pointer_pos().filter(|_| response.clicked() || response.dragged());
-    if let Some(new) = pointer.and_then(&set).or_else(|| moved_by_keys(ui, response, score))
-        && new != score
-    {
-        commands.push(threshold.change(new));
-    }
-    if response.clicked() {
-        show_boxes(commands, query.to_owned());
-    }
-    let response = response.clone().on_hover_cursor(CursorIcon::ResizeHorizontal);
-    // The numbers that a click gives: on a steep part they are those of its end, not of the place between.
-    let hovered = response.hover_pos().and_then(set);
-    if let Some(point) = hovered.and_then(|score| curve.at(decimal(score))) {
-        response.on_hover_text_at_pointer(text_of(point));
-    }
 }
 
 /// The minimum score that arrow keys or a screen reader ask for.

@@ -11,8 +11,7 @@ use crate::state::{Command, Queue};
 
 const ROW_HEIGHT: f32 = 26.0;
 const NAME_WIDTH: f32 = 214.0;
-const COUNT_WIDTH: f32 = 56.0;
-const COST_WIDTH: f32 = 56.0;
+const NUMBER_WIDTH: f32 = 56.0;
 
 /// `None` is a missed object.
 const KINDS: [Option<OutcomeKind>; 6] = [
@@ -25,23 +24,20 @@ const KINDS: [Option<OutcomeKind>; 6] = [
 ];
 
 pub(super) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetrics, commands: &mut Queue<Command>) {
-    let count = |kind: Option<OutcomeKind>| kind.map_or(shown.counts.missed, |kind| shown.counts.kind(kind));
-    let cost = |kind: Option<OutcomeKind>| {
-        let name = kind.map_or("missed", |kind| kind.into_str());
-        metrics.errors.get(name).map_or(0.0, |cost| cost.ap50_cost)
-    };
-    let most = KINDS.into_iter().map(count).max().unwrap_or(0).max(1);
-    let dearest = KINDS.into_iter().map(cost).fold(0.0, f64::max).max(1e-9);
-    heading_ui(ui);
-    for kind in KINDS {
-        let row = ErrorRow {
+    let rows = KINDS.map(|kind| {
+        let cost = metrics.errors.get(kind.map_or("missed", |kind| kind.into_str()));
+        ErrorRow {
             name: kind.map_or_else(|| "FN, undetected".to_owned(), OutcomeKind::text),
-            count: count(kind),
-            count_share: count(kind) as f32 / most as f32,
-            cost: cost(kind),
-            cost_share: (cost(kind) / dearest) as f32,
-        };
-        if row_ui(ui, &row, meaning(kind)) {
+            count: kind.map_or(shown.counts.missed, |kind| shown.counts.kind(kind)),
+            cost: cost.map_or(0.0, |cost| cost.ap50_cost),
+        }
+    });
+    let most = rows.iter().map(|row| row.count).max().unwrap_or(0).max(1) as f32;
+    let dearest = rows.iter().map(|row| row.cost).fold(1e-9, f64::max);
+    heading_ui(ui);
+    for (kind, row) in KINDS.into_iter().zip(&rows) {
+        let shares = [row.count as f32 / most, (row.cost / dearest) as f32];
+        if row_ui(ui, row, shares, meaning(kind)) {
             show_boxes(commands, kind.map_or_else(|| queries::MISSED.to_owned(), queries::error));
         }
     }
@@ -50,9 +46,7 @@ pub(super) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetri
 struct ErrorRow {
     name: String,
     count: u64,
-    count_share: f32,
     cost: f64,
-    cost_share: f32,
 }
 
 fn meaning(kind: Option<OutcomeKind>) -> &'static str {
@@ -87,7 +81,7 @@ fn heading_ui(ui: &mut Ui) {
     }
 }
 
-fn row_ui(ui: &mut Ui, row: &ErrorRow, meaning: &str) -> bool {
+fn row_ui(ui: &mut Ui, row: &ErrorRow, [count_share, cost_share]: [f32; 2], meaning: &str) -> bool {
     let sense = if row.count > 0 { Sense::click() } else { Sense::hover() };
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), sense);
     let (count, cost) = (grouped(row.count as usize), format!("{:.3}", row.cost));
@@ -105,19 +99,19 @@ fn row_ui(ui: &mut Ui, row: &ErrorRow, meaning: &str) -> bool {
         let color = visuals.text_color();
         let galley = truncated(ui, &row.name, font.clone(), color, name.width() - 10.0);
         ui.painter().galley(pos2(name.left() + 4.0, name.center().y - galley.size().y / 2.0), galley, color);
-        bar_ui(ui, counts, COUNT_WIDTH, row.count_share, &count);
-        bar_ui(ui, costs, COST_WIDTH, row.cost_share, &cost);
+        bar_ui(ui, counts, count_share, &count);
+        bar_ui(ui, costs, cost_share, &cost);
     }
     let hint = if row.count > 0 { "; click to show them" } else { "" };
     response.on_hover_text(format!("{meaning}{hint}")).clicked()
 }
 
 /// A bar, and the number that it shows.
-fn bar_ui(ui: &Ui, place: Rect, number_width: f32, share: f32, number: &str) {
+fn bar_ui(ui: &Ui, place: Rect, share: f32, number: &str) {
     let visuals = ui.visuals();
     let rail = Rect::from_min_max(
         pos2(place.left(), place.center().y - 6.0),
-        pos2(place.right() - number_width - 6.0, place.center().y + 6.0),
+        pos2(place.right() - NUMBER_WIDTH - 6.0, place.center().y + 6.0),
     );
     ui.painter().rect_filled(rail, 3.0, theme::sunken_fill(visuals));
     let filled = rail.with_max_x(rail.left() + rail.width() * share);

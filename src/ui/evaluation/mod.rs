@@ -58,7 +58,7 @@ struct Shown<'s> {
 
 impl<'s> Shown<'s> {
     /// `None` before the first evaluation, and while the boxes are counted for the first time.
-    fn of(state: &'s State) -> Option<Self> {
+    fn new(state: &'s State) -> Option<Self> {
         let run = state.evaluated()?;
         let statistics = state.arranging.statistics()?;
         Some(Self {
@@ -93,7 +93,7 @@ pub(super) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationM
         let Some(evaluation) = state.evaluation().filter(|_| has_truth) else {
             return;
         };
-        let shown = Shown::of(state);
+        let shown = Shown::new(state);
         if shown.is_some() {
             let takes_keyboard = std::mem::replace(&mut memory.openings, evaluating.openings) < evaluating.openings;
             parts_ui(ui, &mut memory.part, takes_keyboard);

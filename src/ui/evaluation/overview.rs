@@ -83,7 +83,7 @@ fn threshold_ui(
     commands: &mut Queue<Command>,
 ) {
     let all = shown.counts.all();
-    let threshold = Threshold::of(shown, None);
+    let threshold = Threshold::new(shown, None);
     ui.label(strong(format!("With the current filters (score ≥ {:.2})", threshold.score)));
     let ClassOutcomes { correct, wrong, missed } = all;
     // The intervals were measured at the filters of the evaluation.
