@@ -26,7 +26,7 @@ const READS_IN_TURN: usize = 8;
 /// Why predictions do not become a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled(#[from] Cancelled),
     #[error("these predictions have no scores, so they look like ground truth: {place}")]
     NoScores { place: String },

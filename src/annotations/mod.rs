@@ -81,14 +81,14 @@ pub enum AnnotationsError {
     Files(FilesError),
     #[error("{0}")]
     Source(SourceError),
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled(#[from] Cancelled),
     #[error("{place} is empty")]
     Empty { place: String },
     #[error("{place} is in UTF-16; save it as UTF-8")]
     Utf16 { place: String },
     /// Nothing that is read here.
-    #[error("{place} was not recognised as annotations: {reason}")]
+    #[error("{place} was not recognized as annotations: {reason}")]
     Unknown { place: String, reason: String },
     #[error("{place} has no split “{wanted}”; {}", known_splits(splits))]
     NoSplit { place: String, wanted: String, splits: Vec<String> },

@@ -179,7 +179,7 @@ impl AwsError {
     }
 
     pub fn cancelled() -> Self {
-        Self::new(AwsErrorKind::Cancelled, "Cancelled")
+        Self::new(AwsErrorKind::Cancelled, "Canceled")
     }
 
     /// The error of a request after all its retries.

@@ -93,7 +93,7 @@ pub(super) fn hold(
     let [a, b] = &runs;
     if a.card.task != b.card.task {
         bail!(
-            "“{}” is a {}, “{}” a {}: only runs of one kind can be compared; {}",
+            "“{}” is a {}, “{}” a {}: only runs of the same kind can be compared; {}",
             a.name,
             a.card.task.into_str(),
             b.name,
@@ -119,7 +119,7 @@ pub(super) fn hold(
     let source = open_source(project, &args.s3, &control)?;
     let source = for_task(&source, &control);
     let context =
-        ComparisonContext { runs, views, source_name: root.as_deref().unwrap_or("several places").to_owned() };
+        ComparisonContext { runs, views, source_name: root.as_deref().unwrap_or("several locations").to_owned() };
     let summary =
         with_progress("Comparing", &control, || compare(project.clone(), &*source, &context, args, see, &control))?;
     Ok(summary_text(&context, &summary))
@@ -155,13 +155,13 @@ fn comparable(runs: &[RunInfo]) -> String {
         let of_kind = runs.iter().filter(|run| run.card.task == task).cloned();
         let of_kind: Vec<RunInfo> = of_kind.collect();
         if of_kind.len() > 1 {
-            kinds.push(format!("each a {}:{}", task.into_str(), list_of_runs(&of_kind)));
+            kinds.push(format!("{}:{}", task.into_str(), list_of_runs(&of_kind)));
         }
     }
     if kinds.is_empty() {
-        return "the project does not have two runs of one kind yet".to_owned();
+        return "the project does not have two runs of the same kind yet".to_owned();
     }
-    format!("choose two of one kind with --runs A B, {}", kinds.join("\n"))
+    format!("choose two of the same kind with --runs A B. {}", kinds.join("\n"))
 }
 
 fn compare(
@@ -234,14 +234,14 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
     let [a, b] = &context.runs;
     let mut lines = vec![format!("A: {}", a.name), format!("B: {}", b.name)];
     match summary.rate() {
-        None => lines.push("no image has a prediction of both runs".to_owned()),
+        None => lines.push("the runs have no images in common".to_owned()),
         Some(rate) => {
             let what = match a.card.task {
-                ModelTask::Classification => "the same top class",
-                ModelTask::Detection => "the same boxes (IoU ≥ 0.5)",
+                ModelTask::Classification => "same top class",
+                ModelTask::Detection => "same boxes (IoU ≥ 0.5)",
             };
             lines.push(format!(
-                "{:.1} % agree: {what} in {} of {} images",
+                "agreement {:.1}%: {what} in {} of {} images",
                 rate * 100.0,
                 summary.agreeing,
                 summary.compared

@@ -107,12 +107,12 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let view = view_of(&project, &run, args)?;
     if query.needs_truth() {
         bail!(
-            "--filter: this search needs ground truth, which an export does not read; search in the window, and export \
-             “Images found” there"
+            "--filter: this search needs ground truth, which `export` does not read; search in the window and export \
+             “Search results” there"
         );
     }
     if query.needs_comparison() {
-        eprintln!("note: --filter: “changed” matches nothing: an export compares no runs");
+        eprintln!("note: --filter: “changed” matches nothing, because `export` does not compare runs");
     }
     for warning in query.warnings(run.card.task, &run.labels, &[]) {
         eprintln!("note: --filter: {}", warning.message);
@@ -134,7 +134,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         let context = ExportContext {
             run: run.clone(),
             view: view.clone(),
-            source_name: root.as_deref().unwrap_or("several places").to_owned(),
+            source_name: root.as_deref().unwrap_or("several locations").to_owned(),
             source: Arc::clone(&source),
             limits: DecodeLimits::default(),
             evaluation: None,
@@ -193,10 +193,14 @@ pub(super) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
         let Some(newest) = runs.pop() else {
-            bail!("the project has no runs yet; run spotcheck predict first");
+            bail!("the project has no runs yet; run `spotcheck predict` first");
         };
         if !runs.is_empty() {
-            eprintln!("{doing} the newest run, “{}”; --run chooses another:{}", newest.name, list_of_runs(&runs));
+            eprintln!(
+                "{doing} the newest run, “{}”; to choose another, add --run:{}",
+                newest.name,
+                list_of_runs(&runs)
+            );
         }
         return Ok(newest);
     };
@@ -210,7 +214,7 @@ pub(super) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo
     match found[..] {
         [run] => Ok(run.clone()),
         [] => bail!("the project has no run “{wanted}”; it has:{list}"),
-        _ => bail!("several runs are called “{wanted}”; give the number of one:{list}"),
+        _ => bail!("several runs are named “{wanted}”; specify one by number:{list}"),
     }
 }
 

@@ -27,7 +27,7 @@ pub(super) struct ImportArgs {
     /// Predictions: a file or folder in a format of docs/ground-truth.md, local or in S3
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     predictions: PathBuf,
-    /// Ground truth that names the images and classes that the predictions only number, such as the data set of COCO
+    /// Ground truth with the image and class names for predictions that contain only numbers, such as COCO
     /// results
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     truth: Option<PathBuf>,
@@ -76,11 +76,14 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         _ => anyhow!(error),
     })?;
     if !run.left_out.is_empty() {
-        eprintln!("left out, because --labels does not name their classes: {}", run.left_out.join(", "));
+        eprintln!("skipped, because --labels does not name their classes: {}", run.left_out.join(", "));
     }
 
     if !run.unused_corrections.is_empty() {
-        eprintln!("corrected classes that the predictions do not have: {}", run.unused_corrections.join(", "));
+        eprintln!(
+            "class corrections for classes that the predictions do not have: {}",
+            run.unused_corrections.join(", ")
+        );
     }
 
     let place = parse_location(&args.source, args.s3.of(&args.source, args.any_is_in_s3()))?;
@@ -96,7 +99,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let samples = page.samples;
     let folders = if args.ignore_folders { Folders::MayDiffer } else { Folders::Agree };
     let matches = run.match_images(&samples, folders).map_err(|error| match error {
-        ImportError::OtherFolders { .. } => anyhow!("{error}. If they are the same images, add --ignore-folders"),
+        ImportError::OtherFolders { .. } => anyhow!("{error}. If the images are the same, add --ignore-folders"),
         ImportError::NoImage { .. } => {
             anyhow!("{error}. If the predictions only number their images, add the data set with --truth")
         }

@@ -88,7 +88,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         let inputs = [
             ("the image itself", args.image.as_deref()),
             ("the model", Some(file).filter(|file| file.exists())),
-            ("the names of the classes", args.hints.labels.as_deref()),
+            ("the class names", args.hints.labels.as_deref()),
         ];
         check_out(preview, Replaceable::Empty, &inputs)?;
     }
@@ -105,7 +105,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         }
         let card = write_card(&recognition.card)?;
         print(&findings_text(&recognition))?;
-        print(&format!("\nthe card that `spotcheck models add` would write\n\n{card}"))?;
+        print(&format!("\nmodel card that `spotcheck models add` would write\n\n{card}"))?;
         return preview_tensor(args, &recognition.card);
     }
     let Hints { labels, set, preset } = &args.hints;
@@ -115,7 +115,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     let model = Library::open(dirs).find(&args.model)?;
     let inspection = Inspection::open(&load_runtime(dirs, &control)?, &model.weights)?;
     print(&signature_text(&args.model, inspection.signature()))?;
-    print(&format!("\nits card\n\n{}", write_card(&model.card)?))?;
+    print(&format!("\nmodel card\n\n{}", write_card(&model.card)?))?;
     preview_tensor(args, &model.card)
 }
 
@@ -135,12 +135,12 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
         found => {
             let model = found?;
             if args.hints.preset.is_some() {
-                bail!("--preset is for an ONNX file without a card; one is beside {}", args.file.display());
+                bail!("--preset is for an ONNX file without a card; there is a card next to {}", args.file.display());
             }
             if let Some(known) = library.entries().iter().find(|entry| entry.card.id == model.card.id) {
-                bail!("this model is in the library already, as {}", known.card.id);
+                bail!("this model is already in the library as {}", known.card.id);
             }
-            eprintln!("the card beside the file is used");
+            eprintln!("using the model card next to the file");
             let own_labels = model.card.labels.is_some().then_some(model.labels);
             (overrules.apply("", &model.card)?, given_labels.or(own_labels))
         }
@@ -164,7 +164,7 @@ fn recognise(
     let card = &recognition.card;
     let Some(preset) = preset(card.task, &card.input, name) else {
         let names: Vec<&str> = presets(card.task, &card.input).iter().map(|preset| preset.name).collect();
-        bail!("there is no preset {name} for {}; there are {}", card.task.into_str(), names.join(", "));
+        bail!("no preset {name} for {}; available presets: {}", card.task.into_str(), names.join(", "));
     };
     let fields = preset.fields().into_iter().map(|(field, value)| format!("{field}={value}"));
     let overrules: Vec<String> = fields.chain(hints.set.iter().cloned()).collect();
@@ -197,7 +197,7 @@ fn try_presets(
         }
     }
     if images.is_empty() {
-        bail!("{} has no image that can be read", source.display());
+        bail!("{} has no readable image", source.display());
     }
     let card = &recognition.card;
     Ok(with_progress("presets", control, || inspection.try_presets(card, &labels, &images, control))?)
@@ -229,11 +229,11 @@ fn trials_text(trials: &[PresetTrial], model: &str) -> String {
         );
     }
     let _ =
-        writeln!(text, "\n* as the card is now. The right one mostly has the highest score and the lowest entropy.");
+        writeln!(text, "\n* current card. The correct preset usually has the highest score and the lowest entropy.");
     if let Some(undecided) = undecided_resize(trials) {
         let _ = writeln!(text, "{undecided}.");
     }
-    let _ = writeln!(text, "Take one with: spotcheck models add {} --preset NAME", quoted(model));
+    let _ = writeln!(text, "Choose one with: spotcheck models add {} --preset NAME", quoted(model));
     text
 }
 
@@ -311,8 +311,8 @@ fn signature_text(name: &str, signature: &GraphSignature) -> String {
 fn findings_text(recognition: &Recognition) -> String {
     let mut text = String::new();
     for (basis, heading) in [
-        (Basis::Given, "given by you"),
-        (Basis::Recognised, "recognised"),
+        (Basis::Given, "set by you"),
+        (Basis::Recognised, "recognized"),
         (Basis::Assumed, "assumed: ONNX does not record this; correct it with --set FIELD=VALUE"),
     ] {
         let findings: Vec<&Finding> = recognition.with_basis(basis).collect();
@@ -331,14 +331,18 @@ fn findings_text(recognition: &Recognition) -> String {
         }
     }
     if recognition.readings.len() > 1 {
-        let _ = writeln!(text, "\nthe outputs can be read in several ways; choose one with --set reading=NUMBER");
+        let _ = writeln!(
+            text,
+            "\nthe outputs can be interpreted in several ways; choose one with --set \
+            reading=NUMBER"
+        );
         for (index, reading) in recognition.readings.iter().enumerate() {
             let marker = if index == recognition.reading { '*' } else { ' ' };
             let _ = writeln!(text, "{marker} {} {reading}", index + 1);
         }
     }
     if !recognition.ignored_outputs.is_empty() {
-        let _ = writeln!(text, "\noutputs not used: {}", recognition.ignored_outputs.join(", "));
+        let _ = writeln!(text, "\nunused outputs: {}", recognition.ignored_outputs.join(", "));
     }
     for remark in recognition.remarks.iter().chain(&recognition.card.not_shown) {
         let _ = writeln!(text, "\nnote: {remark}");
@@ -360,7 +364,7 @@ fn preview_tensor(args: &InspectArgs, card: &ModelCard) -> anyhow::Result<()> {
     let preview = preview(&card.input, &prepared.tensor)?;
     write_image(&preview.image, target).with_context(|| format!("Could not write {}", target.display()))?;
     let mut text = format!(
-        "\nthe tensor for {}: {:?}, with the normalisation undone in {}\n",
+        "\ninput tensor for {}: {:?}; written to {} with normalization undone\n",
         image.display(),
         prepared.tensor.shape,
         target.display()

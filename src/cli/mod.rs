@@ -155,8 +155,8 @@ fn message_of(error: &anyhow::Error) -> String {
 fn describe_latency(report: &DeviceReport) -> Option<String> {
     let latency = report.latency?;
     Some(format!(
-        "model call: p50 {:.1} ms, p95 {:.1} ms, without the warm-up of {:.0} ms; sessions: {}, threads per session: \
-        {}, images per call: {}",
+        "model call: p50 {:.1} ms, p95 {:.1} ms, excluding a warm-up of {:.0} ms; sessions: {}, threads per session: \
+         {}, images per call: {}",
         latency.p50, latency.p95, report.warm_up_ms, report.sessions, report.threads_per_session, report.batch
     ))
 }
@@ -173,15 +173,15 @@ fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
         _ => cause.downcast_ref::<ExportError>(),
     });
     if let Some(ExportError::Exists { .. }) = of_export {
-        return Some("--force replaces it");
+        return Some("To replace it, add --force");
     }
     let is_taken =
         |cause: &(dyn std::error::Error + 'static)| matches!(cause.downcast_ref(), Some(LibraryError::IdTaken(_)));
     if error.chain().any(is_taken) {
-        return Some("--set id=NAME chooses another id");
+        return Some("To choose another id, add --set id=NAME");
     }
     if matches!(error.downcast_ref(), Some(JobError::Refused { .. })) {
-        return Some("--all sends refused images as they are");
+        return Some("To resend refused images unchanged, add --all");
     }
     match (of_export, error.chain().find_map(kind_of)) {
         (Some(ExportError::Write { reason, .. }), _) => advice(reason.kind()),
@@ -210,9 +210,9 @@ fn kind_of(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
 
 fn advice(kind: ErrorKind) -> Option<&'static str> {
     match kind {
-        ErrorKind::NotFound => Some("the file does not exist; check its path"),
+        ErrorKind::NotFound => Some("The file does not exist; check its path"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => {
-            Some("choose another path, or change the permissions of this one")
+            Some("Choose another path, or change the permissions of this one")
         }
         _ => None,
     }
@@ -226,8 +226,8 @@ mod tests {
 
     #[test]
     fn an_error_says_each_cause_once() {
-        let said = anyhow!("cancelled").context("cancelled");
-        assert_eq!(message_of(&said), "Cancelled");
+        let said = anyhow!("canceled").context("canceled");
+        assert_eq!(message_of(&said), "Canceled");
         let inside = anyhow!("no such file").context("could not read it: no such file: a.txt");
         assert_eq!(message_of(&inside), "Could not read it: no such file: a.txt");
         let named = anyhow!("no such file").context("a.txt could not be read");

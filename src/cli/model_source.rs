@@ -83,15 +83,15 @@ impl ModelSourceArgs {
         let is_new = file.model.is_some() || file.archive.is_some() || file.saved_model.is_some();
         if !is_new && self.model_name.is_none() {
             bail!(
-                "no model was given. --model or --saved-model packs one, --archive takes a packed one, --model-name an \
-                 existing one in SageMaker"
+                "no model was given. Pack one with --model or --saved-model, or name one: an archive with --archive, \
+                 a SageMaker model with --model-name"
             );
         }
         if !is_new {
             if self.role.is_some() || self.image.is_some() || !self.model_env.is_empty() {
                 bail!(
-                    "--role, --image and --model-env are for a new model, and the model {name} is in SageMaker \
-                     already; remove them"
+                    "--role, --image and --model-env are for a new model, but the model {name} already exists in \
+                     SageMaker; remove them"
                 );
             }
             return Ok((name, None));

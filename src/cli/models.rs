@@ -78,7 +78,7 @@ fn list(library: &Library) -> String {
         .filter_map(|task| library.default_for(task).ok())
         .map(|model| model.card.id)
         .collect();
-    let header = ["", "ID", "NAME", "TASK", "SIZE", "LICENCE", "ACCURACY", "STATE"];
+    let header = ["", "ID", "NAME", "TASK", "SIZE", "LICENSE", "ACCURACY", "STATE"];
     let mut rows = vec![header.map(str::to_owned)];
     rows.extend(entries.iter().map(|entry| {
         let mark = if defaults.contains(&entry.card.id) { "*" } else { "" };
@@ -86,7 +86,7 @@ fn list(library: &Library) -> String {
     }));
     let used: u64 = entries.iter().map(|entry| entry.disk_bytes).sum();
     format!(
-        "{}\n* the default of its task\nDisk space used by downloads and your own models: {}\n",
+        "{}\n* default for its task\nDisk space used by downloads and your own models: {}\n",
         table(&rows),
         human_bytes(used)
     )
@@ -109,11 +109,11 @@ fn row(mark: &str, entry: &LibraryEntry) -> [String; 8] {
 fn state(entry: &LibraryEntry) -> String {
     let id = &entry.card.id;
     match (&entry.state, &entry.problem) {
-        (WeightsState::Ready(_), _) if entry.disk_bytes == 0 => "ready, built in".to_owned(),
+        (WeightsState::Ready(_), _) if entry.disk_bytes == 0 => "ready (built in)".to_owned(),
         (WeightsState::Ready(path), _) => format!("ready: {}", path.display()),
         (WeightsState::Missing, Some(problem)) => problem.clone(),
         (WeightsState::Missing, None) if entry.card.file.urls.is_empty() => {
-            format!("missing; import it with: spotcheck models fetch {id} --from FILE")
+            format!("missing; import the file with: spotcheck models fetch {id} --from FILE")
         }
         (WeightsState::Missing, None) if entry.origin == EntryOrigin::BuiltIn && entry.disk_bytes > 0 => {
             let here = human_bytes(entry.disk_bytes);
@@ -161,7 +161,7 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
             Ok(format!("{id} is ready: {}\n", model.weights.display()))
         }
         Err(FetchError::Cancelled(_)) => {
-            bail!("cancelled; resume with: spotcheck models fetch {id}")
+            bail!("canceled; resume with: spotcheck models fetch {id}")
         }
         Err(error @ FetchError::NoMirrorWorks { .. }) => {
             bail!("{error}\nWithout a connection, copy the file here and run: spotcheck models fetch {id} --from FILE")

@@ -43,15 +43,14 @@ pub(in crate::cli) fn check_out(out: &Path, replaceable: Replaceable, inputs: &[
         return check_folder(out);
     };
     if found.is_dir() {
-        bail!("this is a folder; choose a file name: {}", out.display());
+        bail!("the output is a folder; choose a file name: {}", out.display());
     }
     if found.len() == 0 || replaceable == Replaceable::JsonLines && holds_json_lines(out) {
         return Ok(());
     }
     match replaceable {
         Replaceable::JsonLines => bail!(
-            "the file exists and is not a JSON Lines file of Spotcheck, so it was not replaced; choose another name: \
-            {}",
+            "the file exists and is not JSON Lines from Spotcheck, so it was not replaced; choose another name: {}",
             out.display()
         ),
         Replaceable::Empty => {

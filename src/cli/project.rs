@@ -49,7 +49,7 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
                 bail!("the project does not exist: {}", project.display());
             }
             let opened = open_location(&place, &TaskControl::new(ProgressUnit::Images))?;
-            let folder = opened.root.context("the folder's name is not valid Unicode; rename it")?;
+            let folder = opened.root.context("the folder name is not valid Unicode; rename it")?;
             let project = open(project, OpenMode::WriteExisting)?;
             if let Access::ReadOnly { reason } = project.access() {
                 bail!("the project is read-only: {reason}; close it there");
@@ -90,11 +90,13 @@ fn info(project: &Project) -> anyhow::Result<()> {
     let mut lines = Vec::new();
     match project.root() {
         Some(root) if let Some(place) = project.place()? => {
-            lines.push(format!("images in {root}, reached as {}", describe(&place.access)));
+            lines.push(format!("images in {root}, accessed with {}", describe(&place.access)));
         }
         Some(root) if std::path::Path::new(&*root).is_dir() => lines.push(format!("images in {root}")),
-        Some(root) => lines
-            .push(format!("images in {root}, which does not exist; set the folder with `spotcheck project relocate`")),
+        Some(root) => lines.push(format!(
+            "images in {root}, which does not exist; set the image folder with `spotcheck project \
+                relocate`"
+        )),
         None => lines.push("images from several folders".to_owned()),
     }
     for run in project.runs()? {
@@ -112,7 +114,7 @@ fn info(project: &Project) -> anyhow::Result<()> {
     let judged = project.judgements()?;
     let count = |is_counted: fn(&JudgedSample) -> bool| judged.iter().filter(|judged| is_counted(judged)).count();
     lines.push(format!(
-        "{} images judged, {} with a note, {} with tags",
+        "{} images with verdicts, {} with a note, {} with tags",
         count(|judged| !judged.verdicts.is_empty()),
         count(|judged| !judged.note.is_empty()),
         count(|judged| !judged.tags.is_empty()),

@@ -65,7 +65,7 @@ fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::
         installed.library.display()
     ))?;
     if !installed.is_pinned {
-        eprintln!("note: this wheel is unpinned: its contents were not verified");
+        eprintln!("note: this wheel is not pinned, so its contents were not verified");
     }
     match installed.package {
         RuntimePackage::Cpu => {}
@@ -77,8 +77,8 @@ fn report_installation(dirs: &AppDirs, installed: &InstalledPackage) -> anyhow::
         RuntimePackage::WebGpu => {
             if let Err(RuntimeError::NotFound) = runtime::locate(dirs, None) {
                 eprintln!(
-                    "note: the plug-in needs ONNX Runtime, which is installed at first use, or now with: spotcheck \
-                    runtime install cpu"
+                    "note: the plug-in needs ONNX Runtime, which is installed on first use. To install it now, run: \
+                     spotcheck runtime install cpu"
                 );
             }
         }
@@ -122,7 +122,7 @@ fn measure(dirs: &AppDirs, loaded: &Loaded) -> anyhow::Result<(String, DeviceRep
     let options = LoadOptions { batch: Some(1), ..LoadOptions::default() };
     let predictor = OnnxPredictor::load(loaded, &model, &options, &control)?;
     let grey = vec![128; 224 * 224 * 3];
-    let image = RgbImage::new(224, 224, grey).context("a grey image")?;
+    let image = RgbImage::new(224, 224, grey).context("a gray image")?;
     let prepared = predictor.prepare(&image)?;
     let begun = Instant::now();
     for call in 0..=MEASURED_CALLS {
@@ -160,7 +160,7 @@ fn update_command(loaded: &Loaded) -> Option<String> {
     };
     (loaded.version != package.version()).then(|| {
         format!(
-            "this version of Spotcheck is tested with {} {}; to install it: `spotcheck runtime install {}`",
+            "this version of Spotcheck is tested with {} {}; install it with `spotcheck runtime install {}`",
             package.name(),
             package.version(),
             package.into_str()
@@ -172,8 +172,7 @@ fn next_command(loaded: &Loaded, survey: &DeviceSurvey) -> Option<String> {
     let has_plugin = !loaded.plugins.is_empty();
     let is_refused = |device: Device| survey.refused.iter().any(|refused| refused.device == device);
     (!has_plugin && is_refused(Device::WebGpu)).then(|| {
-        "to use a graphics card: `spotcheck runtime install webgpu` (any), `spotcheck runtime install cuda` \
-        (NVIDIA)"
+        "to use a GPU, run `spotcheck runtime install webgpu` (any GPU) or `spotcheck runtime install cuda` (NVIDIA)"
             .to_owned()
     })
 }

@@ -24,7 +24,7 @@ pub(super) struct UploadArgs {
     folder: PathBuf,
     /// Destination: `s3://bucket/prefix/`
     target: PathBuf,
-    /// Show what would be sent, without sending it
+    /// Show what would be uploaded without uploading anything
     #[arg(long)]
     dry_run: bool,
     /// Replace objects whose content differs; by default, they are kept and listed
@@ -47,7 +47,7 @@ pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let aws = Aws::new();
-    let plan = with_progress("Looking", &control, || -> anyhow::Result<UploadPlan> {
+    let plan = with_progress("Comparing", &control, || -> anyhow::Result<UploadPlan> {
         let local =
             files_below(&args.folder, &control).with_context(|| format!("Could not read {}", args.folder.display()))?;
         Ok(plan(&aws, &target, local, &control)?)
@@ -78,16 +78,16 @@ fn target(args: &UploadArgs) -> anyhow::Result<S3Place> {
 }
 
 fn describe(plan: &UploadPlan, args: &UploadArgs) {
-    eprintln!("{} to send to {}", plan.new_files(), plan.target.address);
+    eprintln!("{} to upload to {}", plan.new_files(), plan.target.address);
     let nothing = FileAmount::default();
     let same = plan.same_files();
     if same != nothing {
-        eprintln!("{same} already there");
+        eprintln!("{same} already in S3");
     }
     let conflicts = plan.conflicting_files();
     if conflicts != nothing {
-        let fate = if args.overwrite { "will be replaced" } else { "are kept; replace them with --overwrite" };
-        eprintln!("{conflicts} exist in S3 with other content and {fate}");
+        let fate = if args.overwrite { "will be replaced" } else { "are kept; to replace them, add --overwrite" };
+        eprintln!("{conflicts} exist in S3 with different content and {fate}");
     }
     if let Some(left_out) = plan.left_out.describe() {
         eprintln!("skipped: {left_out}");
@@ -113,7 +113,7 @@ fn list(plan: &UploadPlan, args: &UploadArgs) -> anyhow::Result<Outcome> {
     for problem in &plan.problems {
         eprintln!("failed {problem}");
     }
-    eprintln!("dry run: nothing was sent");
+    eprintln!("dry run: nothing was uploaded");
     Ok(if conflicts == 0 && plan.problems.is_empty() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 
@@ -131,12 +131,15 @@ fn conclude(report: &UploadReport, plan: &UploadPlan, control: &TaskControl) -> 
     let elapsed = control.progress().elapsed.as_secs_f64();
     let sent = report.sent;
     match &report.stopped {
-        None => eprintln!("{sent} sent in {elapsed:.1} s"),
+        None => eprintln!("{sent} uploaded in {elapsed:.1} s"),
         Some(UploadStop::Cancelled) => {
-            bail!("cancelled with {} left; {sent} sent; repeat the command for the rest", report.not_tried)
+            bail!("canceled with {} left; {sent} uploaded; rerun the command to upload the rest", report.not_tried)
         }
         Some(UploadStop::Failed(why)) => {
-            bail!("{why}\nStopped with {} left; {sent} sent; repeat the command for the rest", report.not_tried)
+            bail!(
+                "{why}\nStopped with {} left; {sent} uploaded; rerun the command to upload the rest",
+                report.not_tried
+            )
         }
     }
     if report.is_complete() {

@@ -54,7 +54,7 @@ pub(in crate::cli) fn parse_pair(text: &str) -> Result<(String, String), String>
 pub(in crate::cli) fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     let number = number.filter(|number| number.is_finite() && *number > 0.0);
-    number.ok_or_else(|| "expected a number above zero".to_owned())
+    number.ok_or_else(|| "expected a positive number".to_owned())
 }
 
 /// A score of 64 bits to compare with those of files, or one of 32 bits to compare with those of models.

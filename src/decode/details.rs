@@ -56,7 +56,7 @@ fn add_jpeg_header(details: &mut ImageDetails, bytes: &[u8]) {
     let model = match header.colorspace {
         Colorspace::RGB => "RGB",
         Colorspace::YCbCr => "YCbCr",
-        Colorspace::Gray => "grey",
+        Colorspace::Gray => "gray",
         Colorspace::CMYK => "CMYK",
         Colorspace::YCCK => "YCCK",
     };
@@ -66,12 +66,12 @@ fn add_jpeg_header(details: &mut ImageDetails, bytes: &[u8]) {
 
 fn colour_name(colour: ColorType) -> &'static str {
     match colour {
-        ColorType::L8 => "grey, 8 bits per channel",
-        ColorType::La8 => "grey and alpha, 8 bits per channel",
+        ColorType::L8 => "gray, 8 bits per channel",
+        ColorType::La8 => "gray and alpha, 8 bits per channel",
         ColorType::Rgb8 => "RGB, 8 bits per channel",
         ColorType::Rgba8 => "RGB and alpha, 8 bits per channel",
-        ColorType::L16 => "grey, 16 bits per channel",
-        ColorType::La16 => "grey and alpha, 16 bits per channel",
+        ColorType::L16 => "gray, 16 bits per channel",
+        ColorType::La16 => "gray and alpha, 16 bits per channel",
         ColorType::Rgb16 => "RGB, 16 bits per channel",
         ColorType::Rgba16 => "RGB and alpha, 16 bits per channel",
         _ => "RGB, 32-bit floats",

@@ -108,7 +108,7 @@ pub enum MappedBoxFormat {
     #[strum(serialize = "left, top, width, height")]
     Xywh,
     /// middle from the left, middle from the top, width, height
-    #[strum(serialize = "centre, width, height")]
+    #[strum(serialize = "center, width, height")]
     Cxcywh,
 }
 

@@ -339,7 +339,7 @@ fn rows(details: &ImageDetails, size: [u32; 2], bytes: u64) -> Vec<(String, Stri
         row("Format", format.into_str().to_owned());
     }
     if let Some(colour) = &details.colour {
-        row("Colour", colour.clone());
+        row("Color", colour.clone());
     }
     rows.extend(details.exif.iter().cloned());
     rows

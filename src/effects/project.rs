@@ -260,7 +260,7 @@ fn report_run(shared: &Shared, source: SourceId, run: RunId, control: &TaskContr
         shared.report(ProjectEvent::RunLoaded { source, run, predictions: summaries.into_iter().map(row).collect() });
     });
     read.map_err(|error| match error {
-        StoreError::Cancelled(Cancelled) => "Reading the predictions was cancelled".to_owned(),
+        StoreError::Cancelled(Cancelled) => "Reading the predictions was canceled".to_owned(),
         error => error.to_string(),
     })
 }

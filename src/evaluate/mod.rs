@@ -24,7 +24,7 @@ const MAX_NAMED: usize = 5;
 /// Why there is no evaluation.
 #[derive(Debug, thiserror::Error)]
 pub enum EvaluateError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled(#[from] Cancelled),
     #[error("{0}")]
     Annotations(AnnotationsError),

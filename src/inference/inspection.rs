@@ -32,7 +32,7 @@ pub struct Inspection {
 /// Why an ONNX file cannot be used without a card.
 #[derive(Debug, thiserror::Error)]
 pub enum InspectError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
     #[error("{} cannot be used: {reason}", path.display())]
     Refused { path: PathBuf, reason: RecogniseError },

@@ -24,7 +24,7 @@ pub use session::OnnxSession;
 /// Why a model could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum InferenceError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
     #[error("the model has no input; Spotcheck can only use models that take an image")]
     NoInput,

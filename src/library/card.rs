@@ -230,7 +230,7 @@ fn check_detection(output: &DetectionOutput) -> Result<(), FieldError> {
     require(
         output.angle.is_none() || output.box_format == BoxFormat::Cxcywh,
         "output.detection.angle",
-        "needs boxes as centre and size: box_format must be cxcywh",
+        "needs boxes as center and size: box_format must be cxcywh",
     )?;
     output.grid.as_ref().map_or(Ok(()), |grid| check_grid(grid, output))
 }

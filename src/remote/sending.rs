@@ -12,7 +12,7 @@ use crate::upload::{self, DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptio
 /// Why an upload is incomplete. The message is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum SendError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
     #[error("{0}")]
     Aws(AwsError),

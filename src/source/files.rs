@@ -67,7 +67,7 @@ pub enum FilesError {
     },
     #[error("{0}")]
     Aws(#[from] AwsError),
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled(#[from] Cancelled),
 }
 

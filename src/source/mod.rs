@@ -143,7 +143,7 @@ pub enum SourceError {
     Unreachable(String),
     #[error("could not be read: {0}")]
     Io(#[source] std::io::Error),
-    #[error("reading it was cancelled")]
+    #[error("reading it was canceled")]
     Cancelled,
     #[error("{0}")]
     Aws(#[source] AwsError),

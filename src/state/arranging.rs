@@ -316,7 +316,7 @@ impl State {
             let message = match &self.evaluating {
                 None => "This search needs ground truth; open it with “Open ground truth…” in the menu Evaluate",
                 Some(_) if self.search_awaits_evaluation() => "This search waits for the evaluation",
-                Some(_) => "This search needs the evaluation, which failed or was cancelled; see the panel Evaluation",
+                Some(_) => "This search needs the evaluation, which failed or was canceled; see the panel Evaluation",
             };
             warnings.push(QueryError { at: 0..self.arranging.text.len(), message: message.to_owned() });
         }

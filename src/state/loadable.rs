@@ -81,7 +81,7 @@ impl Failure {
 
     pub fn message(&self) -> &str {
         match self {
-            Self::Cancelled => "Cancelled",
+            Self::Cancelled => "Canceled",
             Self::Failed { message, .. } => message,
         }
     }

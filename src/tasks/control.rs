@@ -14,7 +14,7 @@ pub struct TaskControl(Arc<Shared>);
 
 /// The task was cancelled. Not a failure: what was finished before stays.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("cancelled")]
+#[error("canceled")]
 pub struct Cancelled;
 
 struct Shared {

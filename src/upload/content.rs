@@ -27,7 +27,7 @@ pub(super) enum ContentError {
     Read(#[from] SourceError),
     #[error("the file changed during the upload and was not sent; try again when no program writes to it")]
     Changed,
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
 }
 

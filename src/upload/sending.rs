@@ -44,7 +44,7 @@ pub(super) enum SendError {
     /// Another object exists, and stays.
     #[error("{0}")]
     Conflict(String),
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
 }
 

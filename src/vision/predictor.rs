@@ -72,7 +72,7 @@ impl From<Arc<dyn EncodedPredictor>> for AnyPredictor {
 /// Why an image has no prediction.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PredictError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
     /// The device has not enough memory for this batch; a smaller one may fit.
     #[error("the device ran out of memory: {0}")]

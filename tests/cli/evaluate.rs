@@ -326,7 +326,7 @@ fn what_people_judged_in_a_project_is_ground_truth() {
     let folder = tempfile::tempdir().unwrap();
     let (images, project) = predicted(folder.path());
     let flags = [&images, Path::new("--project"), &project, Path::new("--truth"), &project];
-    assert!(refused(&flags).contains("no verdicts on predictions in"));
+    assert!(refused(&flags).contains("No verdicts on predictions in"));
     assert!(refused(&[Path::new("--truth"), &project, Path::new("--predictions"), &project]).contains("--project "));
     let lines = folder.path().join("shown.jsonl");
     let mut export = spotcheck(&["export", "--format", "jsonl", "--out"]);
@@ -415,7 +415,7 @@ fn truth_whose_every_score_is_1_has_no_scores() {
     std::fs::write(&truth_file, truth.replacen(",1,", ",0.9,", 1)).unwrap();
     std::fs::write(&predictions_file, predictions).unwrap();
     let arguments = [Path::new("--truth"), &truth_file, Path::new("--predictions"), &predictions_file];
-    assert!(refused(&arguments).contains("if it is ground truth, add --ignore-truth-scores"));
+    assert!(refused(&arguments).contains("if these are ground truth, add --ignore-truth-scores"));
     let insisting: Vec<&Path> = arguments.into_iter().chain([Path::new("--ignore-truth-scores")]).collect();
     assert_eq!(evaluate(&insisting).0["recall"], 0.5);
 }
@@ -463,7 +463,7 @@ fn number_below_its_bound_has_an_exit_code_of_its_own() {
     };
     check(&format!("ap50={}", ap50 - 0.001), 0, "");
     check(&format!("ap50={}", ap50 + 0.001), 4, "ap50 is 0.3948");
-    check("ap51=0.5", 1, "no number with this name");
+    check("ap51=0.5", 1, "unknown metric");
     check("ap50", 2, "for example ap50=0.5");
 }
 
@@ -498,7 +498,7 @@ fn boxes_that_are_fractions_get_the_sizes_of_the_images() {
     std::fs::write(&truth, "image,class_id,x,y,w,h\na.png,0,30,20,100,50\nb.png,0,10,20,100,50\n").unwrap();
     let flags = ["--truth", "--predictions"].map(Path::new);
     let arguments = [flags[0], &truth, flags[1], &labels];
-    assert!(refused(&arguments).contains("Give the folder of the images"));
+    assert!(refused(&arguments).contains("Add the image folder"));
     let (metrics, code) = evaluate(&[&images, flags[0], &truth, flags[1], &labels]);
     assert_eq!(code, Some(0));
     check("AP at 0.50", &metrics["ap50"], &json!(1.0));
@@ -943,7 +943,7 @@ fn how_images_and_classes_were_matched_comes_first() {
         "2 of 2 classes by name\nTop-1                        100",
     );
     check(truth, model, &["--truth-labels", "coco-91"], Some(1), "calls class 1 “cat”, and the class names call it");
-    check(order, numbers, &["--truth-labels", "model"], Some(1), "The predictions do not name their classes");
+    check(order, numbers, &["--truth-labels", "model"], Some(1), "The predictions have no class names");
     let coco = "image,class\na.jpg,person\nb.jpg,bicycle\n";
     check(coco, numbers, &["--labels", "coco-91"], Some(0), "2 of 2 classes by name");
     // Classes that are never found.
@@ -984,5 +984,5 @@ fn label_file_without_its_image_is_left_out() {
     assert_eq!(metrics["recall"], 1.0);
     let (_, said, code) = evaluate_in(&files, &arguments);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("Give the folder of the images"), "{said}");
+    assert!(said.contains("Add the image folder"), "{said}");
 }

@@ -45,8 +45,8 @@ fn inspect_shows_the_graph_what_is_recognised_what_is_assumed_and_the_card() {
         "input     input_1 float32 [n, 32, 32, 3]",
         "opset     17",
         "producer  spotcheck-tests",
-        "given by you\n  input.channels = bgr",
-        "recognised\n  task = classification\n      because",
+        "set by you\n  input.channels = bgr",
+        "recognized\n  task = classification\n      because",
         "assumed: ONNX does not record this",
         "input.divide_by = 1.0\n  input.mean = [0.0, 0.0, 0.0]",
         "[input]\nname = \"input_1\"\nlayout = \"nhwc\"\ntype = \"float32\"\nchannels = \"bgr\"",
@@ -193,7 +193,7 @@ fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
     let predicted = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [
-        "\nrecognised: ",
+        "\nrecognized: ",
         "; output.classification.background = first",
         "\nassumed: ",
         "; input.mean = [123.68, 116.78, 103.94]",

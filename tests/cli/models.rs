@@ -191,7 +191,7 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
         lines,
         [
             format!("downloading My model (21 B) into {}", folder.trim_end_matches('/')),
-            "error: Cancelled; resume with: spotcheck models fetch mine".to_owned(),
+            "error: Canceled; resume with: spotcheck models fetch mine".to_owned(),
         ]
     );
 }

@@ -76,7 +76,7 @@ fn files_of_the_user_are_never_replaced_by_results() {
     bench.write("answers.json", "{\"uri\":\"/a.jpg\"}\n");
     let made = bench.predict(&["--model", MODEL, "--project", "p.spotcheck"]);
     assert!(made.status.success(), "{}", stderr(&made));
-    let refused = "not a JSON Lines file of Spotcheck, so it was not replaced";
+    let refused = "not JSON Lines from Spotcheck, so it was not replaced";
     for name in ["photos/rocket.jpg", "p.spotcheck", "notes.txt", "answers.json", "outputs/rocket.jpg.out"] {
         let file = bench.path(name);
         let before = std::fs::read(&file).unwrap();
@@ -116,7 +116,7 @@ fn results_never_replace_inputs_of_the_command() {
     }
     let file = bench.path("labels.txt");
     let refused = bench.fetch(&["--labels", "labels.txt", "--out", "labels.txt"]);
-    let words = "overwrite the names of the classes";
+    let words = "overwrite the class names";
     check_refused(&refused, words, &file, Some(b""));
 }
 

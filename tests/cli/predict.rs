@@ -349,7 +349,7 @@ fn check_ends_at(signal: &str) {
     let output = child.wait_with_output().unwrap();
     assert!(asked.elapsed() < Duration::from_secs(1), "{:?}", asked.elapsed());
     assert_eq!(output.status.code(), Some(1));
-    assert!(stderr(&output).contains(&format!("Cancelled after {} of 2000 images", rest + 1)), "{}", stderr(&output));
+    assert!(stderr(&output).contains(&format!("Canceled after {} of 2000 images", rest + 1)), "{}", stderr(&output));
 }
 
 #[cfg(unix)]
@@ -399,7 +399,7 @@ fn a_closed_pipe_ends_the_run_silently() {
 
 #[test]
 fn messages_say_what_is_wrong_and_what_to_do() {
-    let missing = "the file does not exist; check its path";
+    let missing = "The file does not exist; check its path";
     let server = "http://127.0.0.1:9/v1/models/m";
     let cases: [(&[&str], i32, &[&str]); 9] = [
         (&["predict", "assets/samples", "--model", "nothere.onnx"], 1, &["nothere.onnx", missing]),

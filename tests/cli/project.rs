@@ -139,10 +139,10 @@ fn an_existing_run_is_neither_doubled_nor_overwritten_unasked() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let refused = bench.predict(&[]);
-    check_says(&refused, 1, &["with 1 predictions; continue it with --resume, or start another with --new-run"]);
+    check_says(&refused, 1, &["with 1 predictions; resume it with --resume, or start another with --new-run"]);
     check_says(&bench.predict(&["--new-run", "--limit", "1"]), 0, &["“SSD MobileNet v2, 1 thread (2)”"]);
     let other = bench.predict(&["--resume", "--min-score", "0.5", "--limit", "1"]);
-    check_says(&other, 0, &["no run of this model and settings", "scores ≥ 0.5"]);
+    check_says(&other, 0, &["no run with this model and these settings", "scores ≥ 0.5"]);
     assert_eq!(bench.open(OpenMode::Read).project.runs().unwrap().len(), 3);
 }
 
@@ -339,7 +339,10 @@ fn a_project_is_shown_and_pointed_to_its_moved_images() {
     };
     let info = project(&["info"]);
     let text = String::from_utf8(info.stdout).unwrap();
-    assert!(text.contains("images, which does not exist; set the folder with `spotcheck project relocate`"), "{text}");
+    assert!(
+        text.contains("images, which does not exist; set the image folder with `spotcheck project relocate`"),
+        "{text}"
+    );
     assert!(text.contains("SSD MobileNet v2, 1 thread, 2 images predicted, 0 failed"), "{text}");
     let missing = project(&["relocate", "/no/such/folder"]);
     check_says(&missing, 1, &["The folder does not exist"]);
@@ -383,7 +386,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
 
     let summary = compare(&["--min-score", "0.1"]);
     let text = String::from_utf8_lossy(&summary.stdout);
-    assert!(text.contains("100.0 % agree: the same boxes (IoU ≥ 0.5) in 5 of 5 images"), "{text}{}", stderr(&summary));
+    assert!(text.contains("agreement 100.0%: same boxes (IoU ≥ 0.5) in 5 of 5 images"), "{text}{}", stderr(&summary));
     let arguments = ["--runs", "1", "2", "--out", out.to_str().unwrap()];
     let written = compare(&arguments);
     assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));

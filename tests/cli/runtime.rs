@@ -301,7 +301,7 @@ fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
     let output = install.wait_with_output().unwrap();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("error: Cancelled"), "{said}");
+    assert!(said.contains("error: Canceled"), "{said}");
     assert!(!kill("-0", pip.trim()), "pip is still running");
     let left = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
     assert_eq!(left.count(), 1, "only the lock file stays");

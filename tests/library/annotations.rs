@@ -211,7 +211,7 @@ fn cancelling_ends_reading() {
     std::fs::write(&path, "[]").unwrap();
     let control = TaskControl::new(ProgressUnit::Bytes);
     control.cancel();
-    assert_eq!(open(&Files::local(&path), &control).unwrap_err().to_string(), "cancelled");
+    assert_eq!(open(&Files::local(&path), &control).unwrap_err().to_string(), "canceled");
 }
 
 /// The names of the images in `files` (name and content) as they are read from `data.yaml`, and the notes.

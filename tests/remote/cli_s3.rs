@@ -124,7 +124,7 @@ fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
 
     let info = must_succeed(with_profiles(&["project", "info", project], &endpoint));
     let info = String::from_utf8_lossy(&info.stdout).into_owned();
-    assert!(info.contains(&format!("images in {place}, reached as profile reader")), "{info}");
+    assert!(info.contains(&format!("images in {place}, accessed with profile reader")), "{info}");
     // Neither profile nor server are named: the project knows them.
     let out = home.path().join("out");
     let mut export =

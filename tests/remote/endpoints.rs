@@ -154,7 +154,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     account
         .deploy("cats", &[])
         .must(0, "cats\tInService\n")
-        .says(&["$0.25 per hour", "billed around the clock until you run: spotcheck endpoint delete cats"]);
+        .says(&["$0.25 per hour", "billed continuously until you run: spotcheck endpoint delete cats"]);
     let mode = account.record("cats").metadata().unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let status = ["status", "cats", "--watch"];
@@ -173,7 +173,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     account
         .endpoint(&["delete", "cats", "--yes"])
         .must(0, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
-        .says(&["endpoint cats was deleted and costs nothing any more"]);
+        .says(&["endpoint cats was deleted and is no longer billed"]);
     assert!(!account.has_endpoint("cats"));
     account.endpoint(&["status", "cats"]).must(1, "");
     account.endpoint(&["delete", "cats", "--yes"]).must(1, "").says(&["Endpoint cats does not exist in us-east-1"]);
@@ -401,7 +401,7 @@ fn an_interrupted_deployment_is_undone_and_a_killed_one_is_recorded() {
         assert!(sent.success());
         Ended::of(&child.wait_with_output().unwrap())
     };
-    until_held("-INT").must(1, "").says(&["cancelled", "configuration cats, model cats"]);
+    until_held("-INT").must(1, "").says(&["anceled", "configuration cats, model cats"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     assert!(!account.record("cats").exists());
 
@@ -618,7 +618,7 @@ fn an_overdue_endpoint_is_deleted_at_the_next_start() {
     account
         .endpoint(&["status", "dogs"])
         .must(0, "dogs\tInService\n")
-        .says(&["auto-delete at ", " minutes, if Spotcheck is running then"]);
+        .says(&["will be deleted at ", " minutes) if Spotcheck is running"]);
     let record = account.record("dogs");
     let text = std::fs::read_to_string(&record).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();

@@ -162,7 +162,7 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
     let exported = std::fs::read(exported).unwrap();
     assert_eq!(lines(&exported), local);
 
-    check(Bench::fetch(outputs, photos, &more), 1, &["continue it with --resume"]);
+    check(Bench::fetch(outputs, photos, &more), 1, &["resume it with --resume"]);
     let again = check(Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()), 0, &[", 0 remain"]);
     assert_eq!(lines(&again.stdout), local);
 }
@@ -468,7 +468,7 @@ fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
     let output = check(
         Bench::fetch(&bench.text("outputs"), &bench.text("cifar"), &["--truth-from-names", "--project", &project]),
         0,
-        &["the classes are those of CIFAR-10", "the numbers are probabilities", made["accuracy"].as_str().unwrap()],
+        &["the classes are CIFAR-10", "the numbers are probabilities", made["accuracy"].as_str().unwrap()],
     );
     let said = stderr(&output);
     let mut table = String::new();

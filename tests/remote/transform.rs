@@ -239,7 +239,7 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
         assert_eq!(line["classes"][0]["label"], image["answer"], "{line}");
     }
     let correct = numbers["correct"].as_u64().unwrap();
-    fetched.must_say(&format!("{:.2} %, {correct} of {}", 100.0 * correct as f64 / images.len() as f64, images.len()));
+    fetched.must_say(&format!("{:.2}% ({correct} of {})", 100.0 * correct as f64 / images.len() as f64, images.len()));
     for (class, row) in numbers["classes"].as_array().unwrap().iter().zip(numbers["by_row"].as_array().unwrap()) {
         let shares: Vec<String> =
             row.as_array().unwrap().iter().map(|share| format!("{:.2}", share.as_f64().unwrap())).collect();
@@ -436,8 +436,10 @@ fn refused_image_of_a_document_is_named_by_its_position() {
     assert!(!fetched.stderr.contains("images failed"), "{fetched:#?}");
     assert_eq!(lines(&fetched.stdout).len(), 1);
     let uri = context.bucket.uri("documents/both.json");
-    context.fetch_to_stdout(1, "both", &uri).must_say("is a JSON document and not an image");
-    context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_say("give the folder with the images");
+    context.fetch_to_stdout(1, "both", &uri).must_say("is a JSON document, not an image");
+    context
+        .fetch_to_stdout(1, "both", &context.bucket.uri("documents/"))
+        .must_say("specify the folder with the image files");
 }
 
 /// Three photos of the same name, in a folder and in two of its folders.

@@ -916,7 +916,7 @@ fn a_completed_job_with_missing_outputs_is_reported() {
         &[
             "Only 3 of 4 inputs have an output, although SageMaker reports “Completed”",
             "002.jpg: no output; the data-log of job short gives no reason",
-            "Send the others again with: spotcheck transform retry short",
+            "Resend the others with: spotcheck transform retry short",
         ],
     );
     transform.plane.heal();
@@ -926,7 +926,7 @@ fn a_completed_job_with_missing_outputs_is_reported() {
     let missing = transform.bucket.uri("photos/day 2/002.jpg");
     assert_eq!(status["without_output"].as_array().unwrap().len(), 1);
     assert_eq!(status["without_output"][0]["uri"], missing);
-    transform.run(&["retry", "short", "--watch"]).must(0, &["sending 1 image without an output again"]);
+    transform.run(&["retry", "short", "--watch"]).must(0, &["resending 1 image without an output"]);
     assert_eq!(transform.sent(), ["day 2/002.jpg"]);
     transform.run(&["status", "short"]).must(0, &["all 4 images of job short have an output, 1 by"]);
 }
@@ -973,7 +973,7 @@ fn refused_images_are_sent_again_only_on_request() {
             3,
             &["The model refused these images and would refuse them again", "spotcheck transform retry refused --all"],
         );
-        assert!(!status.stderr.contains("again with"), "{status:#?}");
+        assert!(!status.stderr.contains("Resend"), "{status:#?}");
         let jobs = transform.plane.count("CreateTransformJob");
         let why = "The model refused all 2 images of job refused without an output";
         transform.run(&["retry", "refused"]).must(1, &[why, "--all"]);
@@ -1730,10 +1730,14 @@ fn wrong_usage_is_reported_before_any_request() {
         (&["start", "here", "--output", &output, "--model-name", "m"][..], 1, "--input-to"),
         (&["start", &input, "--output", &output], 1, "No model was given"),
         (&["start", &input, "--output", &output, "--archive", "m.tar.gz"], 1, "--role"),
-        (&["start", &input, "--output", &output, "--model-name", "m", "--role", ROLE], 1, "is in SageMaker already"),
+        (
+            &["start", &input, "--output", &output, "--model-name", "m", "--role", ROLE],
+            1,
+            "already exists in SageMaker",
+        ),
         (&["start", &input, "--output", "out"], 2, "--output"),
         (&["start", &input, "--output", &output, "--env", "KEY"], 2, "KEY=VALUE"),
-        (&["start", &input, "--output", &output, "--hourly-price", "0"], 2, "above zero"),
+        (&["start", &input, "--output", &output, "--hourly-price", "0"], 2, "positive number"),
         (&["list", "--limit", "0"], 2, "--limit"),
     ] {
         transform.run(args).must(code, &[said]);

@@ -371,7 +371,7 @@ fn nothing_is_replaced_or_left_behind_unasked() {
     let refused = again(&[]);
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("--force replaces it"), "{said}");
+    assert!(said.contains("To replace it, add --force"), "{said}");
     assert!(std::fs::read(&archive).unwrap() == before);
     assert!(again(&["--force"]).status.success());
     assert!(std::fs::read(&archive).unwrap() != before);

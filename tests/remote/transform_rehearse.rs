@@ -205,7 +205,7 @@ Model.predict = predict";
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("DIFFERENT  scores differ by at most 1.0e-3"), "{said}");
     assert_eq!(said.matches("  DIFFERENT  ").count(), 8, "{said}");
-    assert!(said.contains("8 of 8 images have other predictions than the local model"), "{said}");
+    assert!(said.contains("predictions for 8 of 8 images differ from the local model"), "{said}");
 }
 
 #[test]
@@ -562,7 +562,7 @@ fn unreadable_images_fail_as_here_and_their_effect_on_a_job_is_reported() {
     let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())]).output().unwrap();
     must_be_equal(&output, 1);
     assert!(
-        said(&output).contains("a job with them ends as Failed")
+        said(&output).contains("a job with such images ends as Failed")
             && said(&output).contains(&format!("\n1 image has {EQUAL}")),
         "{}",
         said(&output)

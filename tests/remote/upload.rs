@@ -130,7 +130,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
     upload.add(".hidden/1.jpg", b"hidden");
 
     let left_out = "skipped: 1 hidden file or folder and 1 file that is not an image";
-    upload.run(&[]).must(0, &["203 files (", left_out, " sent in "]);
+    upload.run(&[]).must(0, &["203 files (", left_out, " uploaded in "]);
 
     for number in 0..200 {
         upload.must_have_arrived(&small_name(number), &small_content(number));
@@ -144,7 +144,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
     assert!(upload.proxy.count(|request| part(request).is_some()) == 5);
 
     let before = upload.proxy.requests().len();
-    upload.run(&[]).must(0, &["0 files (0 B) to send", "203 files (", "already there"]);
+    upload.run(&[]).must(0, &["0 files (0 B) to upload", "203 files (", "already in S3"]);
     assert_eq!(upload.writes_from(before).len(), 0);
 }
 
@@ -180,7 +180,7 @@ fn a_killed_upload_goes_on_with_what_is_missing() {
     assert!((10..60).contains(&missing.len()), "{}", missing.len());
 
     let before = upload.proxy.requests().len();
-    upload.run(&[]).must(0, &["already there"]);
+    upload.run(&[]).must(0, &["already in S3"]);
     let mut written: Vec<String> = upload.writes_from(before).iter().map(Request::key).collect();
     let mut expected = missing;
     written.sort();
@@ -243,7 +243,7 @@ fn a_cancelled_upload_leaves_nothing_that_costs_money() {
     upload.proxy.wait_until_stalled();
     interrupt(&child);
     let ended = Ended::of(&child.wait_with_output().unwrap());
-    ended.must(1, &["Cancelled with 1 file (40 MiB) left", "repeat the command for the rest"]);
+    ended.must(1, &["Canceled with 1 file (40 MiB) left", "rerun the command to upload the rest"]);
     upload.nothing_is_unfinished();
     assert_eq!(upload.arrived("large.tfrecord"), None);
 }
@@ -340,7 +340,7 @@ fn a_dry_run_prints_the_plan_and_uploads_nothing() {
     upload.add("a/new.jpg", &[1; 2048]);
     upload.add("conflict.png", b"mine");
     upload.bucket.put("photos/conflict.png", b"somebody's");
-    let ended = upload.run(&["--dry-run"]).must(3, &["1 file (2.0 KiB) to send", "nothing was sent"]);
+    let ended = upload.run(&["--dry-run"]).must(3, &["1 file (2.0 KiB) to upload", "nothing was uploaded"]);
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(
         lines,
@@ -397,11 +397,11 @@ fn a_session_that_expires_stops_the_upload_and_it_continues_later() {
     upload.proxy.inject(is_put, Often::After(20), Fault::error("400 Bad Request", "ExpiredToken"));
     let ended = upload
         .run(&[])
-        .must(1, &["has expired", "renew the credentials at their provider", "repeat the command for the rest"]);
+        .must(1, &["has expired", "renew the credentials at their provider", "rerun the command to upload the rest"]);
     let refused = ended.stderr.matches("has expired").count();
     assert_eq!(refused, 1, "it is said once: {}", ended.stderr);
     upload.proxy.heal();
-    upload.run(&[]).must(0, &["already there"]);
+    upload.run(&[]).must(0, &["already in S3"]);
     for number in 0..40 {
         upload.must_have_arrived(&small_name(number), &small_content(number));
     }

@@ -119,7 +119,7 @@ fn choose(window: &mut Harness<'static, App>, menu: &str, value: &str) {
 #[test]
 fn a_model_that_is_dropped_is_explained_changed_and_previewed() {
     let mut window = open_form("keras-cifar10");
-    for part in ["model.onnx", "⚠ assumed", "recognised", "Model input", "made from chelsea.png", "Preview"] {
+    for part in ["model.onnx", "⚠ assumed", "recognized", "Model input", "made from chelsea.png", "Preview"] {
         assert!(sees(&window, part), "{part}");
     }
     let before = classes(&window);
@@ -169,7 +169,7 @@ fn values_that_cannot_be_are_said_at_once() {
 #[test]
 fn a_model_that_is_not_recognised_is_finished_by_hand() {
     let mut window = open_form("refused-8-bit-logits");
-    assert!(sees(&window, "Not recognised: "));
+    assert!(sees(&window, "Not recognized: "));
     choose(&mut window, "Values", "Probabilities");
     wait_until_tried(&mut window);
     assert!(!classes(&window).is_empty());
@@ -423,7 +423,7 @@ fn every_field_is_explained_to_the_keyboard_and_to_screen_readers() {
     ] {
         assert!(described.iter().any(|name| name == field), "{field} is not among {described:?}");
     }
-    let help = "The order of the colours";
+    let help = "The order of the colors";
     window.get_by_role_and_label(Role::ComboBox, "Interpolation").focus();
     window.run_steps(2);
     assert!(!sees(&window, help));

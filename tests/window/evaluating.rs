@@ -532,7 +532,7 @@ fn tabs_stay_in_their_place_while_the_evaluation_is_made_again() {
         assert_eq!(tab(window), before);
         window.state().state().tasks.is_idle()
     });
-    assert!(was_seen.get(), "the evaluation can be cancelled");
+    assert!(was_seen.get(), "the evaluation can be canceled");
 }
 
 #[test]
@@ -664,7 +664,7 @@ fn a_search_for_errors_waits_for_the_evaluation() {
     wait_for(&mut window, "This search needs ground truth");
     let broken = bench.write_truth("cut.json", r#"{"images": [{"id": 1,"#);
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(broken)));
-    wait_for(&mut window, "This search needs the evaluation, which failed or was cancelled");
+    wait_for(&mut window, "This search needs the evaluation, which failed or was canceled");
 }
 
 #[test]

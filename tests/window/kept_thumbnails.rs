@@ -158,7 +158,7 @@ fn a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them() {
 fn wait_for_colors(window: &mut Harness<'static, App>) {
     let begun = Instant::now();
     while !shows_right_colors(window) {
-        assert!(begun.elapsed() < Duration::from_mins(2), "wrong colours");
+        assert!(begun.elapsed() < Duration::from_mins(2), "wrong colors");
         window.run_steps(5);
     }
 }

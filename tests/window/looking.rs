@@ -34,7 +34,7 @@ fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
     wait_for(&mut window, "100 %");
     wait_until(&mut window, "the finest tiles", |window| window.state().image_is_complete());
     window.hover_at(egui::pos2(680.0, 430.0));
-    wait_until(&mut window, "the colour under the pointer", |window| sees(window, "R 12"));
+    wait_until(&mut window, "the color under the pointer", |window| sees(window, "R 12"));
 }
 
 #[test]

@@ -112,7 +112,7 @@ fn a_long_prediction_can_be_cancelled_and_keeps_its_predictions() {
     });
     click(&mut window, "Predict 399 images with ");
     click(&mut window, "Cancel");
-    wait_for(&mut window, "Cancelled");
+    wait_for(&mut window, "Canceled");
     let predicted = window.state().state().run().unwrap().predictions.predicted();
     assert!((3..400).contains(&predicted), "{predicted}");
     assert!(sees(&window, &format!("{predicted} predicted")));

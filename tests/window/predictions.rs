@@ -128,7 +128,7 @@ fn what_is_dropped_on_images_is_recognised_by_its_content() {
     wait_for(&mut window, "lynx 62.5 %");
 
     drop_on(&mut window, &write("note.json", "{\"a\": 1}"));
-    wait_for(&mut window, "note.json was not recognised as annotations");
+    wait_for(&mut window, "note.json was not recognized as annotations");
     let named = serde_json::json!([{"image_id": 77, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]);
     drop_on(&mut window, &write("numbers.json", &named.to_string()));
     wait_for(&mut window, "if these only number their images");

@@ -69,7 +69,7 @@ fn a_silent_server_does_not_block_opening_another_source() {
     window.state_mut().command(BrowseCommand::Open(samples()));
     wait_for(&mut window, "8 images");
     let problems = &window.state().state().problems;
-    assert!(problems.is_empty(), "the request was cancelled: {:?}", problems.entries());
+    assert!(problems.is_empty(), "the request was canceled: {:?}", problems.entries());
 }
 
 #[test]

@@ -62,7 +62,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
         let sagemaker = aws.sagemaker(&access);
         let left = with_progress("Deleting", control, || wait_until_gone(&sagemaker, name, MAX_WAIT, control));
         match left {
-            Ok(None) => eprintln!("endpoint {name} was deleted and costs nothing any more"),
+            Ok(None) => eprintln!("endpoint {name} was deleted and is no longer billed"),
             Ok(Some(endpoint)) if endpoint.status == EndpointStatus::Deleting => bail!(
                 "SageMaker is still deleting endpoint {name} after {} minutes. Check with: spotcheck endpoint status \
                  {name}",

@@ -68,7 +68,7 @@ fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> 
             bail!("endpoint {name} in {region} is being deleted; wait a few minutes, or choose another name")
         }
         Some(_) => bail!(
-            "endpoint {name} exists in {region} already; choose another name, or delete it with: spotcheck endpoint \
+            "endpoint {name} already exists in {region}; choose another name, or delete it with: spotcheck endpoint \
              delete {name}"
         ),
     }

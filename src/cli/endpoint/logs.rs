@@ -34,7 +34,7 @@ pub(super) fn run(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<
             let region = sagemaker.region(Some(control))?;
             bail!("endpoint {} does not exist in {region} and has no log", args.name);
         }
-        eprintln!("the log of {} is empty so far", args.name);
+        eprintln!("the log of {} is still empty", args.name);
     }
     print_log(&lines)?;
     Ok(Outcome::AllWell)

@@ -65,10 +65,10 @@ struct InstanceArgs {
     /// AMI of GPU instances, which determines the driver [default: the AMI with CUDA 12.4]
     #[arg(long, value_name = "VERSION")]
     ami_version: Option<String>,
-    /// Timeout in seconds for the container's startup (60 to 3600) [default: chosen by SageMaker]
+    /// Container startup health check timeout in seconds (60 to 3600) [default: chosen by SageMaker]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=3600))]
     startup_timeout_s: Option<u32>,
-    /// Timeout in seconds for the model download to an instance (60 to 3600) [default: chosen by SageMaker]
+    /// Model data download timeout in seconds (60 to 3600) [default: chosen by SageMaker]
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=3600))]
     download_timeout_s: Option<u32>,
     /// KMS key for the instances' volumes
@@ -105,7 +105,7 @@ impl PlanArgs {
         let (model_name, model) = source.model(&name, archive_to, &tags)?;
         let archive = model.as_ref().map(|model| &model.archive);
         if upload_to.is_some() && !matches!(archive, Some(NewArchive::Here { .. })) {
-            bail!("--upload-to is for a model on this machine, and this one is in AWS already; remove it");
+            bail!("--upload-to is for a local model, but this one is already in AWS; remove it");
         }
         let model = match model {
             Some(model) => model.source(&aws.s3(&s3), &region, instance_type, control)?,

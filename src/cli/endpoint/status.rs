@@ -129,7 +129,7 @@ impl CostSoFar {
 /// When it will be deleted, or how.
 pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     let Some(at_ms) = record.delete_at_ms else {
-        eprintln!("billed around the clock until you run: spotcheck endpoint delete {}", record.name);
+        eprintln!("billed continuously until you run: spotcheck endpoint delete {}", record.name);
         return;
     };
     let minutes = (at_ms - now_ms).max(0).div_euclid(60_000);
@@ -139,7 +139,7 @@ pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
         minutes => format!("{minutes} minutes"),
     };
     eprintln!(
-        "auto-delete at {}, in {minutes}, if Spotcheck is running then; otherwise at its next start",
+        "will be deleted at {} (in {minutes}) if Spotcheck is running, otherwise at its next start",
         local_time(at_ms)
     );
 }
@@ -165,7 +165,7 @@ fn conclude(endpoint: &Endpoint) -> anyhow::Result<Outcome> {
     let mut out = stdout();
     writeln!(out, "{}\t{}", endpoint.name, endpoint.status)?;
     if matches!(endpoint.status, EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed) {
-        let why = endpoint.failure.as_deref().unwrap_or("AWS gives no reason");
+        let why = endpoint.failure.as_deref().unwrap_or("AWS reports no reason");
         bail!(
             "endpoint {name} failed: {why}. Its log is /aws/sagemaker/Endpoints/{name} in CloudWatch Logs. Delete it \
              with: spotcheck endpoint delete {name}",

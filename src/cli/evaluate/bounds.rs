@@ -19,7 +19,7 @@ impl Bound {
         let parts = text.split_once('=').and_then(|(name, lowest)| Some((name, lowest.parse::<f64>().ok()?)));
         let (name, lowest) = parts
             .filter(|(name, lowest)| !name.is_empty() && lowest.is_finite())
-            .ok_or_else(|| format!("“{text}” needs a number of the evaluation and its bound, for example ap50=0.5"))?;
+            .ok_or_else(|| format!("“{text}” is not a metric and its bound, for example ap50=0.5"))?;
         Ok(Self { name: name.to_owned(), lowest })
     }
 }
@@ -29,19 +29,19 @@ impl Bound {
 /// # Errors
 /// There is no such number, or it was not measured.
 pub(super) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
-    let numbers = serde_json::to_value(evaluated).context("Could not compare the numbers with --fail-below")?;
+    let numbers = serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")?;
     let mut violations = Vec::new();
     for Bound { name, lowest } in bounds {
         match &numbers[name] {
             Value::Null if numbers.get(name).is_some() => {
-                bail!("--fail-below {name}: there is nothing to measure this number on")
+                bail!("--fail-below {name}: there is no data to compute this metric")
             }
             number => match number.as_f64() {
                 Some(number) if number < *lowest => {
                     violations.push(format!("{name} is {number}, below the bound of {lowest}"));
                 }
                 Some(_) => {}
-                None => bail!("--fail-below {name}: the evaluation has no number with this name; --out lists them"),
+                None => bail!("--fail-below {name}: unknown metric; the names are in the JSON file that --out writes"),
             },
         }
     }

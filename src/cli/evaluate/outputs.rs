@@ -37,7 +37,10 @@ impl OutKind {
             _ if is_stdout(out) => Self::Stdout,
             Some("json") => Self::Json,
             Some("csv") => Self::Csv,
-            _ => bail!("--out writes .json (all numbers) or .csv (the classes); choose such a name: {}", out.display()),
+            _ => bail!(
+                "the name of --out must end in .json (all metrics) or .csv (one row per class), not: {}",
+                out.display()
+            ),
         })
     }
 }
@@ -50,12 +53,12 @@ impl Outputs {
             ("the ground truth", args.truth.as_deref()),
             ("the predictions", args.predictions.as_deref()),
             ("the project", args.project.as_deref()),
-            ("the corrections of the classes", args.class_map.as_deref()),
+            ("the class corrections", args.class_map.as_deref()),
         ];
         let mut seen: Vec<&Path> = Vec::new();
         for out in args.out.iter().chain(&args.plots).chain(&args.report).map(PathBuf::as_path) {
             if seen.contains(&out) {
-                bail!("two outputs have one name: {}", out.display());
+                bail!("two outputs have the same name: {}", out.display());
             }
             seen.push(out);
             if is_stdout(out) {
@@ -63,7 +66,7 @@ impl Outputs {
             }
             check_is_no_input(out, &inputs)?;
             if !args.force && out.symlink_metadata().is_ok() {
-                bail!("this exists and was not replaced; choose another name, or give --force: {}", out.display());
+                bail!("the output exists and was not replaced; choose another name, or add --force: {}", out.display());
             }
         }
         let kinds = args.out.iter().map(|out| Ok((OutKind::of(out)?, out.clone())));
@@ -96,15 +99,12 @@ impl Outputs {
                     stdout().write_all(text.as_bytes()).context("Could not write to stdout")?;
                 }
                 OutKind::Json => write_json(evaluated, &target).context("Could not write the metrics")?,
-                OutKind::Csv => write_classes_csv(evaluated, &target).context("Could not write the classes")?,
+                OutKind::Csv => write_classes_csv(evaluated, &target).context("Could not write the class table")?,
             }
         }
         if let Some(folder) = &self.plots {
             let plots = write_plots(evaluated, &self.target(folder), control).context("Could not write the plots")?;
-            eprintln!(
-                "Plots: {}",
-                if plots.is_empty() { "none, there is nothing to draw".to_owned() } else { plots.join(", ") }
-            );
+            eprintln!("Plots: {}", if plots.is_empty() { "none (no data)".to_owned() } else { plots.join(", ") });
         }
         if let Some(path) = &self.report {
             let limits = DecodeLimits::default();

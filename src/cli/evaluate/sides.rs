@@ -68,7 +68,7 @@ pub(super) fn read(
         (truth, notes, sides)
     } else {
         let path = args.project.as_ref().or(args.source.as_ref());
-        let path: &PathBuf = path.context("Give a folder of images, or --project, or --predictions")?;
+        let path: &PathBuf = path.context("Specify an image folder, --project or --predictions")?;
         let project = open_project(path, &args.s3, dirs, "spotcheck evaluate")?;
         let run = choose_run(&project, args.run.as_deref(), "evaluating")?;
         let names = || match &listed {
@@ -112,13 +112,13 @@ fn read_truth(
             TruthFrom::Files { files: files(path, &args.s3)?, split: args.split.clone(), scores }
         }
         (Some(_), None) => bail!("--truth-run is for a project (*.spotcheck) as --truth"),
-        (None, None) => bail!("Give --truth or --truth-names"),
+        (None, None) => bail!("Specify the ground truth with --truth or --truth-names"),
     };
     let labels = match args.truth_labels.as_deref() {
         Some(OF_MODEL) => {
             let labels = of_model();
             if labels.is_empty() {
-                bail!("The predictions do not name their classes; give --truth-labels a label file or coco-80");
+                bail!("The predictions have no class names; set --truth-labels to a label file or coco-80");
             }
             Some(labels.counted_from_0())
         }
@@ -126,7 +126,7 @@ fn read_truth(
     };
     open_truth(&from, labels.as_ref(), control).map_err(|error| match error {
         EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => anyhow::Error::from(error)
-            .context("Give predictions with --predictions; if it is ground truth, add --ignore-truth-scores"),
+            .context("Pass predictions with --predictions; if these are ground truth, add --ignore-truth-scores"),
         error => anyhow::Error::from(error).context("Could not read the ground truth"),
     })
 }
@@ -137,7 +137,7 @@ fn is_project(path: &Path) -> bool {
 
 fn check_is_no_project(predictions: &Path) -> anyhow::Result<()> {
     if is_project(predictions) {
-        bail!("The predictions are in a project; give it with --project {}", quoted(&predictions.to_string_lossy()));
+        bail!("The predictions are in a project; use --project {}", quoted(&predictions.to_string_lossy()));
     }
     Ok(())
 }
@@ -153,7 +153,7 @@ fn judged(path: &Path, wanted: Option<&str>, dirs: &AppDirs) -> anyhow::Result<T
         let targets = judgements.iter().flat_map(|judged| &judged.verdicts).filter_map(|(target, _)| target.run);
         let judged: HashSet<RunId> = targets.collect();
         let newest = runs.iter().rfind(|run| judged.contains(&run.id));
-        let newest = newest.with_context(|| format!("There are no verdicts on predictions in {}", path.display()))?;
+        let newest = newest.with_context(|| format!("No verdicts on predictions in {}", path.display()))?;
         newest.clone()
     };
     let view = stored_view(&project, &run)?;
@@ -177,11 +177,14 @@ fn names_of_run(project: &Project, run: &RunInfo, control: &TaskControl) -> anyh
 /// What to do on the command line.
 fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
     let advice = match &error {
-        EvaluateError::NoClassInCommon { .. } => "--class-map says which class is which",
-        EvaluateError::UnknownSize { .. } if args.source.is_some() => "The given images do not have this one",
-        EvaluateError::UnknownSize { .. } => "Give the folder of the images, too: spotcheck evaluate FOLDER --truth …",
-        EvaluateError::OtherFolders { .. } => "If they are the same images, add --ignore-folders",
-        EvaluateError::OtherTask { .. } if args.predictions.is_none() => "--run chooses another run of the project",
+        EvaluateError::NoClassInCommon { .. } => "Map the classes with --class-map",
+        EvaluateError::UnknownSize { .. } if args.source.is_some() => "SOURCE does not contain this image",
+        EvaluateError::UnknownSize { .. } => "Add the image folder: spotcheck evaluate FOLDER --truth …",
+        EvaluateError::OtherFolders { .. } => "If the images are the same, add --ignore-folders",
+        EvaluateError::OtherTask { .. } if args.predictions.is_none() => {
+            "Choose another run of the project with \
+            --run"
+        }
         _ => return error.into(),
     };
     anyhow::Error::from(error).context(advice)

@@ -26,7 +26,7 @@ pub(super) fn read(
     let wanted: Vec<(usize, &Sample)> = (0..truth.images.len()).filter_map(sample).collect();
     control.begin(ProgressUnit::Images);
     control.set_total(Some(wanted.len() as u64));
-    control.set_step("reading the sizes of images");
+    control.set_step("reading image sizes");
     let source = for_task(source, control);
     let readers = source.useful_reads().max(1);
     let read = |from: usize| {

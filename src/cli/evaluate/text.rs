@@ -14,7 +14,7 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
     let mut line = |name: &str, number: Option<f64>, interval: Option<Interval>| {
         let number = percent(number);
         let interval = interval.map_or_else(String::new, |interval| {
-            format!("  95 %: {} to {}", percent(Some(interval.low)), percent(Some(interval.high)))
+            format!("  95% CI: {} to {}", percent(Some(interval.low)), percent(Some(interval.high)))
         });
         let _ = writeln!(text, "{name:<28}{number:>8}{interval}");
     };
@@ -28,7 +28,7 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             line("AP of medium objects", metrics.ap_medium, None);
             line("AP of large objects", metrics.ap_large, None);
             line("AR with 100 detections", metrics.ar100, intervals.ar100);
-            let at = metrics.threshold.map_or("each class's minimum".to_owned(), |score| format!("≥ {score:.2}"));
+            let at = metrics.threshold.map_or("per-class minimum".to_owned(), |score| format!("≥ {score:.2}"));
             line(&format!("Precision ({at})"), metrics.precision, intervals.precision);
             line(&format!("Recall ({at})"), metrics.recall, intervals.recall);
             line(&format!("F1 ({at})"), metrics.f1, intervals.f1);
@@ -37,16 +37,16 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
             }
             let _ = writeln!(
                 text,
-                "{}: {} right, {} wrong, {} missed",
+                "{}: {} true positives, {} false positives, {} false negatives",
                 images(metrics.images),
-                counted(metrics.true_positives as usize, "box", "boxes"),
+                metrics.true_positives,
                 metrics.false_positives,
-                objects(metrics.missed)
+                metrics.missed
             );
             for (kind, error) in &metrics.errors {
                 let cost = percent(Some(error.ap50_cost));
                 let plural = if error.count == 1 { "error" } else { "errors" };
-                let _ = writeln!(text, "  {kind:<12}{:>8} {}, cost in AP (IoU 0.50): {cost}", error.count, plural);
+                let _ = writeln!(text, "  {kind:<12}{:>8} {}, AP50 cost: {cost}", error.count, plural);
             }
             let occurring: Vec<&ClassMetrics> = metrics.classes.iter().filter(|class| class.truths > 0).collect();
             classes(&mut text, &occurring, |class: &&ClassMetrics| {
@@ -58,9 +58,9 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
         Metrics::Classification { metrics, intervals } => {
             line("Top-1", metrics.top1, intervals.and_then(|intervals| intervals.top1));
             line("Top-5", metrics.top5, intervals.and_then(|intervals| intervals.top5));
-            line("Precision (mean of classes)", metrics.macro_precision, None);
-            line("Recall (mean of classes)", metrics.macro_recall, None);
-            line("F1 (mean of classes)", metrics.macro_f1, None);
+            line("Precision (macro average)", metrics.macro_precision, None);
+            line("Recall (macro average)", metrics.macro_recall, None);
+            line("F1 (macro average)", metrics.macro_f1, None);
             line(&format!("Calibration error ({} bins)", metrics.ece_bins), metrics.ece, None);
             let _ = writeln!(text, "{}", images(metrics.images));
             let occurring: Vec<&ClassifiedClass> =
@@ -82,10 +82,13 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
 pub(super) fn advice(doubt: &Doubt) -> &'static str {
     match doubt {
         Doubt::NumbersAlone { .. } => {
-            " Say what they mean with --truth-labels: coco-80, a label file, or `model` for the order of the model."
+            " Set --truth-labels to coco-80, a label file, or `model` for the model's class order."
         }
-        Doubt::UnknownNumbers { .. } => " --labels names the classes of the predictions, such as coco-91 or coco-80.",
-        Doubt::SameName(_) | Doubt::FewClasses { .. } => " --class-map says which class is which.",
+        Doubt::UnknownNumbers { .. } => {
+            " Set the class names of the predictions with --labels, such as coco-91 or \
+            coco-80."
+        }
+        Doubt::SameName(_) | Doubt::FewClasses { .. } => " Map the classes with --class-map.",
         Doubt::OtherFolders(_) | Doubt::FewImages { .. } => "",
     }
 }
@@ -97,7 +100,7 @@ fn classes<C>(text: &mut String, classes: &[C], line: impl Fn(&C) -> String) {
     let more = classes.len().saturating_sub(MAX_CLASSES);
     if more > 0 {
         let more = counted(more, "more class", "more classes");
-        let _ = writeln!(text, "  and {more}; --out has all of them");
+        let _ = writeln!(text, "  and {more}; list them all with --out");
     }
 }
 

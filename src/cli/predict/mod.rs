@@ -206,7 +206,7 @@ impl PredictArgs {
             ("the project", self.saving.project()),
             ("the model", model.filter(|model| model.exists())),
             ("the mapping", mapping),
-            ("the names of the classes", labels),
+            ("the class names", labels),
         ];
         check_out(out, Replaceable::JsonLines, &inputs)
     }
@@ -296,7 +296,7 @@ pub(super) fn list(source: &Arc<dyn Source>, limit: Option<usize>, interrupt: &T
         listed
     });
     if interrupt.is_cancelled() {
-        bail!("cancelled while listing the images");
+        bail!("canceled while listing the images");
     }
     Ok(listed)
 }
@@ -384,12 +384,12 @@ impl Loaded {
         match (self, bare_file) {
             (Self::Remote(_), _) => "Check the model behind the endpoint".to_owned(),
             (Self::Local(_), Some(file)) => format!(
-                "Compare common ways with: spotcheck models inspect {} --try-presets {}",
+                "Compare preprocessing presets with: spotcheck models inspect {} --try-presets {}",
                 quoted(file),
                 quoted(&args.source.to_string_lossy())
             ),
-            (Self::Local(_), None) => "Compare common ways in the window: “Edit…” next to the model, then “Find \
-                preprocessing…”"
+            (Self::Local(_), None) => "Compare preprocessing presets in the window: “Edit…” next to the model, then \
+                “Find preprocessing…”"
                 .to_owned(),
         }
     }
@@ -400,7 +400,7 @@ impl Loaded {
             Self::Remote(remote) => {
                 let latency = remote.predictor.latency()?;
                 Some(format!(
-                    "response time: p50 {:.1} ms, p95 {:.1} ms, including the upload of the image; responses: {}",
+                    "response time: p50 {:.1} ms, p95 {:.1} ms, including the image upload; responses: {}",
                     latency.p50, latency.p95, latency.calls
                 ))
             }
@@ -463,7 +463,7 @@ fn conclude(
         eprintln!("note: {note}");
     }
     if let Some(slowest) = outcome.stages.slowest() {
-        eprintln!("the slowest stage was {}", slowest.into_str());
+        eprintln!("slowest stage: {}", slowest.into_str());
     }
     if outcome.warned > 0 {
         eprintln!(
@@ -476,10 +476,10 @@ fn conclude(
         eprintln!("failed {problem}");
     }
     let tried = stored + outcome.done + outcome.failed;
-    let to_go_on = if is_saved { "; repeat the command with --resume for the rest" } else { "" };
+    let to_go_on = if is_saved { "; rerun the command with --resume to predict the rest" } else { "" };
     match &outcome.stopped {
         Some(Stopped::Cancelled) => {
-            bail!("cancelled after {tried} of {total} images; their predictions are written{to_go_on}")
+            bail!("canceled after {tried} of {total} images; their predictions are written{to_go_on}")
         }
         Some(Stopped::DeviceLost(reason)) => {
             bail!(
@@ -505,7 +505,7 @@ fn conclude(
                 went_wrong.push(format!("{} of {total} images failed", failures.len()));
             }
             if skipped > 0 {
-                went_wrong.push(format!("{skipped} could not be listed"));
+                went_wrong.push(format!("{skipped} entries could not be listed"));
             }
             eprintln!("{}", went_wrong.join(", "));
             Ok(Outcome::SomeImagesFailed)

@@ -192,7 +192,7 @@ fn probe(
         }
     }
     bail!(
-        "{} returned no response for the first images, so its response format is unknown; set it with --mapping: {}",
+        "{} did not respond to the first images, so its response format is unknown; set it with --mapping: {}",
         transport.name(),
         failures.join("; ")
     )

@@ -97,7 +97,7 @@ impl SavingArgs {
         let place = opened;
         let opened = Project::open(&request, move |event| told.print_note(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
-            bail!("the project is read-only: {reason}; close it there, or choose another project: {}", path.display());
+            bail!("the project is read-only: {reason}; close it there or choose another project: {}", path.display());
         }
         for note in opened.notes {
             eprintln!("note: {note}");
@@ -178,19 +178,19 @@ impl Saving {
         if let (None, Some(run)) = (last, named_otherwise.first())
             && let Some(difference) = labels.difference(&run.labels)
         {
-            eprintln!("note: “{}” has other class names and so is another run: {difference}", run.name);
+            eprintln!("note: “{}” has different class names and is therefore a separate run: {difference}", run.name);
         }
         let name = |is_new: &str| {
             let is_taken = |name: &str| runs.iter().any(|run| run.name == name);
             let name = key.run_name(&card.name, is_taken);
-            eprintln!("{is_new}: the run is called “{name}”");
+            eprintln!("{is_new}: the run is named “{name}”");
             name
         };
         let (run, missing, labels) = match last {
             Some(run) if args.resume => {
                 let (missing, failed) = find_missing(&project, run.id, samples, args.retry_failed)?;
                 eprintln!(
-                    "continuing “{}”: {} of {} images have a prediction, {} remain",
+                    "resuming “{}”: {} of {} images have a prediction, {} remain",
                     run.name,
                     samples.len() - missing.len(),
                     samples.len(),
@@ -205,15 +205,18 @@ impl Saving {
             Some(run) if !args.new_run => {
                 let counts = project.prediction_counts(run.id)?;
                 bail!(
-                    "the project already has a run of this model and settings, “{}”, with {} predictions; continue it \
-                    with --resume, or start another with --new-run",
+                    "the project already has a run with this model and these settings, “{}”, with {} predictions; \
+                     resume it with --resume, or start another with --new-run",
                     run.name,
                     counts.predicted + counts.failed
                 );
             }
             _ => {
                 let name = match (args.resume, runs.is_empty()) {
-                    (true, false) => name("the project has no run of this model and settings; started a new run"),
+                    (true, false) => name(
+                        "the project has no run with this model and these settings; started a new \
+                        run",
+                    ),
                     (true, true) => name("the project has no runs; started a new one"),
                     (false, _) => name("saving in the project"),
                 };
@@ -277,7 +280,7 @@ impl Saving {
         }
         let again = self.missing.len() - missing;
         if again > 0 {
-            eprintln!("{again} of those are read again: their output files changed");
+            eprintln!("{again} of them are read again because their output files changed");
             self.reporter.forget(again as u64);
         }
     }
@@ -316,8 +319,8 @@ impl Saving {
     fn lost(&self, error: &StoreError) -> anyhow::Error {
         let path = self.project.path().unwrap_or_default();
         anyhow::anyhow!(
-            "{} could not be saved: {error}. Repeat the command with --resume: it sets a damaged project aside, \
-            recovers what is readable and predicts the rest: {}",
+            "{} could not be saved: {error}. Rerun the command with --resume: it sets a damaged project aside, \
+             recovers readable data and predicts the rest: {}",
             changes_are(self.project.unsaved()),
             path.display()
         )
@@ -335,8 +338,8 @@ impl Saving {
             let unsaved = changes_are(self.project.unsaved());
             if interrupt.is_cancelled() {
                 bail!(
-                    "cancelled with {unsaved} not saved in {}; repeat the command with --resume to predict the rest: \
-                    {error}",
+                    "canceled with {unsaved} not saved in {}; rerun the command with --resume to predict the rest: \
+                     {error}",
                     path.display()
                 );
             }
@@ -416,7 +419,7 @@ impl SavedLabels {
         let mut ids = ids.filter(|&id| stored.get(id) != self.known.get(id));
         let called = |name: Option<&str>| name.map_or_else(|| "without a name".to_owned(), |name| format!("“{name}”"));
         let id = ids.next()?;
-        Some(format!("class {id} is {} there, and {} now", called(stored.get(id)), called(self.known.get(id))))
+        Some(format!("class {id} is {} in the project and {} now", called(stored.get(id)), called(self.known.get(id))))
     }
 
     /// Adds the labels that the run had when it stopped.
@@ -481,8 +484,8 @@ fn find_missing(
     }
     for id in kept {
         eprintln!(
-            "note: this image is outdated but has a verdict, so its prediction stays; predict it in another run with \
-            --new-run: {}",
+            "note: this image is outdated but has a verdict, so its prediction is kept; predict it in another run \
+             with --new-run: {}",
             samples[id.index()].uri
         );
     }

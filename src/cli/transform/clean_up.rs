@@ -20,7 +20,7 @@ pub(super) struct CleanUpArgs {
     /// Name of a job that was started on this machine
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// List what would be deleted, without deleting it
+    /// List what would be deleted without deleting anything
     #[arg(long)]
     dry_run: bool,
     /// Delete without asking for confirmation
@@ -36,8 +36,8 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
     let Some(record) = named.record else {
         bail!(
-            "job {} was not started on this machine, so it is unknown what was created for it. See its model in the \
-             AWS console",
+            "job {} was not started on this machine, so the resources created for it are unknown. Check its model in \
+             the AWS console",
             args.job
         );
     };
@@ -50,10 +50,10 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
         return Ok(Outcome::AllWell);
     }
     if args.dry_run {
-        eprintln!("nothing was deleted: this was a dry run");
+        eprintln!("dry run: nothing was deleted");
         return Ok(Outcome::AllWell);
     }
-    let question = "Delete these? Inputs and outputs stay.";
+    let question = "Delete these? Inputs and outputs are kept.";
     if !args.yes && !confirm(question)? {
         eprintln!("nothing was deleted");
         return Ok(Outcome::AllWell);

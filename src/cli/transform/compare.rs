@@ -16,13 +16,14 @@ use crate::domain::RunInfo;
 pub(super) struct CompareArgs {
     /// Project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` with a project in the data folder
     project: PathBuf,
-    /// Local run, by name or number; default: the newest
+    /// Local run, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
     local: Option<String>,
-    /// Remote run, by name or number; default: the newest
+    /// Remote run, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
     remote: Option<String>,
-    /// Image names end in their class, such as `0017_cat.png`: print accuracy and confusion matrix of both runs
+    /// Read the true class from the end of each image name, such as `0017_cat.png`, and print accuracy and
+    /// confusion matrix of both runs
     #[arg(long)]
     truth_from_names: bool,
     #[command(flatten)]
@@ -82,8 +83,8 @@ fn choose(runs: &[RunInfo], wanted: Option<&str>, side: Side) -> anyhow::Result<
     let list = list_of_runs(runs);
     match side {
         Side::Local => bail!(
-            "the project has no run from this machine. Create one with `spotcheck predict --project`, or choose one \
-             with --local:{list}"
+            "the project has no local run. Create one with `spotcheck predict --project`, or choose one with \
+             --local:{list}"
         ),
         Side::Remote => bail!(
             "the project has no remote run of this kind. Read the outputs of a job with `spotcheck transform fetch`, \

@@ -93,15 +93,15 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     }
     if page.samples.is_empty() {
         bail!(
-            "No images in {}; give the images that the job predicted. If the job was given lists of images, give \
-             the folder with the images themselves",
+            "No images in {}; specify the images that the job predicted. If the job's inputs were lists of images, \
+             specify the folder with the image files",
             source.name()
         );
     }
     if page.samples.len() == 1 && page.samples[0].name.to_ascii_lowercase().ends_with(".json") {
         bail!(
-            "{} is a JSON document and not an image; give the folder with the images themselves, which are matched to \
-             the document by their content",
+            "{} is a JSON document, not an image; specify the folder with the image files, which are matched to the \
+             document by their content",
             source.name()
         );
     }
@@ -124,7 +124,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let run = describe(args, &found, &origin.made, choice, &library, &control)?;
     eprintln!("{}", run.card.origin);
     for assumed in &run.card.assumed {
-        eprintln!("assumed, not known: {assumed}");
+        eprintln!("assumed: {assumed}");
     }
     if run.labels.is_empty() && matches!(run.reader.shape(), OutputShape::Mapped(_)) {
         eprintln!("note: the outputs have no class names; set them with --labels");
@@ -203,7 +203,7 @@ fn write_failures(
     let failures = outputs.finish()?;
     print_problems("failed ", &failures);
     if args.saving.project().is_some() {
-        eprintln!("note: nothing was saved, as there is no prediction");
+        eprintln!("note: there are no predictions, so nothing was saved");
     }
     eprintln!("{} of {} images failed (none of them has an output)", failures.len(), samples.len());
     Ok(Outcome::SomeImagesFailed)
@@ -263,7 +263,7 @@ impl FetchArgs {
             ("the outputs", Some(Path::new(&self.outputs))),
             ("the project", self.saving.project()),
             ("the mapping", mapping),
-            ("the names of the classes", labels),
+            ("the class names", labels),
         ];
         check_out(out, Replaceable::JsonLines, &inputs)
     }
@@ -290,7 +290,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
         return of_folder(parse_location(Path::new(wanted), &args.s3)?);
     }
     if wanted.trim().is_empty() {
-        bail!("no outputs given: add the name of a job, an s3://bucket/folder/ or a local folder");
+        bail!("no outputs specified: add a job name, s3://bucket/folder/ or a local folder");
     }
     let path = absolute(Path::new(wanted))?;
     if path.is_dir() {
@@ -302,7 +302,7 @@ fn find_origin(args: &FetchArgs, dirs: &AppDirs, control: &TaskControl) -> anyho
     if let Some(problem) = name_problem(wanted) {
         bail!("this folder does not exist, and the job name {problem}");
     }
-    let no_folder = || format!("“{wanted}” is not a local folder, so it was taken for the name of a job");
+    let no_folder = || format!("“{wanted}” is not a local folder, so it was treated as a job name");
     let named = NamedJob::find(wanted, &args.s3, dirs, control).with_context(no_folder)?;
     let asked = (&named.sagemaker, &named.s3);
     let origin = OutputsOrigin::find(&named.aws, asked, wanted, &named.records, control).with_context(no_folder)?;
@@ -320,8 +320,8 @@ fn print_status(job: &TransformJob) {
     match job.status {
         TransformStatus::Completed => {}
         TransformStatus::Failed => eprintln!(
-            "note: job {name} failed ({}); the outputs written before that are read",
-            job.failure.as_deref().unwrap_or("no reason given")
+            "note: job {name} failed ({}); reading the outputs written before that",
+            job.failure.as_deref().unwrap_or("no reason reported")
         ),
         TransformStatus::Stopped | TransformStatus::Stopping => {
             eprintln!("note: job {name} was stopped; images that it did not reach have no output");
@@ -344,8 +344,8 @@ fn describe(
         let run = found.describe(made.clone(), choice, known_to(library), control);
         run.map_err(|error| match error {
             OutputsError::Unknown { example, reason } => anyhow::anyhow!(
-                "{reason}\nSet how to read them with --mapping FILE.toml; docs/outputs-and-mappings.md shows how to \
-                 write one. The output: {example}"
+                "{reason}\nDescribe the format in a mapping and pass it with --mapping FILE.toml; see \
+                 docs/outputs-and-mappings.md. The output: {example}"
             ),
             error => error.into(),
         })
@@ -366,9 +366,7 @@ fn describe(
         return Ok(run);
     }
     let mut run = describe(&ReadingChoice { labels: Some(labels), ..choice })?;
-    run.card
-        .assumed
-        .push("the classes are those of CIFAR-10 in the standard order, as the image names suggest".to_owned());
+    run.card.assumed.push("the classes are CIFAR-10 in the standard order, as the image names suggest".to_owned());
     Ok(run)
 }
 
@@ -421,14 +419,14 @@ fn conclude(
     }
     if outcome.is_cancelled {
         bail!(
-            "cancelled after {} images; their predictions are saved. Continue with --resume",
+            "canceled after {} images; their predictions are saved. Rerun the command with --resume to read the rest",
             outcome.done + outcome.failed
         );
     }
     if let Some(reason) = &outcome.unreachable {
         bail!(
-            "outputs or images became unreadable after {} of {images} images; their predictions are saved. Continue \
-             with --resume: {reason}",
+            "outputs or images became unreadable after {} of {images} images; their predictions are saved. Rerun the \
+             command with --resume to read the rest: {reason}",
             outcome.done + outcome.failed
         );
     }

@@ -89,13 +89,13 @@ enum InputKind {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Requests")]
 struct RequestArgs {
-    /// MIME type of the responses; empty: chosen by the model [default: application/json]
+    /// MIME type of the responses; if empty, the model chooses [default: application/json]
     #[arg(long, value_name = "TYPE")]
     accept: Option<String>,
     /// Records per request: one, or as many as fit into the payload [default: single-record]
     #[arg(long, value_name = "STRATEGY", value_parser = variant::<BatchStrategy>())]
     batch_strategy: Option<BatchStrategy>,
-    /// How to join the predictions for one object's records [default: by --input-kind]
+    /// How to assemble the results for one object: concatenate, or add a newline per record [default: by --input-kind]
     #[arg(long, value_name = "HOW", value_parser = variant::<AssembleWith>())]
     assemble_with: Option<AssembleWith>,
     /// Maximum payload per request in MB (0 to 100) [default: by the largest object]
@@ -117,13 +117,13 @@ struct RequestArgs {
     /// Batching in TensorFlow Serving: small for CPUs, large for GPUs [default: none]
     #[arg(long, value_name = "PRESET", value_parser = variant::<TfsBatching>())]
     tfs_batching: Option<TfsBatching>,
-    /// `JSONPath` that selects a part of each input
+    /// `JSONPath` of the part of the input to pass to the model
     #[arg(long, value_name = "PATH")]
     input_filter: Option<String>,
-    /// `JSONPath` that selects a part of each output
+    /// `JSONPath` of the part of the joined data to save in the output
     #[arg(long, value_name = "PATH")]
     output_filter: Option<String>,
-    /// Join each input with its prediction in the output
+    /// Join each input record with its prediction in the output
     #[arg(long)]
     join_input: bool,
 }
@@ -137,7 +137,7 @@ struct ResourceArgs {
     /// Number of instances (1 to 100)
     #[arg(long, value_name = "N", default_value_t = 1)]
     instance_count: u32,
-    /// KMS key for the instances' volumes
+    /// KMS key that encrypts the instances' storage volumes
     #[arg(long, value_name = "KEY")]
     volume_kms_key: Option<String>,
     /// AMI of the instances [default: chosen by SageMaker]
@@ -160,19 +160,19 @@ struct ExtraArgs {
     /// KMS key for the captured data
     #[arg(long, value_name = "KEY", requires = "data_capture")]
     data_capture_kms_key: Option<String>,
-    /// Add an id to each captured request
+    /// Append an inference id to each captured request
     #[arg(long, requires = "data_capture")]
     data_capture_ids: bool,
-    /// SageMaker experiment of the job
+    /// Name of an existing SageMaker experiment for the job's trial component
     #[arg(long, value_name = "NAME")]
     experiment: Option<String>,
-    /// Trial of the experiment
+    /// Name of an existing trial for the job's trial component
     #[arg(long, value_name = "NAME")]
     trial: Option<String>,
-    /// Display name of the job's trial component
+    /// Display name of the trial component [default: its name]
     #[arg(long, value_name = "NAME")]
     trial_component: Option<String>,
-    /// Run of the experiment
+    /// Name of the experiment run for the job's trial component
     #[arg(long, value_name = "NAME")]
     experiment_run: Option<String>,
 }
@@ -250,17 +250,20 @@ impl JobArgs {
         let address = match (place, &self.images.input_to) {
             (Location::S3(place), None) => place.address,
             (Location::S3(_), Some(_)) => {
-                bail!("--input-to is for a local folder, and the input is in S3 already; remove it")
+                bail!("--input-to is for a local folder, but the input is already in S3; remove it")
             }
             (Location::Path(path), _) if is_stdin(&path) => {
-                bail!("the input must be an s3:// address or a local folder; to read a list of images, add --images -")
+                bail!(
+                    "the input must be an s3:// URI or a local folder; to read a list of images from stdin, add \
+                    --images -"
+                )
             }
             (Location::Path(folder), Some(target)) => {
                 let target = InputObjects::Prefix(target.as_folder());
                 return Ok((target, None, Some(folder)));
             }
             (Location::Path(folder), None) => bail!(
-                "a job reads from S3. Upload this folder with --input-to s3://bucket/prefix/: {}",
+                "a job reads its input from S3. To upload this folder, add --input-to s3://bucket/prefix/: {}",
                 folder.display()
             ),
         };

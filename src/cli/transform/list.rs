@@ -69,7 +69,7 @@ pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
     if jobs.is_empty() {
         eprintln!("no matching jobs in {}", sagemaker.region(Some(&control))?);
     } else if is_more {
-        eprintln!("more jobs exist; show them with --limit");
+        eprintln!("there are more jobs; raise --limit to list them");
     }
     Ok(Outcome::AllWell)
 }

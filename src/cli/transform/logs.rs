@@ -52,7 +52,7 @@ pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
         control.sleep(PAUSE)?;
     }
     if is_empty {
-        eprintln!("this log of {} is empty so far", args.job);
+        eprintln!("this log of {} is still empty", args.job);
     }
     Ok(Outcome::AllWell)
 }

@@ -41,13 +41,13 @@ enum TransformCommand {
     List(list::ListArgs),
     /// Show a job's progress and the results for its images
     Status(status::StatusArgs),
-    /// Stop a job; its outputs stay
+    /// Stop a job; its existing outputs are kept
     Stop(stop::StopArgs),
     /// Show the log of a job's containers, or SageMaker's messages per object
     Logs(logs::LogsArgs),
     /// Resend the images without an output
     Retry(retry::RetryArgs),
-    /// Delete what a job left behind: model, archive, manifest
+    /// Delete the leftovers of a job: model, archive and manifest
     CleanUp(clean_up::CleanUpArgs),
     /// Read a job's outputs as predictions for its images
     Fetch(Box<fetch::FetchArgs>),

@@ -84,14 +84,14 @@ impl NamedTruth {
         };
         let (correct, all) = (count(|truth, prediction| truth == prediction), count(|_, _| true));
         match all {
-            0 => line("no image name ends in a class of the labels".to_owned()),
+            0 => line("no image name ends in a known class".to_owned()),
             _ => line(format!(
-                "accuracy by image names: {:.2} %, {correct} of {all}",
+                "accuracy against image names: {:.2}% ({correct} of {all})",
                 correct as f64 / all as f64 * 100.0
             )),
         }
         if let Some(example) = &self.example {
-            line(format!("images whose name has no class of the labels: {}, such as {example}", self.unknown));
+            line(format!("images without a known class in their name: {}, such as {example}", self.unknown));
         }
         match &self.classes()[..] {
             [] => {}

@@ -76,7 +76,7 @@ impl OnnxArgs {
     /// One of them is given where they decide nothing, because of what goes on after “and”.
     pub(super) fn must_not_be_given(&self, because: &str) -> anyhow::Result<()> {
         if self.gpu || self.min_score.is_some() || self.top_k.is_some() {
-            bail!("--gpu, --min-score and --top-k are for packing a model, and {because}");
+            bail!("--gpu, --min-score and --top-k are for packing an ONNX model, but {because}");
         }
         Ok(())
     }
@@ -107,7 +107,7 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
         }
         (None, folder) => {
             let folder = folder.as_deref().unwrap_or(Path::new("."));
-            args.onnx.must_not_be_given("a SavedModel has its own")?;
+            args.onnx.must_not_be_given("a SavedModel has fixed settings")?;
             let options = SavedModelOptions { signature: args.signature.clone(), input: args.input.clone() };
             with_progress("Packing", &control, || package_saved_model(folder, &options, &target, &control))
         }
@@ -154,7 +154,7 @@ impl Packing {
         instance_type: &str,
         control: &TaskControl,
     ) -> anyhow::Result<PackedHere> {
-        let folder = Scratch::new().context("Could not make a folder for the archive")?;
+        let folder = Scratch::new().context("Could not create a folder for the archive")?;
         let target = ExportTarget { path: folder.path().join(ARCHIVE), existing: Existing::Keep };
         let packaged = match self {
             Self::Model(model) => {

@@ -101,7 +101,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     if args.archive.is_none() && args.model.is_none() {
         bail!(
-            "no model given for {}: add --model, or put an archive of `spotcheck transform package` before the images",
+            "no model for {}: add --model, or put an archive from `spotcheck transform package` before the images",
             args.source.display()
         );
     }
@@ -115,7 +115,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
         bail!("No images in {}", source.name());
     }
     let samples = RehearseSamples { source, samples: page.samples.into(), limits: DecodeLimits::default() };
-    let scratch = Scratch::new().context("Could not make a folder for temporary files")?;
+    let scratch = Scratch::new().context("Could not create a folder for temporary files")?;
     let archive = unpacked(args, archive, scratch.path(), &control)?;
     let predictor = predictor(&archive, args, &control)?;
     let images = TaskControl::new(ProgressUnit::Images);
@@ -161,7 +161,7 @@ fn unpacked(
 ) -> anyhow::Result<Unpacked> {
     let here = folder.join("model.tar.gz");
     if archive.is_some() {
-        args.onnx.must_not_be_given("an archive has fixed values")?;
+        args.onnx.must_not_be_given("an archive has fixed settings")?;
     }
     let archive = match archive {
         Some(Location::S3(place)) => {
@@ -184,7 +184,7 @@ fn unpacked(
         }
     };
     let contents = folder.join("archive");
-    std::fs::create_dir(&contents).context("Could not make a folder for temporary files")?;
+    std::fs::create_dir(&contents).context("Could not create a folder for temporary files")?;
     control.set_done_before(0);
     Ok(with_progress("Unpacking", control, || unpack(&archive, &contents, control))?)
 }
@@ -226,8 +226,8 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     if refused > 0 {
         let are = images_are(refused);
         eprintln!(
-            "note: {are} refused locally and by the handler; a job with them ends as Failed, with outputs for the \
-             others"
+            "note: {are} refused both locally and by the handler; a job with such images ends as Failed, with \
+             outputs for the others"
         );
     }
     let too_large = rehearsal.images.iter().filter_map(|image| match image {
@@ -241,11 +241,11 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     let as_here = rehearsal.images.iter().filter(|image| image.matches_local());
     let others = total - as_here.count();
     if others > 0 {
-        bail!("{others} of {total} images have other predictions than the local model");
+        bail!("predictions for {others} of {total} images differ from the local model");
     }
     let predicted = rehearsal.predicted();
     let have_predictions = match predicted {
-        0 => bail!("the handler returned no prediction, so nothing was compared; use images that can be read"),
+        0 => bail!("the handler returned no prediction, so nothing was compared; use readable images"),
         1 => "1 image has a prediction".to_owned(),
         predicted => format!("{predicted} images have a prediction"),
     };
@@ -253,8 +253,8 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
         eprintln!("{have_predictions}; there is no local model to compare with");
     } else {
         eprintln!(
-            "{have_predictions}, equal to the local one: scores within {SCORE_TOLERANCE}, boxes within \
-             {EDGE_TOLERANCE_PX} px"
+            "{have_predictions} equal to the local one (scores within {SCORE_TOLERANCE}, boxes within \
+             {EDGE_TOLERANCE_PX} px)"
         );
     }
     Ok(Outcome::AllWell)
@@ -282,11 +282,11 @@ fn print_speed(rehearsal: &Rehearsal) {
         None => "no image was sent".to_owned(),
     };
     let payload = match rehearsal.max_payload_mb {
-        0 => "MaxPayloadInMB 0, in chunks".to_owned(),
+        0 => "MaxPayloadInMB 0, streamed".to_owned(),
         payload => format!("MaxPayloadInMB {payload}"),
     };
     eprintln!(
-        "the handler was ready after {:.1} s; {pace} ({payload}, {} at once)",
+        "the handler was ready after {:.1} s; {pace} ({payload}, {} in parallel)",
         rehearsal.ready_after.as_secs_f64(),
         rehearsal.max_concurrent
     );
@@ -309,8 +309,8 @@ fn describe(image: &Rehearsed) -> String {
         }
         Rehearsed::TooLarge { bytes, needed_mb } if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) => {
             format!(
-                "TOO LARGE  {}; a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB unless MaxPayloadInMB is 0, which \
-                 sends chunks",
+                "TOO LARGE  {}; a request is at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB unless MaxPayloadInMB is 0, which \
+                 streams chunks",
                 human_bytes(*bytes)
             )
         }
@@ -330,10 +330,10 @@ fn distance(difference: &Difference) -> String {
     let mut text = if difference.largest_score > 0.0 {
         format!("scores differ by at most {:.1e}", difference.largest_score)
     } else {
-        "the same scores".to_owned()
+        "equal scores".to_owned()
     };
     if difference.largest_edge_px > 0.0 {
-        let _ = write!(text, ", edges by {:.3} px", difference.largest_edge_px);
+        let _ = write!(text, ", box edges by {:.3} px", difference.largest_edge_px);
     }
     for (count, place) in [(difference.only_here, "here"), (difference.only_there, "by the handler")] {
         if count > 0 {

@@ -49,7 +49,7 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
     let PlannedRetry { plan, notes, doubt } =
         with_progress("Checking which images have no output", &control, || plan_of(args, &named, &control))?;
     if !args.model_env.is_empty() && plan.model == ModelSource::Existing {
-        anyhow::bail!("model {} exists with its own variables; omit --model-env", plan.spec.model_name);
+        anyhow::bail!("model {} already exists with its own environment; omit --model-env", plan.spec.model_name);
     }
     let count = plan.manifest.as_ref().map_or(0, |manifest| manifest.names.len());
     match doubt {
@@ -59,7 +59,7 @@ pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
         Some(doubt) => eprintln!("note: {doubt}"),
         None => {}
     }
-    eprintln!("sending {} without an output again", counted(count, "image", "images"));
+    eprintln!("resending {} without an output", counted(count, "image", "images"));
     for note in notes {
         eprintln!("note: {note}");
     }
@@ -72,7 +72,7 @@ fn plan_of(args: &RetryArgs, named: &NamedJob, control: &crate::tasks::TaskContr
     let job = sagemaker.describe_transform_job(&args.job, Some(control))?;
     if !job.status.is_over() {
         anyhow::bail!(
-            "job {} is {}; wait until it ends, as its images may still get an output",
+            "job {} is {}; wait until it ends, because its images may still get an output",
             args.job,
             job.status.into_str()
         );

@@ -33,7 +33,7 @@ pub(super) struct LaunchArgs {
     /// Start, or print the commands, even if the preflight finds problems
     #[arg(long)]
     force: bool,
-    /// Print the equivalent `aws` commands for a POSIX shell, including the values of --env and --model-env, and start
+    /// Print the equivalent `aws` commands for a POSIX shell, including the values of --env and --model-env; start
     /// nothing
     #[arg(long)]
     print_aws: bool,
@@ -70,7 +70,7 @@ pub(super) fn start(
     if let Some(record) = transform::started_before(aws, &planned.plan, &records, control)? {
         let name = &record.spec.job_name;
         writeln!(stdout(), "{name}")?;
-        eprintln!("job {name} was started already, with the same model, input, output and instances");
+        eprintln!("job {name} was already started with the same model, input, output and instances");
         return watch_started(aws, &record, &records, prices, how, control);
     }
     let packed = planned.pack(aws, control)?;

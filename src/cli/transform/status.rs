@@ -35,7 +35,8 @@ pub(super) struct StatusArgs {
     /// Price of one instance in USD per hour [default: from the price table]
     #[arg(long, value_name = "USD", value_parser = parse_positive)]
     hourly_price: Option<f64>,
-    /// Output format; json is one object, with each image without an output and the reason; with --watch at the end
+    /// Output format; json is one object that lists each image without an output and the reason; with --watch, it is
+    /// printed at the end
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
     output: Format,
     #[command(flatten)]
@@ -62,7 +63,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         return watch(&watched, &control);
     }
     let mut watch = watched.watch();
-    let progress = with_progress("Looking", &control, || watch.poll(&control))?;
+    let progress = with_progress("Checking", &control, || watch.poll(&control))?;
     conclude(&watched, &progress, &control)
 }
 
@@ -179,7 +180,7 @@ fn conclude(watched: &Watched<'_>, progress: &JobProgress, control: &TaskControl
     };
     if asks && !matches!(outcome, Ok(Outcome::AllWell)) {
         eprintln!(
-            "see the container's log with: spotcheck transform logs {}; add --data-log for SageMaker's messages about \
+            "see the container log with: spotcheck transform logs {}; add --data-log for SageMaker's messages about \
              each image",
             watched.job_name
         );
@@ -203,7 +204,7 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
     let advice = advice(found, name);
     match (job.status, found.outputs) {
         (TransformStatus::Completed, outputs) => eprintln!(
-            "Only {outputs} of {} inputs have an output, although SageMaker reports “Completed”{retried}. {advice}",
+            "only {outputs} of {} inputs have an output, although SageMaker reports “Completed”{retried}. {advice}",
             found.inputs
         ),
         (status, 0) if retried.is_empty() => {
@@ -213,7 +214,7 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
             bail!("job {name} {}; no image has an output{advice}", past_tense(status))
         }
         (status, outputs) => eprintln!(
-            "Job {name} {}; {outputs} of {} inputs have an output{retried}. {advice}",
+            "job {name} {}; {outputs} of {} inputs have an output{retried}. {advice}",
             past_tense(status),
             found.inputs
         ),
@@ -231,19 +232,19 @@ fn advice(found: &JobOutcome, name: &str) -> String {
         (0, _, obstacle) => {
             let rest = match obstacle {
                 Some(obstacle) => format!(". {obstacle}"),
-                None => format!(", or send them as they are with: spotcheck transform retry {name} --all"),
+                None => format!(", or resend them unchanged with: spotcheck transform retry {name} --all"),
             };
             format!("The model refused these images and would refuse them again; replace them{rest}")
         }
         (_, refused, Some(obstacle)) => format!("The model refused {refused} of them. {obstacle}"),
-        (_, 0, None) => format!("Send the others again with: spotcheck transform retry {name}"),
+        (_, 0, None) => format!("Resend the others with: spotcheck transform retry {name}"),
         (1, refused, None) => format!(
-            "The model refused {refused} of them and would refuse them again; send the other one with: spotcheck \
+            "The model refused {refused} of them and would refuse them again; resend the other one with: spotcheck \
              transform retry {name}"
         ),
         (others, refused, None) => format!(
-            "The model refused {refused} of them and would refuse them again; send the other {others} with: spotcheck \
-             transform retry {name}"
+            "The model refused {refused} of them and would refuse them again; resend the other {others} with: \
+             spotcheck transform retry {name}"
         ),
     }
 }

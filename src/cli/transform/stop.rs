@@ -31,16 +31,16 @@ pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
     let sagemaker = named.aws.sagemaker(&named.sagemaker);
     let job = sagemaker.describe_transform_job(&args.job, Some(&control))?;
     if job.status.is_over() {
-        bail!("job {} is {} already", args.job, job.status.into_str());
+        bail!("job {} is already {}", args.job, job.status.into_str());
     }
-    let question = format!("Stop job {}? Its outputs stay; the other images get none.", args.job);
+    let question = format!("Stop job {}? Existing outputs are kept; the remaining images get none.", args.job);
     if !args.yes && !confirm(&question)? {
         eprintln!("the job continues");
         return Ok(Outcome::AllWell);
     }
     sagemaker.stop_transform_job(&args.job, Some(&control))?;
     eprintln!(
-        "stopping job {}; it is billed until it has stopped. Wait with: spotcheck transform status {0} --watch",
+        "stopping job {}; it is billed until it has stopped. Follow it with: spotcheck transform status {0} --watch",
         args.job
     );
     Ok(Outcome::AllWell)

@@ -312,7 +312,7 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
                 @if !key.weights_sha256.is_empty() {
                     (line("Weights", &format!("{}, sha256 {}", human_bytes(card.file.bytes), key.weights_sha256)))
                 }
-                (line("Licence", &card.licence))
+                (line("License", &card.licence))
                 (line("Origin", &card.origin))
                 @if let Some(accuracy) = &card.accuracy { (line("Stated accuracy", accuracy)) }
                 @if !card.assumed.is_empty() { (line("Assumed", &card.assumed.join("; "))) }

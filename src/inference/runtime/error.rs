@@ -7,7 +7,7 @@ use crate::tasks::Cancelled;
 
 #[derive(Debug, thiserror::Error)]
 pub enum RuntimeError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
 
     #[error("ONNX Runtime is not installed; install it with `spotcheck runtime install cpu`")]

@@ -24,7 +24,7 @@ pub use wait::{Poll, wait_for, wait_until_gone, watch};
 /// An error about endpoints. The message is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
     #[error("{0}")]
     Aws(AwsError),

@@ -28,7 +28,7 @@ pub(super) const EXAMPLES: usize = 3;
 /// Why outputs cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OutputsError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled(#[from] Cancelled),
     #[error("could not list the folder of outputs: {0}")]
     Folder(FilesError),

@@ -10,7 +10,7 @@ use crate::tasks::Cancelled;
 /// The message is whole, and says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    #[error("cancelled")]
+    #[error("canceled")]
     Cancelled,
     #[error("{0}")]
     Aws(AwsError),

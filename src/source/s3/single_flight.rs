@@ -108,7 +108,7 @@ impl InFlightRequest {
         let mut progress = self.progress.lock();
         self.changed.wait_while(&mut progress, is_waiting);
         if has_left.load(Ordering::Relaxed) {
-            return Err(failed(AwsErrorKind::Cancelled, "Cancelled"));
+            return Err(failed(AwsErrorKind::Cancelled, "Canceled"));
         }
         // The last one need not copy it.
         let response = if progress.waiting == 1 { progress.response.take() } else { progress.response.clone() };

@@ -115,7 +115,7 @@ fn cancelled(state: &mut State, task: TaskId) {
     state.tasks.end(task, TaskOutcome::Cancelled);
     if state.inference.local.status.is_by(task) {
         explain::stop_waiting(state, "the model was not loaded");
-        let message = "Cancelled before the model was ready".to_owned();
+        let message = "Canceled before the model was ready".to_owned();
         not_loaded(state, message, Offer::TryAgain);
     }
 }

@@ -200,7 +200,7 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let Some([red, green, blue]) = image.and_then(|image| image.pixel(x, y)) else {
         let place = RichText::new(format!("x {x}  y {y}")).monospace();
         let place = egui::Label::new(place).truncate().show_tooltip_when_elided(false);
-        ui.add(place).on_hover_text("The colour is shown once the image is in memory at full size");
+        ui.add(place).on_hover_text("The color is shown once the image is in memory at full size");
         return;
     };
     let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());

@@ -182,7 +182,7 @@ fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         words_ui(ui, "The run is evaluated when all images are predicted", weak);
     } else if evaluation.is_some_and(was_cancelled) {
         again_ui(ui, "Evaluate", commands);
-        words_ui(ui, "The evaluation was cancelled", ui.visuals().text_color());
+        words_ui(ui, "The evaluation was canceled", ui.visuals().text_color());
     } else if evaluation.is_none_or(|evaluation| evaluation.last.is_none()) {
         words_ui(ui, "The run is evaluated as soon as its predictions are loaded", weak);
     } else if state.evaluation_is_outdated() {

@@ -137,7 +137,7 @@ fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
         return;
     };
     let message =
-        format!("Not recognised: {reason}. Choose below how the model is used; the preview shows what it gives");
+        format!("Not recognized: {reason}. Choose below how the model is used; the preview shows what it gives");
     banner_ui(ui, Tone::Warning, &message, |ui| {
         for port in &form.start.outputs {
             let text = format!("Output {port}");

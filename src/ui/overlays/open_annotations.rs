@@ -100,11 +100,11 @@ impl OpenAs {
         match self {
             Self::Run => {
                 "Opens predictions of another program as a run over the open images: COCO, YOLO, Pascal VOC, CSV or \
-                 JSON Lines, recognised by the content. They may also be dropped on the window."
+                 JSON Lines, recognized by the content. They may also be dropped on the window."
             }
             Self::Truth => {
                 "Compares the runs with annotations: COCO, YOLO, Pascal VOC, CSV, JSON Lines, TFRecord or folders by \
-                 class, recognised by the content. They may also be dropped on the window. If the file names of the \
+                 class, recognized by the content. They may also be dropped on the window. If the file names of the \
                  images have their class, enter a pattern: {class} stands for the class, * for any text, ? for \
                  one character."
             }

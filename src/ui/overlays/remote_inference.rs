@@ -316,7 +316,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
 
 fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered: bool, commands: &mut Queue<Command>) {
     ui.add_space(8.0);
-    let note = "The image in view is sent, and images that you predict; neighbours and thumbnails are not";
+    let note = "The image in view is sent, and images that you predict; neighbors and thumbnails are not";
     ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     ui.horizontal(|ui| {
         let fault = memory.reading.request().err();

@@ -42,7 +42,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonM
     }
     match &comparing.status {
         Loadable::NotLoaded => {
-            let message = "The comparison was cancelled";
+            let message = "The comparison was canceled";
             banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
         }
         Loadable::Loading(task) => running_ui(ui, *task, commands),

@@ -105,7 +105,7 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
         ui.painter().rect_filled(place, 0.0, theme::heat_color(strength));
     }
     response.on_hover_text(
-        "How many percentage points the score falls when a patch of the image's mean colour covers the part",
+        "How many percentage points the score falls when a patch of the image's mean color covers the part",
     );
     ui.horizontal(|ui| {
         ui.small("0");

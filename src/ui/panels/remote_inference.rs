@@ -92,9 +92,9 @@ pub(super) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine
     let note = ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     note.on_hover_text(if state.settings.predict_on_open {
         "An image is sent when it stays in view and has no prediction yet; turn off “Predict an image when it is \
-        opened” to send it only on request. Neighbours and thumbnails are never sent"
+        opened” to send it only on request. Neighbors and thumbnails are never sent"
     } else {
-        "An image is sent when you ask for its prediction. Neighbours and thumbnails are never sent"
+        "An image is sent when you ask for its prediction. Neighbors and thumbnails are never sent"
     });
     ui.horizontal_wrapped(|ui| {
         if ui

@@ -79,7 +79,7 @@ fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Queue<Command>) {
 fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
     let outcome = match &task.outcome {
         TaskOutcome::Done(what) => format!("✓ {what}"),
-        TaskOutcome::Cancelled => "Cancelled".to_owned(),
+        TaskOutcome::Cancelled => "Canceled".to_owned(),
         TaskOutcome::Failed(why) => format!("⚠ Failed: {why}"),
     };
     let elapsed = human_duration(task.elapsed);

@@ -346,7 +346,7 @@ mod tests {
         }
         frame(&ctx, &mut shown, place);
         let request = hover(&mut shown, false).unwrap();
-        assert_eq!(request, [tile(0, 1, 0).0], "dropped before the first colour was wanted");
+        assert_eq!(request, [tile(0, 1, 0).0], "dropped before the first color was wanted");
         assert_eq!(hover(&mut shown, false), None, "already requested");
         assert_eq!(hover(&mut shown, true), None);
         assert!(hover(&mut shown, false).is_some(), "dropped once more");

@@ -154,7 +154,7 @@ pub(in super::super) fn sign_in_banner_ui(
             let tone = if left > 0 { Tone::Warning } else { Tone::Error };
             (tone, what)
         }
-        (Some(Failure::Cancelled), None) => (Tone::Warning, "Signing in was cancelled".to_owned()),
+        (Some(Failure::Cancelled), None) => (Tone::Warning, "Signing in was canceled".to_owned()),
         (None, None) => return false,
     };
     banner_ui(ui, tone, &message, |ui| {

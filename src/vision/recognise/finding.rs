@@ -72,7 +72,7 @@ impl Refusal {
 impl fmt::Display for Basis {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::Recognised => "recognised",
+            Self::Recognised => "recognized",
             Self::Assumed => "assumed",
             Self::Given => "given",
         })

@@ -375,7 +375,7 @@ fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings
         }
         OutputConvention::Detection(_) => {
             input.divide_by = 255.0;
-            "ONNX does not record this; torchvision's and most other float detectors expect 0 to 1 and normalise inside"
+            "ONNX does not record this; torchvision's and most other float detectors expect 0 to 1 and normalize inside"
         }
         OutputConvention::Classification(output)
             if output.background == Background::First || (output.values == ClassValues::ArgMax && !planar) =>
@@ -392,7 +392,7 @@ fn assume_pixels(prediction: &OutputPrediction, input: &mut ImageInput, findings
             expect ImageNet's mean and std"
         }
         OutputConvention::Classification(_) => {
-            "ONNX does not record this; Keras models with channels last mostly expect 0 to 255 and normalise inside"
+            "ONNX does not record this; Keras models with channels last mostly expect 0 to 255 and normalize inside"
         }
     };
     if !is_grey {

@@ -306,7 +306,7 @@ fn outputs_in(name: &str, bytes: &[u8]) -> bool {
     let mut image = std::io::Cursor::new(Vec::new());
     image::RgbImage::new(SIZE[0], SIZE[1])
         .write_to(&mut image, image::ImageFormat::Bmp)
-        .expect("an image of one colour can be written");
+        .expect("an image of one color can be written");
     let image = image.into_inner();
     let images = ["a.bmp", "b.bmp", "c.bmp"].map(|name| (format!("/photos/{name}"), image.clone()));
     let source: Arc<dyn Source> = Arc::new(MemorySource::new(images));

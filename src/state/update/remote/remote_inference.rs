@@ -107,7 +107,7 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<
     };
     remote.status = Loadable::Failed(match failure {
         ConnectFailure::Cancelled => {
-            let message = "Cancelled before the model responded".to_owned();
+            let message = "Canceled before the model responded".to_owned();
             EngineFailure::new(message, Offer::TryAgain)
         }
         ConnectFailure::OfImage(sample, message) => {

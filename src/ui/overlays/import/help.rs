@@ -58,7 +58,7 @@ fn help_of_input(field: &str) -> &'static str {
             "Width and height of the input, in pixels. The image keeps its shape, the rest is filled. Usual: 640 × 640"
         }
         "input.resize.letterbox.fill" => {
-            "The colour around the image: red, green and blue, 0 to 255. Usual: 114 each (YOLO)"
+            "The color around the image: red, green and blue, 0 to 255. Usual: 114 each (YOLO)"
         }
         "input.resize.letterbox.position" => {
             "The place of the image in the filled input. Usual: In the middle; Top left for YOLOX"
@@ -86,7 +86,7 @@ fn help_of_input(field: &str) -> &'static str {
             "How pixels are computed while resizing. Usual: Pillow bilinear for PyTorch, OpenCV linear for YOLO"
         }
         "input.channels" => {
-            "The order of the colours. Usual: RGB; BGR for models trained with OpenCV or Caffe; grayscale has one"
+            "The order of the colors. Usual: RGB; BGR for models trained with OpenCV or Caffe; grayscale has one"
         }
         "input.divide_by" => "Each pixel, 0 to 255, is divided by this first. Usual: 255 for 0 to 1, or 1 for 0 to 255",
         "input.mean" => {
@@ -125,7 +125,7 @@ fn help_of_boxes(field: &str) -> &'static str {
             "The output with four numbers for each box, and their first column. Several outputs for several levels"
         }
         "candidates_last" => "Tick it if the last dimension counts boxes, as in [1, 84, 8400] (YOLOv8 and later)",
-        "box_format" => "The meaning of a box’s four numbers. Usual: corners; centre and size for YOLO and DETR",
+        "box_format" => "The meaning of a box’s four numbers. Usual: corners; center and size for YOLO and DETR",
         "box_space" => "The unit of a box’s numbers: pixels of the input or of the image, or shares of the input",
         "scores" => "The output with the scores, and their first column: one for each class, or one for each box",
         "labels" => "The output with the class number of each box; without one, there is a score for each class",

@@ -295,7 +295,7 @@ fn words(word: &'static str) -> &'static str {
         "all" => "Every class",
         "xyxy" => "Left, top, right, bottom",
         "yxyx" => "Top, left, bottom, right",
-        "cxcywh" => "Centre x, y, width, height",
+        "cxcywh" => "Center x, y, width, height",
         "model-pixels" => "Pixels of the input",
         "normalised" => "0 to 1 of the input",
         "image-pixels" => "Pixels of the image",

@@ -76,7 +76,7 @@ pub(super) fn format(
     if !mostly(&|edges| edges[2] >= edges[0] && edges[3] >= edges[1]) {
         if !mostly(&|edges| edges[2] >= 0.0 && edges[3] >= 0.0) {
             return Err(Refusal::new(
-                "the boxes are neither two corners nor centre and size: their third and fourth numbers are negative. \
+                "the boxes are neither two corners nor center and size: their third and fourth numbers are negative. \
                 Export the model with decoded boxes",
             ));
         }
@@ -100,7 +100,7 @@ pub(super) fn format(
     let (format, because) = match (space, prober.layout()) {
         (BoxSpace::Normalised, Layout::Nhwc | Layout::Hwc) => (
             BoxFormat::Yxyx,
-            "the values allow yxyx and xyxy; normalised boxes of a model with channels last are mostly TensorFlow's",
+            "the values allow yxyx and xyxy; normalized boxes of a model with channels last are mostly TensorFlow's",
         ),
         _ => (BoxFormat::Xyxy, "the values allow xyxy and yxyx; outside TensorFlow boxes are mostly xyxy"),
     };

@@ -317,7 +317,7 @@ impl Found {
             self.decided_format = Some((BoxFormat::Cxcywh, "the boxes are around their cells".to_owned()));
         }
         if self.output.grid.is_some() {
-            self.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are centre and size".to_owned()));
+            self.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are center and size".to_owned()));
             self.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
         }
     }
@@ -404,7 +404,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
         false,
         "the maps have one cell each; the anchors are YOLOv5's own, which a graph does not tell",
     );
-    found.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are centre and size".to_owned()));
+    found.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are center and size".to_owned()));
     found.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));
     found.usual = Some(Usual::Yolov5);
     Some(found)
