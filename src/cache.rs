@@ -140,7 +140,7 @@ impl DiskCache {
         if content.is_some() {
             renew(&file);
         } else {
-            log::warn!("an entry of the disk cache is damaged and will be replaced: {}", path.display());
+            log::warn!("a disk cache entry is damaged and will be replaced: {}", path.display());
             // If that fails the new one replaces it.
             let _deleted = fs::remove_file(&path);
         }

@@ -82,5 +82,5 @@ impl AppDirs {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("you have no home folder; set {HOME_VARIABLE} to a folder where Spotcheck may keep its files")]
+#[error("there is no home folder; set {HOME_VARIABLE} to a folder for Spotcheck's files")]
 pub struct NoHome;

@@ -44,9 +44,7 @@ pub struct WindowOptions {
 
 /// The window did not open, with the messages of the graphics libraries.
 #[derive(Debug, thiserror::Error)]
-#[error(
-    "the window could not be opened: {0}; without a display, `spotcheck predict` does the same job on the command line"
-)]
+#[error("the window could not be opened: {0}; without a display, use `spotcheck predict` on the command line")]
 pub struct WindowError(String);
 
 /// What draws the window.
@@ -241,7 +239,7 @@ pub fn run_window(options: &WindowOptions) -> Result<(), WindowError> {
     result
         .or_else(|error| {
             let warning = format!(
-                "{} could not draw the window, so {} does; `--renderer` chooses: {error}",
+                "{} could not draw the window, so {} is used; choose a renderer with `--renderer`: {error}",
                 first.name(),
                 second.name()
             );
@@ -263,7 +261,7 @@ fn in_words(error: &str) -> String {
     };
     if reason.contains("DISPLAY") {
         return format!(
-            "there is no display for a window ({}); `spotcheck help` lists the commands, which work without one",
+            "there is no display for a window ({}); use the commands that `spotcheck help` lists",
             reason.trim_end_matches('.')
         );
     }
@@ -278,7 +276,7 @@ fn run_with(
 ) -> Result<(), eframe::Error> {
     let config = &options.dirs.config;
     if let Err(error) = std::fs::create_dir_all(config) {
-        log::warn!("settings will not be remembered: {error}: {}", config.display());
+        log::warn!("settings will not be saved: {error}: {}", config.display());
     }
     let native = eframe::NativeOptions {
         viewport: egui::ViewportBuilder::default()

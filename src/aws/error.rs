@@ -395,13 +395,14 @@ fn caller_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
         "InvalidAccessKeyId" | "InvalidClientTokenId" | "UnrecognizedClientException" | "InvalidToken" => error(
             Kind::BadCredentials,
             format!(
-                "{server} does not know the access key of {whose}{said}; choose another profile, or correct the key"
+                "{server} does not recognize the access key of {whose}{said}; choose another profile, or correct the \
+                 key"
             ),
         ),
         "InvalidSignatureException" if is_about_time(response.message) => clock_skew(response, operation, caller),
         "SignatureDoesNotMatch" | "InvalidSignatureException" if is_about_region(response.message) => error(
             Kind::WrongRegion,
-            format!("{server} expects another region than {}{said}; choose that region", caller.region),
+            format!("{server} expects a different region than {}{said}; choose that region", caller.region),
         ),
         "SignatureDoesNotMatch" | "InvalidSignatureException" => error(
             Kind::BadCredentials,
@@ -428,7 +429,7 @@ fn server_message(response: &Response<'_>, caller: &Caller) -> String {
     if parts.is_empty() {
         return String::new();
     }
-    format!(" ({} says: {})", caller.server(), parts.join(": "))
+    format!(" ({}: {})", caller.server(), parts.join(": "))
 }
 
 /// “Signature expired: 20261121T100000Z is now earlier than …”, “Signature not yet current: …”.
@@ -460,7 +461,7 @@ fn writing_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Ca
         ("NoSuchUpload", ..) => (Kind::NotFound, "the upload no longer exists; it was completed or aborted".to_owned()),
         ("PreconditionFailed" | "ConditionalRequestConflict", _, Operation::Write { .. })
         | (_, 412, Operation::Write { .. }) => {
-            (Kind::Changed, "an unexpected object exists already; check it first".to_owned())
+            (Kind::Changed, "an unexpected object already exists; check it first".to_owned())
         }
         ("BadDigest" | "XAmzContentSHA256Mismatch" | "XAmzContentChecksumMismatch", ..) => (
             Kind::Cut,
@@ -638,8 +639,8 @@ fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsE
         (
             AwsErrorKind::Unreachable,
             format!(
-                "the certificate of {server} is not trusted ({text}); behind a company's proxy, name its certificates \
-                in AWS_CA_BUNDLE"
+                "the certificate of {server} is not trusted ({text}); behind a company proxy, set AWS_CA_BUNDLE to \
+                 its certificates"
             ),
         )
     } else if text.contains("refused") {

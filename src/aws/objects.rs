@@ -292,7 +292,7 @@ impl Connection {
                 let caller = self.caller(&*self.loaded().await?, None);
                 return Err(AwsError::cut(&cut, &operation, &caller));
             }
-            log::warn!("{operation}: cut after {} bytes, going on", bytes.len());
+            log::warn!("{operation}: interrupted after {} bytes; resuming", bytes.len());
             if etag.is_none() || bytes.len() - before >= expected {
                 // Complete but damaged, or it is unknown whether the rest belongs to the same object.
                 bytes.clear();

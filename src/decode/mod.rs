@@ -114,7 +114,7 @@ impl Flaw {
     fn warning(&self) -> String {
         match self {
             Self::Damage(reason) => {
-                format!("is damaged, some pixels may be wrong: {reason}. A fresh copy may help")
+                format!("is damaged, so some pixels may be wrong: {reason}. Copy or download it again")
             }
             Self::Suspicion(reason) => {
                 format!("may be damaged: {reason}. If it looks wrong, copy or download it again")

@@ -45,12 +45,12 @@ impl Orientation {
         match self {
             Self::Upright => "upright",
             Self::FlipHorizontal => "mirrored",
-            Self::Rotate180 => "turned by 180°",
-            Self::FlipVertical => "mirrored top to bottom",
-            Self::Transpose => "mirrored and turned by 270°",
-            Self::Rotate90 => "turned by 90°",
-            Self::Transverse => "mirrored and turned by 90°",
-            Self::Rotate270 => "turned by 270°",
+            Self::Rotate180 => "rotated by 180°",
+            Self::FlipVertical => "flipped vertically",
+            Self::Transpose => "mirrored and rotated by 270°",
+            Self::Rotate90 => "rotated by 90°",
+            Self::Transverse => "mirrored and rotated by 90°",
+            Self::Rotate270 => "rotated by 270°",
         }
     }
 

@@ -201,15 +201,14 @@ impl AnnotationProblemKind {
     pub fn text(self, count: u64) -> String {
         let (one, several) = match self {
             Self::Unreadable => ("entry is unreadable", "entries are unreadable"),
-            Self::BrokenBox => ("box is broken", "boxes are broken"),
+            Self::BrokenBox => ("box is invalid", "boxes are invalid"),
             Self::UnknownClass => ("entry has an unknown class", "entries have an unknown class"),
-            Self::UnknownImage => ("entry is of an unknown image", "entries are of unknown images"),
-            Self::Duplicate => ("entry was given twice", "entries were given twice"),
-            Self::RepeatedId => (
-                "annotation has an id that was given before, and counts",
-                "annotations have ids that were given before, and count",
-            ),
-            Self::BrokenScore => ("score is broken", "scores are broken"),
+            Self::UnknownImage => ("entry belongs to an unknown image", "entries belong to unknown images"),
+            Self::Duplicate => ("entry is a duplicate", "entries are duplicates"),
+            Self::RepeatedId => {
+                ("annotation has a duplicate id and is kept", "annotations have duplicate ids and are kept")
+            }
+            Self::BrokenScore => ("score is invalid", "scores are invalid"),
         };
         super::counted(count as usize, one, several)
     }

@@ -34,7 +34,7 @@ pub fn default_ami(instance_type: &str) -> Option<&'static str> {
 /// The reason why a name is not valid for an endpoint, to follow “the name”.
 pub fn endpoint_name_problem(name: &str) -> Option<String> {
     match name.split_once(":endpoint/") {
-        Some((arn, name)) if arn.starts_with("arn:") => Some(format!("is an ARN; give the name alone: {name}")),
+        Some((arn, name)) if arn.starts_with("arn:") => Some(format!("is an ARN; use only the name: {name}")),
         _ => name_problem(name),
     }
 }
@@ -249,7 +249,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// Why it failed, to go on in a sentence; SageMaker's own end with a stop, or not.
     pub fn failure_words(&self) -> &str {
-        let why = self.failure.as_deref().unwrap_or("SageMaker gives no reason");
+        let why = self.failure.as_deref().unwrap_or("SageMaker reports no reason");
         why.trim_end().trim_end_matches('.')
     }
 }

@@ -45,13 +45,13 @@ impl ExportFormat {
     /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Jsonl => "One line per image with all its data",
+            Self::Jsonl => "One line per image with all data",
             Self::Csv => "One row per box, for spreadsheets",
             Self::Coco => "One dataset file with scores and verdicts",
             Self::Yolo => "One label file per image, for training",
             Self::Voc => "One XML file per image",
-            Self::AnnotatedImages => "A folder of images, drawn as on screen",
-            Self::Report => "One page to read and share: summary, charts, examples",
+            Self::AnnotatedImages => "A folder of images with predictions drawn as on screen",
+            Self::Report => "One shareable page: summary, charts, examples",
         }
     }
 
@@ -109,8 +109,8 @@ impl ComparisonFormat {
     /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Json => "One file with the summary and an entry per image",
-            Self::Csv => "One row per image; the summary is beside it in NAME-summary.csv",
+            Self::Json => "One file with a summary and an entry per image",
+            Self::Csv => "One row per image, with the summary in NAME-summary.csv",
         }
     }
 }
@@ -143,8 +143,8 @@ impl EvaluationFormat {
     /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
-            Self::Report => "One page to read and share: numbers, plots, the most confident errors",
-            Self::Json => "All numbers in one file, as spotcheck evaluate --out writes it",
+            Self::Report => "One shareable page: metrics, plots, the most confident errors",
+            Self::Json => "All metrics in one file, as written by spotcheck evaluate --out",
             Self::Csv => "One row per class",
             Self::Plots => "A folder with each plot as SVG and PNG",
         }
@@ -153,10 +153,10 @@ impl EvaluationFormat {
     /// What was written.
     pub fn content(self) -> &'static str {
         match self {
-            Self::Report => "Report of the evaluation",
-            Self::Json => "All numbers of the evaluation",
-            Self::Csv => "Table of the classes",
-            Self::Plots => "Plots of the evaluation",
+            Self::Report => "Evaluation report",
+            Self::Json => "Evaluation metrics",
+            Self::Csv => "Class table",
+            Self::Plots => "Evaluation plots",
         }
     }
 
@@ -229,9 +229,9 @@ impl VerdictChoice {
     /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
-            Self::All => "All, judged or not",
-            Self::WithoutRejected => "Without rejected ones",
-            Self::Accepted => "Accepted only",
+            Self::All => "All",
+            Self::WithoutRejected => "Without rejected",
+            Self::Accepted => "Only accepted",
         }
     }
 }

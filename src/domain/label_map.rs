@@ -114,7 +114,7 @@ impl<'t> Tokens<'t> {
 
     fn must_next(&mut self) -> Result<Token, LabelError> {
         let next = self.next()?;
-        next.ok_or_else(|| self.error("is the last one, in the middle of an item"))
+        next.ok_or_else(|| self.error("ends in the middle of an item"))
     }
 
     fn next(&mut self) -> Result<Option<Token>, LabelError> {
@@ -154,7 +154,7 @@ impl<'t> Tokens<'t> {
                 letter => text.push(letter),
             }
         }
-        Err(self.error("has a text without its closing quote"))
+        Err(self.error("has a string without a closing quote"))
     }
 }
 

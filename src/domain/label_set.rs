@@ -36,7 +36,7 @@ impl LabelSet {
                     return Err(error("has no tab between class id and name".to_owned()));
                 }
                 (false, Some(_)) => {
-                    return Err(error("has a tab, the first line has none".to_owned()));
+                    return Err(error("has a tab, unlike the first line".to_owned()));
                 }
                 (false, None) => (position as u32, line),
             };
@@ -44,7 +44,7 @@ impl LabelSet {
                 return Err(error("the name is empty".to_owned()));
             }
             if names.insert(id, name.trim().to_owned()).is_some() {
-                return Err(error(format!("class id {id} was given before")));
+                return Err(error(format!("class id {id} is a duplicate")));
             }
         }
         Ok(Self { names: Arc::new(names) })

@@ -204,22 +204,19 @@ impl MappedClasses {
     /// The first field that cannot be.
     pub fn check(&self) -> Result<(), MappingFault> {
         if self.scores.is_none() && self.classes.is_none() {
-            return Err(MappingFault::new(
-                MappingField::Scores,
-                "enter the path of the scores, of the classes, or both",
-            ));
+            return Err(MappingFault::new(MappingField::Scores, "enter the path of the scores, the classes, or both"));
         }
         if self.values == ScoreValues::Logits && self.classes.is_some() {
             return Err(MappingFault::new(
                 MappingField::Values,
-                "logits need the scores of all classes, in their order, without a list of classes beside them",
+                "logits require the scores of all classes in class order, without a separate class list",
             ));
         }
         if self.best.is_some() && (self.classes.is_some() || self.scores.is_none()) {
             return Err(MappingFault::new(
                 MappingField::Best,
-                "the best class is checked against the scores of all classes, in their order; give scores, and no \
-                classes",
+                "the best class is checked against the scores of all classes in class order; set scores but not \
+                 classes",
             ));
         }
         Ok(())

@@ -153,7 +153,8 @@ fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskCont
         }
         SourceSpec::SampleImages => {
             let folder = sample_images().ok_or(
-                "The sample images are not beside the program; open the folder `assets/samples` of Spotcheck's sources",
+                "The sample images are not next to the program; open the folder `assets/samples` in Spotcheck's \
+                 source code",
             )?;
             let place = Place::with_default_project(Arc::new(open_path(&folder)?), &folder);
             Ok(Place { name: "Sample images".to_owned(), ..place })
@@ -166,7 +167,7 @@ fn find(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskCont
                 return Ok(Place { project_root: None, ..open_in_s3(shared, &place, control)? });
             }
             let source = WithRecords::open(Path::new(&root))
-                .map_err(|error| format!("The images of this project are no longer in {root}: {error}"))?;
+                .map_err(|error| format!("This project's images are no longer in {root}: {error}"))?;
             Ok(Place { name: source.name(), source: Arc::new(source), project_root: None, in_s3: None })
         }
     }

@@ -155,7 +155,7 @@ pub(super) fn reveal(shared: &Arc<Shared>, uri: SampleUri) {
 pub(super) fn open_manual(shared: &Arc<Shared>) {
     shared.spawn("open the manual", |shared| {
         let Some(page) = super::browse::shipped("docs/README.md", "docs/README.md") else {
-            let advice = "The manual is not beside the program; open `docs/README.md` of Spotcheck's sources";
+            let advice = "The manual is not next to the program; open `docs/README.md` in Spotcheck's source code";
             return shared.report_problem(advice);
         };
         if let Err(error) = open_file(&page) {

@@ -92,7 +92,7 @@ impl BulkModel {
             (Self::Remote(_), Some(Stopped::OutOfReach(reason))) => {
                 shared.report(InferenceEvent::DeviceLost {
                     key: Box::new(key),
-                    message: format!("All predictions so far are kept. {reason}"),
+                    message: format!("Existing predictions are kept. {reason}"),
                 });
             }
             (Self::Remote(remote), _) => remote.report_latency(shared),
@@ -112,7 +112,7 @@ impl BulkModel {
 enum PrepareError {
     #[error(transparent)]
     Cancelled(#[from] crate::tasks::Cancelled),
-    #[error("Could not get ONNX Runtime ready: {0}")]
+    #[error("Could not load ONNX Runtime: {0}")]
     Runtime(#[from] RuntimeError),
     #[error("Could not find the model: {0}")]
     Library(#[from] LibraryError),
@@ -328,7 +328,7 @@ fn report_device(shared: &Shared, key: RunKey, predictor: &OnnxPredictor, stoppe
     shared.report(match stopped {
         Some(Stopped::DeviceLost(reason)) => InferenceEvent::DeviceLost {
             key,
-            message: format!("The device was lost; all predictions so far are kept: {reason}"),
+            message: format!("The device was lost; existing predictions are kept: {reason}"),
         },
         _ => InferenceEvent::Report { key, report: Box::new(predictor.report()) },
     });
@@ -359,8 +359,8 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
         Some(Stopped::DeviceLost(reason)) => TaskOutcome::Failed(format!("the device was lost: {reason}")),
         Some(Stopped::OutOfReach(reason)) => TaskOutcome::Failed(format!("the model does not respond: {reason}")),
         Some(Stopped::SourceUnreachable(reason)) => TaskOutcome::Failed(format!(
-            "The images can no longer be read. {} of them have a prediction now; predict the others once the images \
-             can be read again. {reason}",
+            "The images can no longer be read. {} of them were predicted; predict the others when the images are \
+             readable again. {reason}",
             outcome.done
         )),
         None => {
@@ -374,7 +374,7 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
                 parts.push(format!("{} possibly damaged", grouped(outcome.warned)));
             }
             if let Some(stage) = outcome.stages.slowest() {
-                parts.push(format!("most time went into {}", stage.into_str()));
+                parts.push(format!("slowest stage: {}", stage.into_str()));
             }
             TaskOutcome::Done(parts.join(", "))
         }

@@ -170,9 +170,9 @@ fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -
 fn failure(error: &EvaluateError) -> Failure {
     let advice = match error {
         EvaluateError::Cancelled(_) => return Failure::Cancelled,
-        EvaluateError::NoClassInCommon { .. } => ". Correct the classes in the table of the evaluation",
+        EvaluateError::NoClassInCommon { .. } => ". Correct the classes under Class matching",
         EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => ". Open predictions with “Open predictions…”",
-        EvaluateError::OtherFolders { .. } => ". If they are the same, open the folder that they are in",
+        EvaluateError::OtherFolders { .. } => ". If they are the same, open their parent folder",
         EvaluateError::OtherTask { .. } => ". Choose another run under Runs",
         _ => "",
     };

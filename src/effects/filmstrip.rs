@@ -48,7 +48,7 @@ struct Job {
 impl Filmstrips {
     pub(super) fn new(shared: &Arc<Shared>) -> Self {
         let gathering =
-            worker(shared, "gather a filmstrip", |shared, (id, what): (RequestId, Box<FilmRequest>), turn| {
+            worker(shared, "build a filmstrip", |shared, (id, what): (RequestId, Box<FilmRequest>), turn| {
                 let frames = match guarded(|| Ok(filmstrip(&what, &|| turn.is_over()))) {
                     Ok(None) => return true,
                     Ok(Some(frames)) => frames,

@@ -53,11 +53,13 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
             _ => OutputsFailure::from(error),
         })?;
     if !run.left_out.is_empty() {
-        notes.push(format!("left out, because the run does not have their classes: {}", run.left_out.join(", ")));
+        notes.push(format!("skipped, because the run does not have their classes: {}", run.left_out.join(", ")));
     }
     if !run.unused_corrections.is_empty() {
-        notes
-            .push(format!("corrected classes that the predictions do not have: {}", run.unused_corrections.join(", ")));
+        notes.push(format!(
+            "class corrections for classes that the predictions do not have: {}",
+            run.unused_corrections.join(", ")
+        ));
     }
     let samples: Vec<Sample> = request.samples.iter().cloned().collect();
     let matches = run.match_images(&samples, Folders::Agree)?;
@@ -127,11 +129,10 @@ impl From<ImportError> for OutputsFailure {
     fn from(error: ImportError) -> Self {
         let advice = match &error {
             ImportError::Cancelled(_) => return Self::Cancelled,
-            ImportError::OtherFolders { .. } => {
-                ". If they are the same images, open the folder that they are in: names without folders fit any"
-            }
+            ImportError::OtherFolders { .. } => ". If they are the same images, open their parent folder",
             ImportError::NoImage { .. } => {
-                ". Open the images of the predictions; if these only number their images, open their ground truth first"
+                ". Open the images of these predictions. If the predictions contain only image numbers, open their \
+                 ground truth first"
             }
             _ => "",
         };
@@ -143,7 +144,7 @@ impl From<ImportError> for OutputsFailure {
 pub(super) fn look(shared: &Arc<Shared>, source: SourceId, paths: Vec<PathBuf>, ticket: Ticket) {
     let reported = paths.clone();
     shared.run_task(
-        "look at what was dropped",
+        "open dropped files",
         ticket,
         move |shared, ticket| kind_of(shared, paths, &ticket.control),
         move |task, result| BrowseEvent::LookedAtDropped { source, task, paths: reported, result },
@@ -156,7 +157,7 @@ fn kind_of(shared: &Shared, paths: Vec<PathBuf>, control: &TaskControl) -> Resul
         return Ok(DroppedKind::Images);
     }
     let Ok([path]) = <[PathBuf; 1]>::try_from(paths) else {
-        return Err("Drop predictions and ground truth one file or folder at a time".to_owned());
+        return Err("Drop one file or folder of predictions or ground truth at a time".to_owned());
     };
     let is_lines = is_lines_name(&path.to_string_lossy());
     let (_, files) = files_at(shared, &Location::Path(path))?;

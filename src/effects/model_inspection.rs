@@ -135,7 +135,7 @@ fn recognise(
     let weights = match (&request.subject, &added) {
         (ImportSubject::File(path), _) => path.clone(),
         (ImportSubject::Added(_), Some(model)) => model.weights.clone(),
-        (ImportSubject::Added(id), None) => anyhow::bail!("the model {id} is not there any more"),
+        (ImportSubject::Added(id), None) => anyhow::bail!("the model {id} no longer exists"),
     };
     let runtime = runtime::ensure_loaded(&shared.dirs, request.runtime_library.as_deref(), control)?;
     let mut inspection = Inspection::open(&runtime, &weights)?;
@@ -263,7 +263,7 @@ fn try_card(
     control: &TaskControl,
 ) -> ImportTrial {
     let (Some(model), Some(_working)) = (model, shared.model_work.begin(control)) else {
-        return failed_trial("The model is not open any more; open it again".to_owned());
+        return failed_trial("The model is no longer open; open it again".to_owned());
     };
     let mut trial = ImportTrial::default();
     if let Err(problem) = fill_in(&mut trial, shared, model, request, control) {
@@ -368,7 +368,7 @@ fn try_presets(
         }
     }
     if images.is_empty() {
-        return Err(Failure::new("None of the images on screen can be read: open a folder with images first"));
+        return Err(Failure::new("None of the images on screen can be read; open a folder with images first"));
     }
     let mut trials =
         model.inspection.try_presets(&request.card, &labels, &images, control).map_err(|error| match error {
@@ -427,7 +427,7 @@ fn chosen_labels(model: &InspectedModel, choice: &LabelChoice) -> anyhow::Result
     match choice {
         LabelChoice::None => Ok(LabelSet::default()),
         LabelChoice::Found => Ok(model.found_labels.clone()),
-        LabelChoice::BuiltIn(name) => built_in_labels(name).with_context(|| format!("There are no labels {name}")),
+        LabelChoice::BuiltIn(name) => built_in_labels(name).with_context(|| format!("There is no label set {name}")),
         LabelChoice::File(path) if path.as_os_str().is_empty() => anyhow::bail!("Enter the path of a label file"),
         LabelChoice::File(path) => Ok(labels_from_file(path)?),
     }
@@ -442,7 +442,7 @@ fn set_labels(card: &mut ModelCard, choice: &LabelChoice) {
 }
 
 fn save(shared: &Shared, model: Option<&InspectedModel>, request: SaveRequest) -> anyhow::Result<String> {
-    let model = model.context("The model is not open any more; open it again")?;
+    let model = model.context("The model is no longer open; open it again")?;
     let mut card = request.card;
     let labels = chosen_labels(model, &request.labels)?;
     let is_added = matches!(request.subject, ImportSubject::Added(_));

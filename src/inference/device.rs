@@ -65,7 +65,7 @@ pub(super) fn select<T>(
     for &device in FASTER {
         match try_device(device) {
             Ok(value) => {
-                let reason = "the fastest device that works here";
+                let reason = "it is the fastest device that works on this computer";
                 return Ok(selected(value, device, reason, refused));
             }
             Err(InferenceError::Cancelled) => return Err(InferenceError::Cancelled),
@@ -73,7 +73,7 @@ pub(super) fn select<T>(
         }
     }
     let value = try_device(Device::Cpu)?;
-    let reason = "no faster device works here";
+    let reason = "no faster device works on this computer";
     Ok(selected(value, Device::Cpu, reason, refused))
 }
 
@@ -185,7 +185,7 @@ fn webgpu_adapter(runtime: &Loaded, choice: DeviceChoice) -> Result<String, Stri
     let devices = runtime.environment.devices().filter(is_webgpu);
     let best = devices.min_by_key(|device| rank(device.hardware_device().ty()));
     let Some(best) = best else {
-        return Err("the plug-in finds no graphics adapter; check that the graphics driver is installed".to_owned());
+        return Err("the plug-in found no graphics adapter; check that the graphics driver is installed".to_owned());
     };
     let hardware = best.hardware_device();
     let vendor = hardware.vendor().unwrap_or_default();
@@ -225,7 +225,7 @@ mod tests {
         });
         let selected = selected.unwrap();
         assert_eq!(selected.device, Device::Cpu);
-        assert_eq!(selected.reason, "no faster device works here");
+        assert_eq!(selected.reason, "no faster device works on this computer");
         let refused: Vec<_> = selected.refused.iter().map(|refused| refused.device).collect();
         assert_eq!(refused, FASTER);
         assert_eq!(selected.refused[0].reason, format!("{} is broken", FASTER[0].name()));
@@ -238,7 +238,7 @@ mod tests {
             tried.push(device);
             Ok(())
         });
-        assert_eq!(selected.unwrap().reason, "the fastest device that works here");
+        assert_eq!(selected.unwrap().reason, "it is the fastest device that works on this computer");
         assert_eq!(tried, [FASTER[0]]);
     }
 

@@ -61,7 +61,7 @@ pub fn undecided_resize(trials: &[PresetTrial]) -> Option<String> {
     let (cropped, stretched) = if best.crops() { (best, rival) } else { (rival, best) };
     Some(format!(
         "These images do not show whether the model expects crops ({}) or stretched images ({}): the scores are too \
-        close. Try more images, in folders named after their classes",
+         close. Try more images in folders named after their classes",
         cropped.preset.name, stretched.preset.name
     ))
 }

@@ -58,7 +58,7 @@ impl Inspection {
         let tried = self.run_card(card, &LabelSet::default(), KeepRule::default(), &twice, control);
         let reason = match tried {
             Ok((predictions, _)) if alike(&predictions) => return None,
-            Ok(_) => "two alike images in one call get different predictions".to_owned(),
+            Ok(_) => "two identical images in one call get different predictions".to_owned(),
             Err(error) => error.to_string(),
         };
         Some(Misfit { field: "input.batches", text: format!("Choose one image per call: {reason}") })

@@ -79,7 +79,7 @@ pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
         require(
             known,
             "labels",
-            &format!("must be {} or the name of a file beside the card", built_in::known_label_sets()),
+            &format!("must be {} or the name of a file next to the card", built_in::known_label_sets()),
         )?;
     }
     let task = match card.output {
@@ -105,7 +105,7 @@ fn check_file(file: &ModelFile) -> Result<(), FieldError> {
     require(
         is_plain_file_name(&file.name) && file.name != CARD_FILE,
         "file.name",
-        "must be the name of a file beside the card, without a folder",
+        "must be the name of a file next to the card, without a folder",
     )?;
     require(file.bytes > 0, "file.bytes", "must be more than 0")?;
     let is_hash = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
@@ -127,7 +127,7 @@ fn check_input(input: &ImageInput) -> Result<(), FieldError> {
         "must be three finite numbers other than 0: pixels are divided by them",
     )?;
     if input.element_type == ElementType::Uint8 {
-        let reason = "a uint8 input takes unscaled pixels: divide_by and std must be 1, mean 0";
+        let reason = "a uint8 input takes unscaled pixels: divide_by and std must be 1, and mean 0";
         require(input.divide_by == 1.0, "input.divide_by", reason)?;
         require(input.mean == [0.0; 3], "input.mean", reason)?;
         require(input.std == [1.0; 3], "input.std", reason)?;
@@ -168,7 +168,7 @@ fn check_resize(rule: &ResizeRule) -> Result<(), FieldError> {
             side(height, "input.resize.stretch.height")?;
             crop.map_or(Ok(()), |crop| {
                 let fits = |inner, outer, field: &'static str| {
-                    require((1..=outer).contains(&inner), field, "must be 1 pixel to the resized side")
+                    require((1..=outer).contains(&inner), field, "must be between 1 pixel and the resized side")
                 };
                 fits(crop.width, width, "input.resize.stretch.crop.width")?;
                 fits(crop.height, height, "input.resize.stretch.crop.height")
@@ -256,7 +256,7 @@ fn check_grid(grid: &Grid, output: &DetectionOutput) -> Result<(), FieldError> {
             require(
                 !sizes.is_empty() && sizes.len().is_multiple_of(levels),
                 "output.detection.grid.coding.anchors.sizes",
-                &format!("must be as many sizes for each of the {levels} strides"),
+                &format!("must have the same number of sizes for each of the {levels} strides"),
             )?;
             BoxFormat::Cxcywh
         }
@@ -264,7 +264,7 @@ fn check_grid(grid: &Grid, output: &DetectionOutput) -> Result<(), FieldError> {
     require(
         output.box_format == format && output.box_space == BoxSpace::ModelPixels,
         "output.detection.grid",
-        &format!("this coding gives boxes as {} in model-pixels", format.into_str()),
+        &format!("this coding returns boxes as {} in model-pixels", format.into_str()),
     )
 }
 

@@ -253,9 +253,7 @@ impl Download<'_> {
             }
             part.restart()?;
         }
-        Err(Failure::Mirror(
-            "sent a file with the wrong content (its sha256 is not the one in the model card)".to_owned(),
-        ))
+        Err(Failure::Mirror("sent a file with the wrong content (its sha256 differs from the model card's)".to_owned()))
     }
 
     /// Requests until the part has all its bytes.

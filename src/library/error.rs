@@ -8,7 +8,7 @@ use crate::domain::{ModelTask, human_bytes};
 
 #[derive(Debug, thiserror::Error)]
 pub enum LibraryError {
-    #[error("model “{id}” does not exist; models: {}. For your own model, give its .onnx file", known.join(", "))]
+    #[error("model “{id}” does not exist; models: {}. For your own model, specify its .onnx file", known.join(", "))]
     Unknown { id: String, known: Vec<String> },
     #[error("could not read the model {}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
@@ -33,8 +33,8 @@ pub enum LibraryError {
     NoDefault { task: ModelTask, id: String, bytes: u64 },
     /// Only the graph would be copied, and could not be loaded.
     #[error(
-        "the weights of {} are in a second file, {file}: export the model as one file, or predict with the file where \
-        it is",
+        "the weights of {} are in a second file, {file}: export the model as one file, or predict with the file at \
+         its current location",
         path.display()
     )]
     SecondFile { path: PathBuf, file: String },
@@ -54,7 +54,7 @@ pub enum LibraryError {
     NotOwn { path: PathBuf },
     #[error("the class names of the model cannot be used: {reason}: {}", path.display())]
     Labels { path: PathBuf, reason: String },
-    #[error("model “{0}” exists already; choose another id, or remove it first")]
+    #[error("model “{0}” already exists; choose another id, or remove it first")]
     IdTaken(String),
     #[error("{id} is built in; only downloads and your own models can be removed")]
     ComesWithSpotcheck { id: String },

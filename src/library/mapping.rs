@@ -55,7 +55,7 @@ pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
     {
         return refuse(
             "labels",
-            &format!("must be {} or the name of a file beside the mapping", built_in::known_label_sets()),
+            &format!("must be {} or the name of a file next to the mapping", built_in::known_label_sets()),
         );
     }
     let MappedContent::Classification(classes) = &mapping.content else {
@@ -254,7 +254,7 @@ background = true
             (DETECTOR, "boxes = ", "box = ", 7, "unknown field `box`"),
             (DETECTOR, "\"xywh\"", "\"xwyh\"", 10, "unknown variant"),
             (DETECTOR, "/detections/*/box", "detections", 7, "not a path in JSON"),
-            (DETECTOR, "shelf.pbtxt", "../shelf.pbtxt", 4, "beside the mapping"),
+            (DETECTOR, "shelf.pbtxt", "../shelf.pbtxt", 4, "next to the mapping"),
             (DETECTOR, "shelf-detector", "Shelf/1", 2, "lower-case letters"),
             (CLASSIFIER, "scores = \"/outputs/0\"\n", "", 6, "path of the scores"),
             (CLASSIFIER, "background", "classes = \"/c\"\nbackground", 8, "logits need"),

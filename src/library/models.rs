@@ -414,8 +414,8 @@ fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
     match path.metadata() {
         Ok(metadata) if metadata.len() == card.file.bytes => Ok(true),
         Ok(metadata) => Err(format!(
-            "the weights of {id} have {} bytes, its card says {}: the file is damaged or has changed; download it \
-            again: {}",
+            "the weights of {id} have {} bytes instead of the {} in its card: the file is damaged or has changed; \
+             download it again: {}",
             metadata.len(),
             card.file.bytes,
             path.display()

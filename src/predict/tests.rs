@@ -310,7 +310,7 @@ fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
     assert_eq!((outcome.done, outcome.failed), (24, 0));
     check_results(&results, 24, &[]);
     assert_eq!(outcome.notes.len(), 2, "8 to 4, then 4 to 2: {:?}", outcome.notes);
-    assert!(outcome.notes[1].contains("with 4 images per call; continued with 2"), "{:?}", outcome.notes);
+    assert!(outcome.notes[1].contains("with 4 images per call; continuing with 2"), "{:?}", outcome.notes);
 }
 
 #[test]

@@ -265,7 +265,7 @@ impl<'r> Shared<'r> {
         if halved < *max_len {
             *max_len = halved;
             let note = format!(
-                "The device ran out of memory with {failed_len} images per call; continued with {halved} ({reason})"
+                "The device ran out of memory with {failed_len} images per call; continuing with {halved} ({reason})"
             );
             log::warn!("{note}");
             self.notes.lock().push(note);

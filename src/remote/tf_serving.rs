@@ -178,7 +178,7 @@ impl TfServing {
         let url = &self.address.url;
         match error {
             ureq::Error::Timeout(_) => PredictError::Failed(format!(
-                "TensorFlow Serving did not answer within {} seconds: {url}",
+                "TensorFlow Serving did not respond within {} seconds: {url}",
                 RESPONSE_TIMEOUT.as_secs()
             )),
             ureq::Error::BodyExceedsLimit(_) => {
@@ -231,7 +231,7 @@ impl Response {
         };
         match status {
             404 if self.message().is_some() => PredictError::OutOfReach(format!(
-                "TensorFlow Serving does not have model {}, or not this version{said}: {}",
+                "TensorFlow Serving does not have model {} or this version of it{said}: {}",
                 address.model, address.url
             )),
             404 => PredictError::OutOfReach(format!(
@@ -253,7 +253,7 @@ impl Response {
                 address.url
             )),
             429 | 503 => PredictError::Failed(format!(
-                "TensorFlow Serving is overloaded (HTTP status {status}){said}; send fewer images at once"
+                "TensorFlow Serving is overloaded (HTTP status {status}){said}; send fewer images in parallel"
             )),
             _ => PredictError::Failed(format!("TensorFlow Serving failed with HTTP status {status}{said}")),
         }

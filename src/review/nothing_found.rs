@@ -39,8 +39,8 @@ impl NothingFound {
     /// What happened and what it may mean.
     pub fn message(&self) -> String {
         format!(
-            "None of the first {} images has a box with a score of at least {:.2}. If they show objects that the model \
-            knows, its images are probably prepared the wrong way",
+            "None of the first {} images has a box with a score ≥ {:.2}. If they show objects of the model's \
+             classes, the preprocessing is probably wrong",
             self.images,
             Self::MIN_SCORE
         )

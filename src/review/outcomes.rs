@@ -49,8 +49,8 @@ impl OutcomeKind {
         Some(match self {
             Self::Correct | Self::Ignored => return None,
             Self::Class => "wrong class",
-            Self::Location => "badly placed",
-            Self::Both => "wrong class and place",
+            Self::Location => "localization",
+            Self::Both => "wrong class and localization",
             Self::Duplicate => "duplicate",
             Self::Background => "background",
         })

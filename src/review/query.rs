@@ -134,7 +134,7 @@ impl Query {
     }
 }
 
-const LOGIC_HELP: [(&str, &str); 1] = [("class:cat or (dog !tag)", "Either of the two; parentheses group, ! negates")];
+const LOGIC_HELP: [(&str, &str); 1] = [("class:cat or (dog !tag)", "Either of the two. Parentheses group, ! negates")];
 
 impl Node {
     fn each_term(&self, visit: &mut impl FnMut(&Term)) {

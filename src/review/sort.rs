@@ -63,20 +63,20 @@ impl SortBy {
         match self {
             Self::Listing => "In folder order, one subfolder after another",
             Self::Name => "By name, with numbers by value",
-            Self::Date => "By the time the file was last changed",
+            Self::Date => "By modification time",
             Self::Size => "By file size",
-            Self::TopScore => "By the best score of the classes that are shown, whatever the threshold",
+            Self::TopScore => "By the best score of the visible classes, regardless of the threshold",
             Self::Uncertainty => {
                 "Classifier: margin between the first two scores. Detector: distance of the nearest box from its \
                 threshold"
             }
-            Self::Boxes => "By the number of boxes shown",
-            Self::Verdict => "By the worst verdict on the image or a box of it; unjudged images come last",
+            Self::Boxes => "By the number of visible boxes",
+            Self::Verdict => "By the worst verdict on the image or its boxes; unjudged images come last",
             Self::Disagreement => "By the disagreement of the two compared runs",
-            Self::Errors => "By the number of wrong boxes shown and of missed objects; needs ground truth",
-            Self::ConfidentError => "By the highest score of a wrong box; needs ground truth",
-            Self::ErrorChange => "By how many errors more the run on screen makes than the one it is compared with",
-            Self::Missed => "By the number of objects that no right box shows; needs ground truth",
+            Self::Errors => "By the number of visible false positives and false negatives; needs ground truth",
+            Self::ConfidentError => "By the highest score of a false positive; needs ground truth",
+            Self::ErrorChange => "By how many more errors the run on screen makes than the other run",
+            Self::Missed => "By the number of false negatives; needs ground truth",
         }
     }
 

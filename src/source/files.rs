@@ -57,7 +57,7 @@ pub enum Links {
 
 #[derive(Debug, thiserror::Error)]
 pub enum FilesError {
-    #[error("{place} does not exist; check the spelling, and whether it was moved or deleted")]
+    #[error("{place} does not exist; check the spelling and whether it was moved or deleted")]
     NoSuchPlace { place: String },
     #[error("could not read {place}: {source}")]
     Local {

@@ -81,7 +81,7 @@ impl LinesSource {
         let bytes = range.end - range.start;
         if bytes > LONGEST_LINE {
             return Err(SourceError::Damaged(format!(
-                "line {} has {}, more than a request can hold",
+                "line {} has {}, which exceeds the maximum request size",
                 number + 1,
                 human_bytes(bytes)
             )));

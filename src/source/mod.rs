@@ -131,7 +131,7 @@ pub enum SourceError {
     #[error("the file does not exist; it may have been moved or deleted since it was listed")]
     NotFound,
     /// A source that is to be opened does not exist.
-    #[error("the file or folder does not exist; check the spelling, and whether it was moved or deleted")]
+    #[error("the file or folder does not exist; check the spelling and whether it was moved or deleted")]
     NoSuchPlace,
     #[error("permission denied; change the file's permissions")]
     PermissionDenied,

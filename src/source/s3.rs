@@ -92,7 +92,7 @@ impl S3Source {
                 (Root::Folder(folder), None, Some(begun))
             }
             (Ok(begun), Some(_)) if !begun.first.is_empty() => {
-                let note = format!("There is also an object {address}; the folder {folder} was opened");
+                let note = format!("An object {address} also exists; the folder {folder} was opened");
                 (Root::Folder(folder), Some(note), Some(begun))
             }
             (_, Some(object)) => {
@@ -349,7 +349,7 @@ fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) ->
         if similar.is_empty() { "check the spelling".to_owned() } else { format!("similar: {}", similar.join(", ")) };
     AwsError {
         kind: AwsErrorKind::NotFound,
-        message: format!("{address} does not exist, neither as object nor as folder; {similar}"),
+        message: format!("{address} exists neither as an object nor as a folder; {similar}"),
     }
 }
 
@@ -428,5 +428,5 @@ fn sample(address: &S3Address, name: String, object: ObjectInfo) -> Sample {
 }
 
 fn incomplete(error: &AwsError) -> Page {
-    Page { problems: vec![Problem::general(format!("The list of images is not complete. {error}"))], ..Page::default() }
+    Page { problems: vec![Problem::general(format!("The image list is incomplete. {error}"))], ..Page::default() }
 }

@@ -13,7 +13,7 @@ use crate::domain::ModelTask;
 pub enum Action {
     #[strum(
         message = "Open folder…",
-        detailed_message = "Choose a folder of images; everything below it is shown",
+        detailed_message = "Choose a folder of images; subfolders are included",
         props(keys = "Ctrl+O")
     )]
     OpenFolder,
@@ -21,11 +21,11 @@ pub enum Action {
     OpenImages,
     #[strum(
         message = "Open S3…",
-        detailed_message = "Opens a bucket or folder in S3, by its address or from the buckets of a profile",
+        detailed_message = "Opens a bucket or folder in S3 by its address or from a profile's buckets",
         props(keys = "Ctrl+L")
     )]
     OpenS3,
-    #[strum(message = "Open sample images", detailed_message = "Opens images that come with Spotcheck, to try it out")]
+    #[strum(message = "Open sample images", detailed_message = "Opens the sample images that ship with Spotcheck")]
     OpenSamples,
     #[strum(
         message = "Open project…",
@@ -38,20 +38,20 @@ pub enum Action {
     )]
     OpenTruth,
     #[strum(
-        message = "Ground truth with the images",
-        detailed_message = "Takes the folders of the images as their classes, or what a TFRecord stores with them"
+        message = "Use ground truth stored with the images",
+        detailed_message = "Uses folder names as classes, or the annotations stored in a TFRecord"
     )]
     TruthOfImages,
     #[strum(
-        message = "Verdicts as ground truth",
-        detailed_message = "Takes what was accepted or corrected in this project as right"
+        message = "Use verdicts as ground truth",
+        detailed_message = "Uses accepted and corrected predictions as ground truth"
     )]
     TruthOfVerdicts,
-    #[strum(message = "Close ground truth", detailed_message = "Shows the predictions alone again")]
+    #[strum(message = "Close ground truth", detailed_message = "Shows only the predictions")]
     CloseTruth,
     #[strum(
         message = "Evaluation",
-        detailed_message = "Shows how good the run is against the ground truth, in the place of the image",
+        detailed_message = "Shows the run's metrics in place of the image",
         props(keys = "Ctrl+Shift+6")
     )]
     Evaluation,
@@ -62,30 +62,31 @@ pub enum Action {
     CompareRuns,
     #[strum(
         message = "Reload",
-        detailed_message = "Lists the images again: new ones come last, changed ones are read again, verdicts are kept",
+        detailed_message = "Lists the images again: new images come last, changed images are reread, verdicts are \
+            kept",
         props(keys = "F5")
     )]
     Reload,
     #[strum(
         message = "Save project as…",
-        detailed_message = "Saves a copy of the project and continues in it",
+        detailed_message = "Saves a copy of the project and switches to it",
         props(keys = "Ctrl+Shift+S")
     )]
     SaveProjectAs,
     #[strum(
         message = "Export…",
-        detailed_message = "Writes predictions and verdicts for other programs, or a report to read",
+        detailed_message = "Writes predictions and verdicts for other tools, or a report",
         props(keys = "Ctrl+E")
     )]
     Export,
     #[strum(
         message = "Export comparison…",
-        detailed_message = "Writes the agreement of two runs: a summary, and the disagreement of each image"
+        detailed_message = "Writes a summary of how two runs agree, and the disagreement of each image"
     )]
     ExportComparison,
     #[strum(
         message = "Export evaluation…",
-        detailed_message = "Writes the numbers against the ground truth: a report, all numbers, classes or plots"
+        detailed_message = "Writes the metrics as a report, JSON, a class table or plots"
     )]
     ExportEvaluation,
     #[strum(
@@ -101,35 +102,35 @@ pub enum Action {
     StartJob,
     #[strum(
         message = "Jobs…",
-        detailed_message = "Lists the Batch Transform jobs of an account with progress, failures and cost",
+        detailed_message = "Lists an account's Batch Transform jobs with progress, failures and cost",
         props(keys = "Ctrl+J")
     )]
     Jobs,
     #[strum(
         message = "Deploy to an endpoint…",
-        detailed_message = "Serves the model from a SageMaker real-time endpoint until it is deleted",
+        detailed_message = "Serves the model from a SageMaker real-time endpoint, which is billed until it is deleted",
         props(keys = "Ctrl+Shift+E")
     )]
     DeployEndpoint,
     #[strum(
         message = "Endpoints…",
-        detailed_message = "Lists the real-time endpoints of an account with status, cost and deletion time",
+        detailed_message = "Lists an account's real-time endpoints with status, cost and deletion time",
         props(keys = "Ctrl+Shift+J")
     )]
     Endpoints,
     #[strum(
         message = "Open outputs…",
-        detailed_message = "Shows the predictions of a job, or a folder of .out files, as a run over these images"
+        detailed_message = "Shows a job's predictions, or a folder of .out files, as a run over these images"
     )]
     OpenOutputs,
     #[strum(
         message = "Open predictions…",
-        detailed_message = "Shows predictions of another program (COCO, YOLO, CSV …) as a run over these images"
+        detailed_message = "Shows predictions from another tool (COCO, YOLO, CSV …) as a run over these images"
     )]
     OpenPredictions,
     #[strum(
         message = "Predict on this computer",
-        detailed_message = "Predicts on this computer again, and sends no image anywhere"
+        detailed_message = "Switches back to predicting on this computer; no image leaves it"
     )]
     PredictHere,
     #[strum(
@@ -139,7 +140,7 @@ pub enum Action {
     PredictAtEndpoint,
     #[strum(
         message = "Predict in TensorFlow Serving…",
-        detailed_message = "Sends the image in view to a model that TensorFlow Serving has behind its REST API"
+        detailed_message = "Sends the image in view to a model behind TensorFlow Serving's REST API"
     )]
     PredictInTfServing,
     #[strum(
@@ -149,14 +150,14 @@ pub enum Action {
     CompareWithLocal,
     #[strum(
         message = "Locate images…",
-        detailed_message = "Sets the folder of the project's images after they have moved"
+        detailed_message = "Sets the project's image folder after the images have moved"
     )]
     MoveProject,
-    #[strum(message = "Add a model…", detailed_message = "Inspects an .onnx file of your own and adds it to the list")]
+    #[strum(message = "Add a model…", detailed_message = "Inspects your own .onnx file and adds it to the list")]
     AddModel,
     #[strum(
         message = "Copy image",
-        detailed_message = "Copies the image with everything drawn on it",
+        detailed_message = "Copies the image with its overlays",
         props(keys = "Ctrl+Shift+C")
     )]
     CopyImage,
@@ -176,7 +177,7 @@ pub enum Action {
     Quit,
     #[strum(
         message = "Predict this image",
-        detailed_message = "Runs the model on the image in the middle, again if it has a prediction",
+        detailed_message = "Runs the model on the image in view, even if it already has a prediction",
         props(keys = "Ctrl+Enter")
     )]
     PredictShown,
@@ -199,16 +200,16 @@ pub enum Action {
     PredictAll,
     #[strum(
         message = "Predict filtered",
-        detailed_message = "Runs the model on the images that the search shows and that have no prediction yet"
+        detailed_message = "Runs the model on the search results that have no prediction yet"
     )]
     PredictFiltered,
     #[strum(
         message = "Pause",
-        detailed_message = "Pauses predicting after the images in progress",
+        detailed_message = "Pauses prediction after the images in progress",
         props(keys = "Ctrl+P")
     )]
     PauseTasks,
-    #[strum(message = "Resume", detailed_message = "Continues predicting", props(keys = "Ctrl+Shift+P"))]
+    #[strum(message = "Resume", detailed_message = "Resumes prediction", props(keys = "Ctrl+Shift+P"))]
     ResumeTasks,
     #[strum(
         message = "Cancel tasks",
@@ -218,7 +219,7 @@ pub enum Action {
     CancelTasks,
     #[strum(
         message = "Search",
-        detailed_message = "Goes to the search field: names, classes, scores, verdicts",
+        detailed_message = "Focuses the search field: names, classes, scores, verdicts",
         props(keys = "Slash Ctrl+F")
     )]
     Search,
@@ -230,7 +231,7 @@ pub enum Action {
     ClearSearch,
     #[strum(
         message = "Select all",
-        detailed_message = "Selects all images, or all that the search finds",
+        detailed_message = "Selects all images, or all search results",
         props(keys = "Ctrl+A")
     )]
     SelectAll,
@@ -250,15 +251,15 @@ pub enum Action {
     FirstImage,
     #[strum(message = "Last image", detailed_message = "Shows the last image", props(keys = "End"))]
     LastImage,
-    #[strum(message = "Accept", detailed_message = "The prediction is right", props(keys = "A"))]
+    #[strum(message = "Accept", detailed_message = "The prediction is correct", props(keys = "A"))]
     Accept,
     #[strum(message = "Reject", detailed_message = "The prediction is wrong", props(keys = "R"))]
     Reject,
-    #[strum(message = "Unsure", detailed_message = "This image does not allow a decision", props(keys = "U"))]
+    #[strum(message = "Unsure", detailed_message = "Cannot be decided from this image", props(keys = "U"))]
     Unsure,
     #[strum(
         message = "Wrong class…",
-        detailed_message = "The box is right, the class is wrong: enter the right class",
+        detailed_message = "The box is correct but the class is wrong: enter the correct class",
         props(keys = "W")
     )]
     WrongClass,
@@ -266,7 +267,7 @@ pub enum Action {
     ClearVerdict,
     #[strum(message = "Note…", detailed_message = "Adds a note to the image", props(keys = "N"))]
     WriteNote,
-    #[strum(message = "Tag…", detailed_message = "Adds a tag to find the image again", props(keys = "T"))]
+    #[strum(message = "Tag…", detailed_message = "Adds a tag for finding the image later", props(keys = "T"))]
     AddTag,
     #[strum(
         message = "Next unjudged",
@@ -276,17 +277,17 @@ pub enum Action {
     NextUnjudged,
     #[strum(
         message = "Next uncertain",
-        detailed_message = "Goes to the unjudged image with the least certain prediction",
+        detailed_message = "Goes to the unjudged image with the most uncertain prediction",
         props(keys = "K")
     )]
     NextUncertain,
     #[strum(
         message = "Undo",
-        detailed_message = "Undoes the last verdict, note or tag, or restores filters that were just reset",
+        detailed_message = "Undoes the last verdict, note or tag, or the last filter reset",
         props(keys = "Ctrl+Z")
     )]
     Undo,
-    #[strum(message = "Redo", detailed_message = "Redoes what was undone", props(keys = "Ctrl+Shift+Z Ctrl+Y"))]
+    #[strum(message = "Redo", detailed_message = "Repeats the last undone change", props(keys = "Ctrl+Shift+Z Ctrl+Y"))]
     Redo,
     #[strum(message = "Go to image…", detailed_message = "Finds an image by name or number", props(keys = "G"))]
     GoTo,
@@ -298,7 +299,7 @@ pub enum Action {
     LargeImage,
     #[strum(
         message = "Thumbnails only",
-        detailed_message = "Shows thumbnails in place of the image, or the image again",
+        detailed_message = "Switches between thumbnails and the image",
         props(keys = "Ctrl+G")
     )]
     ThumbnailsOnly,
@@ -306,7 +307,7 @@ pub enum Action {
     FitImage,
     #[strum(
         message = "Actual size",
-        detailed_message = "One image pixel is one screen pixel",
+        detailed_message = "Shows one image pixel per screen pixel",
         props(keys = "1 Ctrl+1")
     )]
     ActualSize,
@@ -330,31 +331,27 @@ pub enum Action {
     PreviousBox,
     #[strum(
         message = "Explain",
-        detailed_message = "Covers one part of the image after another to find which ones the prediction depends on",
+        detailed_message = "Covers the image part by part to find the parts that the prediction depends on",
         props(keys = "E")
     )]
     Explain,
     #[strum(
         message = "Filmstrip of a class",
-        detailed_message = "Shows all boxes of one class over all images, by score",
+        detailed_message = "Shows all boxes of one class across all images, by score",
         props(keys = "Ctrl+Shift+5")
     )]
     Filmstrip,
-    #[strum(
-        message = "Images",
-        detailed_message = "Shows or hides the panel with the thumbnails",
-        props(keys = "Ctrl+Shift+1")
-    )]
+    #[strum(message = "Images", detailed_message = "Shows or hides the thumbnail panel", props(keys = "Ctrl+Shift+1"))]
     ToggleImages,
     #[strum(
         message = "Inspector",
-        detailed_message = "Shows or hides the panel with model and results",
+        detailed_message = "Shows or hides the model and results panel",
         props(keys = "Ctrl+Shift+2")
     )]
     ToggleInspector,
     #[strum(
         message = "Tasks and problems",
-        detailed_message = "Shows or hides the panel with tasks and problems",
+        detailed_message = "Shows or hides the tasks and problems panel",
         props(keys = "Ctrl+Shift+3")
     )]
     ToggleTasks,
@@ -366,25 +363,25 @@ pub enum Action {
     ToggleJudging,
     #[strum(
         message = "Advance after each verdict",
-        detailed_message = "A verdict on an image shows the next image; one on a box selects the next box, and \
-                            after the last box the next image is shown"
+        detailed_message = "After a verdict on an image, shows the next image; after a verdict on a box, selects the \
+            next box, then the next image"
     )]
     GoOnAfterVerdict,
     #[strum(
         message = "Boxes on thumbnails",
-        detailed_message = "Also draws the filtered boxes on the thumbnails",
+        detailed_message = "Draws the visible boxes on the thumbnails",
         props(keys = "Ctrl+B")
     )]
     ToggleThumbnailBoxes,
     #[strum(
         message = "Ground truth on the image",
-        detailed_message = "Draws the boxes of the ground truth, and those that a TFRecord stores, dashed in white",
+        detailed_message = "Draws ground-truth boxes, and boxes stored in a TFRecord, as white dashes",
         props(keys = "Ctrl+Alt+B")
     )]
     ToggleStoredBoxes,
     #[strum(
         message = "Presentation",
-        detailed_message = "Shows the image full screen with large labels and without paths; Space starts a slide show",
+        detailed_message = "Shows the image full screen with large labels and no paths; Space starts a slide show",
         props(keys = "F11")
     )]
     Present,
@@ -414,7 +411,7 @@ pub enum Action {
     InterfaceSmaller,
     #[strum(
         message = "Normal interface size",
-        detailed_message = "All text and buttons at the system's own size",
+        detailed_message = "Resets the interface to the system scale",
         props(keys = "Ctrl+0")
     )]
     InterfaceNormal,
@@ -424,9 +421,9 @@ pub enum Action {
     ThemeLight,
     #[strum(message = "Dark theme", detailed_message = "Light text on a dark background")]
     ThemeDark,
-    #[strum(message = "Reset filters", detailed_message = "Resets thresholds, hidden classes and overlap")]
+    #[strum(message = "Reset filters", detailed_message = "Resets thresholds, hidden classes and the overlap limit")]
     ResetView,
-    #[strum(message = "Clear problems", detailed_message = "Empties the list of problems")]
+    #[strum(message = "Clear problems", detailed_message = "Clears the list of problems")]
     ClearProblems,
     #[strum(
         message = "Command palette…",
@@ -434,16 +431,20 @@ pub enum Action {
         props(keys = "Ctrl+K")
     )]
     Palette,
-    #[strum(message = "Help and keys", detailed_message = "Lists what the keys and the mouse do", props(keys = "F1"))]
+    #[strum(
+        message = "Help and keys",
+        detailed_message = "Lists keyboard shortcuts and mouse actions",
+        props(keys = "F1")
+    )]
     Help,
     #[strum(
         message = "Copy diagnostics",
-        detailed_message = "Copies versions, device report and the last errors, without secrets"
+        detailed_message = "Copies versions, the device report and recent errors, without secrets"
     )]
     CopyDiagnostics,
-    #[strum(message = "Open manual", detailed_message = "Opens the pages of the manual")]
+    #[strum(message = "Open manual", detailed_message = "Opens the manual")]
     OpenManual,
-    #[strum(message = "Open log file", detailed_message = "Opens the log file of Spotcheck")]
+    #[strum(message = "Open log file", detailed_message = "Opens Spotcheck's log file")]
     OpenLog,
 }
 
@@ -484,7 +485,7 @@ impl Action {
                 has_shown(state)
             }
             Self::Reveal => can_reveal(state),
-            Self::Export => need(state.run().is_some(), "Predict something first"),
+            Self::Export => need(state.run().is_some(), "Predict images first"),
             Self::ExportComparison => need(
                 state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()),
                 "Compare two runs first",
@@ -494,10 +495,10 @@ impl Action {
                 "Open ground truth and predict its images first",
             ),
             Self::Upload => need(state.source.is_some(), "Open a folder first")
-                .and_then(|()| need(!state.samples.is_empty(), "There is no image to upload"))
-                .and_then(|()| need(state.place().is_none(), "The images are in S3 already")),
+                .and_then(|()| need(!state.samples.is_empty(), "No images to upload"))
+                .and_then(|()| need(state.place().is_none(), "The images are already in S3")),
             Self::StartJob => need(state.source.is_some(), "Open a folder first")
-                .and_then(|()| need(!state.samples.is_empty(), "There is no image to send"))
+                .and_then(|()| need(!state.samples.is_empty(), "No images to send"))
                 .and_then(|()| need(!state.is_listing(), "The images are being listed"))
                 .and_then(|()| has_model_here(state)),
             Self::DeployEndpoint => need(
@@ -512,7 +513,7 @@ impl Action {
                 .and_then(|()| state.project.check_writable()),
             Self::CompareRuns => need(
                 state.comparing.is_some() || state.comparable_runs().next().is_some(),
-                "Predict these images with another model of the same kind first",
+                "Predict these images with another model of the same type first",
             ),
             Self::CompareWithLocal => {
                 need(state.other_side().is_some(), "Predict these images here and open outputs of a job first")
@@ -529,23 +530,19 @@ impl Action {
             Self::SaveProjectAs => need(state.source.is_some(), "Open a folder first"),
             Self::MoveProject => need(state.project.path.is_some(), "Open a project first"),
             Self::ZoomToBox => need(state.shown.selected_box.is_some(), "Select a box first"),
-            Self::NextBox | Self::PreviousBox => need(state.has_boxes(), "There is no box on this image"),
+            Self::NextBox | Self::PreviousBox => need(state.has_boxes(), "This image has no boxes"),
             Self::Explain => {
-                need(state.question().is_some(), "There is no prediction to explain; predict this image first")
-                    .and_then(|()| {
-                        let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
-                        need(
-                            is_here,
-                            "This prediction was made remotely; only predictions of this computer can be explained",
-                        )
-                    })
+                need(state.question().is_some(), "Nothing to explain; predict this image first").and_then(|()| {
+                    let is_here = state.run().is_none_or(|run| run.info.key.made.is_here());
+                    need(is_here, "This prediction was made remotely; only local predictions can be explained")
+                })
             }
             Self::PredictHere => {
-                need(state.inference.remote.is_some(), "Images are predicted on this computer already")
+                need(state.inference.remote.is_some(), "Images are already predicted on this computer")
             }
             Self::PredictShown => has_shown(state).and_then(|()| has_model(state)),
             Self::PredictAnew => has_shown(state)
-                .and_then(|()| need(shown_is_kept(state), "There is no verdict on its prediction"))
+                .and_then(|()| need(shown_is_kept(state), "Its prediction has no verdict"))
                 .and_then(|()| state.project.check_writable())
                 .and_then(|()| has_model(state)),
             Self::PredictSelection => {
@@ -553,7 +550,7 @@ impl Action {
             }
             Self::PredictAll => need(!state.samples.is_empty(), "Open a folder first")
                 .and_then(|()| has_model(state))
-                .and_then(|()| need(!state.tasks.prediction_is_running(), "A prediction is already under way")),
+                .and_then(|()| need(!state.tasks.prediction_is_running(), "A prediction is already running")),
             Self::PredictFiltered => {
                 need(state.arranging.is_filtered(), "Search for something first, or use Predict all")
                     .and_then(|()| Self::PredictAll.check(state))
@@ -561,7 +558,7 @@ impl Action {
             Self::ClearSearch => need(!state.arranging.text().is_empty(), "The search field is empty"),
             Self::PauseTasks => {
                 let running = |task: &super::TaskEntry| task.can_pause() && !task.control.is_paused();
-                need(state.tasks.running().iter().any(running), "No prediction is under way")
+                need(state.tasks.running().iter().any(running), "No prediction is running")
             }
             Self::ResumeTasks => {
                 need(state.tasks.running().iter().any(|task| task.control.is_paused()), "Nothing is paused")
@@ -583,14 +580,14 @@ impl Action {
             | Self::ClearVerdict
             | Self::WriteNote
             | Self::AddTag => can_judge(state),
-            Self::Present => need(!state.order().is_empty(), "There is no image to present"),
+            Self::Present => need(!state.order().is_empty(), "No images to present"),
             Self::NextUncertain => {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
             }
             Self::Undo => can_undo(state),
-            Self::Redo => need(state.judgements.redo_label().is_some(), "Nothing was undone")
+            Self::Redo => need(state.judgements.redo_label().is_some(), "Nothing to redo")
                 .and_then(|()| state.project.check_writable()),
-            Self::ClearProblems => need(!state.problems.is_empty(), "There are no problems"),
+            Self::ClearProblems => need(!state.problems.is_empty(), "No problems"),
             _ => Ok(()),
         }
     }
@@ -640,8 +637,7 @@ fn can_undo(state: &State) -> Result<(), &'static str> {
     if state.filters_were_reset() {
         return Ok(());
     }
-    need(state.judgements.undo_label().is_some(), "Nothing was judged since the folder was opened")
-        .and_then(|()| state.project.check_writable())
+    need(state.judgements.undo_label().is_some(), "Nothing to undo").and_then(|()| state.project.check_writable())
 }
 
 fn shown_is_kept(state: &State) -> bool {

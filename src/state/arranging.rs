@@ -314,9 +314,9 @@ impl State {
         }
         if query.needs_truth() && self.evaluated().is_none() {
             let message = match &self.evaluating {
-                None => "This search needs ground truth; open it with “Open ground truth…” in the menu Evaluate",
-                Some(_) if self.search_awaits_evaluation() => "This search waits for the evaluation",
-                Some(_) => "This search needs the evaluation, which failed or was canceled; see the panel Evaluation",
+                None => "This search needs ground truth; open it with “Open ground truth…” in the Evaluate menu",
+                Some(_) if self.search_awaits_evaluation() => "This search is waiting for the evaluation",
+                Some(_) => "This search needs the evaluation, which failed or was canceled; see the Evaluation panel",
             };
             warnings.push(QueryError { at: 0..self.arranging.text.len(), message: message.to_owned() });
         }

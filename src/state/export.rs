@@ -196,7 +196,7 @@ impl State {
 #[strum(const_into_str)]
 pub enum ExportScope {
     /// The images that the search shows, in its order.
-    #[strum(serialize = "Images found")]
+    #[strum(serialize = "Search results")]
     Filter,
     #[strum(serialize = "Selected images")]
     Selection,

@@ -493,10 +493,10 @@ impl State {
     /// `Err` says why a verdict would be on an image that the search does not show.
     pub fn check_judged_is_found(&self) -> Result<(), &'static str> {
         if self.arranging.is_searching() {
-            return Err("The search is still under way");
+            return Err("The search is still running");
         }
         let is_found = self.shown_sample().is_none_or(|shown| self.order().place_of(shown).is_some());
-        is_found.then_some(()).ok_or("The search does not find the image in view; choose one of the images found")
+        is_found.then_some(()).ok_or("The image in view is not in the search results; choose another image")
     }
 
     /// Whether the prediction of the image in view is being read or made.

@@ -35,11 +35,11 @@ impl TaskEntry {
         let progress = self.control.progress();
         match self.kind {
             TaskKind::Predict { .. } => Some(format!(
-                "{title}: {} of {} images are predicted and saved. “Predict all” continues with the others later",
+                "{title}: {} of {} images are predicted and saved. Choose “Predict all” later to predict the others",
                 grouped(progress.done as usize),
                 grouped(progress.total.unwrap_or_default() as usize)
             )),
-            TaskKind::Upload => Some(format!("{title} is not finished. Uploading the same images again continues it")),
+            TaskKind::Upload => Some(format!("{title} is not finished. To resume it, upload the same images again")),
             TaskKind::Export => Some(format!("{title} is not finished. Nothing will be written")),
             _ => None,
         }

@@ -11,7 +11,7 @@ use crate::tasks::Cancelled;
 pub enum StoreError {
     #[error("the name of a project file must end in .spotcheck: {}", .0.display())]
     WrongExtension(PathBuf),
-    #[error("this is not a Spotcheck project, and was not changed: {}", .0.display())]
+    #[error("this is not a Spotcheck project; the file was not changed: {}", .0.display())]
     NotAProject(PathBuf),
     #[error(
         "this project was written by a newer version of Spotcheck (format {found}, this version reads up to {known}); \
@@ -21,7 +21,7 @@ pub enum StoreError {
     Newer { path: PathBuf, found: u32, known: u32 },
     /// Only for a read-only project; a writer renames a damaged file and starts a new one.
     #[error("the project file is damaged ({reason}); open it in the window or with `spotcheck predict --project`, \
-        which keeps a copy and recovers what is readable: {}", path.display())]
+        which keeps a copy and recovers readable data: {}", path.display())]
     Damaged { path: PathBuf, reason: String },
     #[error("the project is already open, {holder}; close it there, or save a copy under another name: \
         {}", path.display())]

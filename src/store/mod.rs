@@ -50,7 +50,7 @@ pub const EXTENSION: &str = "spotcheck";
 
 /// The fact with the place of the images in S3, as JSON.
 const PLACE: &str = "s3_place";
-const NOTE_PLACE: &str = "save the folder of the images";
+const NOTE_PLACE: &str = "save the image folder";
 
 /// How long a connection waits for another program that has the file locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);

@@ -102,7 +102,7 @@ fn open_to_write(path: &Path, request: &OpenRequest<'_>, on_save: OnSave) -> Res
     if let Some(folder) = path.parent()
         && let Err(error) = std::fs::create_dir_all(folder)
     {
-        return Err(StoreError::io("create the folder of the project", folder)(error));
+        return Err(StoreError::io("create the project folder", folder)(error));
     }
     match FileLock::acquire(path, request.program) {
         Ok(Locking::Ours(lock)) => write_locked(path, lock, request, on_save),
@@ -192,7 +192,7 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
     }
     let root = Arc::new(Root::default());
     let set_up = settle_root(&connection, path, request.root, &mut notes);
-    root.set(set_up.map_err(StoreError::database("save the folder of the images"))?.as_deref());
+    root.set(set_up.map_err(StoreError::database("save the image folder"))?.as_deref());
     let place = Place::of_file(path.to_owned());
     let project = start_writer(connection, place, root, Some(lock), on_save)?;
     Ok(Opened { project, notes })
@@ -418,8 +418,8 @@ fn settle_root(
         && !Path::new(&root).exists()
     {
         notes.push(format!(
-            "The project belongs to {root}, which does not exist; if its images moved to {wanted}, set that folder in \
-            the project"
+            "The project belongs to {root}, which does not exist; if its images moved to {wanted}, set this folder \
+             with “Locate images…” or `spotcheck project relocate`"
         ));
     }
     Ok(Some(root))

@@ -242,7 +242,7 @@ impl Readers {
     }
 
     pub(super) fn place(&self) -> ReadResult<Option<S3Place>> {
-        self.read("read the folder of the images", |connection| {
+        self.read("read the image folder", |connection| {
             let sql = "SELECT value FROM facts WHERE name = ?1";
             connection.query_row(sql, [super::PLACE], |row| json_of_row(row, 0)).optional()
         })

@@ -101,7 +101,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<
         .width((ui.available_width() * 0.4).clamp(80.0, 150.0))
         .show_ui(ui, |ui| {
             let Some(statistics) = state.arranging.statistics() else {
-                ui.weak("There are no predictions yet");
+                ui.weak("No predictions yet");
                 return;
             };
             if is_about_truth && ui.selectable_label(strip.class.is_none(), "All found classes").clicked() {
@@ -133,13 +133,13 @@ fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textu
         } else if strip.is_under_way() || state.arranging.is_under_way() {
             "Searching the predictions…"
         } else if state.search_awaits_evaluation() {
-            "The search waits for the evaluation"
+            "The search is waiting for the evaluation"
         } else if state.arranging.is_about_truth() {
-            "The search finds no such box; clear it to see all boxes"
+            "No matching boxes; clear the search to see all boxes"
         } else if strip.class.is_some_and(|class| !state.view().shows_class(class)) {
             "The filters hide this class"
         } else {
-            "No prediction has this class with a high enough score"
+            "No prediction of this class has a high enough score"
         };
         ui.weak(text);
         return;

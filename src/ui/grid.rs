@@ -379,7 +379,7 @@ fn tooltip_ui(ui: &mut Ui, name: &str, headline: &Headline) {
         ui.label(&headline.text);
     }
     if let Some(number) = headline.disagreement {
-        ui.label(format!("Δ: the runs disagree by {number:.3} (0 not at all, 1 completely)"));
+        ui.label(format!("Δ: disagreement of the runs, {number:.3} (0 none, 1 complete)"));
     }
     if !headline.tooltip.is_empty() {
         ui.label(&headline.tooltip);
@@ -544,7 +544,8 @@ fn headline(state: &State, sample: SampleId) -> Headline {
             if run.is_outdated(sample) {
                 let text = format!("outdated: {headline}");
                 let tooltip = if state.keeps_prediction(run.id(), sample) {
-                    "Outdated: the file changed after it was predicted. The prediction is kept because it was judged"
+                    "Outdated: the file changed after it was predicted. The prediction is kept because it has a \
+                     verdict"
                 } else {
                     "Outdated: the file changed after it was predicted. Predict it again"
                 };

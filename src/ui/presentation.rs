@@ -235,7 +235,7 @@ fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: 
     let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
     let what = if is_playing { "pauses" } else { "plays" };
     let text = format!(
-        "Space {what}  ·  ←/→ previous, next  ·  ↑/↓ seconds per image ({:.0})  ·  Escape ends",
+        "Space {what}  ·  ←/→ previous, next  ·  ↑/↓ seconds per image ({:.0})  ·  Escape exits",
         state.settings.slide_secs
     );
     let font = FontId::proportional(16.0);

@@ -25,7 +25,7 @@ const BLOCK: usize = 1024 * 1024;
 pub(super) enum ContentError {
     #[error("{0}")]
     Read(#[from] SourceError),
-    #[error("the file changed during the upload and was not sent; try again when no program writes to it")]
+    #[error("the file changed during the upload and was not uploaded; try again when no program is writing to it")]
     Changed,
     #[error("canceled")]
     Cancelled,

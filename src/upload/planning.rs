@@ -44,9 +44,7 @@ pub fn plan(aws: &Aws, target: &S3Place, local: LocalFiles, control: &TaskContro
 /// Why a key could not be listed by every program.
 fn key_problem(key: &str) -> Option<String> {
     if key.chars().any(char::is_control) {
-        return Some(
-            "has a control character in its name, which many programs cannot list in S3; rename it".to_owned(),
-        );
+        return Some("has a control character in its name, which many S3 tools cannot list; rename it".to_owned());
     }
     (key.len() > LONGEST_KEY).then(|| {
         format!(
@@ -210,14 +208,14 @@ fn compare_one(
 fn other_size(object: &ObjectInfo) -> PlannedState {
     PlannedState::Conflict {
         etag: object.etag.clone(),
-        why: format!("an object of another size ({}) exists", human_bytes(object.size_bytes)),
+        why: format!("an object of a different size ({}) exists", human_bytes(object.size_bytes)),
     }
 }
 
 /// The reason why a stored object is not known to be the same.
 pub(super) fn why_not_same(stored: &StoredObject) -> &'static str {
     if stored.sha256.is_some() {
-        "an object with other content exists"
+        "an object with different content exists"
     } else {
         "an object without a checksum exists, so its content could not be compared"
     }

@@ -159,7 +159,7 @@ impl Job<'_> {
             return Ok(ExistingObject::Same);
         }
         Ok(ExistingObject::Other {
-            why: format!("{}; it was created or changed since the plan was made", why_not_same(&stored)),
+            why: format!("{}; it was created or changed after the comparison", why_not_same(&stored)),
             etag: stored.etag,
         })
     }

@@ -37,7 +37,7 @@ pub fn postprocess(
     images: usize,
 ) -> Result<Vec<Prediction>, PredictError> {
     if images == 0 || batch.len() > images {
-        return Err(failed(format!("{} images do not fit a call with {images}", batch.len())));
+        return Err(failed(format!("{} images do not match a call with {images}", batch.len())));
     }
     let predictions = match convention {
         OutputConvention::Classification(output) => classify(output, labels, keep.top_k, outputs, images)?,
@@ -81,7 +81,7 @@ fn classify(
     };
     let values = tensor.to_f64();
     if values.is_empty() || !values.len().is_multiple_of(count) {
-        return Err(failed(format!("the output of shape {:?} does not fit {count} images", tensor.shape)));
+        return Err(failed(format!("the output of shape {:?} does not match {count} images", tensor.shape)));
     }
     if values.iter().any(|value| !value.is_finite()) {
         return Err(failed("the model's scores are not numbers (NaN or infinite)"));

@@ -86,12 +86,12 @@ fn check_sizes(input: &ImageInput, image: &RgbImage, placement: &Placement) -> R
     let [width, height] = placement.canvas_size;
     let too_long = |reason: &str| {
         let size = format!("{} x {} pixels", image.width(), image.height());
-        Err(PredictError::Failed(format!("the image is {size}, {reason}; cut it into parts")))
+        Err(PredictError::Failed(format!("the image is {size}, {reason}; split it into tiles")))
     };
     if matches!(input.resize, ResizeRule::Keep {}) {
         Ok(())
     } else if image.width().max(image.height()) > MAX_RESIZED_SIDE {
-        too_long(&format!("with a side over {MAX_RESIZED_SIDE}"))
+        too_long(&format!("with a side longer than {MAX_RESIZED_SIDE}"))
     } else if is_pillows(input.interpolation) && pixels_of_pillow(image, placement.window) > MAX_RESIZED_PIXELS {
         too_long("too long for this model")
     } else if u64::from(width) * u64::from(height) > MAX_INPUT_PIXELS {

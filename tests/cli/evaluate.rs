@@ -775,7 +775,7 @@ fn the_report_shows_the_most_confident_errors_with_their_images() {
     let errors = json!([
         ["coffee.png", "FP, wrong class: cat 0.95, truth: cup"],
         ["chelsea.png", "FP, background: cat 0.85"],
-        ["astronaut.png", "FP, badly placed: person 0.60, truth: person"]
+        ["astronaut.png", "FP, localization: person 0.60, truth: person"]
     ]);
     let read = report(folder.path(), truth, predictions, &[]);
     assert_eq!((&read["captions"], &read["jpegs"]), (&errors, &json!(0)));

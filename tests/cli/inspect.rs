@@ -134,7 +134,7 @@ fn an_added_model_is_listed_used_by_its_id_and_removed() {
 
     let again = with_home(home.path(), &[&add[..], &["id=other"]].concat());
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("in the library already, as my-cifar"), "{}", again.stderr);
+    assert!(again.stderr.contains("already in the library as my-cifar"), "{}", again.stderr);
 
     let predicted = with_home(home.path(), &["predict", IMAGE, "--model", "my-cifar", "--out", "-"]);
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
@@ -242,7 +242,7 @@ fn presets_are_tried_on_images_and_one_is_taken_by_its_name() {
     assert!(taken.stdout.contains("channels = \"bgr\""), "{}{}", taken.stdout, taken.stderr);
     assert!(taken.stdout.contains("interpolation = \"pillow-nearest\""), "{}", taken.stdout);
     let unknown = with_home(home.path(), &["models", "inspect", model, "--preset", "kersa"]);
-    assert!(unknown.stderr.contains("There is no preset kersa"), "{}", unknown.stderr);
+    assert!(unknown.stderr.contains("No preset kersa"), "{}", unknown.stderr);
 }
 
 #[test]
@@ -272,7 +272,7 @@ fn a_detector_that_finds_nothing_is_reported() {
     };
     let blind = predict("finds-nothing");
     let advice = "spotcheck models inspect tests/cases/detectors/finds-nothing/model.onnx --try-presets assets/samples";
-    for part in ["note: None of the first 8 images has a box with a score of at least 0.25", advice] {
+    for part in ["note: None of the first 8 images has a box with a score ≥ 0.25", advice] {
         assert_eq!(blind.stderr.matches(part).count(), 1, "{part}: {}", blind.stderr);
     }
     assert!(!predict("yolov8").stderr.contains("None of the first"));
@@ -285,7 +285,7 @@ fn another_reading_of_the_outputs_is_listed_and_chosen() {
         ended(crate::support::spotcheck(&[&["models", "inspect", model][..], more].concat()))
     };
     let first = inspect(&[]);
-    let listed = "the outputs can be read in several ways; choose one with --set reading=NUMBER\n* 1 ";
+    let listed = "the outputs can be interpreted in several ways; choose one with --set reading=NUMBER\n* 1 ";
     assert!(first.stdout.contains(listed), "{}", first.stdout);
     assert!(!first.stdout.contains("objectness ="), "{}", first.stdout);
     let second = inspect(&["--set", "reading=2"]);
@@ -310,7 +310,7 @@ fn a_bare_file_is_predicted_with_a_preset() {
         assert!(score.abs() < 1e-4, "{preset}: {line}");
     }
     for (model, preset, reason) in [
-        (CIFAR, "kersa", "There is no preset kersa for classification"),
+        (CIFAR, "kersa", "No preset kersa for classification"),
         ("efficientnet-lite0", "keras-tf", "--preset is for an ONNX file without a card; efficientnet-lite0 has one"),
     ] {
         let refused = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--preset", preset]));

@@ -108,7 +108,7 @@ fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
     prediction.must_say(&[
         "ORT_DYLIB_PATH: nothing",
         "ONNX Runtime 1.32.0 from Spotcheck's own folder: /",
-        "running on CPU because no faster device works here",
+        "running on CPU because no faster device works on this computer",
         "not on WebGPU because ",
         "efficientnet-lite0: model call: p50 ",
         "; sessions: ",
@@ -187,7 +187,7 @@ fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
     );
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
     let prediction = PredictionContent::of(install.arg(&path)).must_succeed();
-    assert!(prediction.stderr.contains("unpinned"), "{}", prediction.stderr);
+    assert!(prediction.stderr.contains("not pinned"), "{}", prediction.stderr);
     let found = PredictionContent::of(&mut status(home.path())).must_succeed();
     found.must_say(&["running on CPU", "tested with ONNX Runtime 1.32.0", "`spotcheck runtime install cpu`"]);
     let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
@@ -255,7 +255,7 @@ fn a_damaged_plug_in_is_named_and_does_not_stop_the_rest() {
     std::fs::write(plugin.join("manifest.json"), "{").unwrap();
     let prediction = PredictionContent::of(&mut status(home.path())).must_succeed();
     prediction.must_say(&[
-        "running on CPU because no faster device works here",
+        "running on CPU because no faster device works on this computer",
         "not on WebGPU because the installed onnxruntime-ep-webgpu is damaged",
         "install it again with `spotcheck runtime install webgpu`",
     ]);
@@ -393,7 +393,7 @@ fn auto_falls_back_and_says_why() {
     let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
     let prediction = PredictionContent::of(&mut spotcheck(&args)).must_succeed();
     for line in [
-        "efficientnet-lite0 on CPU because no faster device works here",
+        "efficientnet-lite0 on CPU because no faster device works on this computer",
         "not on CUDA because CUDA execution provider is not enabled in this build",
         "not on WebGPU because ",
     ] {

@@ -75,7 +75,7 @@ fn single_records_are_predicted_by_their_path_and_from_a_list() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = stderr(&output);
-    assert!(said.contains("/#9: is not there; 6 records were found"), "{said}");
+    assert!(said.contains("/#9: does not exist; 6 records were found"), "{said}");
     let lines = lines(&output);
     let uris = uris(&lines);
     assert_eq!(uris.len(), 3, "{uris:?}");

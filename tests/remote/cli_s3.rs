@@ -151,7 +151,7 @@ fn only_the_named_profile_is_used() {
     let place = bucket.uri("photos/a b+.jpg");
     must_succeed(signed_in(READER, predict(&place, &[])));
     let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "stranger"])));
-    assert!(said.contains("does not know the access key of profile stranger"), "{said}");
+    assert!(said.contains("does not recognize the access key of profile stranger"), "{said}");
     assert!(!said.contains(STRANGER.secret_key), "{said}");
     let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "absent"])));
     assert!(said.contains("The AWS configuration does not have a profile absent; it has admin, blind,"), "{said}");
@@ -196,7 +196,7 @@ fn missing_buckets_and_silent_servers_are_one_message() {
     let said = failure(predict("assets/samples", &["--profile", "reader"]));
     assert!(said.contains("not for: assets/samples"), "{said}");
     let said = failure(predict("https://example.org/", &[]));
-    assert!(said.contains("names no bucket"), "{said}");
+    assert!(said.contains("contains no bucket name"), "{said}");
 }
 
 #[test]

@@ -431,7 +431,7 @@ fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
     while account.has_endpoint("cats") {
         std::thread::sleep(POLL);
     }
-    account.deploy("cats", &[]).must(1, "").says(&["the name exists already"]);
+    account.deploy("cats", &[]).must(1, "").says(&["the name already exists"]);
     assert!(!account.record("cats").exists());
     account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
     assert!(account.has_model("cats") && account.has_config("cats"));

@@ -21,7 +21,7 @@ const POLL: Duration = Duration::from_millis(10);
 /// Begins the line of an image that failed.
 const FAILED_OBJECT: &str = "failed s3://";
 /// Message about an image that the log of its job does not name.
-const SILENT_LOG: &str = "gives no reason";
+const SILENT_LOG: &str = "reports no reason";
 
 /// All that a preflight looks at.
 const POINTS: [&str; 16] = [
@@ -680,7 +680,7 @@ fn an_archive_gets_the_container_that_can_serve_it() {
     find(&["--archive", &onnx], "Container", "ok", "/ray:");
     let serving = IMAGE.split_once('/').unwrap().0.to_owned() + "/tensorflow-inference:2.19.0-cpu";
     find(&["--archive", &onnx, "--image", &serving], "Container", "problem", "contains an ONNX model with its handler");
-    find(&[], "Model", "ok", "it was not checked whether the container can serve it");
+    find(&[], "Model", "ok", "so it is unknown whether the container can serve it");
 
     // A folder is packed first.
     let folder = transform.home.path().join("resnet/1");
@@ -741,7 +741,7 @@ fn the_preflight_finds_conflicting_settings() {
         transform.must_find("photos/", more, point, grade, said);
     };
     find(&["--input-filter", "$.a"], "Content type", "problem", "InputFilter needs JSON or CSV inputs");
-    find(&["--accept", "text/csv"], "Content type", "warning", "responds in JSON");
+    find(&["--accept", "text/csv"], "Content type", "warning", "responds with JSON");
     find(&["--assemble-with", "line"], "Splitting", "warning", "each image has only one");
     let captured = transform.bucket.uri("photos/captured/");
     find(&["--data-capture", &captured], "Output", "problem", "The captured data would be inside the input");
@@ -784,7 +784,7 @@ fn speed_of_an_earlier_job_is_used_for_the_estimate() {
     let (grade, cost) = preflight(&[]);
     let expected = if rate < 1.0 { format!("{rate:.2}") } else { format!("{rate:.1}") };
     assert_eq!(grade, "ok", "{cost}");
-    assert!(cost.contains(&format!("4 objects at {expected} per second and instance, as in job first")), "{cost}");
+    assert!(cost.contains(&format!("4 objects at {expected} per second per instance, as in job first")), "{cost}");
     let of_another_type = preflight(&["--instance-type", "ml.c5.xlarge"]);
     assert!(of_another_type.1.contains("the speed of the model is unknown"));
 }
@@ -833,7 +833,7 @@ fn a_price_with_its_source_is_kept_for_the_next_estimate() {
     let found = transform.preflight("price", "photos/", &["--images-per-s", "1"]);
     let (grade, text) = check(&found, "Cost");
     assert_eq!(grade, "ok");
-    assert!(text.contains("$0.25 per instance and hour, of 20") && text.contains("from an invoice"), "{text}");
+    assert!(text.contains("$0.25 per instance-hour, of 20") && text.contains("from an invoice"), "{text}");
     let table = transform.home.path().join("config/prices.toml");
     let kept = std::fs::read_to_string(&table).unwrap();
     std::fs::write(&table, kept.replace("0.25", "-1")).unwrap();
@@ -915,7 +915,7 @@ fn a_completed_job_with_missing_outputs_is_reported() {
         3,
         &[
             "Only 3 of 4 inputs have an output, although SageMaker reports “Completed”",
-            "002.jpg: no output; the data-log of job short gives no reason",
+            "002.jpg: no output; the data log of job short reports no reason",
             "Resend the others with: spotcheck transform retry short",
         ],
     );
@@ -1076,7 +1076,7 @@ fn outage_of_s3_is_reported_once_and_while_watching() {
         let all = format!("{}{}", fetch_or_check.stdout, fetch_or_check.stderr);
         assert_eq!(fetch_or_check.code, Some(1), "{all}");
         assert_eq!(all.matches("refused the connection").count(), 1, "{all}");
-        for misleading in ["Package the model", "Solve the other problems", "are unknown"] {
+        for misleading in ["Package the model", "Fix the other problems", "are unknown"] {
             assert!(!all.contains(misleading), "{misleading} in {all}");
         }
     }
@@ -1085,7 +1085,8 @@ fn outage_of_s3_is_reported_once_and_while_watching() {
 #[test]
 fn wrong_and_empty_regions_are_named_as_the_cause() {
     let transform = Transform::new("regions");
-    for (region, words) in [("eu-central-1", "expects another region than eu-central-1"), ("", "no region is set")] {
+    for (region, words) in [("eu-central-1", "expects a different region than eu-central-1"), ("", "no region is set")]
+    {
         let mut command = transform.command(&["list"]);
         command.env("AWS_REGION", region).env_remove("AWS_DEFAULT_REGION");
         let listed = Ended::of(&command.output().unwrap()).must(1, &[words]);
@@ -1385,7 +1386,7 @@ fn an_unknown_access_key_is_reported_with_the_message_of_aws() {
     Ended::of(&command.output().unwrap()).must(
         1,
         &[
-            "does not know the access key",
+            "does not recognize the access key",
             "UnrecognizedClientException: The security token included in the request is invalid.",
             "choose another profile",
         ],
@@ -1486,7 +1487,7 @@ fn without_the_permission_to_read_logs_everything_else_is_shown() {
         &[
             "logs:DescribeLogStreams",
             FAILED_OBJECT,
-            "bad.jpg: no output; the data-log of job no-logs could not be read",
+            "bad.jpg: no output; the data log of job no-logs could not be read",
         ],
     );
     let without = &transform.status("no-logs", 3)["without_output"];

@@ -426,7 +426,7 @@ fn a_saved_model_gets_a_handler_unless_it_has_its_own() {
     std::fs::write(model.path().join("requirements.txt"), b"requests\n").unwrap();
     let refused = package_saved_model(model.path(), &archive, &["--force", "--input", "image"]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("its own code/inference.py decides"), "{said}");
+    assert!(said.contains("its code/inference.py chooses"), "{said}");
     assert!(package_saved_model(model.path(), &archive, &["--force"]).status.success());
     assert_eq!(
         names(&archive),

@@ -807,7 +807,7 @@ fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
     assert!(packed.status.success(), "{packed:?}");
     let alone = rehearse(&[&text(&wanting), &samples()]).output().unwrap();
     assert_eq!(alone.status.code(), Some(1));
-    assert!(said(&alone).contains("needs TensorFlow Serving") && !said(&alone).contains(LACKS), "{}", said(&alone));
+    assert!(said(&alone).contains("requires TensorFlow Serving") && !said(&alone).contains(LACKS), "{}", said(&alone));
 
     let photos = repository().join("assets/samples");
     for form in ["image", "tfrecord", "line"] {

@@ -261,7 +261,7 @@ fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
         3,
         &[
             "same size.jpg: an object without a checksum exists",
-            "other size.jpg: an object of another size (10 B) exists",
+            "other size.jpg: an object of a different size (10 B) exists",
             "0 of 3 files failed, 2 in S3 were not replaced",
             "--overwrite",
         ],
@@ -278,7 +278,7 @@ fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
 
     // An object that we wrote is recognised by its checksum.
     upload.add("new.jpg", b"more");
-    upload.run(&[]).must(3, &["new.jpg: an object with other content exists"]);
+    upload.run(&[]).must(3, &["new.jpg: an object with different content exists"]);
     upload.must_have_arrived("new.jpg", b"mine");
 }
 
@@ -304,7 +304,7 @@ fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
             false
         };
         upload.proxy.inject(interfere, Often::Always, Fault::HangUp);
-        upload.run(more).must(3, &["one.jpg", "since the plan was made"]);
+        upload.run(more).must(3, &["one.jpg", "after the comparison"]);
         upload.must_have_arrived("one.jpg", b"hers");
         upload.nothing_is_unfinished();
     }
@@ -344,7 +344,10 @@ fn a_dry_run_prints_the_plan_and_uploads_nothing() {
     let lines: Vec<&str> = ended.stdout.lines().collect();
     assert_eq!(
         lines,
-        ["send      2.0 KiB  a/new.jpg", "conflict      4 B  conflict.png: an object of another size (10 B) exists",]
+        [
+            "send      2.0 KiB  a/new.jpg",
+            "conflict      4 B  conflict.png: an object of a different size (10 B) exists",
+        ]
     );
     assert_eq!(upload.writes_from(0).len(), 0);
     let ended = upload.run(&["--dry-run", "--overwrite"]).must(0, &[]);

@@ -200,7 +200,7 @@ fn a_model_is_added_and_edited_later() {
     assert!(sees(&window, " of this model w"), "how many settings were assumed");
     click(&mut window, "Check…");
     wait_until_tried(&mut window);
-    assert!(sees(&window, "Predictions that were made before stay as they are"));
+    assert!(sees(&window, "Existing predictions are unchanged"));
     choose(&mut window, "Channels", "BGR");
     wait_until_tried(&mut window);
     let previewed = classes(&window);
@@ -352,7 +352,7 @@ fn a_detector_that_finds_nothing_is_reported() {
     click(&mut window, "Add this model");
     wait_for(&mut window, "Added the model model");
     window.state_mut().command(Action::PredictAll);
-    wait_for(&mut window, "has a box with a score of at least 0.25");
+    wait_for(&mut window, "has a box with a score ≥ 0.25");
     click(&mut window, "Check preprocessing…");
     wait_for(&mut window, "Find preprocessing…");
 }

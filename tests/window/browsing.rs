@@ -66,7 +66,7 @@ fn a_file_of_records_that_is_written_anew_shows_what_it_holds_now() {
     bytes.truncate(bytes.len() - 1);
     std::fs::write(folder.path().join("cut"), bytes).unwrap();
     std::fs::rename(folder.path().join("cut"), &file).unwrap();
-    wait_for(&mut window, "photos.tfrecord/5 is no longer there");
+    wait_for(&mut window, "photos.tfrecord/5 no longer exists");
     wait_for(&mut window, " problem");
     click(&mut window, " problem");
     wait_for(&mut window, "ends in the middle of record 5");
@@ -111,7 +111,7 @@ fn a_folder_that_does_not_exist_is_refused_with_its_path_and_the_reason() {
 fn a_folder_without_images_says_so() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    wait_for(&mut window, "There are no images in this folder");
+    wait_for(&mut window, "No images in this folder");
 }
 
 #[test]
@@ -293,15 +293,15 @@ fn typing_a_name_goes_to_the_image_and_enter_to_the_next() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press(Key::G);
-    wait_for(&mut window, "Enter goes to the next one");
-    let field = window.get_by_label("Name or number of an image");
+    wait_for(&mut window, "Enter: next match");
+    let field = window.get_by_label("Image name or number");
     field.type_text("r");
     wait_until(&mut window, "an image whose name begins with r", |window| {
         let shown = window.state().state().shown_sample().unwrap();
         let samples = &window.state().state().samples;
         samples.get(shown).unwrap().name.starts_with('r')
     });
-    let field = window.get_by_label("Name or number of an image");
+    let field = window.get_by_label("Image name or number");
     field.type_text("zzz");
     let missed = "No matching image on screen";
     wait_for(&mut window, missed);
@@ -310,8 +310,8 @@ fn typing_a_name_goes_to_the_image_and_enter_to_the_next() {
     window.step();
     assert!(!sees(&window, missed));
     window.key_press(Key::G);
-    wait_for(&mut window, "Enter goes to the next one");
-    window.get_by_label("Name or number of an image").type_text("5");
+    wait_for(&mut window, "Enter: next match");
+    window.get_by_label("Image name or number").type_text("5");
     wait_for(&mut window, "5 of 8 images");
 }
 
@@ -334,10 +334,10 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
     window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     wait_for(&mut window, "1 of 2,000 images");
     window.key_press(Key::G);
-    wait_for(&mut window, "Enter goes to the next one");
+    wait_for(&mut window, "Enter: next match");
     // No frame between two keys, as when a slow frame is waited for.
     for letter in ["1", "7", "3", "1"] {
-        let field = window.get_by_label("Name or number of an image");
+        let field = window.get_by_label("Image name or number");
         field.type_text(letter);
     }
     wait_for(&mut window, "1,732 of 2,000 images");

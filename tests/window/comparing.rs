@@ -42,8 +42,8 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
     wait_for(&mut window, "100.0 % agree");
-    assert!(sees(&window, "The same top class in 3 of 3 images"));
-    assert!(sees(&window, "The same top class"));
+    assert!(sees(&window, "Same top class in 3 of 3 images"));
+    assert!(sees(&window, "Same top class"));
     let state = window.state().state();
     assert_eq!(state.arranging.sort().by, SortBy::Disagreement);
     let disagreement = "0-chelsea.png, disagreement 0.00, tiger cat 38 %";
@@ -59,11 +59,11 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
 fn boxes_of_two_runs_are_drawn_over_each_other_with_a_legend() {
     let mut window = two_runs(DETECTOR, &samples().join("coffee.png"));
     click(&mut window, "Compare with ");
-    wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in 1 of 1 image");
+    wait_for(&mut window, "Same boxes (IoU ≥ 0.5) in 1 of 1 image");
     wait_for(&mut window, "B, dashed: ");
     assert!(sees(&window, "0 only in A, 0 only in B"));
     window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinScore(0.2)));
-    let outdated = "The filters have changed since this was compared";
+    let outdated = "The filters have changed since this comparison";
     wait_for(&mut window, outdated);
     click(&mut window, "Compare again");
     wait_until(&mut window, "the new comparison", |window| !sees(window, outdated) && sees(window, "100.0 % agree"));
@@ -75,7 +75,7 @@ fn a_run_is_named_and_deleted_after_a_question() {
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "More about EfficientNet-Lite0, 1 thread");
     click(&mut window, "Rename");
-    let field = window.get_by_role_and_label(Role::TextInput, "Name of the run");
+    let field = window.get_by_role_and_label(Role::TextInput, "Run name");
     field.type_text(" of mine");
     window.key_press(egui::Key::Enter);
     wait_for(&mut window, "Run EfficientNet-Lite0, 1 thread of mine");

@@ -53,7 +53,7 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
     });
     window.state_mut().command(Action::DeployEndpoint);
     wait_for(window, "Enter the S3 folder");
-    type_into(window, "Folder in S3 for the model's archive", &bucket.uri("spotcheck/"));
+    type_into(window, "S3 folder for the model archive", &bucket.uri("spotcheck/"));
     type_into(window, "Execution role", ROLE);
     wait_for(window, "No problems found");
     let deploying = &window.state().state().remote.endpoint_form;
@@ -160,8 +160,8 @@ fn an_endpoint_that_expired_while_spotcheck_was_closed_is_deleted_at_the_next_st
             let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
             let name = fill_in(&mut window, &bucket);
             // Another price can be typed.
-            type_into(&mut window, "Price per instance (US dollars per hour)", "0.74");
-            wait_for(&mut window, "$0.74 per instance and hour, as given");
+            type_into(&mut window, "Price per instance (USD per hour)", "0.74");
+            wait_for(&mut window, "$0.74 per instance-hour, as given");
             click(&mut window, "Deploy the model");
             wait_for(&mut window, "SageMaker endpoints");
             wait_until_in_service(&mut window, &name);
@@ -316,7 +316,7 @@ fn an_endpoint_of_another_machine_is_listed_and_not_deleted_without_a_warning() 
             wait_until(&mut window, "the end of watching", |window| window.state().state().tasks.is_idle());
             assert_eq!(in_the_banner(&window), 0);
             click(&mut window, "Delete…");
-            wait_for(&mut window, "make sure that it is not in use");
+            wait_for(&mut window, "make sure it is not in use");
             wait_for(&mut window, &format!("The model {name} is kept"));
             let id: &EndpointId = &the_endpoint(&window).id;
             assert_eq!(id.region(), REGION);
@@ -481,9 +481,9 @@ fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_
             wait_for(&mut window, "No problems found");
 
             click(&mut window, "Advanced");
-            let tags = "Tags of the endpoint and its resources";
+            let tags = "Tags for the endpoint and its resources";
             type_lines(&mut window, tags, "team=vision\nproject=cats");
-            type_lines(&mut window, "Environment of the container", "LEVEL=debug");
+            type_lines(&mut window, "Container environment", "LEVEL=debug");
             type_into(&mut window, "KMS key for the instance volumes", "alias/disks");
             for name in ["Container startup timeout (s)", "Model download timeout (s)"] {
                 click(&mut window, name);

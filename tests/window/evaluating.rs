@@ -651,7 +651,7 @@ fn a_search_for_errors_waits_for_the_evaluation() {
         let is_evaluated = state.evaluated().is_some();
         if state.evaluating.is_some() && !is_evaluated {
             assert!(!sees(window, "needs ground truth") && !sees(window, "finds no image"));
-            has_waited.set(has_waited.get() || sees(window, "The search waits for the evaluation"));
+            has_waited.set(has_waited.get() || sees(window, "The search is waiting for the evaluation"));
         }
         is_evaluated && state.tasks.is_idle()
     });
@@ -684,7 +684,7 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
     });
     set_min_score(&mut window, 0.95);
     window.state_mut().command(ReviewCommand::Compare(first));
-    wait_for(&mut window, "The minimum scores are different: A ≥ 0.95, B ≥ 0.50");
+    wait_for(&mut window, "The minimum scores differ: A ≥ 0.95, B ≥ 0.50");
     window.state_mut().command(ReviewCommand::SetCompareLayout(CompareLayout::SideBySide));
     // The order by disagreement shows its first image.
     wait_until_idle(&mut window);
@@ -696,7 +696,7 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
     window.state_mut().command(BrowseCommand::Show(first_image));
     let legend = "White dashes: ground truth (2)";
     wait_for(&mut window, &format!("A: {one}\n{legend}. Long dashes: missed (2)"));
-    wait_for(&mut window, &format!("B: {other}\n{legend}. Long dashes: missed (1)"));
+    wait_for(&mut window, &format!("B: {other}\n{legend}. Long dashes: false negatives (1)"));
     let scores = |window: &Harness<'static, App>| {
         let state = window.state().state();
         let comparing = state.comparing.as_ref().unwrap();

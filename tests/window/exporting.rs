@@ -20,7 +20,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
     wait_for(&mut window, "cup");
     for is_again in [false, true] {
         window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
-        wait_for(&mut window, "Images found (1, with ");
+        wait_for(&mut window, "Search results (1, with ");
         click(&mut window, "COCO");
         let field = window.get_by_role_and_label(Role::TextInput, "Target file");
         if !is_again {
@@ -39,11 +39,9 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
             assert_eq!(window.state().state().overlay, Overlay::None);
         } else {
             wait_for(&mut window, "1 image and");
-            wait_for(&mut window, "Show the export in the file manager");
+            wait_for(&mut window, "Show in file manager");
             click(&mut window, "Close");
-            wait_until(&mut window, "the notice to close", |window| {
-                !sees(window, "Show the export in the file manager")
-            });
+            wait_until(&mut window, "the notice to close", |window| !sees(window, "Show in file manager"));
         }
     }
     let written: serde_json::Value = serde_json::from_slice(&std::fs::read(target).unwrap()).unwrap();
@@ -92,7 +90,7 @@ fn the_dialog_says_how_many_boxes_each_choice_of_images_has() {
     assert!(sees(&window, &format!("Selected images (1, with {shown} boxes)")));
     click(&mut window, "All stored boxes");
     wait_for(&mut window, &format!("All images (2, with {} boxes)", 2 * stored));
-    click(&mut window, "Accepted only");
+    click(&mut window, "Only accepted");
     wait_for(&mut window, &format!("(1, with at most {stored} boxes)"));
 }
 
@@ -212,7 +210,7 @@ fn enter_exports_and_an_error_is_about_one_path() {
     let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
     wait_for(&mut window, "cup");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
-    wait_for(&mut window, "Images found (1, with ");
+    wait_for(&mut window, "Search results (1, with ");
     click(&mut window, "COCO");
     let height = window.get_by_label("Export now").rect().bottom();
     fill(&mut window, "Target file", &taken);
@@ -227,8 +225,8 @@ fn enter_exports_and_an_error_is_about_one_path() {
     click(&mut window, "COCO");
     fill(&mut window, "Target file", &folder.path().join("free.json"));
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "Show the export in the file manager");
+    wait_for(&mut window, "Show in file manager");
     window.run_steps(2);
     window.key_press(egui::Key::Enter);
-    wait_until(&mut window, "the notice to close", |window| !sees(window, "Show the export in the file manager"));
+    wait_until(&mut window, "the notice to close", |window| !sees(window, "Show in file manager"));
 }

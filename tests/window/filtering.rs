@@ -98,7 +98,7 @@ fn whatever_is_pasted_into_the_search_is_read_or_refused() {
 fn the_search_field_explains_itself() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
-    click(&mut window, "What can be searched for");
+    click(&mut window, "Search syntax");
     wait_for(&mut window, "class:\"traffic light\"");
     assert!(sees(&window, "Not judged: neither the image"));
 }
@@ -130,7 +130,7 @@ fn select_all_selects_what_was_found_and_keys_walk_through_it() {
     window.key_press_modifiers(Modifiers::COMMAND, Key::A);
     wait_for(&mut window, &format!("{pngs} selected"));
     window.key_press(Key::End);
-    wait_for(&mut window, &format!("{pngs} of {pngs} found"));
+    wait_for(&mut window, &format!("{pngs} of {pngs} results"));
 }
 
 #[test]

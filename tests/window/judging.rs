@@ -79,18 +79,18 @@ fn the_right_class_is_typed_and_completed() {
     let mut window = open_to_judge(&samples().join("chelsea.png"), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3 %");
     press(&mut window, Key::W);
-    wait_for(&mut window, "Which class is right?");
-    let field = window.get_by_label("Right class");
+    wait_for(&mut window, "What is the correct class?");
+    let field = window.get_by_label("Correct class");
     field.type_text("egyptian");
     wait_for(&mut window, "Enter uses “Egyptian cat”");
     press(&mut window, Key::Enter);
     wait_for(&mut window, "Image: wrong class, is “Egyptian cat”");
     // Letters in a text field are text.
     press(&mut window, Key::W);
-    wait_for(&mut window, "Which class is right?");
-    let field = window.get_by_label("Right class");
+    wait_for(&mut window, "What is the correct class?");
+    let field = window.get_by_label("Correct class");
     field.type_text("my own word");
-    wait_for(&mut window, "is not a class of the model");
+    wait_for(&mut window, "is not a class of this model");
     press(&mut window, Key::Enter);
     wait_for(&mut window, "Image: wrong class, is “my own word”");
     wait_for(&mut window, "1 of 1 image judged: 1 wrong class");
@@ -372,11 +372,11 @@ fn a_verdict_on_a_box_stays_with_the_prediction_that_it_is_about_when_the_file_c
     let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
     let cell = "0-coffee.png, outdated";
     wait_for(&mut window, cell);
-    wait_for(&mut window, "The prediction is kept because it was judged");
+    wait_for(&mut window, "The prediction is kept because it has a verdict");
     wait_until(&mut window, "the prediction that was judged", |window| boxes(window) == judged);
     assert!(sees(&window, "1 of 2 boxes judged"));
     press_with(&mut window, Modifiers::COMMAND, Key::Enter);
-    wait_for(&mut window, "keeps its judged prediction");
+    wait_for(&mut window, "has a verdict, so its prediction is kept");
     click(&mut window, "Clear verdicts and predict again");
     wait_until(&mut window, "a prediction about the new file", |window| {
         boxes(window).is_some() && boxes(window) != judged

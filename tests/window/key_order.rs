@@ -68,8 +68,8 @@ fn letters_after_an_opening_key_go_to_what_it_opens() {
     let control = Modifiers::COMMAND;
     for (opener, text, field) in [
         (pressed_with(control, Key::K), "reload", "Type a command"),
-        (pressed(Key::G), "2 era", "Name or number of an image"),
-        (typed("w"), "ear", "Right class"),
+        (pressed(Key::G), "2 era", "Image name or number"),
+        (typed("w"), "ear", "Correct class"),
         (typed("/"), "rear", "Search"),
         (typed("n"), "ears are cut", "Note"),
         (typed("t"), "rainy", "Tag"),
@@ -150,7 +150,7 @@ fn an_image_outside_the_search_is_not_judged() {
     wait_until_idle(&mut window);
     in_one_frame(&mut window, [pressed(Key::Escape), typed("a"), typed("n"), typed("r")]);
     assert_eq!(verdicts(&window).iter().flatten().count(), 1);
-    wait_for(&mut window, "The search does not find the image in view");
+    wait_for(&mut window, "The image in view is not in the search results");
 }
 
 #[test]

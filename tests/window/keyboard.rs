@@ -230,16 +230,16 @@ fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
     for (action, text) in [
         (Action::Palette, "Type a command"),
         (Action::Help, "Keys and mouse"),
-        (Action::GoTo, "Name or number of an image"),
-        (Action::WrongClass, "Which class is right?"),
+        (Action::GoTo, "Image name or number"),
+        (Action::WrongClass, "What is the correct class?"),
         (Action::Export, "Target file"),
         (Action::OpenS3, "S3 address"),
-        (Action::Upload, "Folder in S3"),
-        (Action::DeployEndpoint, "Folder in S3 for the model's archive"),
-        (Action::Endpoints, "Part of the name of an endpoint"),
+        (Action::Upload, "S3 folder"),
+        (Action::DeployEndpoint, "S3 folder for the model archive"),
+        (Action::Endpoints, "Part of an endpoint name"),
         (Action::OpenOutputs, "Open as a run"),
         (Action::OpenPredictions, "Choose a folder…"),
-        (Action::OpenTruth, "{class} stands for the class"),
+        (Action::OpenTruth, "{class} matches the class"),
     ] {
         window.state_mut().command(action);
         wait_for(&mut window, text);
@@ -311,9 +311,9 @@ fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
     walk_through(&mut window, &before, "outputs");
     click(&mut window, "How predictions are read");
     click(&mut window, "With a mapping");
-    wait_for(&mut window, "Best class, to check against");
+    wait_for(&mut window, "Best class, for checking");
     walk_through(&mut window, &before, "a mapping of classes");
-    click(&mut window, "Boxes in an image");
+    click(&mut window, "Object boxes");
     wait_for(&mut window, "Number of valid boxes");
     walk_through(&mut window, &before, "a mapping of boxes");
     // Escape closes a menu, and only then the dialog.
@@ -340,9 +340,9 @@ fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_esca
             wait_until_idle(&mut window);
             let before = widgets(&window);
             window.state_mut().command(Action::Jobs);
-            wait_for(&mut window, "No job is chosen");
+            wait_for(&mut window, "No job selected");
             walk_through(&mut window, &before, "jobs");
-            escape_closes(&mut window, "No job is chosen");
+            escape_closes(&mut window, "No job selected");
 
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
@@ -381,7 +381,7 @@ fn click_when_there(window: &mut Harness<'static, App>, text: &str) {
 fn a_presentation_leaves_nothing_to_get_lost_in_and_ends_with_escape() {
     let mut window = predicted();
     window.key_press(Key::F11);
-    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, "Escape exits");
     window.run_steps(4);
     // Only the keyboard works here, so that the audience does not see where the focus is.
     assert_eq!(widgets(&window), []);
@@ -516,7 +516,7 @@ fn tab_goes_through_rows_from_left_to_right_and_to_the_bottom_last() {
     stops.rotate_left(first);
     let class = stops.iter().find_map(|stop| stop.name.strip_prefix("Show only ")).unwrap().to_owned();
     for row in [
-        ["Search", "Clear search", "What can be searched for"],
+        ["Search", "Clear search", "Search syntax"],
         ["Previous image", "Predict this image", "Copy image"],
         ["Zoom out", "Zoom in", "Fit image"],
         [class.as_str(), &format!("Show only {class}"), &format!("Minimum score of {class}")],

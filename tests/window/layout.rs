@@ -313,7 +313,7 @@ fn no_label_covers_another_in_a_crowd() {
     assert_eq!(labels_on_canvas(&window).len(), labels.len(), "the same ones again");
 
     window.key_press(Key::F11);
-    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, "Escape exits");
     wait_for(&mut window, &best);
     let mut labels = painted(&window);
     labels.retain(|label| label.size >= 16.0 && label.text.chars().any(char::is_alphabetic));
@@ -637,7 +637,7 @@ fn a_notice_does_not_cover_the_title_of_a_dialog() {
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
     window.state_mut().command(Action::Jobs);
-    wait_for(&mut window, "No job is chosen");
+    wait_for(&mut window, "No job selected");
     // There is nothing to undo, which is said.
     window.state_mut().command(Action::Undo);
     wait_for(&mut window, "Close this message");

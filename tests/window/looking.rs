@@ -41,7 +41,7 @@ fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
 fn brackets_walk_through_the_boxes_and_the_magnifier_shows_the_selected_one() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
-    assert!(sees(&window, "Select a box to see it enlarged"));
+    assert!(sees(&window, "Select a box to enlarge it"));
     window.key_press(Key::CloseBracket);
     wait_for(&mut window, "% of the image");
     let first = window.state().state().shown.selected_box;

@@ -156,7 +156,7 @@ fn a_runtime_that_cannot_be_used_is_refused_with_the_reason_and_browsing_goes_on
     field.type_text("/no/such/libonnxruntime.so");
     window.step();
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "Could not get ONNX Runtime ready");
+    wait_for(&mut window, "Could not load ONNX Runtime");
     assert!(sees(&window, "Retry"));
     window.key_press(egui::Key::Escape);
     window.step();

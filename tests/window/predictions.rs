@@ -17,7 +17,7 @@ use crate::truth::truth_of_samples;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
-const FIELD: &str = "File or folder of predictions";
+const FIELD: &str = "Prediction file or folder";
 
 /// A COCO file with scores about `0-chelsea.png` (451 x 300) and an image that is not here, with a broken box.
 fn write_coco(folder: &Path) -> PathBuf {
@@ -80,7 +80,7 @@ fn predictions_become_a_run_and_what_cannot_be_used_is_listed() {
 
     wait_for(&mut window, "theirs, outputs in ");
     click(&mut window, " problem");
-    for text in ["1 box is broken", "annotations[2]", "elsewhere.png"] {
+    for text in ["1 box is invalid", "annotations[2]", "elsewhere.png"] {
         wait_for(&mut window, text);
     }
 }
@@ -131,7 +131,7 @@ fn what_is_dropped_on_images_is_recognised_by_its_content() {
     wait_for(&mut window, "note.json was not recognized as annotations");
     let named = serde_json::json!([{"image_id": 77, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]);
     drop_on(&mut window, &write("numbers.json", &named.to_string()));
-    wait_for(&mut window, "if these only number their images");
+    wait_for(&mut window, "If the predictions contain only image numbers");
     assert_eq!(runs(&window), 3);
     assert!(sees(&window, "2 images"));
 
@@ -246,10 +246,10 @@ fn classes_of_predictions_are_named_and_corrected_in_the_dialog() {
     let map = write("classes.csv", "Luchs,lion\n");
     let mut window = two_images(&images);
     window.state_mut().command(Action::OpenPredictions);
-    wait_for(&mut window, "Corrections of classes");
+    wait_for(&mut window, "Class corrections");
     type_into(&mut window, FIELD, &rows);
     type_into(&mut window, "Label set or label file", &labels);
-    type_into(&mut window, "File with corrections of classes", &map);
+    type_into(&mut window, "Class corrections file", &map);
     click(&mut window, "Open as a run");
     wait_for(&mut window, "classes.csv: line 1 names the class “lion”");
     write("classes.csv", "Luchs,lynx\n");

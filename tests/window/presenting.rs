@@ -11,7 +11,7 @@ fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
     wait_for(&mut window, "tiger cat 38.3 %");
     assert!(sees(&window, "chelsea.png") && sees(&window, "Predict all"));
     window.key_press(Key::F11);
-    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, "Escape exits");
     wait_for(&mut window, "tiger cat 38 %");
     let path = folder.path().to_str().unwrap();
     assert!(!sees(&window, path) && !sees(&window, "chelsea.png"));
@@ -32,7 +32,7 @@ fn slides_follow_each_other_and_begin_again_after_the_last() {
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3 %");
     window.key_press(Key::F11);
-    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, "Escape exits");
     window.key_press(Key::Space);
     // The window's clock goes on with its frames.
     for place in [1, 0] {

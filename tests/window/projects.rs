@@ -117,7 +117,7 @@ fn quitting_asks_while_images_are_predicted() {
     window.state_mut().command(Action::PauseTasks);
     assert!(close(&mut window));
     wait_for(&mut window, "Quit Spotcheck?");
-    wait_for(&mut window, "“Predict all” continues");
+    wait_for(&mut window, "Choose “Predict all” later");
     click(&mut window, "Keep running");
     wait_until(&mut window, "the question to close", |window| !sees(window, "Quit Spotcheck?"));
     assert!(close(&mut window));

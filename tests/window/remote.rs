@@ -204,7 +204,7 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Enter the S3 folder");
             assert!(sees(&window, "Selected images (2)"));
-            type_into(&mut window, "Folder in S3 for the outputs of jobs", &bucket.uri("out/"));
+            type_into(&mut window, "S3 folder for job outputs", &bucket.uri("out/"));
             type_into(&mut window, "Execution role", ROLE);
             start_the_job(&mut window);
             wait_for(&mut window, "0 of 2 outputs");
@@ -279,7 +279,7 @@ fn open_outputs_of(
     wait_for_listing(&mut window);
     window.state_mut().command(Action::OpenOutputs);
     wait_for(&mut window, "Open as a run");
-    type_into(&mut window, "Folder of outputs", outputs.to_str().unwrap());
+    type_into(&mut window, "Output folder", outputs.to_str().unwrap());
     window
 }
 
@@ -310,11 +310,11 @@ fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() 
     type_into(&mut window, "Label set or label file", labels.to_str().unwrap());
     wait_for(&mut window, "cat 75.0 %");
     // Nothing is an image of the other task, and what is wrong is said beside the field.
-    click(&mut window, "Boxes in an image");
-    wait_for(&mut window, "enter the path of the boxes, four numbers each");
-    click(&mut window, "Classes of an image");
+    click(&mut window, "Object boxes");
+    wait_for(&mut window, "enter the path of the boxes (four numbers each)");
+    click(&mut window, "Image classes");
     wait_for(&mut window, "cat 75.0 %");
-    replace_in(&mut window, "Name of the mapping", "Verdicts of old");
+    replace_in(&mut window, "Mapping name", "Verdicts of old");
     click(&mut window, "Save the mapping");
     wait_for(&mut window, "✓ saved");
     let kept = home.path().join("data/mappings/verdicts-of-old.toml");
@@ -373,7 +373,7 @@ fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
         \"/items/*/at\"\nclasses = \"/items/*/kind\"\nscores = \"/items/*/sure\"\nbox_format = \"yxyx\"\nbox_space = \
         \"pixels\"\n";
     std::fs::write(&file, text).unwrap();
-    type_into(&mut window, "File of a mapping", file.to_str().unwrap());
+    type_into(&mut window, "Mapping file", file.to_str().unwrap());
     click(&mut window, "Load");
     wait_for(&mut window, "boxes as top, left, bottom, right in pixels");
     click(&mut window, "Open as a run");
@@ -429,8 +429,8 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             click(&mut window, "AWS CLI commands");
             wait_for(&mut window, "aws sagemaker create-transform-job");
             // It costs nothing to try the archive here.
-            click(&mut window, "Try it here");
-            wait_for(&mut window, "✓ 2 of 2 predictions are as on this computer");
+            click(&mut window, "Rehearse");
+            wait_for(&mut window, "✓ 2 of 2 predictions match this computer's");
             // What it measured may be what the estimate counts with.
             click(&mut window, "Cost");
             click(&mut window, "per second, measured in the rehearsal");

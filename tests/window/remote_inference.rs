@@ -89,13 +89,13 @@ fn open_folder(folder: &Path, images: usize) -> Harness<'static, App> {
 fn choose_endpoint(window: &mut Harness<'static, App>, name: &str) {
     window.state_mut().command(Action::PredictAtEndpoint);
     wait_for(window, "Predict at a SageMaker endpoint");
-    type_into(window, "Name of the endpoint", name);
+    type_into(window, "Endpoint name", name);
 }
 
 fn choose_tf_serving(window: &mut Harness<'static, App>, address: &str) {
     window.state_mut().command(Action::PredictInTfServing);
     wait_for(window, "Predict in TensorFlow Serving");
-    type_into(window, "Address of the model", address);
+    type_into(window, "Model address", address);
 }
 
 /// Waits until `count` images have a prediction of the remote model, and no request is in flight.
@@ -181,7 +181,7 @@ fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look
             let mut window = open_folder(folder.path(), 2);
 
             choose_endpoint(&mut window, "missing");
-            wait_for(&mut window, "There is no endpoint missing in us-east-1");
+            wait_for(&mut window, "Endpoint missing does not exist in us-east-1");
             click(&mut window, "Connect");
             wait_for(&mut window, "Could not invoke endpoint missing");
             wait_for(&mut window, "check the name and the region");
@@ -263,7 +263,7 @@ fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_a_request() {
             let mut window = open_folder(folder.path(), 2);
             choose_endpoint(&mut window, "early");
             wait_for(&mut window, "early is Creating in us-east-1");
-            assert!(sees(&window, "It takes requests once it is InService"));
+            assert!(sees(&window, "It accepts requests when it is InService"));
             click(&mut window, "Connect");
             wait_for(&mut window, "Could not invoke endpoint early: it is Creating; wait until it is InService");
             assert!(sees(&window, "Retry"));
@@ -289,7 +289,7 @@ fn an_endpoint_that_failed_says_why_before_and_after_a_request() {
             choose_endpoint(&mut window, "failed");
             wait_for(&mut window, "failed is Failed in us-east-1");
             assert!(sees(&window, "did not pass the ping health check"));
-            assert!(sees(&window, "It takes no requests in this state"));
+            assert!(sees(&window, "It does not accept requests in this state"));
             click(&mut window, "Connect");
             wait_for(&mut window, "Could not invoke endpoint failed: it is Failed (AWS says: ");
             assert!(sees(&window, "deploy it again, or choose another one"));
@@ -515,7 +515,7 @@ fn predictions_of_an_unknown_shape_are_read_with_a_mapping_that_is_kept_and_dele
     let file = labels.to_str().unwrap();
     type_into(&mut window, "Label set or label file", file);
     wait_for(&mut window, "cat 75.0 %");
-    replace_in(&mut window, "Name of the mapping", "Verdicts");
+    replace_in(&mut window, "Mapping name", "Verdicts");
     click(&mut window, "Save the mapping");
     wait_for(&mut window, "✓ saved");
     let kept = home.path().join("data/mappings");
@@ -560,7 +560,7 @@ fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_add
 
     // A preview of another model differs, or fails.
     let other = server.url("/v1/models/other:predict");
-    replace_in(&mut window, "Address of the model", &other);
+    replace_in(&mut window, "Model address", &other);
     wait_until(&mut window, "the other address", |window| {
         sees(window, "sends the image in view and") && !sees(window, "class 1 75.0 %")
     });
@@ -570,7 +570,7 @@ fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_add
         form.response.failure().is_some()
     });
     let own = server.url("/v1/models/own:predict");
-    replace_in(&mut window, "Address of the model", &own);
+    replace_in(&mut window, "Model address", &own);
     wait_for(&mut window, "class 1 75.0 %");
     // Nothing became a run, and nothing was chosen.
     assert!(sees(&window, "2 images, 1 predicted"));

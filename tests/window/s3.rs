@@ -86,11 +86,11 @@ fn an_address_is_opened_from_the_path_field_and_a_folder_from_the_recent_ones() 
     field.type_text("s3://no bucket/");
     window.run_steps(2);
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "“no bucket” cannot be the name of a bucket");
+    wait_for(&mut window, "“no bucket” is not a valid bucket name");
     assert!(sees(&window, "3 images"), "what was open stays");
 
     open(&mut window, S3Place { address: S3Address::new(&bucket.name, "nothing/"), ..place(&bucket) });
-    wait_for(&mut window, "neither as object nor as folder");
+    wait_for(&mut window, "neither as an object nor as a folder");
     click(&mut window, "Recent");
     click(&mut window, &place(&bucket).identity());
     wait_until(&mut window, "the place is open again", |window| window.state().state().samples.len() == 3);

@@ -105,7 +105,7 @@ fn a_listing_that_is_cut_short_says_so_beside_what_it_has() {
     open(&mut window, &bucket, proxy.endpoint());
     wait_for(&mut window, " problem");
     click(&mut window, " problem");
-    wait_for(&mut window, "The list of images is not complete");
+    wait_for(&mut window, "The image list is incomplete");
     assert_eq!(window.state().state().samples.len(), 1000);
 }
 

@@ -48,8 +48,8 @@ fn dialog(window: &mut Window) {
     window.key_press_modifiers(Modifiers::COMMAND, Key::L);
     wait_for(window, "Open this address");
     click(window, "Server and region");
-    wait_for(window, "Address of the server");
-    type_into(window, "Address of the server", &Seaweed::shared().endpoint());
+    wait_for(window, "Server address");
+    type_into(window, "Server address", &Seaweed::shared().endpoint());
     window.key_press(Key::Enter);
     window.run_steps(2);
 }
@@ -221,7 +221,7 @@ fn an_invalid_address_is_explained_before_any_request() {
     let mut window = open(None, CLASSIFIER);
     type_into(&mut window, "Path of a folder or image", "s3://a/b");
     window.key_press(Key::Enter);
-    wait_for(&mut window, "cannot be the name of a bucket");
+    wait_for(&mut window, "is not a valid bucket name");
     assert!(sees(&window, "Open this address"));
     window.key_press(Key::Escape);
     wait_until(&mut window, "the dialog to close", |window| !sees(window, "Open this address"));
@@ -261,7 +261,7 @@ fn a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal() {
             wait_for(&mut window, "3 images");
             let warning = "The sign-in with profile tool ends in ";
             wait_for(&mut window, warning);
-            wait_for(&mut window, "renew it at its provider");
+            wait_for(&mut window, "renew it with its provider");
             std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();
             click(&mut window, "Retry");
             wait_until(&mut window, "the warning to go", |window| !sees(window, warning));

@@ -214,7 +214,7 @@ fn the_window_compares_two_runs() {
         wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     }
     click(&mut window, "Compare with ");
-    wait_for(&mut window, "The same boxes (IoU ≥ 0.5) in ");
+    wait_for(&mut window, "Same boxes (IoU ≥ 0.5) in ");
     click(&mut window, "grace_hopper.jpg, ");
     click(&mut window, "Side by side");
     take(&mut window, "comparing-dark");
@@ -242,7 +242,7 @@ fn home_with_another_detector(home: &Path) -> AppDirs {
 fn the_window_presents() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     window.key_press(Key::F11);
-    wait_for(&mut window, "Escape ends");
+    wait_for(&mut window, "Escape exits");
     wait_for(&mut window, "cup 96 %");
     // On the next image the boxes would begin anew.
     window.state_mut().command(ReviewCommand::PlaySlides(false));
@@ -316,7 +316,7 @@ fn the_window_asks_what_to_export() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     wait_for(&mut window, "All saved");
     window.key_press_modifiers(egui::Modifiers::COMMAND, Key::E);
-    wait_for(&mut window, "Images found (8, with ");
+    wait_for(&mut window, "Search results (8, with ");
     take(&mut window, "exporting-dark");
 }
 

@@ -101,13 +101,13 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
             bucket.put("records/photos.tfrecord", &records);
             let mut window = open_prefix(&bucket, "records/", 6);
             open_unfolded_form(&mut window);
-            assert!(sees(&window, "4 requests at once on each instance, one per vCPU"));
+            assert!(sees(&window, "4 parallel requests per instance, one per vCPU"));
             click(&mut window, "AWS CLI commands");
             wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
             // Files are not images.
             click(&mut window, "Cost");
             type_into(&mut window, "Images per second per instance", "0.1");
-            wait_for(&mut window, "6 images at 0.10 per second and instance: about 60 s");
+            wait_for(&mut window, "6 images at 0.10 per second per instance: about 60 s");
             start(&mut window);
         },
     );
@@ -152,10 +152,10 @@ fn a_payload_that_the_user_sets_lowers_the_suggested_concurrency() {
         open_unfolded_form(&mut window);
         click(&mut window, "Known types");
         click(&mut window, "ml.m5.24xlarge");
-        wait_for(&mut window, "96 requests at once on each instance, one per vCPU");
+        wait_for(&mut window, "96 parallel requests per instance, one per vCPU");
         click(&mut window, "Requests and records");
         click(&mut window, "Maximum request size (MB)");
-        wait_for(&mut window, "16 requests at once on each instance, one per vCPU");
+        wait_for(&mut window, "16 parallel requests per instance, one per vCPU");
         start(&mut window);
     });
     // Only the process of the test itself has it.
@@ -176,13 +176,13 @@ fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
         let mut window = open_prefix(&bucket, "photos/", 1);
         open_form(&mut window);
         click(&mut window, "Cost");
-        let price = "Price per instance (US dollars per hour)";
+        let price = "Price per instance (USD per hour)";
         type_into(&mut window, price, "0");
-        wait_for(&mut window, "⚠ Enter a number above zero, not 0");
+        wait_for(&mut window, "⚠ Enter a positive number, not 0");
         type_into(&mut window, price, ".25");
         type_into(&mut window, "Images per second per instance", "0.5");
-        wait_for(&mut window, "1 object at 0.50 per second and instance: about 2 s");
-        wait_for(&mut window, "$0.25 per instance and hour, as given");
+        wait_for(&mut window, "1 object at 0.50 per second per instance: about 2 s");
+        wait_for(&mut window, "$0.25 per instance-hour, as given");
 
         click(&mut window, "Known types");
         click(&mut window, "ml.m5.24xlarge");
@@ -208,10 +208,10 @@ fn rarely_used_parameters_reach_sagemaker_too() {
         click(&mut window, "Advanced");
         for (field, text) in [
             ("ModelName: name of the new model", "advanced-model"),
-            ("TransformAmiVersion: operating system of the instances", "al2-ami-sagemaker-batch-gpu-535"),
+            ("TransformAmiVersion: AMI of the instances", "al2-ami-sagemaker-batch-gpu-535"),
             ("ExperimentName", "cats"),
             ("TrialName", "first"),
-            ("RunName: run of the experiment", "one"),
+            ("RunName: experiment run", "one"),
         ] {
             type_into(&mut window, field, text);
         }
@@ -224,10 +224,10 @@ fn rarely_used_parameters_reach_sagemaker_too() {
         find(&window, &|node| node.type_text("LOG=1"));
         window.run_steps(2);
         let captured = bucket.uri("captured/");
-        type_into(&mut window, "DestinationS3Uri: folder for captured data", &captured);
+        type_into(&mut window, "DestinationS3Uri: S3 folder for captured data", &captured);
         click(&mut window, "GenerateInferenceId");
         let list = bucket.uri("lists/one.json");
-        let name = "ManifestFile: existing list of objects, instead of the images above";
+        let name = "ManifestFile: existing list of objects to use instead of the images above";
         type_into(&mut window, name, &list);
         wait_for(&mut window, &format!("manifest under Advanced: {list}"));
         wait_for(&mut window, "1 object, ");
@@ -309,7 +309,7 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             let serving = HttpServer::start(|_| Reply::whole(br#"{"predictions": [[0.25, 0.75]]}"#));
             let mut window = open_prefix(&bucket, "photos/", 2);
             open_form(&mut window);
-            let field = "Address of a TensorFlow Serving";
+            let field = "TensorFlow Serving address";
             assert!(!sees(&window, field));
             let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
             choice.click_accesskit();
@@ -318,20 +318,17 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             let path = folder.path().to_str().unwrap();
             wait_for(&mut window, "Enter the folder of the SavedModel");
             type_into(&mut window, "SavedModel folder", path);
-            wait_for(&mut window, "a SavedModel needs");
+            wait_for(&mut window, "A SavedModel requires");
             // A rehearsal needs an address.
             let is_off = |window: &Harness<'static, App>| {
-                let button = window.get_by_role_and_label(Role::Button, "Try it here");
+                let button = window.get_by_role_and_label(Role::Button, "Rehearse");
                 button.accesskit_node().is_disabled()
             };
             assert!(is_off(&window));
             type_into(&mut window, field, &serving.url("/v1/models/m:predict"));
             wait_until(&mut window, "the button", |window| !is_off(window));
-            click(&mut window, "Try it here");
-            wait_for(
-                &mut window,
-                "✓ 2 of 2 images have a prediction; there is no model on this machine to compare with",
-            );
+            click(&mut window, "Rehearse");
+            wait_for(&mut window, "✓ 2 of 2 images have a prediction; there is no local model to compare with");
             let asked = serving.exchanges();
             assert_eq!(asked.len(), 2);
             assert!(asked.iter().all(|exchange| exchange.request.path == "/v1/models/m:predict"));
@@ -411,7 +408,7 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
             wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Enter the S3 folder");
-            let field = "Folder in S3 for the outputs of jobs";
+            let field = "S3 folder for job outputs";
             type_into(&mut window, field, &bucket.uri("out/"));
             type_into(&mut window, "Execution role", ROLE);
             wait_for(&mut window, "No problems found");
@@ -455,10 +452,10 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
         click(&mut window, "ml.m5.24xlarge");
         click(&mut window, "Cost");
         wait_for(&mut window, "The price table is empty");
-        type_into(&mut window, "Price per instance (US dollars per hour)", "5.5");
-        type_into(&mut window, "Source of the price", "an invoice");
-        click(&mut window, "Save to the price table");
-        wait_for(&mut window, "Show the price file");
+        type_into(&mut window, "Price per instance (USD per hour)", "5.5");
+        type_into(&mut window, "Price source", "an invoice");
+        click(&mut window, "Save to price table");
+        wait_for(&mut window, "Show price file");
         let kept = std::fs::read_to_string(&table).unwrap();
         assert!(kept.contains("usd_per_hour = 5.5"), "{kept}");
         assert!(kept.contains(&format!("region = \"{REGION}\"")), "{kept}");
@@ -483,12 +480,12 @@ fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
         open_form(&mut window);
         start(&mut window);
         wait_for(&mut window, "✓ completed");
-        let unpriced = "billed; no price is known";
+        let unpriced = "billed; price unknown";
         wait_for(&mut window, unpriced);
         click(&mut window, "Enter the price of ml.m5.xlarge");
-        type_into(&mut window, "Price per instance (US dollars per hour)", "3.6");
-        type_into(&mut window, "Source of the price", "a colleague");
-        click(&mut window, "Save to the price table");
+        type_into(&mut window, "Price per instance (USD per hour)", "3.6");
+        type_into(&mut window, "Price source", "a colleague");
+        click(&mut window, "Save to price table");
         wait_until(&mut window, "what the job has cost", |window| {
             let job = window.state().state().remote.open_job();
             job.and_then(|job| job.progress.as_ref()?.cost_usd).is_some()

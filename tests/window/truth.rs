@@ -19,8 +19,8 @@ use crate::window::{click, open, open_in, samples, sees, wait_for, wait_until, w
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
-const FIELD: &str = "File, folder or pattern of the ground truth";
-const CLASS_MAP: &str = "File with corrections of classes";
+const FIELD: &str = "Ground-truth file, folder or pattern";
+const CLASS_MAP: &str = "Class corrections file";
 
 /// Above a score of 0.5 the model shows a person in `astronaut.png`, a cat in `chelsea.png`, a cup and a dining table
 /// in `coffee.png`, a person and a tie in `grace_hopper.jpg`, and nothing in `rocket.jpg`. The truth here has the
@@ -150,7 +150,7 @@ fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
     assert_eq!(first(&mut window, SortBy::Errors), "chelsea.png");
     assert_eq!(first(&mut window, SortBy::Missed), "chelsea.png");
     click(&mut window, "chelsea.png, ");
-    wait_for(&mut window, "White dashes: ground truth (1). Long dashes: missed (1)");
+    wait_for(&mut window, "White dashes: ground truth (1). Long dashes: false negatives (1)");
 }
 
 #[test]
@@ -168,7 +168,7 @@ fn a_wrong_class_is_shown_with_the_right_one() {
     wait_until(&mut window, "the search", |window| !window.state().state().arranging.is_searching());
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     window.state_mut().command(Action::WrongClass);
-    wait_for(&mut window, "Which class is right?");
+    wait_for(&mut window, "What is the correct class?");
     let labels = window.query_all_by_role(Role::Button).filter_map(|node| node.accesskit_node().label());
     let classes = window.state().state().run().unwrap().labels().clone();
     let first = labels.into_iter().find(|label| classes.iter().any(|(_, class)| class == label));
@@ -188,7 +188,7 @@ fn the_top_class_of_a_classifier_is_right_or_wrong() {
     assert_eq!(found(&mut window, "fn truth:tabby").0, ["rocket.jpg"]);
     assert_eq!(found(&mut window, "tp truth:\"tiger cat\"").0, ["chelsea.png"]);
     click(&mut window, "chelsea.png, ");
-    wait_for(&mut window, "Ground truth: tiger cat (top class is right)");
+    wait_for(&mut window, "Ground truth: tiger cat (top class is correct)");
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn ground_truth_in_s3_is_opened_from_the_dialog() {
         type_into(&mut window, FIELD, &bucket.uri("none.csv"));
         wait_for(&mut window, "Sign in with");
         click(&mut window, "Server and region");
-        wait_for(&mut window, "Address of the server");
+        wait_for(&mut window, "Server address");
         window.key_press(Key::Enter);
         wait_for(&mut window, "does not exist");
         assert!(!sees(&window, "Sign in with"), "the dialog stays open");
@@ -257,7 +257,7 @@ fn corrections_of_classes_are_read_from_a_file_and_kept_with_the_project() {
     let mut window = open_in(&projects, Some(&samples()), DETECTOR);
     predict_all(&mut window);
     window.state_mut().command(Action::OpenTruth);
-    wait_for(&mut window, "Corrections of classes");
+    wait_for(&mut window, "Class corrections");
     type_into(&mut window, FIELD, truth.to_str().unwrap());
     type_into(&mut window, CLASS_MAP, map.to_str().unwrap());
     click_exactly(&mut window, "Open");
@@ -436,7 +436,7 @@ fn numbers_without_names_are_a_question() {
     window.state_mut().command(Action::OpenTruth);
     wait_for(&mut window, "Class names");
     replace_in(&mut window, FIELD, folder.path().to_str().unwrap());
-    click(&mut window, "Class names of the ground truth");
+    click(&mut window, "Ground-truth class names");
     window.run_steps(3);
     click(&mut window, "coco-80");
     click_exactly(&mut window, "Open");

@@ -32,16 +32,16 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done() {
             window.state_mut().command(Action::Upload);
             wait_for(&mut window, "Preview upload");
             assert!(sees(&window, "All images (3)"));
-            let field = window.get_by_label("Folder in S3");
+            let field = window.get_by_label("S3 folder");
             field.focus();
             window.step();
             let address = bucket.uri("photos");
-            window.get_by_label("Folder in S3").type_text(&address);
+            window.get_by_label("S3 folder").type_text(&address);
             window.run_steps(2);
             click(&mut window, "Preview upload");
             wait_for(&mut window, "2 files (");
-            wait_for(&mut window, "already there with different contents");
-            wait_for(&mut window, "an object of another size (4 B) exists");
+            wait_for(&mut window, "already in S3 with different content");
+            wait_for(&mut window, "an object of a different size (4 B) exists");
             assert_eq!(bucket.get(&format!("photos/{}", names[1])), None);
 
             click(&mut window, "Upload now");
@@ -83,9 +83,9 @@ fn an_upload_with_nothing_to_send_is_closed_and_not_cancelled() {
             wait_until_idle(&mut window);
             window.state_mut().command(Action::Upload);
             wait_for(&mut window, "Preview upload");
-            window.get_by_label("Folder in S3").focus();
+            window.get_by_label("S3 folder").focus();
             window.step();
-            window.get_by_label("Folder in S3").type_text(&bucket.uri("photos"));
+            window.get_by_label("S3 folder").type_text(&bucket.uri("photos"));
             window.run_steps(2);
             click(&mut window, "Preview upload");
             wait_for(&mut window, "Upload now");
@@ -97,10 +97,10 @@ fn an_upload_with_nothing_to_send_is_closed_and_not_cancelled() {
             window.state_mut().command(Action::Upload);
             wait_for(&mut window, "Preview upload");
             click(&mut window, "Preview upload");
-            wait_for(&mut window, "1 file (235 KiB) already there");
+            wait_for(&mut window, "1 file (235 KiB) already in S3");
             assert!(window.query_by_label("Cancel").is_none());
             click(&mut window, "Close");
-            wait_until(&mut window, "the dialog to close", |window| !sees(window, "already there"));
+            wait_until(&mut window, "the dialog to close", |window| !sees(window, "already in S3"));
         },
     );
 }

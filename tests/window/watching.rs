@@ -137,7 +137,7 @@ fn a_job_of_another_machine_does_not_claim_that_nothing_is_left_behind() {
             let mut window = open(None, CLASSIFIER);
             window.state_mut().command(Action::Jobs);
             wait_for(&mut window, "SageMaker jobs");
-            type_into(&mut window, "Name of a job, or a part of it", "theirs");
+            type_into(&mut window, "Job name, or part of it", "theirs");
             click(&mut window, "Open this job");
             wait_for(&mut window, "1 of 1 outputs");
             wait_for(&mut window, "This job was not started on this machine");

@@ -65,7 +65,7 @@ pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller
         ),
         ("", status @ ..500) => not_s3(status, operation, caller),
         (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
-        _ => error(Kind::Other, format!("{server} refused it{said}")),
+        _ => error(Kind::Other, format!("{server} refused the request{said}")),
     }
 }
 
@@ -90,8 +90,8 @@ fn in_use(said: &str, operation: &Operation<'_>) -> AwsError {
     AwsError::new(
         AwsErrorKind::InUse,
         format!(
-            "Could not {operation}: the name exists already or is in use{said}; choose another name, or wait until it \
-             is free"
+            "Could not {operation}: the name already exists or is in use{said}; choose another name, or wait until \
+             it is free"
         ),
     )
 }

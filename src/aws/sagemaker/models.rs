@@ -115,12 +115,12 @@ impl SageMaker {
         };
         let mut containers = model.primary_container.into_iter().chain(model.containers);
         let (Some(container), None) = (containers.next(), containers.next()) else {
-            return Err(unsupported(&call, "it is made of several containers"));
+            return Err(unsupported(&call, "it consists of several containers"));
         };
         let source = container.model_data_source.and_then(|source| source.s3_data_source);
         let archive = container.model_data_url.or_else(|| source.map(|object| object.s3_uri));
         let (Some(image), Some(archive)) = (container.image, archive) else {
-            return Err(unsupported(&call, "it is made of a package or has no archive"));
+            return Err(unsupported(&call, "it is based on a model package or has no archive"));
         };
         Ok(Some(ModelSpec {
             name: model.model_name,

@@ -195,7 +195,7 @@ impl BoxesDraft {
     fn mapped(&self) -> Result<MappedBoxes, MappingFault> {
         let needed = |text: &str, field, reason| place(text, field)?.ok_or_else(|| MappingFault::new(field, reason));
         Ok(MappedBoxes {
-            boxes: needed(&self.boxes, MappingField::Boxes, "enter the path of the boxes, four numbers each")?,
+            boxes: needed(&self.boxes, MappingField::Boxes, "enter the path of the boxes (four numbers each)")?,
             classes: needed(&self.classes, MappingField::Classes, "enter the path of the class of each box")?,
             scores: needed(&self.scores, MappingField::Scores, "enter the path of the score of each box")?,
             count: place(&self.count, MappingField::Count)?,

@@ -79,7 +79,7 @@ impl PlaceContent {
         };
         match self {
             Self::Number => "a number".to_owned(),
-            Self::Text => "a text".to_owned(),
+            Self::Text => "a string".to_owned(),
             Self::Numbers { count, .. } => several(count, "number", "numbers"),
             Self::Texts { count } => several(count, "text", "texts"),
             Self::Rows { count, .. } => {

@@ -20,9 +20,9 @@ pub enum S3LinkError {
         "“{0}” is not an S3 address; write s3://bucket/folder/, or paste the URL of an object or of the AWS console"
     )]
     NotALink(String),
-    #[error("“{0}” names no bucket; write s3://bucket/folder/")]
+    #[error("“{0}” contains no bucket name; write s3://bucket/folder/")]
     NoBucket(String),
-    #[error("“{0}” cannot be the name of a bucket; a name has 3 to 255 letters, digits, dots, hyphens and underscores")]
+    #[error("“{0}” is not a valid bucket name; a name has 3 to 255 letters, digits, dots, hyphens and underscores")]
     BadBucket(String),
     #[error("access points are opened by their alias, as in s3://my-point-1a2b3c-s3alias/folder/, not by their ARN")]
     AccessPoint,

@@ -103,10 +103,10 @@ impl fmt::Display for AmbientSignIn {
             Self::Environment => formatter.write_str("the access key in the environment"),
             Self::DefaultProfile => formatter.write_str("profile default"),
             Self::NamedProfile(name) => {
-                write!(formatter, "profile {name}, which AWS_PROFILE names")
+                write!(formatter, "profile {name} (from AWS_PROFILE)")
             }
             Self::MissingProfile(name) => {
-                write!(formatter, "profile {name}, which AWS_PROFILE names but which does not exist")
+                write!(formatter, "profile {name} (from AWS_PROFILE), which does not exist")
             }
             Self::WebIdentity => formatter.write_str("the web identity in the environment"),
             Self::Container => formatter.write_str("the role of this container"),

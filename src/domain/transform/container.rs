@@ -73,7 +73,7 @@ pub fn known_images(region: &str, instance_type: &str) -> [(String, &'static str
     let pytorch = format!("{registry}/{PYTORCH_REPOSITORY}:{tag}");
     [
         (ray, "Ray Serve, for models that Spotcheck packs"),
-        (pytorch, "PyTorch, for the same; no patches since June 2026"),
+        (pytorch, "PyTorch, for models that Spotcheck packs; no patches since June 2026"),
         (tensorflow, "TensorFlow Serving, for SavedModels; no patches since March 2026"),
     ]
 }

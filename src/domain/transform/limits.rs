@@ -92,7 +92,7 @@ pub fn name_problem(name: &str) -> Option<String> {
 pub fn role_problem(role: &str) -> Option<String> {
     if role.is_empty() {
         return Some(
-            "is missing; enter the ARN of a role that SageMaker may assume, for example \
+            "is missing; enter the ARN of a role that SageMaker can assume, for example \
              arn:aws:iam::123456789012:role/SageMaker"
                 .to_owned(),
         );

@@ -138,17 +138,17 @@ impl Unexplained {
         let job_name = &job.spec.job_name;
         match self {
             Self::JobFailed => {
-                let why = job.failure.as_deref().unwrap_or("SageMaker gives no reason");
+                let why = job.failure.as_deref().unwrap_or("SageMaker reports no reason");
                 format!("no output; job {job_name} failed before it predicted any image: {why}")
             }
             Self::NotInLog => {
-                format!("no output; the data-log of job {job_name} gives no reason")
+                format!("no output; the data log of job {job_name} reports no reason")
             }
             Self::NotProcessed => {
                 format!("not processed: job {job_name} was stopped before it reached this image")
             }
             Self::LogUnread => {
-                format!("no output; the data-log of job {job_name} could not be read")
+                format!("no output; the data log of job {job_name} could not be read")
             }
         }
     }

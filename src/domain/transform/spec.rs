@@ -263,7 +263,7 @@ impl TransformSpec {
             found.add("payload times concurrency", problem);
         }
         if let Some(timeout) = self.model_client.timeout_s {
-            found.range("time for a request in seconds", timeout, 1, MAX_TIMEOUT_S);
+            found.range("request timeout in seconds", timeout, 1, MAX_TIMEOUT_S);
         }
         if let Some(retries) = self.model_client.max_retries {
             found.range("number of retries", retries, 0, MAX_RETRIES);
@@ -325,7 +325,7 @@ mod tests {
         // Without a payload it is 6 MB.
         check(|spec| spec.max_concurrent = Some(17), &["payload times concurrency"]);
         check(|spec| (spec.max_payload_mb, spec.max_concurrent) = (Some(25), Some(4)), &[]);
-        check(|spec| spec.model_client.timeout_s = Some(3601), &["time for a request in seconds"]);
+        check(|spec| spec.model_client.timeout_s = Some(3601), &["request timeout in seconds"]);
         check(|spec| spec.model_client.max_retries = Some(4), &["number of retries"]);
         check(
             |spec| {

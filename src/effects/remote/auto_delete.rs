@@ -36,7 +36,10 @@ impl EndpointDeleter {
         match thread {
             Ok(thread) => self.0 = Some((control, thread)),
             Err(error) => {
-                log::error!("endpoints are not deleted automatically, as the system refuses a thread: {error}");
+                log::error!(
+                    "endpoints are not deleted automatically, because the system could not start a thread: \
+                    {error}"
+                );
             }
         }
     }

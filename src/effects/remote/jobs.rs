@@ -221,8 +221,8 @@ fn delete_leftovers(shared: &Arc<Shared>, id: JobId, found: Vec<Leftover>, ticke
     let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
         let record = record_of(shared, id, control)?;
         let record = record.filter(|record| record.left == found);
-        let record = record
-            .ok_or_else(|| JobError::Plan("The leftovers of the job have changed; list them again".to_owned()))?;
+        let record =
+            record.ok_or_else(|| JobError::Plan("The job's leftovers have changed; list them again".to_owned()))?;
         let done = clean_up(&shared.aws, &records(shared), record, control)?;
         let deleted = match done.deleted.as_slice() {
             [] => "Nothing was deleted".to_owned(),

@@ -77,7 +77,7 @@ fn first_outputs(
         return Err(OutputsFailure::Cancelled);
     }
     if examples.responses.is_empty() {
-        return Err("None of the first outputs can be read".to_owned().into());
+        return Err("None of the first outputs could be read".to_owned().into());
     }
     Ok(examples)
 }
@@ -153,8 +153,8 @@ fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> Tas
     }
     if let Some(reason) = &outcome.unreachable {
         return TaskOutcome::Failed(format!(
-            "Outputs or images can no longer be read. {} predictions were read; open the outputs again once the \
-            source is available. {reason}",
+            "Outputs or images can no longer be read. {} predictions were read; open the outputs again when the \
+             source is available. {reason}",
             outcome.done
         ));
     }

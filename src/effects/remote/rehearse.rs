@@ -40,7 +40,7 @@ fn try_out(shared: &Shared, request: &RehearsalRequest, control: &TaskControl) -
     })?;
     let Some(NewArchive::Here { path: archive, .. }) = archive else {
         return Err(failed(
-            &"Only a model on this machine can be rehearsed: download its archive and choose that, or skip the \
+            &"Only a model on this machine can be rehearsed; download its archive and choose that, or skip the \
                 rehearsal",
         ));
     };
@@ -131,28 +131,29 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
     if refused > 0 {
         let are = if refused == 1 { "image is" } else { "images are" };
         notes.push(format!(
-            "{refused} {are} refused by both; a job over them fails, but keeps the outputs of the others"
+            "{refused} {are} refused both here and by the handler; a job with such images fails but keeps the \
+             outputs of the others"
         ));
     }
     let ready = rehearsal.ready_after.as_secs_f64();
     let pace = match rehearsal.images_per_s() {
         Some(rate) => format!("{rate:.1} per second on this machine"),
-        None => "none was sent".to_owned(),
+        None => "none sent".to_owned(),
     };
     let (payload_mb, at_once) = (rehearsal.max_payload_mb, rehearsal.max_concurrent);
     let is_compared = !rehearsal.images.contains(&Rehearsed::Predicted);
     let found = match rehearsal.predicted() {
         0 => format!("The handler predicted none of {total} images, so nothing was compared"),
-        _ if is_compared => format!("{} of {total} predictions are as on this computer", as_here - refused),
-        predicted => format!(
-            "{predicted} of {total} images have a prediction; there is no model on this machine to compare with"
-        ),
+        _ if is_compared => format!("{} of {total} predictions match this computer's", as_here - refused),
+        predicted => {
+            format!("{predicted} of {total} images have a prediction; there is no local model to compare with")
+        }
     };
     RehearsalReport {
         is_well: as_here == total && rehearsal.predicted() > 0,
         summary: format!(
-            "{found}, {pace}, with requests of up to {payload_mb} MB and {at_once} at once; the handler was ready \
-            after {ready:.1} s"
+            "{found}, {pace}, with requests of up to {payload_mb} MB and {at_once} in parallel; the handler was \
+             ready after {ready:.1} s"
         ),
         notes,
         images_per_s: rehearsal.images_per_s(),
@@ -163,7 +164,7 @@ fn what_became(image: &Rehearsed) -> String {
     match image {
         Rehearsed::Equal(_) | Rehearsed::Predicted => "predicted".to_owned(),
         Rehearsed::Different(difference) if difference.incomparable => {
-            "the handler returns another image size or number of classes".to_owned()
+            "the handler returns a different image size or number of classes".to_owned()
         }
         Rehearsed::Different(difference) => format!(
             "scores differ by up to {:.1e}, edges by up to {:.3} px, {} found only on this computer, {} only by the \
@@ -180,10 +181,10 @@ fn what_became(image: &Rehearsed) -> String {
             format!("predicted on this computer, but for the handler it {reason}")
         }
         Rehearsed::TooLarge { needed_mb, .. } if *needed_mb > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) => {
-            format!("too large: a request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB")
+            format!("too large: a request is at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB")
         }
         Rehearsed::TooLarge { needed_mb, .. } => {
-            format!("too large: a request of it takes {needed_mb} MB")
+            format!("too large: its request needs {needed_mb} MB")
         }
         Rehearsed::HandlerFailed(reason) | Rehearsed::Unread(reason) => reason.clone(),
     }

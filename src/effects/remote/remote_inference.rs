@@ -251,8 +251,7 @@ fn first_response<'r>(
             Err(Unrecognised::Unknown(_)) => {
                 return Err(ConnectFailure::Failed {
                     message: format!(
-                        "{} returns predictions in an unknown format; set up a mapping with the paths of scores, \
-                        boxes and classes",
+                        "{} returns predictions in an unknown format; set up a mapping for scores, boxes and classes",
                         client.transport.name()
                     ),
                     examples: Some(examples_of(entry, &response)),
@@ -423,7 +422,7 @@ fn check_endpoint(
     let region = sagemaker.region(Some(control)).map_err(of_aws)?;
     let endpoint = sagemaker.describe_endpoint(name, Some(control)).map_err(of_aws)?;
     let Some(endpoint) = endpoint else {
-        let missing = format!("There is no endpoint {name} in {region}; check the name, the region and the profile");
+        let missing = format!("Endpoint {name} does not exist in {region}; check the name, the region and the profile");
         return Ok(RemoteCheck { found: vec![missing], ..RemoteCheck::default() });
     };
     let status = endpoint.status;
@@ -438,9 +437,9 @@ fn check_endpoint(
     found.extend(endpoint.failure);
     if !status.accepts_requests() {
         found.push(if status.is_changing() {
-            "It takes requests once it is InService".to_owned()
+            "It accepts requests when it is InService".to_owned()
         } else {
-            "It takes no requests in this state; deploy it again, or check its log".to_owned()
+            "It does not accept requests in this state; deploy it again, or check its log".to_owned()
         });
     }
     Ok(RemoteCheck { is_available: status.accepts_requests(), found, signatures: Vec::new() })

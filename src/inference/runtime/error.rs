@@ -14,8 +14,8 @@ pub enum RuntimeError {
     NotFound,
 
     #[error(
-        "ONNX Runtime is missing, and so is Python, which installs it. Install Python 3 with pip (Debian and Ubuntu: \
-        `sudo apt-get install python3-pip`) and try again. Without Python: {}",
+        "ONNX Runtime is missing, and so is Python, which is needed to install it. Install Python 3 with pip (Debian \
+         and Ubuntu: `sudo apt-get install python3-pip`) and try again. Without Python: {}",
         by_hand(*package)
     )]
     NoPython { package: RuntimePackage },
@@ -29,7 +29,7 @@ pub enum RuntimeError {
     NoPip { package: RuntimePackage, python: String, reason: String },
 
     #[error(
-        "pip could not reach the Python package index: {reason}. Behind a proxy or a company mirror, tell pip \
+        "pip could not reach the Python package index: {reason}. Behind a proxy or a company mirror, configure pip \
          (`python3 -m pip config set global.index-url …`, `HTTPS_PROXY`). Offline: {}",
         by_hand(*package)
     )]
@@ -43,8 +43,8 @@ pub enum RuntimeError {
 
     #[error(
         "the downloaded {} has an unexpected sha256 and was not installed. Ask the administrator of your package \
-        mirror; or, if you trust the file, install it with `spotcheck runtime install {} --from FILE.whl`. pip said: \
-        {reason}",
+         mirror; or, if you trust the file, install it with `spotcheck runtime install {} --from FILE.whl`. pip \
+         reported: {reason}",
         package.project(), package.into_str()
     )]
     WrongHash { package: RuntimePackage, reason: String },
@@ -59,8 +59,8 @@ pub enum RuntimeError {
     DiskFull { folder: PathBuf },
 
     #[error(
-        "{} {} is not published for {} on {}; install ONNX Runtime 1.24 or newer yourself and name its library in \
-        ORT_DYLIB_PATH",
+        "{} {} is not published for {} on {}; install ONNX Runtime 1.24 or newer yourself and set ORT_DYLIB_PATH to \
+         its library",
         package.project(), package.version(), std::env::consts::OS, std::env::consts::ARCH
     )]
     NotForThisSystem { package: RuntimePackage },
@@ -89,8 +89,8 @@ pub enum RuntimeError {
 
     #[error(
         "this system's C library is too old for this ONNX Runtime, which needs glibc 2.28 (Debian 10, Ubuntu 18.10, \
-        RHEL 8, or newer); update the system, or build ONNX Runtime 1.24 or newer on it and name the library in \
-        ORT_DYLIB_PATH. The loader said: {reason}: {}",
+         RHEL 8, or newer); update the system, or build ONNX Runtime 1.24 or newer on it and set ORT_DYLIB_PATH to \
+         the library. The loader reported: {reason}: {}",
         path.display()
     )]
     GlibcTooOld { path: PathBuf, reason: String },

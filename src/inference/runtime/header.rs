@@ -27,7 +27,7 @@ pub(super) fn check_library(path: &Path) -> Result<(), String> {
     match end(file, starts(UNIVERSAL)) {
         // Headers that run out of the file are those of a file that is cut short.
         Err(error) => Err(format!("the library is truncated or damaged ({length} bytes: {error})")),
-        Ok(None) => Err("the library is for another kind of processor".to_owned()),
+        Ok(None) => Err("the library is for a different processor architecture".to_owned()),
         Ok(Some(end)) if end > length => Err(format!("the library is truncated ({length} of at least {end} bytes)")),
         Ok(Some(_)) => Ok(()),
     }

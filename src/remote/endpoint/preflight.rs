@@ -142,9 +142,9 @@ fn check_instances(config: &EndpointConfig) -> Check {
         return check(
             CheckPoint::Instance,
             CheckGrade::Warning,
-            format!("{name} has a GPU, but no AMI version selects its driver"),
-            "A container does not start if the driver is older than its CUDA; al2-ami-sagemaker-inference-gpu-3-1 has \
-            CUDA 12.4",
+            format!("{name} has a GPU, but no AMI version is set, which determines the driver"),
+            "A container does not start if the driver is older than its CUDA version; \
+             al2-ami-sagemaker-inference-gpu-3-1 has CUDA 12.4",
         );
     }
     if instance.is_arm() {
@@ -152,7 +152,7 @@ fn check_instances(config: &EndpointConfig) -> Check {
             CheckPoint::Instance,
             CheckGrade::Warning,
             format!("{name} has ARM processors, which AWS's Ray Serve container does not support"),
-            "Choose an instance type without the g after its number, or a container for ARM",
+            "Choose an instance type without “g” after the number, or an ARM container",
         );
     }
     if config.kms_key.is_some() && instance.has_local_disks() {
@@ -166,7 +166,7 @@ fn check_instances(config: &EndpointConfig) -> Check {
     let threads = instance.vcpus().map_or_else(String::new, |vcpus| format!(": {vcpus} vCPUs"));
     let gpu = if has_gpu { ", with a GPU" } else { "" };
     let count = config.instance_count;
-    let finding = format!("{count} × {name}{threads}{gpu}; the account's quota is checked at the start");
+    let finding = format!("{count} × {name}{threads}{gpu}; SageMaker checks the account's quota at the start");
     check(CheckPoint::Instance, CheckGrade::Ok, finding, "")
 }
 
@@ -191,7 +191,7 @@ fn check_cost(plan: &EndpointPlan, prices: &PriceTable, region: Option<&str>) ->
     };
     let hour = cost_usd(usd, config.instance_count, 3600.0);
     let finding = format!(
-        "{} per hour or {} per day for {} × {name} ({} per instance and hour, {source})",
+        "{} per hour or {} per day for {} × {name} ({} per instance-hour, {source})",
         human_usd(hour),
         human_usd(hour * 24.0),
         config.instance_count,
@@ -206,8 +206,8 @@ fn check_deletion(delete_after_ms: Option<i64>, config: &EndpointConfig, usd_per
         return check(
             CheckPoint::Deletion,
             CheckGrade::Warning,
-            "No automatic deletion: billed around the clock, even when idle",
-            "Set automatic deletion after some hours; it can be postponed later",
+            "No automatic deletion: billed continuously, even when idle",
+            "Set automatic deletion after a number of hours; it can be postponed later",
         );
     };
     let hours = after_ms as f64 / 3_600_000.0;

@@ -58,7 +58,7 @@ impl EndpointTransport {
         if there.status.accepts_requests() {
             return error;
         }
-        let why = there.failure.map_or_else(String::new, |why| format!(" (AWS says: {why})"));
+        let why = there.failure.map_or_else(String::new, |why| format!(" (AWS: {why})"));
         let what_to_do = if there.status.is_changing() {
             "wait until it is InService"
         } else {

@@ -28,8 +28,8 @@ pub enum PackageError {
     #[error("a file changed while it was packed; try again: {}", path.display())]
     Changed { path: PathBuf },
     #[error(
-        "this folder contains no TensorFlow SavedModel: expected saved_model.pb, or one folder per version \
-        (1/saved_model.pb): {}",
+        "the folder contains no TensorFlow SavedModel: expected saved_model.pb, or one folder per version \
+         (1/saved_model.pb): {}",
         path.display()
     )]
     NoSavedModel { path: PathBuf },

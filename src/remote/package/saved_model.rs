@@ -62,7 +62,7 @@ pub fn package_saved_model(
     let has_own_handler = files.iter().any(|file| file.name == HANDLER_FILE);
     if has_own_handler && *options != SavedModelOptions::default() {
         return Err(PackageError::RefusedFile {
-            reason: "its own code/inference.py decides about signature and input".to_owned(),
+            reason: "its code/inference.py chooses the signature and the input".to_owned(),
             path: folder.join(HANDLER_FILE),
         });
     }
@@ -151,7 +151,7 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
     if let Some(pair) = versions.windows(2).find(|pair| pair[0].0 == pair[1].0) {
         return Err(PackageError::RefusedFile {
             reason: format!(
-                "this is the same version as {}, but TensorFlow Serving accepts only one; move one away",
+                "this is the same version as {}, but TensorFlow Serving accepts only one; remove one of them",
                 pair[0].2
             ),
             path: pair[1].1.clone(),

@@ -36,11 +36,11 @@ pub enum RehearseError {
         seconds: u64,
         log: Vec<String>,
     },
-    #[error("the payload times the requests at once {0}")]
+    #[error("the payload times the parallel requests {0}")]
     TooMuchInFlight(String),
     #[error(
-        "a SavedModel needs TensorFlow Serving; start it with this model and give its address, for example \
-        http://127.0.0.1:8501/v1/models/model:predict"
+        "a SavedModel requires TensorFlow Serving; start it with this model and specify its address, for example \
+         http://127.0.0.1:8501/v1/models/model:predict"
     )]
     NeedsTensorFlowServing,
     #[error("this archive contains an ONNX model, which does not need TensorFlow Serving; omit its address")]

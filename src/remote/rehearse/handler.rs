@@ -296,7 +296,7 @@ impl Drop for Handler {
         end(&self.child);
         // Waits, so that no zombie process stays.
         if let Err(error) = self.child.lock().wait() {
-            log::warn!("could not wait for the handler to end: {error}");
+            log::warn!("could not wait for the handler to exit: {error}");
         }
     }
 }

@@ -63,8 +63,8 @@ impl LateInputs<'_> {
             count => (format!("{count} objects"), "are"),
         };
         Some(format!(
-            "{objects} below the input {are} newer than the job and {are} not counted, as it has no outputs for them: \
-            {sample}"
+            "{objects} below the input {are} newer than the job and {are} not counted, because it has no outputs for \
+             them: {sample}"
         ))
     }
 }

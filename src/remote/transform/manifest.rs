@@ -36,14 +36,15 @@ pub fn manifest_of<'u>(
         let place = uri.file().strip_prefix("s3://").and_then(|rest| rest.split_once('/'));
         let Some((of_bucket, key)) = place.filter(|(_, key)| !key.is_empty()) else {
             return Err(JobError::Plan(format!(
-                "A job reads images in S3, but this one is not there; upload the images first: {uri}"
+                "A job reads images from S3, but this one is not in S3; upload the images first: {uri}"
             )));
         };
         match bucket {
             None => bucket = Some(of_bucket),
             Some(bucket) if bucket != of_bucket => {
                 return Err(JobError::Plan(format!(
-                    "A job reads images of one bucket, but these are in {bucket} and {of_bucket}; start a job for each"
+                    "A job reads images from one bucket, but these are in {bucket} and {of_bucket}; start one job \
+                     per bucket"
                 )));
             }
             Some(_) => {}

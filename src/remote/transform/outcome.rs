@@ -195,7 +195,7 @@ impl<'i> Missing<'i> {
         if self.keys.is_empty() {
             return Ok(found);
         }
-        control.set_step("reading the data-log");
+        control.set_step("reading the data log");
         for job_name in jobs {
             let mut log = LogReader::new(job_name, LogKind::Data);
             match log.read(sagemaker, control) {
@@ -374,7 +374,7 @@ fn reason_text(lines: &[&str]) -> String {
     }
     let text = parts.join(": ");
     let text = if parts.iter().any(|part| is_size_error(part)) {
-        format!("{text}: its request exceeds MaxPayloadInMB; send it again with a larger value")
+        format!("{text}: its request exceeds MaxPayloadInMB; resend it with a larger value")
     } else {
         text
     };

@@ -129,7 +129,7 @@ fn problem_of(price: &Price) -> Option<&'static str> {
         return Some("the instance type must be like ml.m5.xlarge");
     }
     if !price.usd_per_hour.is_finite() || price.usd_per_hour <= 0.0 {
-        return Some("the price must be a number of dollars above zero");
+        return Some("the price must be a positive number of dollars");
     }
     if price.source.trim().is_empty() {
         return Some("the price needs a source");

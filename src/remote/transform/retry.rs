@@ -173,7 +173,7 @@ impl Retry<'_> {
     fn doubt(&self) -> Option<String> {
         let (job, outcome) = (self.job, self.outcome);
         let has_predicted = outcome.outputs > 0 || outcome.retries_text().is_some();
-        let reason = job.failure.as_deref().unwrap_or("no reason given");
+        let reason = job.failure.as_deref().unwrap_or("no reason reported");
         let is_of_container = job.status == TransformStatus::Failed
             && !reason.contains("CapacityError")
             && self.changes.instance_type.is_none();
@@ -244,7 +244,7 @@ impl RetryModel {
             return Ok(Self::Lost {
                 why: format!(
                     "Job {job} cannot be retried: model {name} was deleted, and its settings are not recorded on \
-                     this computer. Start a new job over the images"
+                     this computer. Start a new job for the images"
                 ),
             });
         };
@@ -252,7 +252,7 @@ impl RetryModel {
         match aws.s3(s3).object(bucket, prefix, Some(control)) {
             Err(error) if error.kind == AwsErrorKind::NotFound => Ok(Self::Lost {
                 why: format!(
-                    "Job {job} cannot be retried: model {name} and its archive were deleted. Start a new job over the \
+                    "Job {job} cannot be retried: model {name} and its archive were deleted. Start a new job for the \
                      images"
                 ),
             }),

@@ -108,7 +108,7 @@ impl ClassName {
     fn warning(&self, whose: &str, key: &str, names: &[&str]) -> QueryError {
         let advice = match nearest(&self.pattern, names.iter().copied()) {
             Some(name) => format!("did you mean “{name}”?"),
-            None => format!("* stands for any letters: {key}:*part*"),
+            None => format!("* matches any text: {key}:*part*"),
         };
         let message = format!("{whose} has no class “{}”; {advice}", shortened(&self.pattern, SHOWN_LETTERS));
         QueryError { at: self.at.clone(), message }
@@ -141,7 +141,7 @@ impl BoxTerm {
     pub(super) fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<QueryError> {
         if let Some(class) = &self.class {
             if self.boxes.is_some() && task == ModelTask::Classification {
-                let message = "This model gives classes, not boxes; leave “boxes” out".to_owned();
+                let message = "This model predicts classes, not boxes; remove “boxes”".to_owned();
                 return Some(QueryError { at: class.at.clone(), message });
             }
             if class.ids(labels).is_empty() {

@@ -79,34 +79,34 @@ pub(super) enum Value {
 #[rustfmt::skip]
 pub(super) static KEYS: [Key; 21] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
-        ("beach", "“beach” in the name, in upper or lower case"),
-        ("\"two words\"", "Both words, with the space, in the name"),
+        ("beach", "“beach” in the name, ignoring case"),
+        ("\"two words\"", "Both words, including the space, in the name"),
     ], test: |image, value| value.is_text(|part| contains(&image.sample.name, part)) },
     Key { words: &["class"], example: "class:cat", meaning: "with this class", takes: Takes::Class, help: &[
-        ("class:cat", "A cat is shown; for a classifier: comes first"),
+        ("class:cat", "A visible cat; for a classifier: the top class"),
         ("class:\"traffic light\"", "A name with a space"),
         ("class:*light*", "Any class with “light” in its name"),
-        ("class:cat score>0.8", "The best cat scores above 0.8, whatever the threshold"),
-        ("class:cat boxes>=3", "At least three cats are shown"),
+        ("class:cat score>0.8", "The best cat scores above 0.8, regardless of the threshold"),
+        ("class:cat boxes>=3", "At least three visible cats"),
     ], test: on_boxes },
     Key { words: &["score"], example: "score>0.8", meaning: "best score", takes: Takes::Score, help: &[
         ("score:0.4..0.6", "The best score is between the two"),
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.best)) },
     Key { words: &["boxes", "box"], example: "boxes>3", meaning: "number of boxes", help: &[
-        ("boxes:0", "No box is shown"),
+        ("boxes:0", "No visible boxes"),
     ], takes: Takes::OptionalCount, test: |image, value| value.is_number(image.boxes().map(|boxes| boxes as f32)) },
     Key { words: &["margin"], example: "margin<0.1", meaning: "least certain predictions", takes: Takes::Score, help: &[
-        ("margin<0.1", "The model is least certain; see the sort menu"),
+        ("margin<0.1", "The least certain predictions; see the sort menu"),
     ], test: |image, value| value.is_number(image.facts().and_then(|facts| facts.margin)) },
     Key { words: &["verdict"], example: "verdict:accept", meaning: "with this verdict", help: &[
-        ("!verdict", "Not judged: neither the image nor all boxes shown have a verdict"),
+        ("!verdict", "Not judged: neither the image nor every visible box has a verdict"),
         ("verdict:reject", "Judged, and this is the worst verdict: accept, reject, unsure, wrong"),
     ], takes: Takes::OptionalVerdict, test: |image, value| image.verdict.is_some_and(|kind| value.is_verdict(kind)) },
     Key { words: &["tag", "tags"], example: "tag:night", meaning: "with this tag", takes: Takes::OptionalText, help: &[
         ("tag:night", "Has this tag; tag alone: any tag"),
     ], test: |image, value| image.tags().any(|tag| value.is_text(|text| tag.to_lowercase() == text)) },
-    Key { words: &["note"], example: "note:blurry", meaning: "with this in its note", help: &[
-        ("note:blurry", "Has this in its note; note alone: any note"),
+    Key { words: &["note"], example: "note:blurry", meaning: "with this text in the note", help: &[
+        ("note:blurry", "Has this text in its note; note alone: any note"),
     ], takes: Takes::OptionalText, test: |image, value| {
         image.note().is_some_and(|note| value.is_text(|part| contains(note, part)))
     } },
@@ -116,37 +116,38 @@ pub(super) static KEYS: [Key; 21] = [
     Key { words: &["predicted", "answered"], example: "predicted", meaning: "has a prediction", help: &[
         ("!predicted", "No prediction yet"),
     ], takes: Takes::Nothing, test: |image, _| image.summary.is_some() },
-    Key { words: &["damaged"], example: "damaged", meaning: "predicted although the file is or may be damaged", help: &[
-        ("damaged", "Predicted although the file is or may be damaged"),
+    Key { words: &["damaged"], example: "damaged", meaning: "predicted, but the file is or may be damaged", help: &[
+        ("damaged", "Predicted, but the file is or may be damaged"),
     ], takes: Takes::Nothing, test: |image, _| image.is_damaged },
     Key { words: &["outdated"], example: "outdated", meaning: "the file changed after it was predicted", help: &[
         ("outdated", "The file changed after it was predicted"),
     ], takes: Takes::Nothing, test: |image, _| image.is_outdated },
-    Key { words: &["fp"], example: "fp", meaning: "false positive: a wrong box", help: &[
-        ("fp", "A wrong box is shown (false positive); needs ground truth"),
-        ("fp class:cat score>0.8", "A box that is wrong, of class cat and above 0.8"),
+    Key { words: &["fp"], example: "fp", meaning: "false positive: an incorrect box", help: &[
+        ("fp", "A visible false positive; needs ground truth"),
+        ("fp class:cat score>0.8", "A false positive of class cat above 0.8"),
     ], takes: Takes::Outcome(OutcomeWord::Wrong), test: on_boxes },
-    Key { words: &["tp"], example: "tp", meaning: "true positive: a right box", help: &[
-        ("tp", "A right box is shown (true positive)"),
+    Key { words: &["tp"], example: "tp", meaning: "true positive: a correct box", help: &[
+        ("tp", "A visible true positive"),
     ], takes: Takes::Outcome(OutcomeWord::Right), test: on_boxes },
-    Key { words: &["fn"], example: "fn", meaning: "false negative: an object without a right box", help: &[
-        ("fn truth:cat", "No right box shows a cat of the ground truth (false negative)"),
+    Key { words: &["fn"], example: "fn", meaning: "false negative: an undetected object", help: &[
+        ("fn truth:cat", "An undetected cat (false negative)"),
     ], takes: Takes::Outcome(OutcomeWord::NotFound), test: on_boxes },
     Key { words: &["error"], example: "error:class", meaning: "with this kind of error", takes: Takes::Error, help: &[
-        ("error:class", "A kind of error: class, location, both, duplicate, background; missed: no box of any class"),
-        ("error:unmatched", "A wrong box that shows no object: location, both, duplicate or background"),
+        ("error:class", "A kind of error: class, location, both, duplicate, background, or missed (no box of any \
+            class)"),
+        ("error:unmatched", "Any kind except a wrong class: location, both, duplicate or background"),
     ], test: on_boxes },
     Key { words: &["truth"], example: "truth:cat", meaning: "with this class in the ground truth", help: &[
-        ("truth:cat class:dog", "A box of class dog over a cat of the ground truth"),
+        ("truth:cat class:dog", "A dog box on a ground-truth cat"),
     ], takes: Takes::TruthClass, test: on_boxes },
     Key { words: &["iou"], example: "iou<0.7", meaning: "overlap with the ground truth", takes: Takes::Iou, help: &[
-        ("tp iou<0.7", "A right box overlaps its object by less than 0.7"),
+        ("tp iou<0.7", "A correct box with IoU below 0.7"),
     ], test: on_boxes },
     Key { words: &["better"], example: "better", meaning: "fewer errors than in the other run", help: &[
-        ("better", "While two runs are compared beside ground truth: fewer errors in the one on screen"),
+        ("better", "While two runs are compared against ground truth: fewer errors in the run on screen"),
     ], takes: Takes::Nothing, test: |image, _| image.gain().is_some_and(|gain| gain > 0) },
     Key { words: &["worse"], example: "worse", meaning: "more errors than in the other run", help: &[
-        ("worse", "The same: more errors in the one on screen"),
+        ("worse", "While two runs are compared against ground truth: more errors in the run on screen"),
     ], takes: Takes::Nothing, test: |image, _| image.gain().is_some_and(|gain| gain < 0) },
     Key { words: &["changed"], example: "changed:cat>dog", meaning: "", takes: Takes::Change, help: &[
         ("changed:cat>dog", "While two runs are compared: cat in the first, dog in the second"),

@@ -26,7 +26,7 @@ pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
     let root = parser.any()?;
     if !parser.is_done() {
         let at = parser.at..parser.at + 1;
-        return fail(at, "This ) closes nothing; delete it or add (");
+        return fail(at, "This ) has no matching (; delete it or add (");
     }
     Ok(Query { root: Some(root) })
 }
@@ -61,7 +61,7 @@ impl Parser<'_> {
         let mut nodes = vec![self.all()?];
         while let Some(at) = self.take_word_or() {
             if self.is_at_end_of_group() {
-                return fail(at, "Something must follow “or”; to look for it in names, write \"or\"");
+                return fail(at, "“or” needs a term after it; to search names for it, write \"or\"");
             }
             nodes.push(self.all()?);
         }
@@ -73,7 +73,7 @@ impl Parser<'_> {
         while !self.is_at_end_of_group() {
             if let Some(at) = self.peek_word_or() {
                 if nodes.is_empty() {
-                    return fail(at, "Something must come before “or”; to look for it in names, write \"or\"");
+                    return fail(at, "“or” needs a term before it; to search names for it, write \"or\"");
                 }
                 break;
             }
@@ -88,7 +88,7 @@ impl Parser<'_> {
         if self.take("!") {
             self.skip_spaces();
             if self.is_at_end_of_group() {
-                return fail(start..start + 1, "Something must follow “!”, such as !verdict");
+                return fail(start..start + 1, "“!” needs a term after it, such as !verdict");
             }
             let node = self.inside(start, Self::one)?;
             return Ok(Node::Not(Box::new(node)));
@@ -96,7 +96,7 @@ impl Parser<'_> {
         if self.take("(") {
             self.skip_spaces();
             if self.take(")") {
-                return fail(start..self.at, "There is nothing in these parentheses");
+                return fail(start..self.at, "These parentheses are empty");
             }
             if self.is_done() {
                 return fail(start..start + 1, "This ( is never closed; add ) at the end");
@@ -157,7 +157,7 @@ impl Parser<'_> {
             return self.number_term(key, word, operator);
         }
         if operator != Operator::Is {
-            let message = format!("“{}” goes with a colon: {}", word.text, key.example);
+            let message = format!("“{}” needs a colon: {}", word.text, key.example);
             return fail(word.at.start..self.at, message);
         }
         if self.is_at_end_of_word() {
@@ -202,7 +202,7 @@ impl Parser<'_> {
         let advice = near.map_or_else(|| "to".to_owned(), |name| format!("did you mean {name}? To"));
         let rest = self.text[word.at.start..].split_whitespace().next();
         let message = format!(
-            "“{}” is not a search word; {advice} look for it in names, put it in quotes: \"{}\"",
+            "“{}” is not a search word; {advice} search names for it, put it in quotes: \"{}\"",
             shortened(&word.text, SHOWN_LETTERS),
             shortened(rest.unwrap_or_default().trim_end_matches(')'), SHOWN_LETTERS)
         );
@@ -211,7 +211,7 @@ impl Parser<'_> {
 
     fn lacks_value<T>(&self, key: &Key, word: &Word) -> Result<T, QueryError> {
         let message =
-            format!("“{0}” needs a value, such as {1}; to look for it in names, write \"{0}\"", word.text, key.example);
+            format!("“{0}” needs a value, such as {1}; to search names for it, write \"{0}\"", word.text, key.example);
         fail(word.at.start..self.at, message)
     }
 
@@ -242,7 +242,7 @@ impl Parser<'_> {
         self.at = start + 1 + len;
         let at = start..self.at;
         if text.is_empty() {
-            return fail(at, "There is nothing between these quotes");
+            return fail(at, "These quotes are empty");
         }
         Ok(Word { text, at, is_quoted: true })
     }
@@ -431,7 +431,7 @@ fn span(key: &Key, value: &Word, operator: Operator) -> Result<Span, QueryError>
         let high = bound(key, high, value)?.unwrap_or(f32::INFINITY);
         if low > high {
             let message =
-                format!("{} is an empty range; write the smaller number first", shortened(&value.text, SHOWN_LETTERS));
+                format!("{} is an empty range; put the smaller number first", shortened(&value.text, SHOWN_LETTERS));
             return fail(value.at.clone(), message);
         }
         return Ok(Span { low, high, ..Span::ANY });

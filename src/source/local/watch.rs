@@ -70,11 +70,11 @@ impl FolderWatch {
 pub(super) fn reason(error: &notify::Error) -> String {
     match &error.kind {
         ErrorKind::MaxFilesWatch => {
-            "the limit of watched folders is reached; raise fs.inotify.max_user_watches, or open the folder again to \
-            see changes"
+            "the limit on watched folders was reached; raise fs.inotify.max_user_watches, or reopen the folder to \
+             see changes"
                 .to_owned()
         }
-        ErrorKind::Io(error) => format!("{error}; open the folder again to see changes"),
-        _ => format!("{error}; open the folder again to see changes"),
+        ErrorKind::Io(error) => format!("{error}; reopen the folder to see changes"),
+        _ => format!("{error}; reopen the folder to see changes"),
     }
 }

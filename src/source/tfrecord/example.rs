@@ -124,7 +124,7 @@ impl Example {
         let lens = [x0.len(), y0.len(), x1.len(), y1.len()];
         let count = lens.into_iter().min().unwrap_or_default();
         if lens.iter().any(|len| *len != count) {
-            let note = format!("boxes have unequal numbers of xmin, ymin, xmax and ymax: {lens:?}");
+            let note = format!("boxes have different numbers of xmin, ymin, xmax and ymax values: {lens:?}");
             truth.notes.push(note);
         }
         let mut labels = labels(self.box_labels.values, self.box_label_names.values).into_iter();

@@ -110,7 +110,8 @@ impl FileScan {
     fn why_no_record(&mut self) -> String {
         match self.start_is_compressed() {
             Some(how) => format!(
-                "is compressed ({how}), so single records cannot be read; unpack it, or write it without compression"
+                "is compressed ({how}), so individual records cannot be read; decompress it, or write it without \
+                 compression"
             ),
             None => "is not a TFRecord file, or its beginning is damaged: the length of the first record has a wrong \
                 checksum"
@@ -145,7 +146,7 @@ impl FileScan {
         problems.extend(last);
         for number in self.only.take().into_iter().flatten() {
             let uri = SampleUri::of_record(self.file.uri.as_str(), number);
-            let message = format!("is not there; {} were found", records(self.number));
+            let message = format!("does not exist; {} were found", records(self.number));
             problems.push(Problem::of_sample(uri, message));
         }
         self.ending = Some(problems.into_iter());

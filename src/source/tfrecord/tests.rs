@@ -406,7 +406,7 @@ fn a_file_of_any_name_opens_and_so_does_one_record_of_it() {
     assert_eq!(super::super::folder_of(&record), folder.path());
     let (samples, problems) = listing(&WithRecords::from_paths([file.join("#2"), file.join("#7")]));
     assert_eq!(names(&samples), ["train.bin/c.jpg"]);
-    assert!(problems[0].contains("#7: is not there; 3 records were found"), "{problems:?}");
+    assert!(problems[0].contains("#7: does not exist; 3 records were found"), "{problems:?}");
     assert!(matches!(WithRecords::open(&folder.path().join("none.tfrecord/#1")), Err(SourceError::NoSuchPlace)));
 }
 

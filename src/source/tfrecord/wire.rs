@@ -86,7 +86,7 @@ impl Fields {
                 return Ok(number);
             }
         }
-        Err(WireError::Garbage("a number has no end"))
+        Err(WireError::Garbage("a number is not terminated"))
     }
 }
 

@@ -128,8 +128,8 @@ fn dropped(state: &mut State, paths: Vec<PathBuf>, effects: &mut Queue<Effect>) 
         return open_dropped(state, paths, effects);
     };
     let title = match &paths[..] {
-        [path] => format!("Look at {}", path.display()),
-        paths => format!("Look at {} dropped paths", paths.len()),
+        [path] => format!("Open {}", path.display()),
+        paths => format!("Open {} dropped paths", paths.len()),
     };
     let ticket = run_tasks::begin(state, TaskKind::LookAtDropped, ProgressUnit::Bytes, title);
     effects.push(BrowseEffect::LookAtDropped { source, paths, ticket });

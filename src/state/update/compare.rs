@@ -33,7 +33,7 @@ pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>
         return;
     };
     if left_run.task() != right_run.task() {
-        let text = "A classifier and a detector cannot be compared; choose two runs of one kind";
+        let text = "A classifier and a detector cannot be compared; choose two runs of the same type";
         state.show_notice(text);
         return;
     }

@@ -239,7 +239,7 @@ fn without_kept(state: &mut State, run: RunId, predictions: Vec<NewPrediction>) 
     let first = kept.first().and_then(|prediction| state.samples.get(prediction.sample));
     if let Some(entry) = first {
         let name = entry.uri.file_name();
-        state.show_notice(format!("{name} keeps its judged prediction; the new one is discarded"));
+        state.show_notice(format!("{name} has a verdict, so its prediction is kept and the new one is discarded"));
     }
     taken
 }

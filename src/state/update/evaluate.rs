@@ -212,22 +212,22 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
     let other_folders = opened.images.other_folders.as_ref();
     if let Some(OtherFolders { example: [truth, here], count, are_refused: true }) = other_folders {
         let text = format!(
-            "{} of the ground truth {name} the same file name as one here, but no folder is the same, so these may be \
-            different images: {truth} and {here}. If they are the same, open the folder that they are in",
+            "{} in the ground truth {name} the same file name as an open image, but their folders differ, so these \
+             may be different images: {truth} and {here}. If they are the same, open their parent folder",
             counted(*count, "image has", "images have")
         );
         super::report_problem(state, Problem::general(text));
     } else if opened.images.matched == 0 {
         let text = format!(
-            "None of the {} of the ground truth {name} is open here, such as {}. Open the folder that it is about",
+            "None of the {} in the ground truth {name} is open, for example {}. Open their folder",
             super::images(opened.truth.images.len()),
             examples.join(", ")
         );
         super::report_problem(state, Problem::general(text));
     } else if *missing > 0 {
         let (one, several) =
-            (format!("image of the ground truth {name} is"), format!("images of the ground truth {name} are"));
-        let text = format!("{} not open here, such as {}", counted(*missing, &one, &several), examples.join(", "));
+            (format!("image in the ground truth {name} is"), format!("images in the ground truth {name} are"));
+        let text = format!("{} not open, for example {}", counted(*missing, &one, &several), examples.join(", "));
         state.problems.add(Problem::general(text), None);
     }
 }
@@ -300,7 +300,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
         return;
     }
     let (at, reading, class_map) = (evaluating.at.clone(), evaluating.reading.clone(), evaluating.class_map.clone());
-    let title = format!("Read the ground truth: {}", at.name());
+    let title = format!("Reading ground truth: {}", at.name());
     let Some(from) = truth_source(state, &at) else {
         return;
     };

@@ -61,7 +61,7 @@ pub(super) fn stop_waiting(state: &mut State, reason: &str) {
 
 pub(super) fn explained(state: &mut State, task: TaskId, result: Result<Arc<Saliency>, Failure>) {
     let outcome = match &result {
-        Ok(saliency) => TaskOutcome::Done(format!("{} parts covered one after the other", saliency.drops.len())),
+        Ok(saliency) => TaskOutcome::Done(format!("Covering {} parts in turn", saliency.drops.len())),
         Err(failure) => failure.clone().into(),
     };
     state.tasks.end(task, outcome);

@@ -37,11 +37,11 @@ fn whole_image_question(state: &mut State) -> Option<&'static str> {
         return None;
     }
     if state.shown.box_to_select.is_some() && state.prediction_is_coming() {
-        return Some("The boxes of this image are not there yet");
+        return Some("The boxes of this image are not loaded yet");
     }
     state.judges_boxes = false;
     state.shown.box_to_select = None;
-    Some("No box is selected here: the next verdict is on the whole image")
+    Some("No box is selected, so the next verdict applies to the whole image")
 }
 
 /// Without a box, verdicts are on the image again.
@@ -216,7 +216,7 @@ pub(super) fn undo(state: &mut State, effects: &mut Queue<Effect>) {
 
 pub(super) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(outcome) = state.judgements.redo() {
-        notify_and_show(state, "Done again", &outcome, effects);
+        notify_and_show(state, "Redone", &outcome, effects);
         save(state, &outcome, effects);
     }
 }
@@ -278,7 +278,7 @@ fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Queue<Effect>
             state.show_notice("This is the last image without a verdict");
         }
         Some(sample) => browse::show(state, sample, effects),
-        None => state.show_notice("All images that can be judged have a verdict"),
+        None => state.show_notice("All images have a verdict"),
     }
 }
 

@@ -127,7 +127,7 @@ pub(super) fn fetch_model(state: &mut State, id: String, from: Option<PathBuf>, 
 
 pub(super) fn install_runtime(state: &mut State, kind: RuntimeKind, effects: &mut Queue<Effect>) {
     if state.tasks.installs_runtime() {
-        state.show_notice("An installation is already under way");
+        state.show_notice("An installation is already running");
         return;
     }
     let title = format!("Install {}", kind.name());

@@ -159,7 +159,10 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
     if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
         if state.keeps_prediction(run, sample) {
             let how = Action::PredictAnew.label();
-            state.show_notice(format!("This image keeps its judged prediction; replace it with “{how}”"));
+            state.show_notice(format!(
+                "This image has a verdict, so its prediction is kept; to replace it, choose \
+                “{how}”"
+            ));
             return;
         }
         let run = state.runs.get(run);
@@ -254,10 +257,10 @@ pub(super) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
     let samples: SampleSet = queued.iter().filter(is_free).collect();
     state.inference.queued = None;
     match queued.len() - samples.len() {
-        0 if samples.is_empty() => state.show_notice("Every one of these images has a prediction already"),
+        0 if samples.is_empty() => state.show_notice("All of these images already have predictions"),
         0 => {}
-        1 => state.show_notice("1 image keeps its judged prediction"),
-        count => state.show_notice(format!("{} keep their judged predictions", super::images(count))),
+        1 => state.show_notice("1 image has a verdict, so its prediction is kept"),
+        count => state.show_notice(format!("{} have verdicts, so their predictions are kept", super::images(count))),
     }
     if !samples.is_empty() {
         start_many(state, run_id, samples, effects);

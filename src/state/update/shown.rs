@@ -53,8 +53,8 @@ fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
     }
     let [width, height] = info.size;
     Some(format!(
-        "the prediction is for an image of {} x {} pixels, and this one has {width} x {height}: it belongs to another \
-        image, or to an earlier version of this one",
+        "the prediction is for an image of {} x {} pixels, but this one has {width} x {height}: it belongs to \
+         another image or to an earlier version of this one",
         predicted_size[0], predicted_size[1]
     ))
 }

@@ -126,7 +126,7 @@ fn card(id: &str) -> ModelCard {
 fn report() -> Box<DeviceReport> {
     Box::new(DeviceReport {
         device: Device::Cpu,
-        reason: "the fastest device that works here".to_owned(),
+        reason: "it is the fastest device that works on this computer".to_owned(),
         adapter: None,
         refused: Vec::new(),
         runtime_version: "1".to_owned(),
@@ -966,7 +966,7 @@ fn a_folder_that_vanishes_takes_what_was_in_it_and_a_file_that_comes_back_is_the
     };
     assert_eq!(is_gone(&state), [0, 3, 4]);
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
-    assert!(state.notice.as_ref().unwrap().text.contains("3 images are no longer there"));
+    assert!(state.notice.as_ref().unwrap().text.contains("3 images no longer exist"));
     let back = self::page(&["a.jpg"]).samples;
     changed(&mut state, source, ListingChange::Seen(back));
     assert_eq!(is_gone(&state), [3, 4]);

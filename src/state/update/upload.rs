@@ -62,7 +62,7 @@ fn plan(state: &mut State, target: S3Place, scope: ExportScope, effects: &mut Qu
 
 fn planned(state: &mut State, task: TaskId, result: Result<UploadPlan, Failure>) {
     if let Ok(plan) = &result {
-        let outcome = TaskOutcome::Done(format!("{} to send", plan.new_files()));
+        let outcome = TaskOutcome::Done(format!("{} to upload", plan.new_files()));
         drop(state.tasks.end(task, outcome));
     }
     if let Err(Failure::Failed { message, .. }) = &result {
@@ -96,8 +96,8 @@ fn ended(
             return;
         }
     };
-    let summary = format!("{} sent", report.sent);
-    let rest = format!("Not attempted: {}. Upload again to continue with the rest", report.not_tried);
+    let summary = format!("{} uploaded", report.sent);
+    let rest = format!("Not attempted: {}. Upload again to resume", report.not_tried);
     let mut notes = Vec::new();
     let outcome = match &report.stopped {
         None => TaskOutcome::Done(summary.clone()),
@@ -111,14 +111,14 @@ fn ended(
         }
     };
     if report.same.files > 0 {
-        notes.push(format!("{} already there", report.same));
+        notes.push(format!("{} already in S3", report.same));
     }
     notes.extend(report.notes);
     for problem in &report.failures {
         notes.push(format!("Failed: {problem}"));
     }
     for problem in &report.conflicts {
-        notes.push(format!("Stayed: {problem}"));
+        notes.push(format!("Kept: {problem}"));
     }
     for problem in report.failures {
         state.problems.add(problem, None);

@@ -134,7 +134,7 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     };
     let visible = state.shown_boxes();
     if visible.is_empty() {
-        state.show_notice("No box of this image is shown");
+        state.show_notice("No boxes are visible on this image");
         return;
     }
     let selected = state.shown.selected_box;

@@ -162,8 +162,8 @@ fn vanished(state: &mut State, gone: Vec<SampleId>) {
     }
     match names.as_slice() {
         [] => {}
-        [name] => state.show_notice(format!("{name} is no longer there")),
-        names => state.show_notice(format!("{} are no longer there", super::images(names.len()))),
+        [name] => state.show_notice(format!("{name} no longer exists")),
+        names => state.show_notice(format!("{} no longer exist", super::images(names.len()))),
     }
 }
 
@@ -172,6 +172,6 @@ fn unwatched(state: &mut State, reason: &str) {
         return;
     };
     source.unwatched = Some(reason.to_owned());
-    let message = format!("Not watching for new and changed files: {reason}");
+    let message = format!("Not watching for new or changed files: {reason}");
     super::report_problem(state, Problem::general(message));
 }

@@ -146,7 +146,7 @@ pub(super) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, la
 pub(in super::super) fn object_text(object: &ShownObject) -> String {
     match object.is_found {
         Some(false) if object.counts => format!("{} · FN", object.label),
-        _ if !object.counts => format!("{} (does not count)", object.label),
+        _ if !object.counts => format!("{} (ignored)", object.label),
         _ => object.label.clone(),
     }
 }
@@ -194,7 +194,7 @@ pub(super) fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
     let missed = objects.iter().filter(|object| object.counts && object.is_found == Some(false)).count();
     match missed {
         0 => format!("White dashes: ground truth ({})", objects.len()),
-        _ => format!("White dashes: ground truth ({}). Long dashes: missed ({missed})", objects.len()),
+        _ => format!("White dashes: ground truth ({}). Long dashes: false negatives ({missed})", objects.len()),
     }
 }
 

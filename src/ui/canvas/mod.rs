@@ -45,7 +45,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             None => {
                 ui.label(strong("See what a vision model predicts").size(24.0));
                 ui.add_space(6.0);
-                ui.weak("Open a folder of images, here or in S3, or drop one here");
+                ui.weak("Open a local or S3 folder of images, or drop one here");
                 ui.add_space(18.0);
                 row_of_buttons_ui(ui, state, commands);
             }
@@ -53,9 +53,9 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                 ui.label(strong("Looking for images…").size(18.0));
             }
             Some(Listing::Done) => {
-                ui.label(strong("There are no images in this folder").size(18.0));
+                ui.label(strong("No images in this folder").size(18.0));
                 ui.add_space(6.0);
-                ui.weak("JPEG, PNG, WebP, BMP, TIFF and GIF are shown, from subfolders and TFRecord files too");
+                ui.weak("Supported: JPEG, PNG, WebP, BMP, TIFF, GIF and TFRecord, including subfolders");
                 ui.add_space(18.0);
                 row_of_buttons_ui(ui, state, commands);
             }
@@ -142,11 +142,11 @@ fn name_ui(ui: &mut Ui, state: &State) {
 fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
-        return ["not in the search".to_owned(), "not found".to_owned()];
+        return ["not in the search results".to_owned(), "not found".to_owned()];
     };
     let (number, count) = (grouped(place + 1), order.len());
     let full = if state.arranging.is_filtered() {
-        format!("{number} of {} found", grouped(count))
+        format!("{number} of {} results", grouped(count))
     } else {
         format!("{number} of {}", image_count(count))
     };
@@ -180,16 +180,16 @@ fn pointer_id() -> Id {
 }
 
 fn zoom_id() -> Id {
-    Id::unique("zoom in per cent")
+    Id::unique("zoom in percent")
 }
 
 /// Position and value of a pixel: decimal, hexadecimal, and as a patch of its colour.
 fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let Some([x, y]) = at else {
         let hints = [
-            "Wheel zooms, drag moves, double click fits, hold H hides the boxes",
-            "Wheel zooms, drag moves, double click fits",
-            "Wheel zooms, drag moves",
+            "Wheel: zoom. Drag: move. Double-click: fit. Hold H: hide boxes",
+            "Wheel: zoom. Drag: move. Double-click: fit",
+            "Wheel: zoom. Drag: move",
             "",
         ];
         let hint = fitting(ui, hints, ui.available_width()).unwrap_or_default();
@@ -200,7 +200,7 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let Some([red, green, blue]) = image.and_then(|image| image.pixel(x, y)) else {
         let place = RichText::new(format!("x {x}  y {y}")).monospace();
         let place = egui::Label::new(place).truncate().show_tooltip_when_elided(false);
-        ui.add(place).on_hover_text("The color is shown once the image is in memory at full size");
+        ui.add(place).on_hover_text("The color appears when the image is loaded at full size");
         return;
     };
     let (rect, _) = ui.allocate_exact_size(vec2(14.0, 14.0), Sense::hover());

@@ -31,7 +31,7 @@ fn paint_invitation(ctx: &egui::Context) {
     painter.text(
         rect.center(),
         Align2::CENTER_CENTER,
-        "Drop folders or images, predictions or ground truth of the open images, or an .onnx file to add a model",
+        "Drop folders, images, predictions or ground truth for the open images, or an .onnx file to add a model",
         FontId::new(18.0, theme::strong_family()),
         Color32::WHITE,
     );

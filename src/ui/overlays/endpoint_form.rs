@@ -83,16 +83,16 @@ fn fields_ui(ui: &mut Ui, state: &State, memory: &mut EndpointFormMemory, is_new
 /// The model is packed and uploaded to S3, because SageMaker loads models only from there.
 fn archive_ui(ui: &mut Ui, draft: &mut EndpointDraft, is_new: bool) {
     ui.label(strong("Archive"));
-    let name = "Folder in S3 for the model's archive";
+    let name = "S3 folder for the model archive";
     folder_ui(ui, &mut draft.base, name, is_new);
-    ui.weak("The model is uploaded below this folder; the archive is deleted with the endpoint");
+    ui.weak("The model is uploaded to this folder; the archive is deleted with the endpoint");
 }
 
 fn endpoint_ui(ui: &mut Ui, state: &State, draft: &mut EndpointDraft) {
     ui.label(strong("Endpoint"));
     let letters = "letters, digits and hyphens";
     let config = &mut draft.config;
-    text_ui(ui, &mut config.name, "Name of the endpoint", letters);
+    text_ui(ui, &mut config.name, "Endpoint name", letters);
     let instance_type = config.instance_type.get_or_insert_default();
     let checked = state.remote.endpoint_form.check.ready();
     let image = checked.and_then(|check| check.plan.model.image());
@@ -140,7 +140,7 @@ fn cost_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
             let at = now + (hours * 3_600_000.0) as i64;
             format!("Deleted {} if Spotcheck is running, otherwise at its next start", clock_text(at, now))
         }
-        None => "No automatic deletion: billed around the clock, even when idle".to_owned(),
+        None => "No automatic deletion: billed continuously, even when idle".to_owned(),
     };
     ui.add(egui::Label::new(RichText::new(text).weak()).wrap());
 }
@@ -149,11 +149,11 @@ fn advanced_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
     let (texts, draft) = (&mut memory.texts, &mut memory.draft);
     if draft.model.is_made() {
         let pairs = &mut draft.model.environment;
-        let name = "Environment of the container";
+        let name = "Container environment";
         pairs_ui(ui, &mut texts.environment, pairs, name, 2);
     }
     let config = &mut draft.config;
-    let name = "Tags of the endpoint and its resources";
+    let name = "Tags for the endpoint and its resources";
     pairs_ui(ui, &mut texts.tags, &mut config.tags, name, 2);
     optional_text_ui(
         ui,

@@ -28,7 +28,7 @@ pub(in super::super) fn endpoints_ui(
 }
 
 fn contents_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Queue<Command>) {
-    let nothing = EmptyPage { title: "No endpoint is chosen", advice: "List the endpoints and choose one" };
+    let nothing = EmptyPage { title: "No endpoint selected", advice: "List the endpoints and choose one" };
     let page = state.remote.endpoints.open_endpoint().map(|endpoint| {
         |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Queue<Command>)| {
             let (_, commands) = context;
@@ -52,7 +52,7 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height:
 const WORDS: ListWords<EndpointStatus> = ListWords {
     things: "endpoints",
     name_hint: "Part of the name",
-    name_label: "Part of the name of an endpoint",
+    name_label: "Part of an endpoint name",
     statuses: &[
         EndpointStatus::InService,
         EndpointStatus::Creating,
@@ -62,7 +62,7 @@ const WORDS: ListWords<EndpointStatus> = ListWords {
         EndpointStatus::Deleting,
     ],
     word: |status| status.to_string(),
-    empty: "No matching endpoint in this account and region; “Deploy to an endpoint…” creates one",
+    empty: "No matching endpoint in this account and region; to create one, choose “Deploy to an endpoint…”",
 };
 
 fn list_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Queue<Command>) {

@@ -124,7 +124,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
     let task = state.run().map(|run| run.info.card.task);
     let mut options = state.export.options;
     let mut scope = state.export.scope;
-    let about = state.run().map_or_else(String::new, |run| format!("The predictions of the run “{}”", run.info.name));
+    let about = state.run().map_or_else(String::new, |run| format!("Predictions of the run “{}”", run.info.name));
     heading_ui(ui, "Export", &about);
     let room = ui.ctx().content_rect().height() - ROOM_OF_BUTTONS;
     let choices_ui = |ui: &mut Ui| {
@@ -208,7 +208,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
 fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
     let run = state.run().map_or("", |run| run.info.name.as_str());
     let truth = state.evaluating.as_ref().map(|evaluating| evaluating.at.name()).unwrap_or_default();
-    let about = format!("Run “{run}” against the ground truth {truth}, measured again at the filters on screen");
+    let about = format!("Run “{run}” against the ground truth {truth}, evaluated with the current filters");
     heading_ui(ui, "Export evaluation", &about);
     let mut format = state.export.evaluation;
     ui.label(strong("Format"));
@@ -249,7 +249,7 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
                 let entry = ui
                     .add_enabled(is_possible, button)
                     .on_hover_text(format.description())
-                    .on_disabled_hover_text("This format holds boxes; a classifier has none");
+                    .on_disabled_hover_text("This format is for boxes; a classifier has none");
                 if entry.clicked() {
                     options.format = format;
                 }
@@ -276,11 +276,11 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
         options.classes = if judged { ClassChoice::Judged } else { ClassChoice::Model };
     }
     if format == ExportFormat::Yolo {
-        checkbox_ui(ui, &mut options.yolo_scores, "Scores as a sixth column")
-            .on_hover_text("Many training tools reject it");
+        checkbox_ui(ui, &mut options.yolo_scores, "Write scores as a sixth column")
+            .on_hover_text("Many training tools reject a sixth column");
     }
     if matches!(format, ExportFormat::Yolo | ExportFormat::Voc) {
-        checkbox_ui(ui, &mut options.with_images, "Copy the images beside the labels");
+        checkbox_ui(ui, &mut options.with_images, "Copy the images next to the labels");
     }
     if format == ExportFormat::AnnotatedImages {
         ui.horizontal_wrapped(|ui| {
@@ -342,7 +342,7 @@ fn confirmed_ui(
         let button = primary_button(ui, "Export now");
         let export = ui
             .add_enabled(is_ready, button)
-            .on_disabled_hover_text("Choose a format that fits the model, at least one image, and a target");
+            .on_disabled_hover_text("Choose a format for this type of model, at least one image, and a target");
         if ui.button("Cancel").clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
         }
@@ -388,7 +388,7 @@ fn exported_ui(ctx: &egui::Context, exported: &Exported, is_new: bool, commands:
         }
         ui.add_space(8.0);
         ui.horizontal(|ui| {
-            if ui.button("Show the export in the file manager").clicked() {
+            if ui.button("Show in file manager").clicked() {
                 let path = exported.path.display().to_string();
                 commands.push(BrowseCommand::Reveal(SampleUri::new(path)));
             }

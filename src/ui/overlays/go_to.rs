@@ -27,7 +27,7 @@ pub(in super::super) fn go_to_ui(
         .show(ctx, |ui| {
             Frame::popup(ui.style()).show(ui, |ui| {
                 ui.set_width(WIDTH);
-                let what = "Name or number of an image";
+                let what = "Image name or number";
                 let typed = typing.field_ui(ui, what, what);
                 let text = || typing.text().to_owned();
                 if typed.is_changed {
@@ -39,7 +39,7 @@ pub(in super::super) fn go_to_ui(
                 ui.weak(if state.go_to_missed {
                     "No matching image on screen"
                 } else {
-                    "Enter goes to the next one, Escape closes"
+                    "Enter: next match. Escape: close"
                 });
             });
         });

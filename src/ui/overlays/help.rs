@@ -10,15 +10,15 @@ use crate::state::{Action, Command, Overlay, Queue, State};
 
 /// Keys and gestures that have no action of their own.
 const GESTURES: [(&str, &str); 9] = [
-    ("Arrow keys, Page up and down", "Go through the images"),
+    ("Arrow keys, Page up and down", "Browse the images"),
     ("Shift with these", "Extend the selection"),
-    ("Ctrl or Shift click", "Select single images, or everything between"),
+    ("Ctrl or Shift click", "Select individual images or a range"),
     ("Wheel or pinch", "Zoom at the pointer"),
     ("Drag", "Move the image"),
-    ("Double click", "Fit the image, or show it at its actual size"),
-    ("Click on a box", "Select it, in the list too"),
+    ("Double click", "Switch between fit and actual size"),
+    ("Click on a box", "Select it on the image and in the list"),
     ("Hold H", "Hide the boxes"),
-    ("Escape", "Close dialogs, go back from a box to its image, or from many images to one"),
+    ("Escape", "Close dialogs; go back from a box to its image, or from several images to one"),
 ];
 
 pub(in super::super) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) {

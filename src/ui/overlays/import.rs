@@ -52,7 +52,7 @@ pub(in super::super) fn import_ui(
             ImportStatus::Recognising => {
                 ui.horizontal(|ui| {
                     ui.spinner();
-                    ui.weak("Reading the file and running it on test images…");
+                    ui.weak("Reading the file and running the model on test images…");
                 });
             }
             ImportStatus::Refused(reason) => banner_ui(ui, Tone::Error, reason, |_| {}),
@@ -74,7 +74,7 @@ fn title_ui(ui: &mut Ui, state: &State, import: &Import) {
         }
         ImportSubject::Added(id) => {
             let name = state.models.get(id).map_or(id.as_str(), |entry| entry.card.name.as_str());
-            let below = "Predictions that were made before stay as they are; new ones go to a new run".to_owned();
+            let below = "Existing predictions are unchanged; new ones go to a new run".to_owned();
             (format!("Edit {name}"), below, id.clone())
         }
     };
@@ -136,8 +136,7 @@ fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
     let Some(reason) = &form.start.refusal else {
         return;
     };
-    let message =
-        format!("Not recognized: {reason}. Choose below how the model is used; the preview shows what it gives");
+    let message = format!("Not recognized: {reason}. Choose how to use the model below; the preview shows the result");
     banner_ui(ui, Tone::Warning, &message, |ui| {
         for port in &form.start.outputs {
             let text = format!("Output {port}");
@@ -161,7 +160,7 @@ fn model_ui(
     if is_new {
         rows.row(ui, "id", "Id", |ui, field| text_field(ui, field, &mut card.id));
     } else {
-        rows.fixed_row(ui, "id", "Id", &card.id, "predictions are stored under it");
+        rows.fixed_row(ui, "id", "Id", &card.id, "identifies the model in projects");
     }
     rows.row(ui, "task", "Task", |ui, field| task_ui(ui, field, card, &start.card, &start.other_output));
     rows.row(ui, "labels", "Labels", |ui, field| labels_ui(ui, field, labels, start.found_labels.len()));
@@ -183,8 +182,8 @@ fn model_ui(
 /// Another task begins with another way to read the outputs.
 fn task_ui(ui: &mut Ui, field: &Field, card: &mut ModelCard, started: &ModelCard, other: &OutputConvention) {
     let text = |task| match task {
-        ModelTask::Classification => "Classes of an image",
-        ModelTask::Detection => "Boxes in an image",
+        ModelTask::Classification => "Image classes",
+        ModelTask::Detection => "Object boxes",
     };
     let before = card.task;
     combo(ui, field, text(before), CONTROL_WIDTH, |ui| {
@@ -200,7 +199,7 @@ fn task_ui(ui: &mut Ui, field: &Field, card: &mut ModelCard, started: &ModelCard
 fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize) {
     let found_text = format!("Found with the model ({})", grouped(found));
     let text = match labels {
-        LabelChoice::None => "None: classes by number",
+        LabelChoice::None => "None: class numbers only",
         LabelChoice::Found => &found_text,
         LabelChoice::BuiltIn(name) => name,
         LabelChoice::File(_) => "From a file",
@@ -217,7 +216,7 @@ fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize)
         if ui.selectable_label(is_file, "From a file").clicked() && !is_file {
             *labels = LabelChoice::File(PathBuf::new());
         }
-        ui.selectable_value(labels, LabelChoice::None, "None: classes by number");
+        ui.selectable_value(labels, LabelChoice::None, "None: class numbers only");
     });
 }
 
@@ -234,8 +233,8 @@ fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Queue<Command>) {
         let save = ui.add_enabled(can_be_saved, button);
         let save = save.on_disabled_hover_text(match form {
             None => "The model is not ready",
-            Some(form) if form.is_trying => "The model is being tried",
-            Some(_) => "Correct what is marked as a problem first",
+            Some(form) if form.is_trying => "The model is being tested",
+            Some(_) => "Fix the problems marked above first",
         });
         if save.clicked() {
             commands.push(ModelsCommand::ConfirmImport);

@@ -14,7 +14,7 @@ const WORDS: FootWords = FootWords {
     start: "Start the job",
     starting: "Starting the job…",
     cancel: "Cancel the start",
-    close: "The job still starts",
+    close: "The job will still start",
 };
 
 pub(in super::super) type JobFormMemory = FormMemory<JobDraft, JobTexts>;

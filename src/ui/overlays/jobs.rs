@@ -34,10 +34,8 @@ pub(in super::super) fn jobs_ui(
 }
 
 fn contents_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Queue<Command>) {
-    let nothing = EmptyPage {
-        title: "No job is chosen",
-        advice: "List the jobs and choose one, or type the name of a job and open it",
-    };
+    let nothing =
+        EmptyPage { title: "No job selected", advice: "List the jobs and choose one, or enter a job name and open it" };
     let page = state.remote.open_job().map(|job| {
         |ui: &mut Ui, height: f32, context: &mut (&mut JobsMemory, &mut Queue<Command>)| {
             let (memory, commands) = context;
@@ -60,11 +58,11 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32,
 
 const WORDS: ListWords<TransformStatus> = ListWords {
     things: "jobs",
-    name_hint: "Part of the name, or a whole name to open",
-    name_label: "Name of a job, or a part of it",
+    name_hint: "part of a name, or a full name to open",
+    name_label: "Job name, or part of it",
     statuses: TransformStatus::VARIANTS,
     word: |status| status.into_str().to_owned(),
-    empty: "No matching job in this account and region; “Send to SageMaker…” starts one",
+    empty: "No matching job in this account and region; to start one, choose “Send to SageMaker…”",
 };
 
 fn list_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Queue<Command>) {
@@ -92,8 +90,8 @@ fn list_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, com
 
 fn open_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Queue<Command>) {
     let open = ui.add_enabled(!name.is_empty(), Button::new("Open this job"));
-    let open = open.on_hover_text("Opens the job of exactly this name");
-    let open = open.on_disabled_hover_text("Type the name of a job first");
+    let open = open.on_hover_text("Opens the job with exactly this name");
+    let open = open.on_disabled_hover_text("Enter a job name first");
     if open.clicked() {
         commands.push(JobsCommand::Open(JobId::new(&state.s3.access, name)));
     }

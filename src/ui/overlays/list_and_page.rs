@@ -176,11 +176,11 @@ impl<S: Copy + PartialEq> ListWords<S> {
             });
         }
         let Some((access, _)) = &list.requested else {
-            ui.weak(format!("Not listed yet: “List {}” lists those of your account and region", self.things));
+            ui.weak(format!("Not listed yet. “List {}” shows those in your account and region", self.things));
             return None;
         };
         if *access != state.s3.access {
-            ui.weak("Listed with other settings; list again");
+            ui.weak("Listed with different settings; list again");
         }
         if list.is_known_to_be_empty() {
             ui.weak(self.empty);

@@ -34,7 +34,7 @@ pub(in super::super) fn mass_verdict_ui(
     let modal = dialog(ctx, "mass verdict").show(ctx, |ui| {
         ui.set_width(360.0);
         ui.add(Label::new(strong(format!("{deed}?")).size(15.0)).wrap());
-        ui.add(Label::new("Changes all selected images; Undo reverts it in one step").wrap());
+        ui.add(Label::new("Changes all selected images. Undo reverts all of them in one step").wrap());
         ui.add_space(6.0);
         ui.horizontal_wrapped(|ui| {
             let confirm = ui.add(primary_button(ui, &deed));

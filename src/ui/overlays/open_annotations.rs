@@ -73,7 +73,7 @@ impl NamesChoice {
             Self::BuiltIn(name) => Ok(Some(TruthNames::Set(name.to_owned()))),
             Self::Model => {
                 let names = state.run().and_then(|run| TruthNames::in_order_of(run.labels()));
-                names.map(Some).ok_or("The run does not name its classes; choose other class names")
+                names.map(Some).ok_or("The run has no class names; choose other class names")
             }
             Self::LabelFile if file.trim().is_empty() => Err("Enter the path of a label file"),
             Self::LabelFile => Ok(Some(TruthNames::Set(file.trim().to_owned()))),
@@ -99,13 +99,13 @@ impl OpenAs {
     fn explanation(self) -> &'static str {
         match self {
             Self::Run => {
-                "Opens predictions of another program as a run over the open images: COCO, YOLO, Pascal VOC, CSV or \
-                 JSON Lines, recognized by the content. They may also be dropped on the window."
+                "Opens predictions from another tool as a run over the open images: COCO, YOLO, Pascal VOC, CSV or \
+                 JSON Lines. The format is detected from the content. You can also drop the files on the window."
             }
             Self::Truth => {
-                "Compares the runs with annotations: COCO, YOLO, Pascal VOC, CSV, JSON Lines, TFRecord or folders by \
-                 class, recognized by the content. They may also be dropped on the window. If the file names of the \
-                 images have their class, enter a pattern: {class} stands for the class, * for any text, ? for \
+                "Evaluates runs against annotations: COCO, YOLO, Pascal VOC, CSV, JSON Lines, TFRecord or one folder \
+                 per class. The format is detected from the content. You can also drop the files on the window. If \
+                 the image file names contain the class, enter a pattern: {class} matches the class, * any text, ? \
                  one character."
             }
         }
@@ -114,9 +114,9 @@ impl OpenAs {
     /// The name of the field, and its hint.
     fn field(self) -> (&'static str, &'static str) {
         match self {
-            Self::Run => ("File or folder of predictions", "results.json, or s3://bucket/results.json"),
+            Self::Run => ("Prediction file or folder", "results.json, or s3://bucket/results.json"),
             Self::Truth => {
-                ("File, folder or pattern of the ground truth", "instances.json, s3://bucket/labels/, or *_{class}.png")
+                ("Ground-truth file, folder or pattern", "instances.json, s3://bucket/labels/, or *_{class}.png")
             }
         }
     }
@@ -234,8 +234,8 @@ fn names_ui(ui: &mut Ui, choice: &mut NamesChoice, file: &mut String) {
             ui.selectable_value(choice, other, other.label());
         }
     });
-    let explanation = "For ground truth that only numbers its classes, such as YOLO labels without a data.yaml";
-    combo.response.on_hover_text(explanation).accessible_name("Class names of the ground truth");
+    let explanation = "For ground truth with class numbers only, such as YOLO labels without a data.yaml";
+    combo.response.on_hover_text(explanation).accessible_name("Ground-truth class names");
     if *choice == NamesChoice::LabelFile {
         let field = TextEdit::singleline(file).hint_text("one name per line, .pbtxt, data.yaml or config.json");
         ui.add(field.desired_width(f32::INFINITY)).accessible_name("Label file");
@@ -255,25 +255,25 @@ fn named_classes_ui(ui: &mut Ui, state: &State, pattern: &str) {
     for sample in first {
         let name = sample.uri.file_name();
         let class = pattern.class(name);
-        let class = class.map_or_else(|| "does not fit the pattern".to_owned(), |class| format!("class “{class}”"));
+        let class = class.map_or_else(|| "does not match the pattern".to_owned(), |class| format!("class “{class}”"));
         ui.add(Label::new(format!("{name}: {class}")).truncate());
     }
 }
 
 fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: &mut Queue<Command>) {
-    ui.label(strong("Corrections of classes"));
+    ui.label(strong("Class corrections"));
     ui.horizontal(|ui| {
-        let hint = "none, or a CSV file with “from,to” in each line";
+        let hint = "none, or a CSV file with one “from,to” per line";
         let field = TextEdit::singleline(class_map).hint_text(hint).desired_width(width_beside_button(ui));
         let to = match open_as {
-            OpenAs::Run => "one of the names above",
-            OpenAs::Truth => "the one of the ground truth that it is",
+            OpenAs::Run => "one of the class names above",
+            OpenAs::Truth => "a ground-truth class",
         };
         let explanation = format!(
-            "In each line a class of the predictions, a comma and {to}, both by name or number. Nothing behind the \
-             comma leaves the class out."
+            "Each line maps a predicted class to {to}, both by name or number, separated by a comma. Leave the \
+             target empty to skip the class."
         );
-        ui.add(field).on_hover_text(explanation).accessible_name("File with corrections of classes");
+        ui.add(field).on_hover_text(explanation).accessible_name("Class corrections file");
         if ui.add(Button::new("Choose…").min_size(vec2(BUTTON_WIDTH, 0.0))).clicked() {
             commands.push(BrowseCommand::PickAnnotations(AnnotationsPick::ClassMap));
         }

@@ -15,8 +15,8 @@ const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 48.0;
 const LOOK_WIDTH: f32 = 124.0;
 /// The name of the field, and its hint.
-const FIELD: (&str, &str) = ("Folder of outputs", "s3://bucket/folder/, or a folder of this machine");
-const NOTHING_SEEN: &str = "“Preview” shows the first outputs here: their contents, and how they are read";
+const FIELD: (&str, &str) = ("Output folder", "s3://bucket/folder/, or a local folder");
+const NOTHING_SEEN: &str = "“Preview” shows the contents of the first outputs here, and how they are read";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -59,7 +59,7 @@ fn contents_ui(
     commands: &mut Queue<Command>,
 ) {
     ui.label(strong(Action::OpenOutputs.label().trim_end_matches('…')).size(18.0));
-    ui.weak("Opens outputs of a job or another program as a run over the open images");
+    ui.weak("Opens the outputs of a job or another tool as a run over the open images");
     ui.add_space(4.0);
     let mut is_entered = false;
     two_columns_ui(
@@ -95,7 +95,7 @@ fn place_ui(
 ) -> bool {
     ui.label(strong("Folder"));
     if let Some(id) = job_of(state, memory) {
-        let text = format!("The outputs of the job {}, or another folder:", id.name);
+        let text = format!("Outputs of the job {}, or another folder:", id.name);
         ui.add(Label::new(RichText::new(text).weak()).wrap());
     }
     let mut is_entered = false;
@@ -107,7 +107,7 @@ fn place_ui(
         let look = Button::new("Preview").min_size(vec2(LOOK_WIDTH, 0.0));
         let look = ui.add_enabled(is_ready, look);
         let look = look.on_hover_text("Shows the first outputs on the right, without opening them");
-        let look = look.on_disabled_hover_text("Enter the folder of the outputs");
+        let look = look.on_disabled_hover_text("Enter the output folder");
         if let (true, Some(at)) = (look.clicked(), at) {
             commands.push(OutputsCommand::Preview(Box::new(at)));
         }
@@ -128,6 +128,6 @@ fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
 fn command_of(state: &State, memory: &OpenOutputsMemory) -> Result<Command, String> {
     let reading = memory.reading.request();
     let reading = reading.map_err(|fault| format!("The mapping is not complete: {}", fault.reason))?;
-    let at = at_of(state, memory).ok_or("Enter the folder of the outputs")?;
+    let at = at_of(state, memory).ok_or("Enter the output folder")?;
     Ok(OutputsCommand::Open(Box::new(OutputsRequest { at, reading })).into())
 }

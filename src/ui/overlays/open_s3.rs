@@ -182,7 +182,7 @@ pub(super) fn access_of(known: &S3Access, link: &S3Link) -> S3Access {
 
 fn understood_ui(ui: &mut Ui, address: &str) {
     if address.trim().is_empty() {
-        ui.weak("Type or paste an address, or choose a folder below");
+        ui.weak("Enter or paste an address, or choose a folder below");
         return;
     }
     match S3Link::parse(address) {
@@ -246,7 +246,7 @@ fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &OpenRequest, command
     ui.horizontal(|ui| {
         let open = ui
             .add_enabled(is_ready, primary_button(ui, "Open this address"))
-            .on_disabled_hover_text("Type the address of a bucket or folder, or choose one in the tree");
+            .on_disabled_hover_text("Enter the address of a bucket or folder, or choose one in the tree");
         if let (true, Ok(link)) = (open.clicked() || (request.is_final && is_ready), link) {
             commands.push(BrowseCommand::OpenPlace(Box::new(S3Place {
                 access: memory.access.with_drafts(access_of(&request.access, &link)),

@@ -86,7 +86,7 @@ pub(super) fn footer_ui(
     }
     ui.horizontal(|ui| {
         let command = match task {
-            Some(_) => Err("Wait until reading ends, or stop it".to_owned()),
+            Some(_) => Err("Wait for reading to finish, or stop it".to_owned()),
             None => command,
         };
         let open = ui.add_enabled(command.is_ok(), primary_button(ui, label));

@@ -53,10 +53,10 @@ pub(super) fn keep_price_ui(
     usd_per_hour: Option<f64>,
     commands: &mut Queue<Command>,
 ) {
-    let name = "Source of the price";
-    text_ui(ui, &mut memory.source, name, "a web address, an invoice or a person");
+    let name = "Price source";
+    text_ui(ui, &mut memory.source, name, "a URL, an invoice or a person");
     let source = memory.source.trim();
-    let button = ui.add_enabled(usd_per_hour.is_some() && !source.is_empty(), Button::new("Save to the price table"));
+    let button = ui.add_enabled(usd_per_hour.is_some() && !source.is_empty(), Button::new("Save to price table"));
     let button = button.on_disabled_hover_text("Enter an amount and its source");
     if let (true, Some(usd_per_hour)) = (button.clicked(), usd_per_hour) {
         commands.push(JobsCommand::KeepPrice(Box::new(Price {
@@ -97,7 +97,7 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
         return;
     };
     let amount = number_field(&mut changed.usd_per_hour).range(0.0..=MOST_USD).speed(0.01).max_decimals(6).prefix("$");
-    ui.add(amount).accessible_name("Changed price, US dollars per hour");
+    ui.add(amount).accessible_name("Changed price (USD per hour)");
     let source = TextEdit::singleline(&mut changed.source).min_size(vec2(SOURCE_WIDTH, 0.0));
     ui.add(source).accessible_name("Source of the changed price");
     ui.weak("today");
@@ -142,8 +142,8 @@ pub(super) fn price_table_ui(ui: &mut Ui, state: &State, memory: &mut PriceMemor
             }
         });
     });
-    ui.weak("If two prices match, the newer one is used");
-    if ui.button("Show the price file").clicked() {
+    ui.weak("If two prices match, the newer one applies");
+    if ui.button("Show price file").clicked() {
         let path = SampleUri::new(prices.path.clone());
         commands.push(BrowseCommand::Reveal(path));
     }

@@ -146,14 +146,14 @@ fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
         });
     combo.response.accessible_name("How predictions are read");
     for problem in &reading.problems {
-        let text = format!("⚠ A saved mapping was left out: {problem}");
+        let text = format!("⚠ A saved mapping was skipped: {problem}");
         let text = RichText::new(text).color(ui.visuals().warn_fg_color);
         ui.add(Label::new(text).wrap());
     }
 }
 
 pub(super) fn labels_ui(ui: &mut Ui, labels: &mut String) {
-    ui.label(strong("Names of the classes"));
+    ui.label(strong("Class names"));
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(labels)
             .hint_text("from the predictions or the model")
@@ -196,8 +196,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
         };
         let save = ui.add_enabled(request.is_ok() && !is_kept, Button::new(text));
         let save = save.on_hover_text(format!(
-            "Saves {id}.toml with your mappings, for later and for the command line \
-            (--mapping {id})"
+            "Saves {id}.toml with your mappings, for reuse here and on the command line (--mapping {id})"
         ));
         let save = save.on_disabled_hover_text(match &request {
             Ok(_) => "No unsaved changes",
@@ -213,7 +212,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
             && memory.doomed.as_ref() != Some(&saved.path)
             && ui
                 .button("Delete the saved mapping…")
-                .on_hover_text("Deletes its file; runs that were read with it are kept")
+                .on_hover_text("Deletes the file; runs read with it are kept")
                 .clicked()
         {
             memory.doomed = Some(saved.path.clone());
@@ -226,15 +225,15 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
     }
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut memory.file)
-            .hint_text("or load one: path of a .toml file")
+            .hint_text("or load one: path to a .toml file")
             .desired_width(width_beside_button(ui) - LOAD_WIDTH - ui.spacing().item_spacing.x);
         let field = ui.add(field);
         let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-        field.accessible_name("File of a mapping");
+        field.accessible_name("Mapping file");
         let path = memory.file.trim();
         let load = Button::new("Load").min_size(vec2(LOAD_WIDTH, 0.0));
         let load = ui.add_enabled(!path.is_empty(), load);
-        let load = load.on_disabled_hover_text("Type the path of a mapping first");
+        let load = load.on_disabled_hover_text("Enter the path of a mapping first");
         if (load.clicked() || is_entered) && !path.is_empty() {
             commands.push(OutputsCommand::LoadMapping(PathBuf::from(path)));
         }

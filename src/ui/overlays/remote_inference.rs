@@ -19,8 +19,8 @@ const TITLE_HEIGHT: f32 = 58.0;
 const PAUSE_S: f64 = 0.6;
 const IN_JSON: [(RequestForm, &str); 2] =
     [(RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"), (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}")];
-const NOTHING_SEEN: &str = "“Preview a prediction” sends the image in view and shows the response here, and \
-    how it is read";
+const NOTHING_SEEN: &str = "“Preview a prediction” sends the image in view, then shows the response and how it is \
+    read";
 
 /// Drafts of the fields.
 #[derive(Default)]
@@ -131,13 +131,13 @@ fn contents_ui(
         Kind::Endpoint => (
             "Predict at a SageMaker endpoint",
             "Sends the image in view to a model behind a real-time endpoint",
-            "Name of the endpoint",
-            "its name, not its ARN",
+            "Endpoint name",
+            "the name, not the ARN",
         ),
         Kind::TfServing => (
             "Predict in TensorFlow Serving",
             "Sends the image in view to a model behind its REST API",
-            "Address of the model",
+            "Model address",
             "http://127.0.0.1:8501/v1/models/resnet:predict",
         ),
     };
@@ -204,7 +204,7 @@ fn prediction_ui(
         let is_shown = state.shown_sample().is_some();
         let is_ready = model.is_some() && is_shown && !form.response.is_loading();
         let look = ui.add_enabled(is_ready, Button::new("Preview a prediction"));
-        let look = look.on_hover_text("Sends the image in view, and nothing else");
+        let look = look.on_hover_text("Sends only the image in view");
         let look = look.on_disabled_hover_text(if is_shown {
             "Enter the address of the model first"
         } else {
@@ -278,9 +278,9 @@ fn is_same_look(one: Option<&RemoteModel>, other: Option<&RemoteModel>) -> bool 
 }
 
 fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
-    ui.label(strong("How an image is sent"));
+    ui.label(strong("Request format"));
     if memory.kind == Kind::Endpoint {
-        radio_ui(ui, &mut memory.form, RequestForm::Image, "The file as it is (application/x-image)");
+        radio_ui(ui, &mut memory.form, RequestForm::Image, "Image file (application/x-image)");
     }
     for (form, name) in IN_JSON {
         let name = format!("JSON: {name}");
@@ -316,7 +316,7 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
 
 fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered: bool, commands: &mut Queue<Command>) {
     ui.add_space(8.0);
-    let note = "The image in view is sent, and images that you predict; neighbors and thumbnails are not";
+    let note = "Only the image in view and images that you predict are sent; neighbors and thumbnails are not";
     ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     ui.horizontal(|ui| {
         let fault = memory.reading.request().err();
@@ -324,8 +324,8 @@ fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered:
         let predict = ui.add_enabled(model.is_some(), primary_button(ui, "Connect"));
         let predict = predict.on_disabled_hover_text(match (&fault, memory.kind) {
             (Some(fault), _) => format!("The mapping is not complete: {}", fault.reason),
-            (None, Kind::Endpoint) => "Enter the name of the endpoint".to_owned(),
-            (None, Kind::TfServing) => "Type the address of the model".to_owned(),
+            (None, Kind::Endpoint) => "Enter the endpoint name".to_owned(),
+            (None, Kind::TfServing) => "Enter the model address".to_owned(),
         });
         if let (true, Some(model)) = (predict.clicked() || is_entered, model) {
             commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));

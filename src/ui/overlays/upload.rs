@@ -13,7 +13,7 @@ use crate::state::{
 };
 
 const WIDTH: f32 = 600.0;
-const ADDRESS: &str = "Folder in S3";
+const ADDRESS: &str = "S3 folder";
 /// How many lines of a list are drawn.
 const MAX_LINES: usize = 100;
 
@@ -108,7 +108,7 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bo
         let is_ready = link.is_ok() && memory.access.is_valid() && scope.len(state) > 0 && !is_looking;
         let look = ui
             .add_enabled(is_ready, primary_button(ui, "Preview upload"))
-            .on_disabled_hover_text("Type the address of a bucket or folder");
+            .on_disabled_hover_text("Enter the address of a bucket or folder");
         if let (true, Ok(link)) = (look.clicked() || (is_entered && is_ready), link) {
             let access = memory.access.with_drafts(access_of(&state.s3.access, &link));
             commands.push(S3Command::SetAccess(access.clone()));
@@ -131,25 +131,27 @@ fn close(commands: &mut Queue<Command>) {
 
 /// The plan of the upload: nothing has been sent yet.
 fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
-    ui.label(strong(format!("{} to send to {}", plan.new_files(), plan.target.address)));
+    ui.label(strong(format!("{} to upload to {}", plan.new_files(), plan.target.address)));
     let nothing = FileAmount::default();
     let same = plan.same_files();
     if same != nothing {
-        ui.label(format!("{same} already there"));
+        ui.label(format!("{same} already in S3"));
     }
     let conflicts = plan.conflicting_files();
     if conflicts != nothing {
-        ui.label(format!("{conflicts} already there with different contents"));
+        ui.label(format!("{conflicts} already in S3 with different content"));
         let names = plan.files.iter().filter_map(|planned| match &planned.state {
             PlannedState::Conflict { why, .. } => Some(format!("{}: {why}", planned.file.name)),
             PlannedState::New | PlannedState::Same => None,
         });
         lines_ui(ui, "conflicts", names, conflicts.files as usize);
-        checkbox_ui(ui, &mut memory.replaces, "Replace existing files with these")
-            .on_hover_text("Otherwise they are kept. Only the versions listed here are replaced, never newer ones");
+        checkbox_ui(ui, &mut memory.replaces, "Replace existing objects").on_hover_text(
+            "Otherwise, existing objects are kept. Only the versions listed here are replaced, never \
+                newer ones",
+        );
     }
     if !plan.problems.is_empty() {
-        ui.label(format!("{} cannot be sent", plan.problems.len()));
+        ui.label(format!("{} cannot be uploaded", plan.problems.len()));
         let lines = plan.problems.iter().map(ToString::to_string);
         lines_ui(ui, "problems", lines, plan.problems.len());
     }
@@ -171,9 +173,8 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
     let replaced = if memory.replaces { plan.conflicting_files().files } else { 0 };
     ui.horizontal(|ui| {
         let is_ready = plan.new_files().files + replaced > 0;
-        let button = ui
-            .add_enabled(is_ready, primary_button(ui, "Upload now"))
-            .on_disabled_hover_text("There is nothing to send");
+        let button =
+            ui.add_enabled(is_ready, primary_button(ui, "Upload now")).on_disabled_hover_text("Nothing to upload");
         if button.clicked() {
             commands.push(UploadCommand::Start { replaces: memory.replaces });
         }

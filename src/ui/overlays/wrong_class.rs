@@ -37,8 +37,8 @@ pub(in super::super) fn wrong_class_ui(
 }
 
 fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Queue<Command>) {
-    ui.label(strong("Which class is right?").size(15.0));
-    let TypedKeys { is_changed, steps, enter } = memory.typing.field_ui(ui, "Type a class", "Right class");
+    ui.label(strong("What is the correct class?").size(15.0));
+    let TypedKeys { is_changed, steps, enter } = memory.typing.field_ui(ui, "Type a class", "Correct class");
     let typed = memory.typing.text().trim();
     let classes = classes_like(state, typed);
     if is_changed {
@@ -83,11 +83,11 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, 
 /// The hint what Enter does.
 fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
     let text = if taken.is_empty() {
-        "Type a name, or choose one with the arrow keys".to_owned()
+        "Type a name or choose one with the arrow keys".to_owned()
     } else if is_line || classes.contains(&typed) {
         format!("Enter uses “{taken}”")
     } else {
-        format!("“{taken}” is not a class of the model; Enter uses it as it is")
+        format!("“{taken}” is not a class of this model; Enter uses it anyway")
     };
     ui.add(Label::new(RichText::new(text).weak()).wrap());
 }

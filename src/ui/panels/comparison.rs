@@ -52,7 +52,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonM
         Loadable::Ready(compared) => {
             let agreement = &compared.agreement;
             if state.comparison_is_outdated() {
-                let message = "The filters have changed since this was compared";
+                let message = "The filters have changed since this comparison";
                 banner_ui(ui, Tone::Hint, message, |ui| again_ui(ui, commands));
             }
             summary_ui(ui, &agreement.summary, left.task());
@@ -105,7 +105,7 @@ fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &m
     }
     let [a, b] = scores;
     let (tone, message) = if differ {
-        (Tone::Warning, format!("The minimum scores are different: A ≥ {a:.2}, B ≥ {b:.2}"))
+        (Tone::Warning, format!("The minimum scores differ: A ≥ {a:.2}, B ≥ {b:.2}"))
     } else {
         (Tone::Hint, format!("Minimum score of A and B: {a:.2}"))
     };
@@ -157,7 +157,7 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             }
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            if ui.button("End comparison").on_hover_text("Shows one run alone again").clicked() {
+            if ui.button("End comparison").on_hover_text("Shows only one run").clicked() {
                 commands.push(ReviewCommand::StopComparing);
             }
         });
@@ -182,16 +182,16 @@ fn again_ui(ui: &mut Ui, commands: &mut Queue<Command>) {
 fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
     ui.add_space(4.0);
     let Some(rate) = summary.rate() else {
-        ui.weak("Both runs have predicted no image in common");
+        ui.weak("The runs have no images in common");
         return;
     };
-    ui.label(strong(format!("{:.1} % agree", rate * 100.0)).size(18.0));
+    ui.label(strong(format!("{:.1}% agreement", rate * 100.0)).size(18.0));
     share_ui(ui, rate as f32);
     let (agreeing, compared) = (grouped(summary.agreeing), image_count(summary.compared));
     let text = match task {
-        ModelTask::Classification => format!("The same top class in {agreeing} of {compared}"),
+        ModelTask::Classification => format!("Same top class in {agreeing} of {compared}"),
         ModelTask::Detection => {
-            format!("The same boxes (IoU ≥ 0.5) in {agreeing} of {compared}")
+            format!("Same boxes (IoU ≥ 0.5) in {agreeing} of {compared}")
         }
     };
     ui.add(Label::new(RichText::new(text).weak()).wrap());
@@ -343,14 +343,14 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Co
         }
     });
     if !one.outcomes.has_same_images(&other.outcomes) {
-        let text = "⚠ The runs have predictions for different images, so their numbers are about different images";
+        let text = "⚠ The runs have predictions for different images, so their metrics are not directly comparable";
         ui.add(Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
     }
     ui.horizontal_wrapped(|ui| {
         for (count, what, term) in [(counts.better, "better in A", "better"), (counts.worse, "worse in A", "worse")] {
             let button = ui.add_enabled(count > 0, Button::new(format!("{} {what}", image_count(count))));
             let hover = format!(
-                "Images with {} errors in A: wrong boxes and missed objects",
+                "Images with {} errors (false positives and false negatives) in A",
                 match term {
                     "better" => "fewer",
                     _ => "more",
@@ -367,7 +367,7 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Co
 
 /// What the numbers below depend on.
 fn min_scores_ui(ui: &mut Ui, scores: [f32; 2]) {
-    let tooltip = "Precision, recall, F1, TP, FP and FN are those of the boxes above the minimum score of each run";
+    let tooltip = "Precision, recall, F1, TP, FP and FN use the boxes above each run's minimum score";
     for text in ["Minimum score".to_owned(), format!("≥ {:.2}", scores[0]), format!("≥ {:.2}", scores[1])] {
         ui.weak(text).on_hover_text(tooltip);
     }
@@ -397,7 +397,7 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
     };
     if interval.is_some() {
         label.on_hover_text(
-            "95 % interval of the difference on the same images; with 0 in it the runs may differ by chance",
+            "95% interval of the difference on the same images. If it contains 0, the runs may differ by chance",
         );
     }
     ui.end_row();
@@ -424,7 +424,7 @@ fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) 
 }
 
 fn classes_ui(ui: &mut Ui, state: &State, image: &ImageAgreement) {
-    let text = if image.is_flip { "Another top class" } else { "The same top class" };
+    let text = if image.is_flip { "Different top class" } else { "Same top class" };
     ui.label(text);
     let predictions = [state.shown.prediction.as_deref(), state.compared_prediction()];
     for (letter, prediction) in ["A", "B"].into_iter().zip(predictions) {

@@ -21,13 +21,13 @@ pub(super) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, c
     choices_ui(ui, state, commands);
     match &state.inference.local.status {
         _ if state.inference.remote.is_some() => {
-            ui.weak("Images are predicted remotely; this is the device of this computer");
+            ui.weak("Images are predicted remotely; this device is not used");
         }
         Loadable::NotLoaded => {
             ui.weak("The device is chosen when the model first runs");
         }
         Loadable::Loading(_) => {
-            ui.weak("Getting the model ready…");
+            ui.weak("Loading the model…");
         }
         Loadable::Failed(failure) => {
             ui.add(egui::Label::new(format!("⚠ {}", failure.message)).wrap());
@@ -48,7 +48,7 @@ pub(super) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, c
 /// Other packages of ONNX Runtime, and libraries that the user has.
 fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Queue<Command>) {
     ui.add_space(6.0);
-    ui.label(RichText::new("Run on a graphics card").weak());
+    ui.label(RichText::new("Run on a GPU").weak());
     let is_free = !state.tasks.installs_runtime();
     ui.horizontal_wrapped(|ui| {
         for (label, kind, tooltip) in INSTALLABLE {
@@ -75,7 +75,7 @@ fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &
         ui.add(TextEdit::singleline(draft).hint_text("Path of an ONNX Runtime library").desired_width(f32::INFINITY));
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     field
-        .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave it empty to search for one")
+        .on_hover_text("Used instead of the one that Spotcheck finds or installs; leave empty to search automatically")
         .accessible_name("Path of an ONNX Runtime library");
     if is_entered {
         let path = draft.trim();
@@ -88,13 +88,13 @@ const INSTALLABLE: [(&str, RuntimeKind, &str); 2] = [
     (
         "Install for CUDA",
         RuntimeKind::Cuda,
-        "Downloads ONNX Runtime for NVIDIA cards with your Python's pip into Spotcheck's own folder; needs CUDA 13 \
+        "Downloads ONNX Runtime for NVIDIA GPUs with your Python's pip into Spotcheck's own folder; requires CUDA 13 \
          and cuDNN 9",
     ),
     (
         "Install for WebGPU",
         RuntimeKind::WebGpu,
-        "Downloads a plug-in for any graphics card with your Python's pip into Spotcheck's own folder",
+        "Downloads a plug-in for any GPU with your Python's pip into Spotcheck's own folder",
     ),
 ];
 
@@ -125,7 +125,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         }
     });
     let mut predict_on_open = settings.predict_on_open;
-    let checkbox = checkbox_ui(ui, &mut predict_on_open, "Predict an image when it is opened");
+    let checkbox = checkbox_ui(ui, &mut predict_on_open, "Predict images when opened");
     if checkbox.changed() {
         commands.push(InferenceCommand::SetPredictOnOpen(predict_on_open));
     }
@@ -134,7 +134,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         ui.label(name);
         let mut megapixels = settings.max_megapixels;
         let drag = number_field(&mut megapixels).range(MEGAPIXELS).suffix(" megapixels");
-        let response = ui.add(drag).on_hover_text("Applies to images opened from now on");
+        let response = ui.add(drag).on_hover_text("Applies to images opened after the change");
         response.accessible_name(name);
         if megapixels != settings.max_megapixels {
             commands.push(BrowseCommand::SetMaxMegapixels(megapixels));

@@ -34,8 +34,8 @@ pub(in super::super) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands
         }
         if count > MOST {
             let text = match count - MOST {
-                1 => "and 1 more endpoint that costs money".to_owned(),
-                more => format!("and {more} more endpoints that cost money"),
+                1 => "and 1 more billed endpoint".to_owned(),
+                more => format!("and {more} more billed endpoints"),
             };
             ui.horizontal(|ui| {
                 ui.label(text);

@@ -15,7 +15,7 @@ pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Co
     match &state.shown.explanation {
         Explanation::None => ask_ui(ui, state, commands),
         Explanation::Waiting(_) => {
-            ui.weak("Getting the model ready to explain its prediction…");
+            ui.weak("Loading the model to explain its prediction…");
         }
         Explanation::Running { task, question } => running_ui(ui, state, *task, question, commands),
         Explanation::Ready { question, saliency, .. } => ready_ui(ui, state, question, saliency, commands),
@@ -60,7 +60,7 @@ fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency
     }
     if saliency.largest_rise() > 0.005 {
         let rise = format!(
-            "Covering other parts raises it by up to {} points; they count as 0 here",
+            "Covering other parts raises the score by up to {} points; these parts show as 0",
             points(saliency.largest_rise())
         );
         ui.add(Label::new(RichText::new(rise).small().weak()).wrap());
@@ -85,9 +85,9 @@ fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency
 
 /// What the colours mean, in words.
 fn summary(question: &Question, saliency: &Saliency) -> String {
-    let whole = format!("“{}” scores {:.1} % on the whole image", question.label, saliency.baseline * 100.0);
+    let whole = format!("“{}” scores {:.1}% on the whole image", question.label, saliency.baseline * 100.0);
     if saliency.largest_drop() > 0.0 {
-        format!("{whole}; it loses most when the yellow parts are covered")
+        format!("{whole}; the score drops most when the yellow parts are covered")
     } else {
         format!("{whole}; no covered part lowers the score")
     }
@@ -104,9 +104,8 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
         let strength = step as f32 / (BAR_STEPS - 1) as f32;
         ui.painter().rect_filled(place, 0.0, theme::heat_color(strength));
     }
-    response.on_hover_text(
-        "How many percentage points the score falls when a patch of the image's mean color covers the part",
-    );
+    response
+        .on_hover_text("Percentage points that the score drops when a patch of the image's mean color covers the part");
     ui.horizontal(|ui| {
         ui.small("0");
         ui.with_layout(egui::Layout::right_to_left(egui::Align::Center), |ui| {

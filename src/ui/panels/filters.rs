@@ -73,7 +73,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands
         change(commands, ViewChange::MinScore(score.max(lowest)));
     }
     if lowest > WORTH_SAYING {
-        ui.label(RichText::new(format!("The model already leaves out boxes below {lowest:.3}")).small().weak());
+        ui.label(RichText::new(format!("The model already drops boxes below {lowest:.3}")).small().weak());
     }
 }
 
@@ -83,7 +83,7 @@ fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, command
     ui.horizontal(|ui| {
         let label = ui
             .label("Minimum score")
-            .on_hover_text("Classes below this are not listed; an image without any counts as “none”");
+            .on_hover_text("Classes below this are not listed; an image without any class counts as “none”");
         fit_slider(ui);
         let field = slider(&mut min_score, 0.0..=1.0).fixed_decimals(2);
         if ui.add(field).labelled_by(label.id).changed() {
@@ -109,8 +109,8 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let iou = state.view().nms_iou;
     let of_model = state.viewed_card().and_then(ModelCard::nms_iou);
     let mut is_on = iou.is_some();
-    let tooltip = "Of two boxes of one class that overlap by more than this (intersection over union), only the \
-                   one with the higher score is shown";
+    let tooltip = "If two boxes of one class overlap by more than this (intersection over union), only the one with \
+        the higher score is shown";
     ui.horizontal(|ui| {
         let checkbox = checkbox_ui(ui, &mut is_on, "Hide overlaps above").on_hover_text(tooltip);
         if checkbox.changed() {
@@ -238,7 +238,7 @@ fn own_threshold_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, comma
             ui.add_sized(size, drag)
         })
         .inner
-        .on_hover_text("Minimum score of this class. Drag or type; right-click to reset to the global one");
+        .on_hover_text("Minimum score of this class. Drag or type; right-click to reset it to the global one");
     // A field that is opened and left unchanged chooses nothing.
     let is_other = format!("{min_score:.2}") != format!("{:.2}", view.min_score_of(class_id));
     if response.changed() && is_other {

@@ -27,7 +27,7 @@ pub(super) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMem
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), HEIGHT), Sense::click_and_drag());
     let summary = statistics.map_or_else(|| "No predictions yet".to_owned(), |found| summary(found));
     response.widget_info(|| {
-        let label = format!("Histogram of the scores; {summary}");
+        let label = format!("Score histogram; {summary}");
         egui::WidgetInfo::labeled(egui::Role::Image, true, label)
     });
     let sunken = theme::sunken_fill(ui.visuals());
@@ -39,7 +39,7 @@ pub(super) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMem
         let mut is_logarithmic = !memory.is_linear;
         let toggle = ui
             .toggle_value(&mut is_logarithmic, RichText::new("Log scale").small())
-            .on_hover_text("Makes small counts visible beside large ones");
+            .on_hover_text("Makes small counts visible next to large ones");
         if toggle.changed() {
             memory.is_linear = !is_logarithmic;
         }

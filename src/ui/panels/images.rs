@@ -116,7 +116,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
     let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(egui::Key::Enter));
     field
         .on_hover_text(
-            "A folder, an image, a project, a model, predictions or ground truth, or an address in S3; Enter opens it",
+            "A folder, image, project, model, predictions, ground truth or S3 address; press Enter to open it",
         )
         .accessible_name("Path of a folder or image");
     let path = memory.path.trim();
@@ -143,7 +143,7 @@ fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut 
     let reason = source.unwatched.as_deref().unwrap_or_default();
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("Not watched for changes").weak())
-            .on_hover_text(format!("Not watching for new and changed files: {reason}"));
+            .on_hover_text(format!("Not watching for new or changed files: {reason}"));
         action_button_ui(ui, state, Action::Reload, commands);
     });
 }
@@ -152,7 +152,7 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.set_min_width(200.0);
     let settings = &state.settings;
     if settings.recent.is_empty() && settings.recent_places.is_empty() {
-        ui.weak("Nothing was opened yet");
+        ui.weak("Nothing opened yet");
     }
     for path in &state.settings.recent {
         let name = path.display().to_string();
@@ -178,7 +178,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
         ui.label(if state.search_awaits_evaluation() {
-            "The search waits for the evaluation"
+            "The search is waiting for the evaluation"
         } else {
             "No images found"
         });
@@ -249,7 +249,7 @@ fn summary_parts(state: &State) -> Vec<String> {
 fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.add_space(12.0);
     ui.label("Nothing is open yet");
-    ui.weak("Choose a folder above, type its path, or drop it on the window");
+    ui.weak("Choose a folder above, enter its path, or drop it on the window");
     if state.settings.recent.is_empty() && state.settings.recent_places.is_empty() {
         return;
     }

@@ -307,7 +307,7 @@ fn note_ui(
             commands.push(ReviewCommand::SetNote { samples, text });
         }
     }
-    field.on_hover_text("For all selected images; Enter saves, Escape cancels").accessible_name("Note");
+    field.on_hover_text("For all selected images. Enter: save. Escape: cancel").accessible_name("Note");
 }
 
 /// How the rest of the line is divided: the width of the note, and how many tags follow it. The others are in a menu,

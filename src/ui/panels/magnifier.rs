@@ -17,7 +17,7 @@ const MAX_ZOOM: f32 = 24.0;
 pub(super) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
     let Some((prediction, detection)) = selected(state) else {
         let hint_ui = |ui: &mut Ui, _: &mut _| {
-            let hint = RichText::new("Select a box to see it enlarged").weak();
+            let hint = RichText::new("Select a box to enlarge it").weak();
             ui.add(Label::new(hint).truncate());
         };
         ends_ui(ui, "box and its buttons", commands, hint_ui, |ui, commands| walk_ui(ui, state, commands));
@@ -52,7 +52,7 @@ fn size_text(prediction: &Prediction, detection: &Detection) -> String {
     let bounds = detection.bounds.clipped(prediction.width, prediction.height);
     let whole = prediction.width as f32 * prediction.height as f32;
     format!(
-        "{:.0} × {:.0} pixels, {:.1} % of the image",
+        "{:.0} × {:.0} pixels, {:.1}% of the image",
         bounds.width(),
         bounds.height(),
         bounds.area() / whole.max(1.0) * 100.0

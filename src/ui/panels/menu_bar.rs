@@ -253,7 +253,7 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             ui.weak(format!("Thumbnails: {}", human_bytes(usage.thumbnail_bytes)));
             ui.weak(format!("Images from S3: {}", human_bytes(usage.image_bytes)));
         }
-        None => drop(ui.weak("Being measured…")),
+        None => drop(ui.weak("Measuring…")),
     }
     for bytes in CACHE_SIZES {
         let label = match bytes {
@@ -265,9 +265,8 @@ fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
             commands.push(BrowseCommand::SetCacheBytes(bytes));
         }
     }
-    let clear = ui
-        .button("Clear cache")
-        .on_hover_text("Deletes cached thumbnails and images; they are created again when needed");
+    let clear =
+        ui.button("Clear cache").on_hover_text("Deletes cached thumbnails and images; they are recreated when needed");
     if clear.clicked() {
         commands.push(BrowseCommand::ClearCache);
     }

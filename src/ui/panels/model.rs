@@ -38,7 +38,7 @@ pub(super) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>
         }
         action_button_ui(ui, state, Action::AddModel, commands);
         let bytes = state.models.disk_bytes();
-        ui.weak(format!("Downloads take {} on this disk", human_bytes(bytes)));
+        ui.weak(format!("Downloads use {} on this disk", human_bytes(bytes)));
     });
 }
 
@@ -78,7 +78,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Queue<Command>) {
     let card = &chosen.card;
     let labels = match chosen.labels.len() {
-        0 => "classes by number".to_owned(),
+        0 => "class numbers only".to_owned(),
         count => format!("{count} classes"),
     };
     let mut facts = vec![capitalized(card.task.into_str()), labels, card.licence.clone()];
@@ -111,7 +111,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &
     };
     banner_ui(ui, Tone::Warning, &found.message(), |ui| {
         let button = ui.add_enabled(chosen.can_edit && chosen.is_ready, egui::Button::new("Check preprocessing…"));
-        let button = button.on_disabled_hover_text("This model comes with Spotcheck and cannot be edited");
+        let button = button.on_disabled_hover_text("This model is built in and cannot be edited");
         if button.clicked() {
             commands.push(ModelsCommand::Edit(chosen.card.id.clone()));
         }
@@ -134,7 +134,7 @@ pub(super) fn assumed_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands:
             if can_edit && ui.button("Check…").on_hover_text(&all).clicked() {
                 commands.push(ModelsCommand::Edit(card.id.clone()));
             }
-            let tooltip = format!("Hides this message while the model has these settings:\n{all}");
+            let tooltip = format!("Hides this message until these settings change:\n{all}");
             if ui.button("Looks right").on_hover_text(tooltip).clicked() {
                 commands.push(ModelsCommand::ConfirmAssumptions(Box::new(card.clone())));
             }
@@ -180,7 +180,7 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Qu
         ui.horizontal(|ui| {
             fetch_button_ui(ui, state, better, &format!("Download {bytes}"), commands);
             let dismiss =
-                ui.button("Dismiss").on_hover_text("Does not offer this model again; it stays in the list of models");
+                ui.button("Dismiss").on_hover_text("Does not offer this model again; it stays in the model list");
             if dismiss.clicked() {
                 commands.push(ModelsCommand::DismissOffer(better.card.id.clone()));
             }
@@ -213,8 +213,7 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
             if ui.button("Retry").clicked() {
                 commands.push(ModelsCommand::Fetch(id.clone()));
             }
-            let file =
-                ui.button("Use a file…").on_hover_text("Uses a file of this model that is already on this machine");
+            let file = ui.button("Use a file…").on_hover_text("Uses a local copy of this model's file");
             if file.clicked() {
                 commands.push(ModelsCommand::PickWeights(id.clone()));
             }
@@ -253,7 +252,7 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue
 fn entry_buttons_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     if entry.can_remove {
         if entry.can_edit && entry.is_ready {
-            let button = ui.button("Edit…").on_hover_text("Changes how images are prepared and outputs are read");
+            let button = ui.button("Edit…").on_hover_text("Changes how images are prepared and how outputs are read");
             if button.clicked() {
                 commands.push(ModelsCommand::Edit(entry.card.id.clone()));
             }

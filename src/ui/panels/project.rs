@@ -17,7 +17,7 @@ pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queu
         }
         ProjectStatus::InMemory { reason } => {
             let message =
-                format!("Nothing is saved; predictions and verdicts are lost when this window closes: {reason}");
+                format!("Nothing is saved; predictions and verdicts will be lost when this window closes: {reason}");
             banner_ui(ui, Tone::Warning, &message, |ui| {
                 action_button_ui(ui, state, Action::SaveProjectAs, commands);
             });

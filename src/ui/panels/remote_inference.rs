@@ -88,20 +88,16 @@ pub(super) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine
             ui.weak("No request sent yet");
         }
     }
-    let note = "Only the image in view is sent, and images that you predict";
+    let note = "Only the image in view and images that you predict are sent";
     let note = ui.add(Label::new(RichText::new(note).small().weak()).wrap());
     note.on_hover_text(if state.settings.predict_on_open {
-        "An image is sent when it stays in view and has no prediction yet; turn off “Predict an image when it is \
-        opened” to send it only on request. Neighbors and thumbnails are never sent"
+        "An image is sent when it stays in view and has no prediction yet. To send images only on request, turn off \
+         “Predict images when opened”. Neighbors and thumbnails are never sent"
     } else {
         "An image is sent when you ask for its prediction. Neighbors and thumbnails are never sent"
     });
     ui.horizontal_wrapped(|ui| {
-        if ui
-            .button("Change…")
-            .on_hover_text("The address, how images are sent, and how predictions are read")
-            .clicked()
-        {
+        if ui.button("Change…").on_hover_text("Address, request format and response mapping").clicked() {
             commands.push(InferenceCommand::EditRemoteModel(Box::new(remote.model.clone())));
         }
         action_button_ui(ui, state, Action::PredictHere, commands);

@@ -60,7 +60,7 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queu
     };
     let (text, action) = if state.keeps_prediction(run.id(), sample) {
         (
-            "Outdated: the file changed after it was predicted. The prediction is kept because it was judged",
+            "Outdated: the file changed after it was predicted. The prediction is kept because it has a verdict",
             Action::PredictAnew,
         )
     } else {
@@ -94,7 +94,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue
 fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.label(match state.inference.remote_model() {
         Some(model) => format!("Waiting for {}…", model.name()),
-        None => "Getting the model ready…".to_owned(),
+        None => "Loading the model…".to_owned(),
     });
     let is_preparing = |task: &&TaskEntry| matches!(task.kind, TaskKind::Prepare | TaskKind::Connect);
     let Some(task) = state.tasks.running().iter().find(is_preparing) else {
@@ -144,7 +144,7 @@ fn truth_ui(ui: &mut Ui, state: &State) {
         return;
     }
     let outcome = match state.shown_sample().and_then(|sample| state.outcome_of_box(sample, 0)) {
-        Some(outcome) if outcome.kind == OutcomeKind::Correct => " (top class is right)",
+        Some(outcome) if outcome.kind == OutcomeKind::Correct => " (top class is correct)",
         Some(_) => " (top class is wrong)",
         None => "",
     };
@@ -170,7 +170,7 @@ fn missed_ui(ui: &mut Ui, object: &ShownObject) {
         ui.add_space(10.0);
         ui.add(label)
     });
-    row.inner.on_hover_text(format!("Missed: no right box shows it\n{place}"));
+    row.inner.on_hover_text(format!("Not detected\n{place}"));
 }
 
 fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
@@ -250,12 +250,12 @@ fn detections_ui(
 
 /// “2 boxes, 5 hidden by the filters, 1 object missed”
 fn count_text(visible: usize, hidden: usize, missed: usize) -> String {
-    let boxes = if visible == 0 { "No box".to_owned() } else { box_count(visible) };
+    let boxes = if visible == 0 { "No boxes".to_owned() } else { box_count(visible) };
     let hidden = (hidden > 0).then(|| format!("{} hidden by the filters", grouped(hidden)));
     let missed = match missed {
         0 => None,
-        1 => Some("1 object missed".to_owned()),
-        count => Some(format!("{} objects missed", grouped(count))),
+        1 => Some("1 object not detected".to_owned()),
+        count => Some(format!("{} objects not detected", grouped(count))),
     };
     let parts: Vec<String> = [Some(boxes), hidden, missed].into_iter().flatten().collect();
     parts.join(", ")

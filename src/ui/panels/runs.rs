@@ -15,7 +15,7 @@ pub(in super::super) struct RunsMemory {
 
 pub(super) fn runs_ui(ui: &mut Ui, state: &State, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
     if state.runs.iter().next().is_none() {
-        ui.weak("Nothing is predicted yet");
+        ui.weak("No predictions yet");
         return;
     }
     for run in state.runs.iter() {
@@ -39,8 +39,7 @@ fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, comman
         ui.spacing_mut().item_spacing.x = 4.0;
         let can_compare = state.comparable_runs().any(|other| other.id() == run.id());
         if can_compare && letter(state, run).is_empty() {
-            let compare =
-                ui.button("Compare").on_hover_text("Compares the predictions on screen with those of this run");
+            let compare = ui.button("Compare").on_hover_text("Compares the predictions on screen with this run's");
             if compare.clicked() {
                 commands.push(ReviewCommand::Compare(run.id()));
             }
@@ -112,7 +111,7 @@ fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Queue<Command>
     if !is_left {
         field.request_focus();
     }
-    field.accessible_name("Name of the run");
+    field.accessible_name("Run name");
     if is_left {
         if !ui.input(|input| input.key_pressed(Key::Escape)) {
             commands.push(ProjectCommand::RenameRun(*id, name.clone()));

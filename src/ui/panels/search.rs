@@ -52,8 +52,8 @@ pub(super) fn search_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, c
 
 fn help_button_ui(ui: &mut Ui) {
     let help = ui.add(Button::new("?").min_size(vec2(28.0, 0.0)));
-    help.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "What can be searched for"));
-    let help = help.on_hover_text("What can be searched for");
+    help.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "Search syntax"));
+    let help = help.on_hover_text("Search syntax");
     Popup::menu(&help).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(help_ui);
 }
 
@@ -198,8 +198,8 @@ fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
 
 fn help_ui(ui: &mut Ui) {
     ui.set_max_width(520.0);
-    ui.label(strong("What can be searched for"));
-    ui.label(RichText::new("A space means “and”; case is ignored").weak());
+    ui.label(strong("Search syntax"));
+    ui.label(RichText::new("A space means “and”. Case is ignored").weak());
     ui.add_space(4.0);
     Grid::new("search help").num_columns(2).spacing(vec2(18.0, 4.0)).show(ui, |ui| {
         for (example, meaning) in Query::help() {
@@ -315,7 +315,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         }
     });
     menu.response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, "More filters"));
-    menu.response.on_hover_text("Filters that have no room here");
+    menu.response.on_hover_text("Filters that do not fit here");
 }
 
 const MORE: &str = "More";
@@ -355,19 +355,18 @@ fn with_room<'c>(ui: &Ui, chips: Vec<&'c Chip>, is_on: impl Fn(&Chip) -> bool) -
 fn chip_tooltip(chip: &Chip) -> String {
     let search = format!("Searches for {}", chip.term);
     let outcome = match chip.term {
-        "fp" => "Images with a false positive: a wrong box or class",
-        "fn" => "Images with a false negative: an object that no right box shows",
-        "tp" => "Images with a true positive: a right box or class",
-        "better" => "Images with fewer errors than in the run that this one is compared with",
-        "worse" => "Images with more errors than in the run that this one is compared with",
+        "fp" => "Images with a false positive: an incorrect box or class",
+        "fn" => "Images with a false negative: an undetected object",
+        "tp" => "Images with a true positive: a correct box or class",
+        "better" => "Images with fewer errors than in the other run",
+        "worse" => "Images with more errors than in the other run",
         _ => "",
     };
     if !outcome.is_empty() {
         return format!("{outcome}. {search}");
     }
     if chip.term.contains("verdict") {
-        let counted = "An image counts as judged if it, or every box shown, has a verdict; the worst verdict \
-                       counts";
+        let counted = "An image is judged if it or every visible box has a verdict. The worst verdict counts";
         return format!("{counted}. {search}");
     }
     search

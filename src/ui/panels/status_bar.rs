@@ -81,7 +81,7 @@ fn engine_text(state: &State) -> String {
         (Loadable::Ready(report), Some(model)) => {
             format!("{model} on {}", report.device.name())
         }
-        (Loadable::Loading(_), Some(model)) => format!("{model}, getting ready…"),
+        (Loadable::Loading(_), Some(model)) => format!("{model}, loading…"),
         (Loadable::Failed(_), Some(model)) => format!("⚠ {model} cannot run"),
         (Loadable::NotLoaded, Some(model)) => model.to_owned(),
     }

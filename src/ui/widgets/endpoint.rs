@@ -50,9 +50,9 @@ pub(in super::super) fn endpoint_cost_text(endpoint: &KnownEndpoint, now_ms: i64
 pub(in super::super) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     let record = endpoint.record.as_ref();
     match record.and_then(|record| record.delete_at_ms) {
-        _ if endpoint.undeleted.is_some() => "could not be deleted yet, retrying".to_owned(),
+        _ if endpoint.undeleted.is_some() => "could not be deleted yet; retrying".to_owned(),
         None => "no automatic deletion".to_owned(),
-        Some(at) if at <= now_ms => "to be deleted now".to_owned(),
+        Some(at) if at <= now_ms => "due for deletion".to_owned(),
         Some(at) => format!("deleted {} (in {})", clock_text(at, now_ms), duration_text(at - now_ms)),
     }
 }

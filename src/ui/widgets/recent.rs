@@ -19,7 +19,7 @@ pub(in super::super) fn recent_line_ui(ui: &mut Ui, button: Button<'_>, name: &s
         let choose = ui.add(button.min_size(vec2(MIN_WIDTH, 0.0)));
         let forget = ui
             .button("×")
-            .on_hover_text("Remove from this list; nothing else is deleted")
+            .on_hover_text("Removes this entry from the list; no files are deleted")
             .accessible_name(format!("Forget {name}"));
         if forget.clicked() {
             return Some(RecentLine::Forgotten);

@@ -132,7 +132,7 @@ fn identity_ui(ui: &mut Ui, identity: &Identity) {
     }
     let end = match identity.expires_ms {
         Some(end) => end_text(end - now_ms()),
-        None => "end unknown".to_owned(),
+        None => "expiry unknown".to_owned(),
     };
     key_value_ui(ui, "Until", &end);
 }
@@ -168,10 +168,10 @@ pub(in super::super) fn sign_in_banner_ui(
 
 fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
     let whose = &access.credentials;
-    let when = if left_ms > 0 { format!("ends in {}", duration_text(left_ms)) } else { "has ended".to_owned() };
+    let when = if left_ms > 0 { format!("expires in {}", duration_text(left_ms)) } else { "has expired".to_owned() };
     let what_to_do = match &sign_in.renewal {
         Some(command) => format!("run `{command}`, then try again"),
-        None => "renew it at its provider, then try again".to_owned(),
+        None => "renew it with its provider, then try again".to_owned(),
     };
     format!("The sign-in with {whose} {when}; {what_to_do}")
 }
@@ -215,7 +215,7 @@ fn try_again_ui(ui: &mut Ui, access: &S3Access, sign_in: Option<&SignIn>, label:
 
 /// “ends in 12 min”.
 fn end_text(left_ms: i64) -> String {
-    if left_ms > 0 { format!("ends in {}", duration_text(left_ms)) } else { "has ended".to_owned() }
+    if left_ms > 0 { format!("expires in {}", duration_text(left_ms)) } else { "has expired".to_owned() }
 }
 
 /// Rounded down to what people say: `less than a minute`, `12 min`, `2 h 10 min`, `3 days`.
@@ -245,7 +245,7 @@ mod tests {
         ] {
             assert_eq!(duration_text(ms), text);
         }
-        assert_eq!(end_text(-1), "has ended");
+        assert_eq!(end_text(-1), "has expired");
     }
 
     #[test]

@@ -295,7 +295,7 @@ impl<'o> Tables<'o> {
         };
         if classes.is_empty() {
             return Err(failed(format!(
-                "the output {} has no class besides the background; correct the model card",
+                "the output {} has no class other than the background; correct the model card",
                 convention.scores.outputs.join(", ")
             )));
         }
@@ -544,7 +544,7 @@ impl<'o> OutputOfImage<'o> {
         let tensor = output(outputs, name)?;
         if call.images > 1 && tensor.shape.first() != Some(&call.images) {
             return Err(failed(format!(
-                "the output {name} of shape {:?} does not fit {} images in one call",
+                "the output {name} of shape {:?} does not match {} images in one call",
                 tensor.shape, call.images
             )));
         }

@@ -51,7 +51,7 @@ fn a_missing_folder_is_reported_with_its_siblings() {
     let bucket = bucket_with_a_photo("misspelt");
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
-    assert!(said.contains("nor as folder") && said.contains(&bucket.uri("photos/")), "{said}");
+    assert!(said.contains("nor as a folder") && said.contains(&bucket.uri("photos/")), "{said}");
 }
 
 #[test]
@@ -123,7 +123,7 @@ fn an_incomplete_listing_is_reported_and_its_images_are_predicted() {
     let output = predict_as_reader(&bucket.uri("photos/"), &proxy.endpoint());
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("The list of images is not complete"), "{said}");
+    assert!(said.contains("The image list is incomplete"), "{said}");
     let lines = lines(&output);
     assert_eq!(lines.len(), 1000);
     assert_eq!(lines[0]["status"], "ok");

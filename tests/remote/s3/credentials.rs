@@ -29,7 +29,7 @@ fn with_permissions_predict_works_and_missing_ones_are_named() {
     }
     let lacking = format!("s3:ListBucket on the bucket {}", bucket.name);
     for (login, words) in
-        [(BLIND, lacking.as_str()), (STRANGER, "does not know the access key"), (IMPOSTOR, "the secret key")]
+        [(BLIND, lacking.as_str()), (STRANGER, "does not recognize the access key"), (IMPOSTOR, "the secret key")]
     {
         let mut command = predict(&place);
         login.sign_in(&mut command, &endpoint);

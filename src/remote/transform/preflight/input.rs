@@ -132,7 +132,7 @@ fn check_prefix(checks: &mut Checks, s3: &S3, prefix: &S3Address, control: &Task
     if siblings.is_empty() && is_object {
         checks.ok(CheckPoint::Prefix, "It is a single object, and no other name begins with its name");
     } else if siblings.is_empty() {
-        checks.warning(CheckPoint::Prefix, "It does not end in a slash. Later objects may match it, too", advice);
+        checks.warning(CheckPoint::Prefix, "It does not end in a slash, so later objects may also match it", advice);
     } else {
         checks.problem(
             CheckPoint::Prefix,
@@ -232,7 +232,7 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
         ));
     }
     if whole.is_some() {
-        advice.push("The others are predicted and billed, too".to_owned());
+        advice.push("The others are also predicted and billed".to_owned());
     }
     let odd: Vec<String> = odd.into_iter().chain(hidden).chain(whole).collect();
     if odd.is_empty() {
@@ -246,8 +246,8 @@ fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan
 fn hidden_text(survey: &InputSurvey) -> Option<String> {
     let text = || {
         format!(
-            "{} (a part of the name begins with a dot), which Spotcheck does not list but the job sends to the model: \
-            {}",
+            "{} (part of the name begins with a dot), which Spotcheck does not list but the job sends to the model: \
+             {}",
             counted(survey.hidden.count, "hidden object", "hidden objects"),
             survey.hidden
         )

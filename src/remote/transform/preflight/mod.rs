@@ -265,7 +265,7 @@ impl Checks {
 
     /// A missing check would look like a passed one.
     fn add_unchecked(&mut self) {
-        let advice = if self.outages.is_empty() { "Solve the other problems first" } else { "" };
+        let advice = if self.outages.is_empty() { "Fix the other problems first" } else { "" };
         for point in CheckPoint::ALWAYS {
             if self.found.iter().all(|check| check.point != point) {
                 self.warning(point, "Not checked: an earlier check failed", advice);
@@ -296,7 +296,7 @@ impl Checks {
         if image.and_then(EcrImage::parse).and_then(|image| image.serves(ArchiveContent::SavedModel)) == Some(false) {
             self.warning(
                 CheckPoint::Image,
-                "The job sets the batching of TensorFlow Serving (SAGEMAKER_TFS_…), but this is another container",
+                "The job sets TensorFlow Serving batching (SAGEMAKER_TFS_…), but this is a different container",
                 "Remove this setting",
             );
         }
@@ -358,7 +358,7 @@ impl Checks {
         let of_job = of_job.map_or_else(String::new, |job| format!(", as in job {job}"));
         let time = estimate.as_ref().map(|estimate| {
             format!(
-                "{} at {} per second and instance{of_job}: about {}",
+                "{} at {} per second per instance{of_job}: about {}",
                 records.words().unwrap_or_default(),
                 human_rate(estimate.images_per_s),
                 human_duration(estimate.seconds)
@@ -374,12 +374,12 @@ impl Checks {
                 "Rehearse a few images or start a small job, and enter the rate (on the command line: --images-per-s)",
             ),
         };
-        let start_up = "the minutes for loading container and model are billed, too";
+        let start_up = "the minutes for loading the container and model are also billed";
         match (price, time, estimate.as_ref().and_then(|estimate| estimate.usd)) {
             (Some(price), Some(time), Some(usd)) => self.ok(
                 CheckPoint::Cost,
                 format!(
-                    "{time}, for about {} ({} per instance and hour, {}); {start_up}. For orientation, {HEADLINE}",
+                    "{time}, for about {} ({} per instance-hour, {}); {start_up}. For orientation, {HEADLINE}",
                     human_usd(usd),
                     human_usd(price.usd_per_hour),
                     price.source
@@ -403,7 +403,8 @@ impl Checks {
                     spec.instance_type,
                     time.map_or_else(String::new, |time| format!("; {time}"))
                 ),
-                "Enter its price per hour and where it is from (on the command line: --hourly-price, --price-source)",
+                "Enter its price per hour and the source of the price (on the command line: --hourly-price, \
+                 --price-source)",
             ),
         }
         estimate

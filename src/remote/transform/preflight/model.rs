@@ -247,7 +247,7 @@ fn check_archive(
 
 fn content_words(content: Option<ArchiveContent>) -> &'static str {
     content.map_or(
-        "which Spotcheck did not pack: it was not checked whether the container can serve it",
+        "which Spotcheck did not pack, so it is unknown whether the container can serve it",
         ArchiveContent::words,
     )
 }

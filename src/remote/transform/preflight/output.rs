@@ -36,7 +36,7 @@ pub(super) fn check_output(
     if folder.last_part() != spec.job_name {
         checks.warning(
             CheckPoint::Output,
-            format!("{folder} does not have the name of the job, so other jobs may write there, too"),
+            format!("{folder} does not contain the job name, so other jobs may also write there"),
             format!("Write {}{}/", folder, spec.job_name),
         );
     }

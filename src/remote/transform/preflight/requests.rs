@@ -47,7 +47,7 @@ pub(super) fn check_requests(
 
 fn content_type_text(spec: &TransformSpec) -> &str {
     match spec.input.content_type.as_str() {
-        "" => "something without a content type",
+        "" => "objects without a content type",
         content_type => content_type,
     }
 }
@@ -68,7 +68,7 @@ fn check_payload(
     }
     if spec.input.split != SplitType::None {
         return checks
-            .ok(CheckPoint::Payload, format!("Requests of up to {payload} MB; each record must fit into one"));
+            .ok(CheckPoint::Payload, format!("Requests of up to {payload} MB; each record must fit into one request"));
     }
     let Some((key, size)) = survey.and_then(|survey| survey.largest.as_ref()) else {
         return;
@@ -78,7 +78,7 @@ fn check_payload(
     if needed > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB) {
         checks.problem(
             CheckPoint::Payload,
-            format!("{largest}. A request has at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB"),
+            format!("{largest}. A request is at most {MAX_PAYLOAD_IN_FLIGHT_MB} MB"),
             "Remove it, or make it smaller",
         );
     } else if needed > u64::from(payload) {
@@ -100,20 +100,20 @@ fn check_payload(
 fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: IsSuggested) {
     match (spec.max_concurrent.filter(|count| *count > 0), was_chosen) {
         (Some(count), IsSuggested::No) => {
-            checks.ok(CheckPoint::Concurrency, format!("{count} requests at once on each instance"));
+            checks.ok(CheckPoint::Concurrency, format!("{count} parallel requests per instance"));
         }
         (Some(count), IsSuggested::Yes) => checks.ok(
             CheckPoint::Concurrency,
             format!(
-                "{count} requests at once on each instance, one per vCPU; with {} MB each they stay within the limit \
-                 of {MAX_PAYLOAD_IN_FLIGHT_MB} MB",
+                "{count} parallel requests per instance, one per vCPU; at {} MB each they stay within the limit of \
+                 {MAX_PAYLOAD_IN_FLIGHT_MB} MB",
                 spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB)
             ),
         ),
         (None, _) => checks.warning(
             CheckPoint::Concurrency,
-            "MaxConcurrentTransforms is not set; SageMaker asks the container, and sends one request at a time if the \
-             container does not say, which is the case for Ray Serve",
+            "MaxConcurrentTransforms is not set; SageMaker asks the container, and sends one request at a time if \
+             the container does not report a number. Ray Serve does not",
             "Set it to the number of vCPUs of the instance",
         ),
     }
@@ -192,8 +192,8 @@ fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
     {
         checks.warning(
             CheckPoint::ContentType,
-            format!("Accept is {accept}, but the handler of Spotcheck's archives responds in JSON"),
-            "Set Accept to application/json, unless the model is another one",
+            format!("Accept is {accept}, but the handler in Spotcheck's archives responds with JSON"),
+            "Set Accept to application/json, unless this is a different model",
         );
     }
 }
@@ -210,7 +210,7 @@ fn check_content_type(checks: &mut Checks, spec: &TransformSpec, content: Conten
             CheckPoint::ContentType,
             format!("{} are sent as {}", content.words(), content_type_text(spec)),
             format!(
-                "The handler of Spotcheck's archives accepts {}; others may differ",
+                "The handler in Spotcheck's archives accepts {}; others may differ",
                 content.default_content_type()
             ),
         );
@@ -271,7 +271,7 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content, 
     if split == SplitType::None && strategy == BatchStrategy::MultiRecord {
         checks.warning(
             CheckPoint::Splitting,
-            "BatchStrategy MultiRecord joins records, but SplitType None makes none",
+            "BatchStrategy MultiRecord joins records, but SplitType None creates no records",
             "Set BatchStrategy to SingleRecord",
         );
     }

@@ -70,7 +70,7 @@ pub(in super::super) fn on_event(state: &mut State, event: EndpointsEvent, effec
 const LIST: ListOf<EndpointStatus, EndpointSummary> = ListOf {
     dialog: Overlay::Endpoints,
     kind: TaskKind::Endpoints,
-    title: "List the endpoints of SageMaker",
+    title: "List SageMaker endpoints",
     place: |state| &mut state.remote.endpoints.list,
     effect: |access, query, ticket| Effect::Endpoints(EndpointsEffect::List { access, query, ticket }),
 };
@@ -120,7 +120,7 @@ fn records_read(
     for problem in &unreadable {
         if !state.remote.endpoints.unreadable.contains(problem) {
             let text =
-                format!("{problem}. Check in “Endpoints…” or the AWS console whether that endpoint still costs money");
+                format!("{problem}. Check in “Endpoints…” or the AWS console whether that endpoint is still billed");
             state.problems.add(Problem::general(text), None);
         }
     }
@@ -368,8 +368,8 @@ fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure
     }
     let why = failure.message();
     let text = format!(
-        "The endpoint {name} could not be deleted and still costs money: {why}. Spotcheck retries while it runs and \
-        at its next start; if that does not help, delete it in the AWS console"
+        "The endpoint {name} could not be deleted and is still billed: {why}. Spotcheck retries while it runs and at \
+         its next start. If that fails, delete the endpoint in the AWS console"
     );
     state.show_notice(text.clone());
     state.problems.add(Problem::general(text), None);

@@ -74,7 +74,7 @@ pub(in super::super) fn on_event(state: &mut State, event: JobsEvent, effects: &
 const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
     dialog: Overlay::Jobs,
     kind: TaskKind::Jobs,
-    title: "List the jobs of SageMaker",
+    title: "List SageMaker jobs",
     place: |state| &mut state.remote.list,
     effect: |access, query, ticket| Effect::Jobs(JobsEffect::List { access, query, ticket }),
 };

@@ -129,7 +129,7 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
 /// Opens predictions of another program, if that can be done now.
 pub(in super::super) fn open_predictions(state: &mut State, from: PredictionsFrom, effects: &mut Queue<Effect>) {
     let is_idle = state.remote.outputs.task.is_none();
-    let busy = "Other predictions are being read; wait until they are, or cancel that task";
+    let busy = "Other predictions are still being read; wait, or cancel that task";
     let check = Action::OpenPredictions.check(state).and(if is_idle { Ok(()) } else { Err(busy) });
     if let Err(reason) = check {
         return state.show_notice(reason);

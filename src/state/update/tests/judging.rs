@@ -109,7 +109,7 @@ fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     let effects = command(&mut state, Action::PredictShown);
     assert!(!has!(effects, Effect::Inference(InferenceEffect::PredictOne { .. })), "{effects:?}");
     let notice = &state.notice.as_ref().unwrap().text;
-    assert!(notice.contains("keeps its judged prediction"), "{notice}");
+    assert!(notice.contains("has a verdict, so its prediction is kept"), "{notice}");
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::PredictSelection);
     assert!(
@@ -280,8 +280,8 @@ fn after_boxes_no_key_judges_a_whole_image_unasked() {
         command(&mut state, Action::Accept);
     }
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    assert_eq!(verdicts(&state), [VerdictKind::Accept], "the boxes of the second image are not there yet");
-    assert!(notice(&state).contains("not there yet"), "{}", notice(&state));
+    assert_eq!(verdicts(&state), [VerdictKind::Accept], "the boxes of the second image are not loaded yet");
+    assert!(notice(&state).contains("not loaded yet"), "{}", notice(&state));
     let predictions = vec![new_prediction(SampleId(1), Ok(boxes(1))), new_prediction(SampleId(2), Ok(boxes(0)))];
     event(&mut state, InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
     assert_eq!(state.shown.selected_box, Some(0));

@@ -58,8 +58,7 @@ fn reloading_marks_what_is_gone_and_keeps_every_place() {
 fn nothing_is_gone_where_not_everything_could_be_listed() {
     let (mut state, source) = listed();
     let task = reload(&mut state);
-    let found =
-        Relisting { problems: vec![Problem::general("The list of images is not complete")], ..Relisting::default() };
+    let found = Relisting { problems: vec![Problem::general("The image list is incomplete")], ..Relisting::default() };
     listed_again(&mut state, source, task, found);
     assert!(state.samples.ids().all(|id| !state.samples.is_gone(id)));
     assert_eq!(state.problems.len(), 1);

@@ -93,16 +93,16 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
         EndpointPresence::Present(there) => there_ui(ui, there),
         EndpointPresence::Absent if endpoint.deletion.is_some() => {}
         EndpointPresence::Absent if endpoint.is_ours() => {
-            let text = "This endpoint no longer exists and is not billed: it was deleted outside this window. What was \
-                made for it still exists";
+            let text = "This endpoint no longer exists and is not billed: it was deleted outside this window. The \
+                resources created for it still exist";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
         EndpointPresence::Absent if endpoint.record.is_some() => {
-            let text = "This endpoint was never started and is not billed. What was made for it still exists";
+            let text = "This endpoint was never started and is not billed. The resources created for it still exist";
             banner_ui(ui, Tone::Warning, text, |_| {});
         }
         EndpointPresence::Absent => {
-            ui.weak(format!("There is no endpoint of this name in {}", endpoint.id.region()));
+            ui.weak(format!("There is no endpoint with this name in {}", endpoint.id.region()));
         }
         EndpointPresence::Unknown => {}
     }
@@ -121,8 +121,8 @@ fn there_ui(ui: &mut Ui, there: &Endpoint) {
         EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
             let why = there.failure_words();
             let text = format!(
-                "The endpoint failed: {why}. Check its log below. Delete the endpoint, solve the problem, then \
-                 deploy again"
+                "The endpoint failed: {why}. Check its log below. Delete the endpoint, fix the problem, then deploy \
+                 again"
             );
             banner_ui(ui, Tone::Error, &text, |_| {});
         }
@@ -162,11 +162,11 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
         }
         ui.add_space(2.0);
         if let Some(model) = endpoint.model_that_stays() {
-            let text = format!("The model {model} is kept: it was not made for this endpoint and is not billed");
+            let text = format!("The model {model} is kept: it was not created for this endpoint and is not billed");
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
         if endpoint.record.is_none() {
-            let text = "Not deployed from this machine: make sure that it is not in use";
+            let text = "Not deployed from this machine; make sure it is not in use";
             ui.add(Label::new(text).wrap());
         }
         ui.add_space(4.0);
@@ -193,7 +193,7 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
             ui.add(Label::new(format!("✓  {what}")).wrap());
         }
         for (what, why) in &deletion.kept {
-            ui.add(Label::new(format!("✗  Left: {what}: {why}")).wrap());
+            ui.add(Label::new(format!("✗  Kept: {what}: {why}")).wrap());
         }
     });
 }
@@ -204,13 +204,12 @@ fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<C
     ui.horizontal(|ui| {
         let predict = ui
             .button("Predict here")
-            .on_hover_text("Sends the image in view, and images that you predict, to this endpoint; nothing else");
+            .on_hover_text("Sends only the image in view and images that you predict to this endpoint");
         if predict.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
             commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }
-        let other =
-            ui.button("Predict here with options…").on_hover_text("How images are sent, and how predictions are read");
+        let other = ui.button("Predict here with options…").on_hover_text("Request format and response mapping");
         if other.clicked() {
             let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
             commands.push(InferenceCommand::EditRemoteModel(Box::new(model)));
@@ -226,7 +225,7 @@ fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, comman
         _ => capitalized(&text),
     });
     if record.delete_at_ms.is_some() {
-        ui.weak("If Spotcheck is running then, otherwise at its next start");
+        ui.weak("If Spotcheck is running at that time, otherwise at its next start");
     }
     ui.horizontal_wrapped(|ui| {
         let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());

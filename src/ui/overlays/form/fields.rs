@@ -35,7 +35,7 @@ impl AmountMemory {
         *amount = typed.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
         self.amount = *amount;
         if amount.is_none() && !typed.is_empty() {
-            let text = format!("⚠ Enter a number above zero, not {typed}");
+            let text = format!("⚠ Enter a positive number, not {typed}");
             ui.colored_label(ui.visuals().error_fg_color, text);
         }
     }
@@ -89,11 +89,9 @@ pub(in super::super) fn model_ui(ui: &mut Ui, state: &State, draft: &mut ModelDr
     ui.horizontal_wrapped(|ui| choice_ui(ui, from, &mut draft.from, &choices));
     let (text, name, hint) = match draft.from {
         ModelFrom::Library => return library_ui(ui, state, &mut draft.library, name),
-        ModelFrom::Archive => (
-            &mut draft.archive,
-            "Path or address of the archive",
-            "model.tar.gz on this machine, or s3://bucket/model.tar.gz",
-        ),
+        ModelFrom::Archive => {
+            (&mut draft.archive, "Archive path or address", "model.tar.gz on this machine, or s3://bucket/model.tar.gz")
+        }
         ModelFrom::SavedModel => {
             (&mut draft.saved_model, "SavedModel folder", "contains saved_model.pb or 1/saved_model.pb")
         }
@@ -192,7 +190,7 @@ fn image_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, insta
 fn containers_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, instance_type: &str) {
     ui.set_min_width(IMAGES_WIDTH);
     let Some(region) = region else {
-        ui.weak("Containers depend on the region: choose one under “Server and region” first");
+        ui.weak("Containers depend on the region; choose one under “Server and region” first");
         return;
     };
     for (uri, what) in known_images(region, instance_type.trim()) {
@@ -211,7 +209,7 @@ fn containers_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, 
 
 /// The price of an instance per hour, if the user knows it.
 pub(in super::super) fn price_ui(ui: &mut Ui, memory: &mut AmountMemory, usd_per_hour: &mut Option<f64>) {
-    let name = "Price per instance (US dollars per hour)";
+    let name = "Price per instance (USD per hour)";
     memory.field_ui(ui, usd_per_hour, name, "default: from the price table");
 }
 

@@ -60,12 +60,12 @@ pub(super) fn foot_ui<D, P>(
 /// Why the form cannot be started now.
 fn reason<D, P>(form: &Form<D, P>, words: &FootWords, is_checked: bool) -> Option<String> {
     if !is_checked {
-        return Some("The form has changed and will be checked in a moment".to_owned());
+        return Some("The form has changed; checking in a moment".to_owned());
     }
     match &form.check {
         Loadable::Ready(check) if check.is_startable() => None,
         Loadable::Ready(_) => Some(format!("The check found a problem that would make {} fail", words.what)),
         Loadable::Loading(_) => Some("The form is being checked".to_owned()),
-        Loadable::NotLoaded | Loadable::Failed(_) => Some("The form is not checked yet".to_owned()),
+        Loadable::NotLoaded | Loadable::Failed(_) => Some("The form has not been checked yet".to_owned()),
     }
 }

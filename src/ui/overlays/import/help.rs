@@ -98,7 +98,7 @@ fn help_of_input(field: &str) -> &'static str {
         "input.batches" => {
             "Images in one call. Any number is fastest; One works always; Always the same number fills a call up"
         }
-        AUXILIARY => "What this input of the graph gets besides the image",
+        AUXILIARY => "What this graph input receives in addition to the image",
         _ => "",
     }
 }

@@ -18,21 +18,21 @@ pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
     let rehearsal = &state.remote.rehearsal;
     let model_from = state.remote.job_form.draft.model.from;
     ui.add_space(8.0);
-    ui.label(strong("Rehearse before paying"));
+    ui.label(strong("Rehearse on this machine"));
     ui.weak(match model_from {
         ModelFrom::SavedModel => {
-            "Runs the archive's own handler on this machine with this model in your own TensorFlow Serving, \
-             which Spotcheck does not include and a SavedModel needs"
+            "Runs the archive's handler on this machine against your own TensorFlow Serving. A SavedModel requires \
+             TensorFlow Serving, which Spotcheck does not include"
         }
         _ => {
-            "Runs the same archive on this machine and compares its predictions for the first images with those of \
-             the model here"
+            "Runs the same archive on this machine and compares its predictions for the first images with the local \
+             model's"
         }
     });
     if matches!(model_from, ModelFrom::SavedModel | ModelFrom::Archive) {
         let name = match model_from {
-            ModelFrom::SavedModel => "Address of a TensorFlow Serving",
-            _ => "Address of a TensorFlow Serving, if the archive contains a SavedModel",
+            ModelFrom::SavedModel => "TensorFlow Serving address",
+            _ => "TensorFlow Serving address, if the archive contains a SavedModel",
         };
         let hint = "http://127.0.0.1:8501/v1/models/model:predict";
         text_ui(ui, &mut request.tensorflow_serving, name, hint);
@@ -43,10 +43,10 @@ pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
         ui.add(field).accessible_name("Python for the rehearsal");
         let images = number_field(&mut request.images).range(1..=MOST_REHEARSED).suffix(" images");
         let images = ui.add(images).accessible_name("Images to try");
-        images.on_hover_text("The first of the images that would be sent");
+        images.on_hover_text("Taken from the start of the image list");
         let missing = missing_for(model_from, request);
         let is_ready = !rehearsal.is_loading() && missing.is_none();
-        let button = ui.add_enabled(is_ready, Button::new("Try it here"));
+        let button = ui.add_enabled(is_ready, Button::new("Rehearse"));
         let button = match missing {
             Some(missing) => button.on_disabled_hover_text(missing),
             None => button,
@@ -82,11 +82,11 @@ pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
 /// What must be entered before a rehearsal can start.
 fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'static str> {
     if request.python.trim().is_empty() {
-        return Some("Enter the Python that runs the handler");
+        return Some("Enter the Python to run the handler with");
     }
     let needs_serving = model_from == ModelFrom::SavedModel;
     (needs_serving && request.tensorflow_serving.trim().is_empty())
-        .then_some("Start a TensorFlow Serving with this model, and enter its address above")
+        .then_some("Start TensorFlow Serving with this model and enter its address above")
 }
 
 pub(super) fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, commands: &mut Queue<Command>) {

@@ -73,14 +73,14 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
         ui.weak(format!("In S3: {}", place.address));
         return;
     }
-    ui.weak("On this machine; uploaded first. Files that are already there are not sent again");
-    text_ui(ui, &mut draft.upload_to, "Upload the images to", "default: a folder below the output folder");
+    ui.weak("On this machine; uploaded first. Files already in S3 are not uploaded again");
+    text_ui(ui, &mut draft.upload_to, "Upload images to", "default: a folder below the output folder");
     address_problem_ui(ui, &draft.upload_to);
 }
 
 fn outputs_ui(ui: &mut Ui, draft: &mut JobDraft, is_new: bool) {
     ui.label(strong("Outputs"));
-    let name = "Folder in S3 for the outputs of jobs";
+    let name = "S3 folder for job outputs";
     folder_ui(ui, &mut draft.base, name, is_new);
     if let Ok(link) = S3Link::parse(&draft.base) {
         let folder = output_folder(&link.address, draft.spec.job_name.trim());
@@ -90,7 +90,7 @@ fn outputs_ui(ui: &mut Ui, draft: &mut JobDraft, is_new: bool) {
 
 fn job_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
     ui.label(strong("Job"));
-    text_ui(ui, &mut draft.spec.job_name, "Name of the job", "letters, digits and hyphens");
+    text_ui(ui, &mut draft.spec.job_name, "Job name", "letters, digits and hyphens");
     let checked = state.remote.job_form.check.ready();
     let image = checked.and_then(|check| check.plan.model.image());
     let spec = &mut draft.spec;
@@ -196,10 +196,10 @@ fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
 }
 
 fn environment_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
-    ui.label("Batching of TensorFlow Serving");
+    ui.label("TensorFlow Serving batching");
     ui.horizontal_wrapped(|ui| {
         for (preset, name) in [(TfsBatching::Small, "Small batches"), (TfsBatching::Large, "Large batches")] {
-            if ui.button(name).on_hover_text("Sets the variables of the container below").clicked() {
+            if ui.button(name).on_hover_text("Sets the container's environment variables below").clicked() {
                 memory.draft.spec.environment.extend(preset.environment());
             }
         }
@@ -237,33 +237,33 @@ fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
         );
     }
     ui.label("Input");
-    let name = "ManifestFile: existing list of objects, instead of the images above";
+    let name = "ManifestFile: existing list of objects to use instead of the images above";
     text_ui(ui, &mut draft.manifest, name, "s3://bucket/list.json");
     address_problem_ui(ui, &draft.manifest);
     let compressions =
-        [(Compression::None, "not compressed"), (Compression::Gzip, "Gzip: unpacked before they are sent")];
+        [(Compression::None, "not compressed"), (Compression::Gzip, "Gzip: decompressed before sending")];
     choice_ui(ui, "CompressionType of the objects", &mut spec.input.compression, &compressions);
     ui.label("Instances");
-    let name = "TransformAmiVersion: operating system of the instances";
+    let name = "TransformAmiVersion: AMI of the instances";
     optional_text_ui(ui, &mut spec.ami_version, name, "AWS default");
-    ui.label("DataCaptureConfig: also saves requests and predictions");
-    let name = "DestinationS3Uri: folder for captured data";
-    text_ui(ui, &mut draft.capture_to, name, "default: nothing is saved");
+    ui.label("DataCaptureConfig: capture requests and predictions");
+    let name = "DestinationS3Uri: S3 folder for captured data";
+    text_ui(ui, &mut draft.capture_to, name, "default: nothing is captured");
     address_problem_ui(ui, &draft.capture_to);
     if !draft.capture_to.trim().is_empty() {
         let capture = spec.data_capture.get_or_insert_default();
         let name = "KmsKeyId: key for captured data";
         optional_text_ui(ui, &mut capture.kms_key, name, "AWS's own key");
-        let text = "GenerateInferenceId: give each request an ID";
+        let text = "GenerateInferenceId: append an inference ID";
         checkbox_ui(ui, &mut capture.with_inference_id, text);
     }
-    ui.label("ExperimentConfig: shows the job in an experiment");
+    ui.label("ExperimentConfig: associates the job with an experiment");
     let mut experiment = spec.experiment.take().unwrap_or_default();
     for (text, name) in [
-        (&mut experiment.experiment, "ExperimentName"),
-        (&mut experiment.trial, "TrialName"),
-        (&mut experiment.trial_component, "TrialComponentDisplayName: name shown for the job"),
-        (&mut experiment.run, "RunName: run of the experiment"),
+        (&mut experiment.experiment, "ExperimentName: existing experiment"),
+        (&mut experiment.trial, "TrialName: existing trial"),
+        (&mut experiment.trial_component, "TrialComponentDisplayName: display name of the trial component"),
+        (&mut experiment.run, "RunName: experiment run"),
     ] {
         optional_text_ui(ui, text, name, "none");
     }
@@ -274,6 +274,6 @@ fn filters_ui(ui: &mut Ui, processing: &mut DataProcessing) {
     let hint = "JSONPath; default: everything";
     optional_text_ui(ui, &mut processing.input_filter, "Input filter", hint);
     optional_text_ui(ui, &mut processing.output_filter, "Output filter", hint);
-    checkbox_ui(ui, &mut processing.join_input, "Join each prediction with its input")
-        .on_hover_text("For inputs of JSON or CSV; images cannot be joined");
+    checkbox_ui(ui, &mut processing.join_input, "Join each input with its prediction")
+        .on_hover_text("Only for JSON or CSV inputs; images cannot be joined");
 }

@@ -80,7 +80,7 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Comm
         let name = strong(job.id.name.as_str()).size(15.0);
         ui.add(Label::new(name).truncate());
     };
-    ends_ui(ui, "name of the job", commands, name_ui, |ui, commands| {
+    ends_ui(ui, "job name", commands, name_ui, |ui, commands| {
         if job.watching.is_some() {
             let stop = ui.button("Stop watching");
             let stop = stop.on_hover_text("The job keeps running");
@@ -91,7 +91,10 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Comm
         }
         if state.settings.watched_jobs.contains(&job.id) {
             let forget = ui.button("Stop watching");
-            let forget = forget.on_hover_text("Otherwise it is checked again at the next start; the job keeps running");
+            let forget = forget.on_hover_text(
+                "Otherwise, Spotcheck checks it again at the next start. The job keeps \
+                running",
+            );
             if forget.clicked() {
                 commands.push(JobsCommand::StopWatching(job.id.clone()));
             }
@@ -124,13 +127,13 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
         count => format!("{} images have no output", grouped(count as usize)),
     };
     if progress.is_short() && missing > 0 {
-        let text = format!("{missing_text}, although SageMaker reports this job as completed. The reasons are below");
+        let text = format!("{missing_text}, although SageMaker reports this job as completed. See the reasons below");
         banner_ui(ui, Tone::Error, &text, |_| {});
         return;
     }
     match (progress.job.status, &progress.job.failure) {
         (TransformStatus::Failed, failure) => {
-            let why = failure.as_deref().unwrap_or("SageMaker gives no reason");
+            let why = failure.as_deref().unwrap_or("SageMaker reports no reason");
             let rest =
                 if missing > 0 { format!(". {missing_text}; the existing outputs are valid") } else { String::new() };
             banner_ui(ui, Tone::Error, &format!("The job failed: {why}{rest}"), |_| {});
@@ -163,7 +166,7 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     let outputs = progress.outputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
     let inputs = progress.inputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
     let mut parts = vec![format!("{outputs} of {inputs} outputs")];
-    parts.extend(progress.outputs_per_s.map(|rate| format!("{rate:.1} a second")));
+    parts.extend(progress.outputs_per_s.map(|rate| format!("{rate:.1} per second")));
     if !progress.job.status.is_over() {
         let now = now_ms();
         let left = progress.seconds_left(now).filter(|secs| secs.is_finite() && *secs >= 0.0);
@@ -220,7 +223,7 @@ fn cost_text(progress: &JobProgress) -> String {
     let so_far = if progress.job.status.is_over() { "" } else { " so far" };
     match progress.cost_usd {
         Some(usd) => format!("{}{so_far}: {time} of {instances}", human_usd(usd)),
-        None => format!("{time} of {instances} billed{so_far}; no price is known"),
+        None => format!("{time} of {instances} billed{so_far}; price unknown"),
     }
 }
 
@@ -250,7 +253,7 @@ fn actions_ui(
         }
         return;
     }
-    let message = "Stop this job? Existing outputs are kept. Images without an output can be sent again";
+    let message = "Stop this job? Existing outputs are kept. Images without an output can be resent";
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Stop it").clicked() {
@@ -269,7 +272,7 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<C
     let check = Action::OpenOutputs.check(state);
     let is_free = state.remote.outputs.task.is_none();
     let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
-    let open = open.on_hover_text("Shows the predictions as a run over the images that are open");
+    let open = open.on_hover_text("Shows the predictions as a run over the open images");
     let open = match check {
         Ok(()) => open,
         Err(reason) => open.on_disabled_hover_text(reason),
@@ -298,8 +301,8 @@ fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress,
     let open = match &progress.job.spec.input.objects {
         InputObjects::Prefix(_) => open.on_hover_text(format!("Opens {address}")),
         InputObjects::Manifest(_) => open.on_hover_text(format!(
-            "Opens {address}, the folder of the images in the manifest. Once the outputs are open, the filter \
-             “predicted” shows only those"
+            "Opens {address}, the folder of the images in the manifest. With the outputs open, the filter \
+             “predicted” shows only these images"
         )),
     };
     if open.clicked() {
@@ -341,14 +344,14 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
         Loadable::NotLoaded => {
             let has_failed = progress.job.status == TransformStatus::Failed;
             let may_miss = has_failed || progress.missing() != Some(0);
-            if may_miss && ui.button("Find out what failed").clicked() {
+            if may_miss && ui.button("Find failed images").clicked() {
                 commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
         }
         Loadable::Loading(_) => {
             ui.horizontal(|ui| {
                 ui.spinner();
-                ui.weak("Looking for what failed…");
+                ui.weak("Looking for failed images…");
             });
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
@@ -434,14 +437,13 @@ fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Qu
 
 /// Offers only a retry that can help; others need another click.
 fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
-    const PLANS: &str =
-        "Plans a job of the same kind for these images alone, listed in a manifest; nothing is started yet";
+    const PLANS: &str = "Plans a similar job for only these images, listed in a manifest. Nothing is started yet";
     let refused = outcome.refused();
     if refused > 0 {
         let refused_text = match refused {
-            1 => "The model refused 1 image and would refuse it again, unless it is replaced".to_owned(),
+            1 => "The model refused 1 image and would refuse it again unless the image is replaced".to_owned(),
             count => format!(
-                "The model refused {} images and would refuse them again, unless they are replaced",
+                "The model refused {} images and would refuse them again unless they are replaced",
                 grouped(count)
             ),
         };
@@ -459,7 +461,7 @@ fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &
             }
         }
         if refused > 0 {
-            let again = ui.button("Check again").on_hover_text("Looks for images that were replaced");
+            let again = ui.button("Check again").on_hover_text("Looks for replaced images");
             if again.clicked() {
                 commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
@@ -489,10 +491,10 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
         ui.add(Label::new(format!("⚠ {note}")).wrap());
     }
     if !planned.is_startable() {
-        let message = "The check found a problem that would make the retry fail; see below";
+        let message = "The check below found a problem that would make the retry fail";
         banner_ui(ui, Tone::Error, message, |_| {});
     }
-    CollapsingHeader::new("Check of the retry")
+    CollapsingHeader::new("Retry check")
         .default_open(!planned.is_startable())
         .show(ui, |ui| preflight_ui(ui, &planned.preflight, "the retry"));
     ui.horizontal(|ui| {
@@ -514,12 +516,12 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
 /// “up to 12 MB each, 4 at once on an instance”
 fn requests_text(spec: &TransformSpec) -> String {
     let payload = match spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB) {
-        0 => "in chunks of any size".to_owned(),
+        0 => "streamed".to_owned(),
         payload => format!("up to {payload} MB each"),
     };
     match spec.max_concurrent.filter(|count| *count > 0) {
-        Some(count) => format!("{payload}, {count} at once on an instance"),
-        None => format!("{payload}, as many at once as the container allows"),
+        Some(count) => format!("{payload}, {count} in parallel per instance"),
+        None => format!("{payload}, as many in parallel as the container allows"),
     }
 }
 
@@ -551,7 +553,7 @@ fn left_ui(
     match &job.left {
         Loadable::NotLoaded => {
             ui.weak("The model in SageMaker, its archive and the manifest stay until they are deleted");
-            if ui.button("Show what is left behind").clicked() {
+            if ui.button("Show leftovers").clicked() {
                 commands.push(JobsCommand::FindLeftovers(job.id.clone()));
             }
         }
@@ -563,14 +565,14 @@ fn left_ui(
         }),
         Loadable::Ready(Leftovers::Unrecorded) => {
             let text = format!(
-                "This job was not started on this machine, so Spotcheck does not know what was made for it. Check \
-                 its model {} in the AWS console",
+                "This job was not started on this machine, so Spotcheck does not know which resources were created \
+                 for it. Check its model {} in the AWS console",
                 progress.job.spec.model_name
             );
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
         Loadable::Ready(Leftovers::Recorded(left)) if left.is_empty() => {
-            drop(ui.weak("Nothing is left behind; images and outputs are kept"));
+            drop(ui.weak("No leftovers; images and outputs are kept"));
         }
         Loadable::Ready(Leftovers::Recorded(left)) => known_left_ui(ui, job, left, memory, commands),
     }
@@ -597,7 +599,7 @@ fn known_left_ui(
         }
         return;
     }
-    let message = "The job cannot be retried with this model afterwards; images and outputs are kept";
+    let message = "The job can then no longer be retried with this model. Images and outputs are kept";
     banner_ui(ui, Tone::Warning, message, |ui| {
         ui.horizontal(|ui| {
             if ui.button("Delete them").clicked() {

@@ -106,7 +106,7 @@ fn credentials_ui(ui: &mut Ui, state: &State, wanted: &mut Credentials) -> bool 
             match setup {
                 None => drop(ui.weak("Reading the AWS configuration…")),
                 Some(setup) if setup.profiles.is_empty() => {
-                    ui.weak("There are no profiles in ~/.aws/config and ~/.aws/credentials");
+                    ui.weak("No profiles in ~/.aws/config or ~/.aws/credentials");
                 }
                 Some(setup) => {
                     for profile in &setup.profiles {
@@ -152,11 +152,11 @@ fn server_ui(ui: &mut Ui, access: &S3Access, memory: &mut AccessMemory, commands
     Grid::new("server and region").num_columns(2).show(ui, |ui| {
         ui.label("Server");
         let hint = "AWS, or http://127.0.0.1:9000";
-        is_done |= text_ui(ui, &mut memory.endpoint, "Address of the server", hint);
+        is_done |= text_ui(ui, &mut memory.endpoint, "Server address", hint);
         ui.end_row();
         ui.label("Region");
         let region = &mut memory.region;
-        is_done |= text_ui(ui, region, "Region of the bucket", "automatic");
+        is_done |= text_ui(ui, region, "Bucket region", "automatic");
         ui.end_row();
         ui.label("Bucket");
         path_style_ui(ui, &mut wanted.path_style);
@@ -200,7 +200,7 @@ fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
         });
     combo
         .response
-        .on_hover_text("AWS has the bucket's name in the host name; most other servers have it in the path")
+        .on_hover_text("AWS uses the host name; most other servers use the path")
         .accessible_name("Bucket name");
 }
 
@@ -208,10 +208,10 @@ fn path_style_ui(ui: &mut Ui, path_style: &mut Option<bool>) {
 pub(super) fn invitation(credentials: &Credentials) -> &'static str {
     match credentials {
         Credentials::Anonymous => {
-            "Buckets cannot be listed without signing in: type the address of a public one above and browse it"
+            "Buckets cannot be listed without signing in; enter the address of a public bucket above and browse it"
         }
         Credentials::Ambient | Credentials::Profile(_) => {
-            "Not listed yet: list the buckets, or type an address above and browse it"
+            "Not listed yet; list the buckets, or enter an address above and browse it"
         }
     }
 }

@@ -109,9 +109,9 @@ fn empty_ui(ui: &mut Ui, state: &State) {
     let text = if tree.bucket_task().is_some() {
         "Listing the buckets…"
     } else if tree.has_listed_buckets() {
-        "No buckets to list; type the address of one above and browse it"
+        "No buckets to list; enter a bucket address above and browse it"
     } else if tree.bucket_failure().is_some() {
-        "Type the address of a bucket above and browse it"
+        "Enter a bucket address above and browse it"
     } else {
         access::invitation(&state.s3.access.credentials)
     };
@@ -136,7 +136,7 @@ fn rows_ui(
     commands: &mut Queue<Command>,
 ) -> Option<Picked> {
     let rows = state.s3.tree.rows();
-    let tree_id = Id::unique("tree of buckets");
+    let tree_id = Id::unique("bucket tree");
     let frame = Rect::from_min_size(ui.cursor().min, vec2(ui.available_width(), height));
     let focus = ui.interact(frame, tree_id, Sense::focusable_noninteractive());
     focus.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Tree, true, "Buckets and folders"));
@@ -152,7 +152,7 @@ fn rows_ui(
         ui.painter().rect_stroke(frame.expand(3.0), 8.0, line, StrokeKind::Inside);
     }
     ui.spacing_mut().item_spacing.y = 0.0;
-    ScrollArea::vertical().id_salt("tree of buckets").auto_shrink([false, false]).max_height(height).show_rows(
+    ScrollArea::vertical().id_salt("bucket tree").auto_shrink([false, false]).max_height(height).show_rows(
         ui,
         ROW_HEIGHT,
         rows.len(),

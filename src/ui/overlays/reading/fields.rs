@@ -26,8 +26,8 @@ pub(super) fn fields_ui(
                 draft.task = task;
             }
         };
-        choice(ModelTask::Classification, "Classes of an image");
-        choice(ModelTask::Detection, "Boxes in an image");
+        choice(ModelTask::Classification, "Image classes");
+        choice(ModelTask::Detection, "Object boxes");
     });
     if before != draft.task {
         draft.fill(places.unwrap_or_default());
@@ -63,10 +63,10 @@ impl Form<'_> {
         });
         fault_ui(ui, self.fault, MappingField::Values);
         checkbox_ui(ui, &mut draft.background, "Class 0 is the background")
-            .on_hover_text("It is left out, and class 1 is the first of the names");
-        let classes = ("Classes", "only if the prediction lists the best ones");
+            .on_hover_text("The background is skipped, and class 1 gets the first name");
+        let classes = ("Classes", "only if the prediction lists just the best classes");
         self.place_ui(ui, &mut draft.classes, MappingField::Classes, classes);
-        let best = ("Best class, to check against", "optional");
+        let best = ("Best class, for checking", "optional");
         self.place_ui(ui, &mut draft.best, MappingField::Best, best);
     }
 
@@ -85,10 +85,10 @@ impl Form<'_> {
                     }
                 })
                 .response
-                .accessible_name("Order of the four numbers of a box");
+                .accessible_name("Order of a box's four numbers");
             ui.end_row();
             ui.label("Unit");
-            ComboBox::from_id_salt("units of the boxes")
+            ComboBox::from_id_salt("box units")
                 .width(ui.available_width())
                 .selected_text(space_text(draft.box_space))
                 .show_ui(ui, |ui| {
@@ -97,7 +97,7 @@ impl Form<'_> {
                     }
                 })
                 .response
-                .accessible_name("Units of the boxes");
+                .accessible_name("Box units");
             ui.end_row();
         });
         let classes = ("Classes", "a number or a name per box");
@@ -117,15 +117,15 @@ impl Form<'_> {
     fn name_ui(self, ui: &mut Ui, draft: &mut MappingDraft) {
         ui.columns(2, |columns| {
             let ui = &mut columns[0];
-            ui.label(RichText::new("Name of the mapping").small().weak());
+            ui.label(RichText::new("Mapping name").small().weak());
             let field = TextEdit::singleline(&mut draft.name).desired_width(f32::INFINITY);
-            ui.add(field).accessible_name("Name of the mapping");
+            ui.add(field).accessible_name("Mapping name");
             fault_ui(ui, self.fault, MappingField::Name);
             let ui = &mut columns[1];
             ui.label(RichText::new("Id and file name").small().weak());
             let of_name = MappingDraft { id: String::new(), ..draft.clone() };
             let field = TextEdit::singleline(&mut draft.id).hint_text(of_name.id()).desired_width(f32::INFINITY);
-            ui.add(field).accessible_name("Id of the mapping");
+            ui.add(field).accessible_name("Mapping id");
         });
     }
 
