@@ -30,11 +30,11 @@ pub enum ImportError {
     Cancelled(#[from] Cancelled),
     #[error("these predictions have no scores, so they look like ground truth: {place}")]
     NoScores { place: String },
-    #[error("these are boxes and classes of whole images in one; import them from two files: {place}")]
+    #[error("the predictions mix boxes with image classes; import them from two files: {place}")]
     Mixed { place: String },
     #[error(transparent)]
     Classes(#[from] CorrectionsError),
-    #[error("none of the {images} of the predictions is one of the {samples} here: for example {example}")]
+    #[error("none of the {images} in the predictions matches the {samples} opened, for example {example}")]
     NoImage {
         /// “3 images”
         images: String,
@@ -43,9 +43,9 @@ pub enum ImportError {
         example: String,
     },
     #[error(
-        "{} the same file name as one here, but no folder is the same, so these may be different images, for example \
-         {example}",
-        counted(*count, "image of the predictions has", "images of the predictions have")
+        "{} the same file name as an opened image, but their folders differ, so these may be different images, for \
+         example {example}",
+        counted(*count, "image in the predictions has", "images in the predictions have")
     )]
     OtherFolders {
         count: usize,
@@ -136,7 +136,7 @@ impl AnnotationFile {
         let Annotations { images, classes, .. } = &self.found.annotations;
         let Found { format, entries, .. } = &self.found;
         format!(
-            "{format}, {} about {} in {}",
+            "{format}, {} for {} in {}",
             counted(*entries as usize, "entry", "entries"),
             counted(images.len(), "image", "images"),
             counted(classes.len(), "class", "classes")
@@ -242,14 +242,8 @@ impl ImportedRun {
     /// The images of the predictions that the source does not have or may not have; a line for each reason.
     pub fn unmatched_lines(&self, matches: &MatchedImages) -> Vec<String> {
         let reasons = [
-            (Unmatched::Missing, ["is not here", "are not here"]),
-            (
-                Unmatched::Ambiguous,
-                [
-                    "has the name of several images here, or shares its own, and was skipped",
-                    "have the name of several images here, or share theirs, and were skipped",
-                ],
-            ),
+            (Unmatched::Missing, ["is not among the opened images", "are not among the opened images"]),
+            (Unmatched::Ambiguous, ["has an ambiguous name and was skipped", "have ambiguous names and were skipped"]),
         ];
         let line = |(why, [one, several]): (Unmatched, [&str; 2])| {
             let those = matches.unmatched.iter().filter(|(_, reason)| *reason == why).map(|(index, _)| *index);
@@ -257,7 +251,7 @@ impl ImportedRun {
             let examples: Vec<String> = those.iter().take(EXAMPLES).map(|at| self.images[*at].shown_name()).collect();
             let text = if those.len() == 1 { one } else { several };
             let images = counted(those.len(), "image", "images");
-            (!those.is_empty()).then(|| format!("{images} of the predictions {text}: {}", examples.join(", ")))
+            (!those.is_empty()).then(|| format!("{images} in the predictions {text}: {}", examples.join(", ")))
         };
         let doubt = matches.by_name_alone.clone().map(|other_folders| Doubt::OtherFolders(other_folders).to_string());
         reasons.into_iter().filter_map(line).chain(doubt).collect()
@@ -330,8 +324,8 @@ impl MatchedImages {
         let listed = format!("{listed} of {} in the predictions", counted(self.samples, "image is", "images are"));
         match empty {
             0 => listed,
-            1 => format!("{listed}; 1 is imported as an image in which nothing was found"),
-            _ => format!("{listed}; {empty} are imported as images in which nothing was found"),
+            1 => format!("{listed}; 1 is imported without detections"),
+            _ => format!("{listed}; {empty} are imported without detections"),
         }
     }
 

@@ -5,11 +5,11 @@ use crate::domain::{Annotations, LabelSet};
 /// Why class names do not fit annotations: words that follow their name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClassNamesError {
-    #[error("names its classes itself and has no numbers; leave the class names out")]
+    #[error("contains class names and no numbers; remove the class names option")]
     HasNoNumbers,
-    #[error("calls class {number} “{own}”, and the class names call it “{given}”; choose other class names or none")]
+    #[error("names class {number} “{own}”, but the class names have “{given}”; choose other class names or none")]
     Contradiction { number: i64, own: String, given: String },
-    #[error("has the class {number}, which the class names do not have; choose others")]
+    #[error("has class {number}, which the class names do not contain; choose other class names")]
     Unnamed { number: i64 },
 }
 

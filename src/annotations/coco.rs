@@ -213,7 +213,7 @@ impl Dataset {
             ..AnnotatedImage::default()
         };
         if self.images.list(id.clone(), image) {
-            let reason = format!("has the id {id}, which was given before; the last counts");
+            let reason = format!("has the duplicate id {id}; the last entry is used");
             self.problems.add(AnnotationProblemKind::Duplicate, place(), reason);
         }
     }
@@ -230,7 +230,7 @@ impl Dataset {
         let mut label = class_of_id(&id);
         label.name = raw.name.into_text().filter(|name| !name.trim().is_empty()).or(label.name);
         if self.classes.list(id.clone(), label) {
-            let reason = format!("has the id {id}, which was given before; the last counts");
+            let reason = format!("has the duplicate id {id}; the last entry is used");
             self.problems.add(AnnotationProblemKind::Duplicate, place(), reason);
         }
     }
@@ -253,7 +253,14 @@ impl Dataset {
     ) -> Result<(), (AnnotationProblemKind, String)> {
         use AnnotationProblemKind as Kind;
         let raw = raw.ok_or((Kind::Unreadable, "is not an object".to_owned()))?;
-        let index_u32 = u32::try_from(index).map_err(|_| (Kind::Unreadable, "is one too many".to_owned()))?;
+        let index_u32 = u32::try_from(index).map_err(|_| {
+            (
+                Kind::Unreadable,
+                "exceeds the supported number of \
+            annotations"
+                    .to_owned(),
+            )
+        })?;
         let place = |dataset: &Self| dataset.place(index);
         let image_id = raw.image_id.into_id("image_id").map_err(|reason| (Kind::Unreadable, reason))?;
         let category_id = raw.category_id.into_id("category_id").map_err(|reason| (Kind::Unreadable, reason))?;
@@ -269,7 +276,7 @@ impl Dataset {
         let score = match (&raw.score, raw.score.number()) {
             (Scalar::Missing, _) => f64::NAN,
             (_, Some(score)) if (0.0..=1.0).contains(&score) => score,
-            (told, _) => return Err((Kind::BrokenScore, format!("has the score {told}; scores are 0 to 1"))),
+            (told, _) => return Err((Kind::BrokenScore, format!("has the score {told}; scores must be 0 to 1"))),
         };
         let role = if flag("iscrowd", &raw.iscrowd)? { BoxRole::Crowd } else { BoxRole::Object };
         let is_ignored = flag("ignore", &raw.ignore)?;
@@ -292,7 +299,7 @@ impl Dataset {
             && let Ok(id) = raw.id.into_id("id")
             && let Some(id) = self.annotation_ids.replace(id)
         {
-            let reason = format!("has the id {id}, which was given before; both count");
+            let reason = format!("has the duplicate id {id}; both are kept");
             let place = place(self);
             self.problems.add(Kind::RepeatedId, place, reason);
         }
@@ -307,10 +314,10 @@ impl Dataset {
         let mut notes = Vec::new();
         if !self.are_results {
             if self.images.listed.is_none() {
-                notes.push("the file has no images; the annotations give the ids of theirs".to_owned());
+                notes.push("the file has no images section; image ids are taken from the annotations".to_owned());
             }
             if self.classes.listed.is_none() {
-                notes.push("the file has no categories; classes have only numbers".to_owned());
+                notes.push("the file has no categories; classes have numbers only".to_owned());
             }
         }
         let unlisted: Vec<AnnotatedImageId> = ids_without_place(&self.images);
@@ -366,15 +373,14 @@ impl Dataset {
     fn notes(&self) -> Vec<String> {
         let notes = [
             self.without_area.without_area(),
-            self.outside
-                .note("box is outside of its image; it counts", "boxes are outside of their images; they count"),
+            self.outside.note("box is outside its image and is kept", "boxes are outside their images and are kept"),
             self.ignored.note(
-                "box has ignore; it counts, as in pycocotools",
-                "boxes have ignore; they count, as in pycocotools",
+                "box has “ignore”; it is kept, as in pycocotools",
+                "boxes have “ignore”; they are kept, as in pycocotools",
             ),
             self.broken_areas.note(
-                "area is not a number above zero; that of the box counts",
-                "areas are not numbers above zero; those of the boxes count",
+                "area is not a positive number; the box area is used",
+                "areas are not positive numbers; the box areas are used",
             ),
             self.broken_sizes.note("image size cannot be used", "image sizes cannot be used"),
         ];

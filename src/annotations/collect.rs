@@ -48,7 +48,7 @@ impl Tally {
     }
 
     pub(super) fn without_area(&self) -> Option<String> {
-        self.note("box has no area; nothing matches it", "boxes have no area; nothing matches them")
+        self.note("box has zero area and matches nothing", "boxes have zero area and match nothing")
     }
 }
 
@@ -122,7 +122,7 @@ impl Collector {
     pub(super) fn add_label_once(&mut self, image: &str, label: AnnotatedLabel) -> Result<(), Refusal> {
         let labels = &mut self.image(image).labels;
         if labels.iter().any(|known| known.class == label.class) {
-            let reason = "has a class that its image was given before; the first one counts".to_owned();
+            let reason = "repeats a class of its image; the first entry is used".to_owned();
             return Err((AnnotationProblemKind::Duplicate, reason));
         }
         labels.push(label);
@@ -141,7 +141,7 @@ impl Collector {
                     image.status = PredictionStatus::Failed("has a class without a score".to_owned());
                 }
                 for _ in image.boxes.len() + image.labels.len()..entries {
-                    let reason = "has an entry without a score, which others have";
+                    let reason = "has an entry without a score, unlike the others";
                     annotations.problems.add(AnnotationProblemKind::BrokenScore, &image.name, reason);
                 }
                 let score = |label: &AnnotatedLabel| label.score.unwrap_or_default();
@@ -149,8 +149,8 @@ impl Collector {
             }
         }
         let without_prediction = self.without_prediction.note(
-            "entry has no prediction, and its image is left out",
-            "entries have no prediction, and their images are left out",
+            "entry has no prediction; its image is skipped",
+            "entries have no prediction; their images are skipped",
         );
         self.notes.extend([self.without_area.without_area(), without_prediction].into_iter().flatten());
         Found { format, annotations: self.annotations, files: self.files, entries: self.entries, notes: self.notes }
@@ -183,11 +183,13 @@ pub(super) fn checked_box(bounds: [f64; 4], unit: BoxUnit) -> Result<[f64; 4], R
         return refused("has a box with a number that is not finite".to_owned());
     }
     if width < 0.0 || height < 0.0 {
-        return refused(format!("has a box {width} wide and {height} high; a size cannot be negative"));
+        return refused(format!("has a box of {width} × {height}; sizes cannot be negative"));
     }
     let is_far = |low: f64, size: f64| low < -1.0 || low + size > 2.0;
     if unit == BoxUnit::Fractions && (is_far(x, width) || is_far(y, height)) {
-        return refused("has a box far outside of its image; its numbers are parts of the image, 0 to 1".to_owned());
+        return refused(
+            "has a box far outside its image; its coordinates are fractions of the image, 0 to 1".to_owned(),
+        );
     }
     Ok(bounds)
 }
@@ -198,5 +200,5 @@ pub(super) fn checked_score(score: f64) -> Result<f64, Refusal> {
     if (0.0..=1.0).contains(&score) {
         return Ok(score);
     }
-    Err((AnnotationProblemKind::BrokenScore, format!("has the score {score}; scores are 0 to 1")))
+    Err((AnnotationProblemKind::BrokenScore, format!("has the score {score}; scores must be 0 to 1")))
 }

@@ -19,7 +19,7 @@ pub(super) fn flag(key: &str, value: &Scalar) -> Result<bool, Refusal> {
         Scalar::Integer(_) | Scalar::Float(_) => value.number().map(of_number),
     };
     is_set.ok_or_else(|| {
-        let reason = format!("has {value} as {key}; a flag is 0 or 1, false or true, no or yes");
+        let reason = format!("has {value} as {key}; a flag must be 0 or 1, false or true, no or yes");
         (Kind::Unreadable, reason)
     })
 }

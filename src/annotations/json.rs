@@ -47,10 +47,10 @@ impl Scalar {
             Self::Text(text) if !text.is_empty() => Ok(text.into()),
             Self::Missing => Err(format!("has no {key}")),
             Self::Float(number) if number.fract() == 0.0 => {
-                Err(format!("has the {key} {number:e}, which is too large for 64 bits; write it as a text"))
+                Err(format!("has the {key} {number:e}, which is too large for 64 bits; write it as a string"))
             }
             Self::Float(_) | Self::Bool(_) | Self::Text(_) | Self::Other => {
-                Err(format!("has the {key} {self}, which is neither a whole number nor a text"))
+                Err(format!("has the {key} {self}, which is neither an integer nor a string"))
             }
         }
     }

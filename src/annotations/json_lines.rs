@@ -68,7 +68,7 @@ pub(super) fn read(reader: impl Read) -> io::Result<Found> {
     collector.files = 1;
     collector
         .notes
-        .extend(judged.note("box has a verdict, which is not used", "boxes have a verdict, which is not used"));
+        .extend(judged.note("box has a verdict, which is ignored", "boxes have a verdict, which is ignored"));
     Ok(collector.finish(AnnotationFormat::JsonLines))
 }
 
@@ -103,7 +103,7 @@ impl Lines {
             return Ok(());
         }
         if self.collector.known_image(&name).is_some_and(|image| image.status == PredictionStatus::Predicted) {
-            let reason = format!("is about an image that was given before, and the first counts: {name}");
+            let reason = format!("repeats an image; the first entry is used: {name}");
             self.collector.problem(Kind::Duplicate, place, reason);
             return Ok(());
         }
@@ -155,9 +155,7 @@ impl Lines {
             Scalar::Integer(number) => Some(*number),
             Scalar::Missing => None,
             other => {
-                return Err(unreadable(format!(
-                    "has the class number {other}, which is not a whole number of 64 bits"
-                )));
+                return Err(unreadable(format!("has the class number {other}, which is not a 64-bit integer")));
             }
         };
         let name = label.into_text().filter(|name| !name.is_empty());
@@ -172,6 +170,6 @@ fn score(score: &Scalar) -> Result<Option<f64>, Refusal> {
     match (score, score.number()) {
         (Scalar::Missing, _) => Ok(None),
         (_, Some(score)) => checked_score(score).map(Some),
-        (told, None) => Err((Kind::BrokenScore, format!("has the score {told}; scores are 0 to 1"))),
+        (told, None) => Err((Kind::BrokenScore, format!("has the score {told}; scores must be 0 to 1"))),
     }
 }

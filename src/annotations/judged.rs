@@ -57,13 +57,13 @@ pub fn of_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &L
         collector.image(image.name).size = Some([image.prediction.width, image.prediction.height]);
     }
     let note = unknown.note(
-        "image is left out, because its verdicts do not say all that it shows",
-        "images are left out, because their verdicts do not say all that they show",
+        "image is skipped, because its verdicts do not cover everything in it",
+        "images are skipped, because their verdicts do not cover everything in them",
     );
     collector.notes.extend(note);
     if with_boxes {
-        let note = "verdicts are about boxes: an object that no box on screen showed is not in this ground truth, so \
-            recall is about the objects that the run found, and a box on another object counts as wrong";
+        let note = "verdicts apply to boxes: an object without a visible box is not in this ground truth. Recall \
+            therefore covers only objects that the run found, and a box on any other object is a false positive";
         collector.notes.push(note.to_owned());
     }
     collector.finish(AnnotationFormat::Verdicts)

@@ -19,7 +19,7 @@ pub(super) fn of_folders<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Fo
     let is_split = |folder: &str| SPLITS.contains(&folder.to_lowercase().as_str());
     let are_splits = names.clone().filter_map(outermost).all(is_split);
     if are_splits {
-        collector.notes.push("the folders of classes are those inside of train, val and test".to_owned());
+        collector.notes.push("the class folders are those inside train, val and test".to_owned());
     }
     for name in names {
         collector.entries += 1;
@@ -27,7 +27,7 @@ pub(super) fn of_folders<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Fo
         folders.pop();
         match folders.get(usize::from(are_splits)) {
             Some(folder) => label(&mut collector, name, folder),
-            None => collector.problem(Kind::UnknownClass, name, "is in no folder of a class"),
+            None => collector.problem(Kind::UnknownClass, name, "is not in a class folder"),
         }
     }
     collector.finish(AnnotationFormat::ClassFolders)
@@ -46,7 +46,7 @@ pub fn of_file_names<'n>(names: impl Iterator<Item = &'n str>, pattern: &NamePat
         collector.entries += 1;
         let file = name.rsplit('/').next().unwrap_or(name);
         let Some(class) = pattern.class(file) else {
-            collector.problem(Kind::UnknownClass, name, "does not fit the pattern");
+            collector.problem(Kind::UnknownClass, name, "does not match the pattern");
             continue;
         };
         if examples.len() < MAX_EXAMPLES {

@@ -114,7 +114,7 @@ fn of_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> Result<R
     }
     if candidates.len() > 1 {
         let names: Vec<String> = candidates.iter().take(8).map(|(_, file, _)| shortened(&file.name)).collect();
-        return Err(unknown(format!("it holds several files with annotations; choose one: {}", names.join(", "))));
+        return Err(unknown(format!("it contains several annotation files; choose one: {}", names.join(", "))));
     }
     if let Some((format, file, first_line)) = candidates.pop() {
         return Ok(Recognised::File { format, file, first_line });
@@ -128,8 +128,8 @@ fn of_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> Result<R
         return Ok(Recognised::Folders(images));
     }
     let reason = match images.len() {
-        0 => "it holds no annotations that are known",
-        _ => "it holds images that are in no folders by class, and no annotations that are known",
+        0 => "it contains no annotations in a known format",
+        _ => "it contains images but neither class folders nor annotations in a known format",
     };
     Err(unknown(reason.to_owned()))
 }
@@ -163,14 +163,14 @@ impl Look<'_> {
             b'[' => of_list(&text),
             b'{' => of_object(&text, &first_line),
             b'<' if text.contains("<annotation") => Content::Format(AnnotationFormat::PascalVoc),
-            b'<' => Content::Other("it is XML without an element annotation".to_owned()),
+            b'<' => Content::Other("it is XML without an annotation element".to_owned()),
             _ if is_yaml && text.lines().any(|line| line.starts_with("names")) => Content::DataYaml,
-            _ if is_yaml => Content::Other("it is YAML without names of classes".to_owned()),
+            _ if is_yaml => Content::Other("it is YAML without class names".to_owned()),
             _ if is_label(&first_line) => Content::Label,
             _ => match table::check_header(&first_line) {
                 Ok(()) => Content::Format(AnnotationFormat::Csv),
                 Err(reason) => Content::Other(format!(
-                    "it is not JSON, XML or rows of YOLO, and as CSV {reason}; its first line is “{}”",
+                    "it is not JSON, XML or YOLO, and as CSV {reason}; its first line is “{}”",
                     shortened(&first_line)
                 )),
             },
@@ -269,7 +269,7 @@ fn left_out(read: &[FileEntry], others: &[FileEntry]) -> Option<String> {
     };
     (!others.is_empty()).then(|| {
         format!(
-            "the labels are those in {}; {} in {} left out, because predictions are often written there",
+            "using the labels in {}; {} in {} skipped, because predictions are often written there",
             folders(read),
             counted(others.len(), "file", "files"),
             folders(others)
@@ -280,7 +280,7 @@ fn left_out(read: &[FileEntry], others: &[FileEntry]) -> Option<String> {
 /// What kind of file it is, if it has bytes that no text has.
 fn binary(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"SQLite format 3\0") {
-        return Some("a project of Spotcheck or another SQLite database");
+        return Some("a Spotcheck project or another SQLite database");
     }
     let is_of_text = |byte: &u8| *byte >= b' ' || byte.is_ascii_whitespace();
     (!head.iter().all(is_of_text)).then_some("a binary file, not text")
@@ -310,7 +310,7 @@ fn of_object(text: &str, first_line: &str) -> Content {
         return Content::Format(AnnotationFormat::JsonLines);
     }
     Content::Other(format!(
-        "a COCO file has images, annotations and categories, and a line of JSON Lines a uri; this one has {}",
+        "a COCO file has images, annotations and categories, and each JSON Lines entry has a uri; this one has {}",
         names(&keys)
     ))
 }

@@ -58,7 +58,7 @@ impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
                     (self.each)(number, Ok(&fields));
                 }
                 Err(Quotes::Open) => self.open.push((number, text.to_owned())),
-                Err(Quotes::Misplaced) => (self.each)(number, Err("has a quote inside of a quoted field")),
+                Err(Quotes::Misplaced) => (self.each)(number, Err("has a quote inside a quoted field")),
             };
         }
         let size = self.open.iter().map(|(_, text)| text.len()).sum::<usize>() + text.len();
@@ -182,7 +182,7 @@ mod tests {
         check("a,b\n\"c,d\ne,f\n\"g,h", &[(1, "a|b"), (2, open), (3, "e|f"), (4, open)]);
         check("a,b\nc,\"d\nfree text", &[(1, "a|b"), (2, open), (3, "free text")]);
         check("a,b\nc,\"d\ne,\"f\ng,h", &[(1, "a|b"), (2, open), (3, open), (4, "g|h")]);
-        check("a\n\"b\"c\nd", &[(1, "a"), (2, "! has a quote inside of a quoted field"), (3, "d")]);
+        check("a\n\"b\"c\nd", &[(1, "a"), (2, "! has a quote inside a quoted field"), (3, "d")]);
         let long = format!("a\n\"b\n{}", "c\n".repeat(1000));
         let mut count = 0;
         each_row(long.as_bytes(), ',', |_, row| count += u64::from(row.is_ok())).unwrap();

@@ -51,8 +51,8 @@ impl RunClasses {
     ) -> Result<Prediction, String> {
         if let Some([known_width, known_height]) = image.size.filter(|known| *known != size) {
             return Err(format!(
-                "is {width} × {height} here, but {known_width} × {known_height} in the predictions; import \
-                 them for the images that they were made of"
+                "is {width} × {height}, but {known_width} × {known_height} in the predictions; import them for the \
+                 images that were predicted"
             ));
         }
         let class = |class: u32| self.of_annotations.get(class as usize)?.clone();

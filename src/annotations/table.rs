@@ -75,7 +75,7 @@ impl Columns {
         let has = |name: &str| header.iter().any(|known| known.trim().eq_ignore_ascii_case(name));
         let is_open_images = has("ImageID") && has("LabelName");
         let columns = Self {
-            image: first(IMAGE).ok_or("no column is called image")?,
+            image: first(IMAGE).ok_or("there is no column named image")?,
             name: first(NAME),
             number: first(NUMBER),
             score: first(SCORE),
@@ -88,14 +88,15 @@ impl Columns {
             unit: is_open_images.then_some(BoxUnit::Fractions),
         };
         if columns.name.is_none() && columns.number.is_none() {
-            return Err("no column is called label or class_id".to_owned());
+            return Err("there is no column named label or class_id".to_owned());
         }
         let of_boxes: Vec<&str> =
             header.iter().zip(&names).filter(|(_, name)| is_of_box(name)).map(|(name, _)| name.trim()).collect();
         if bounds.is_none() && !of_boxes.is_empty() {
             let (columns, verb) = if of_boxes.len() == 1 { ("column", "does") } else { ("columns", "do") };
             return Err(format!(
-                "the {columns} {} {verb} not make a box, which has for example x1, y1, x2 and y2, or x, y, w and h",
+                "the {columns} {} {verb} not define a box, which needs for example x1, y1, x2 and y2, or x, y, w and \
+                 h",
                 of_boxes.join(", ")
             ));
         }
@@ -260,7 +261,7 @@ impl Rows {
                 IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
                     unreadable(format!("has the class number {}, which is too large for 64 bits", shortened(text)))
                 }
-                _ => unreadable(format!("has “{}” instead of the number of a class", shortened(text))),
+                _ => unreadable(format!("has “{}” instead of a class number", shortened(text))),
             })?),
         };
         // Without a column for numbers, a number in that of names is one.
@@ -315,15 +316,15 @@ impl Rows {
         }
         let looks_so = unit.is_none() && self.has_fractions && self.parts.count() > self.beyond.count();
         if looks_so {
-            let others = self.beyond.note("box reaches beyond its image", "boxes reach beyond their images");
-            let most = "boxes are parts of their images: no number is above 1".to_owned();
+            let others = self.beyond.note("box extends beyond its image", "boxes extend beyond their images");
+            let most = "boxes are fractions of their images: no number is above 1".to_owned();
             collector.notes.push(others.map_or(most, |others| {
-                format!("boxes are parts of their images: most have no number above 1; {others}")
+                format!("boxes are fractions of their images: most have no number above 1; {others}")
             }));
         } else if unit.is_none() && self.has_fractions {
             collector.notes.extend(self.parts.note(
-                "box has no number above 1, and is in pixels like most boxes",
-                "boxes have no number above 1, and are in pixels like most boxes",
+                "box has no number above 1 but is treated as pixels, like most boxes",
+                "boxes have no number above 1 but are treated as pixels, like most boxes",
             ));
         }
         if looks_so || unit == Some(BoxUnit::Fractions) {

@@ -101,7 +101,7 @@ impl Document {
         }
         match (path.last(), has_root) {
             (Some(open), _) => Err(format!("ends early: {} is not closed", shortened(open))),
-            (None, false) => Err("has no element annotation".to_owned()),
+            (None, false) => Err("has no annotation element".to_owned()),
             (None, true) => Ok(document),
         }
     }
@@ -142,7 +142,7 @@ impl Reader {
     fn document(&mut self, file: &str, document: Document) {
         let name = self.image_name(file, document.filename.trim());
         if self.collector.known_image(&name).is_some() {
-            let reason = format!("is about an image that was given before, and the first counts: {name}");
+            let reason = format!("repeats an image; the first entry is used: {name}");
             return self.collector.problem(Kind::Duplicate, file, reason);
         }
         let size = [&document.width, &document.height].map(|side| side.trim().parse().ok().filter(|side| *side > 0));
@@ -210,12 +210,12 @@ impl Reader {
     fn finish(mut self) -> Found {
         let notes = [
             self.other_names.note(
-                "file has another name than the image in its filename; its own name counts",
-                "files have other names than the images in their filename; their own names count",
+                "file has a different name than the image in its filename field; the file name is used",
+                "files have different names than the images in their filename fields; the file names are used",
             ),
             self.before_first.note(
-                "box begins before pixel 1; Pascal VOC counts from 1, and so it was read",
-                "boxes begin before pixel 1; Pascal VOC counts from 1, and so they were read",
+                "box begins before pixel 1; read as usual in Pascal VOC, which counts from 1",
+                "boxes begin before pixel 1; read as usual in Pascal VOC, which counts from 1",
             ),
         ];
         self.collector.notes.extend(notes.into_iter().flatten());

@@ -75,7 +75,7 @@ impl TryFrom<NamesInYaml> for Names {
         };
         let text = |(number, name): (i64, Scalar)| match name {
             Scalar::Text(text) => Ok((number, text)),
-            Scalar::Other | Scalar::Missing => Err(format!("class {number} has no text as its name")),
+            Scalar::Other | Scalar::Missing => Err(format!("the name of class {number} is not a string")),
             name => Ok((number, name.to_string())),
         };
         names.into_iter().map(text).collect::<Result<_, String>>().map(Self)
@@ -131,7 +131,7 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
         reader.name_classes((0..).zip(names).filter(|(_, name)| !name.is_empty()));
     }
     if reader.classes.is_empty() {
-        reader.collector.notes.push("classes have only numbers; data.yaml or classes.txt would name them".to_owned());
+        reader.collector.notes.push("classes have numbers only; add data.yaml or classes.txt to name them".to_owned());
     }
     let images = ImagesByLabel::of(&found.images);
     files.read_each(&found.labels, control, |index, content| {
@@ -141,8 +141,8 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
     })?;
     if let Some(shape) = reader.long_rows.kpt_shape() {
         let reason = format!(
-            "its rows look like poses, a box and its keypoints, and not like polygons; add a data.yaml with \
-            “kpt_shape: {shape:?}”"
+            "its rows look like poses (a box and keypoints), not polygons; add a data.yaml with “kpt_shape: \
+             {shape:?}”"
         );
         return Err(AnnotationsError::Broken { place: files.name(), format: AnnotationFormat::Yolo, reason });
     }
@@ -290,13 +290,13 @@ impl Reader {
             }
         };
         if class.fract() != 0.0 || !(0.0..=1e9).contains(&class) {
-            return Err(unreadable(format!("has the class {class}, which is not the number of a class")));
+            return Err(unreadable(format!("has the class {class}, which is not a class number")));
         }
         let number = class as i64;
         let class = match self.classes.get(&number) {
             Some(class) => *class,
             None if self.classes.is_empty() => self.collector.class(Some(number), None),
-            None => return Err((Kind::UnknownClass, format!("has the class {number}, which no name is given for"))),
+            None => return Err((Kind::UnknownClass, format!("has the class {number}, which has no name"))),
         };
         let bounds = checked_box(bounds, BoxUnit::Fractions)?;
         let score = score.map(checked_score).transpose()?;
@@ -315,17 +315,15 @@ impl Reader {
                 unlabelled.add(|| image.clone());
             }
         }
-        let note = unlabelled.note(
-            "image has no label file; it counts as one that shows nothing",
-            "images have no label file; they count as images that show nothing",
-        );
+        let note =
+            unlabelled.note("image has no label file; treated as empty", "images have no label file; treated as empty");
         self.collector.notes.extend(note);
     }
 
     fn finish(mut self, split: Option<DatasetSplit>) -> Found {
         let note = self
             .polygons
-            .note("row is a polygon; its bounding box is taken", "rows are polygons; their bounding boxes are taken");
+            .note("row is a polygon; its bounding box is used", "rows are polygons; their bounding boxes are used");
         self.collector.notes.extend(note);
         let mut found = self.collector.finish(AnnotationFormat::Yolo);
         found.annotations.split = split;

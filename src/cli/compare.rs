@@ -241,7 +241,7 @@ fn summary_text(context: &ComparisonContext, summary: &AgreementSummary) -> Stri
                 ModelTask::Detection => "same boxes (IoU ≥ 0.5)",
             };
             lines.push(format!(
-                "agreement {:.1}%: {what} in {} of {} images",
+                "{:.1}% agreement: {what} in {} of {} images",
                 rate * 100.0,
                 summary.agreeing,
                 summary.compared

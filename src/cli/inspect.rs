@@ -211,7 +211,7 @@ fn folder_name(uri: &SampleUri) -> Option<String> {
 
 /// A row for each preset: its name, how sure and how right the model is with it, and what it sees first.
 fn trials_text(trials: &[PresetTrial], model: &str) -> String {
-    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1} %", share * 100.0));
+    let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}%", share * 100.0));
     let mut text = String::new();
     let _ =
         writeln!(text, "\n  {:22} {:>9} {:>8} {:>8}  first predictions", "preset", "top score", "entropy", "accuracy");

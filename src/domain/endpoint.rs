@@ -293,7 +293,7 @@ mod tests {
         }
         let arn = "arn:aws:sagemaker:eu-west-1:123456789012:endpoint/cats";
         let problem = endpoint_name_problem(arn).unwrap();
-        assert!(problem.ends_with("the name alone: cats"), "{problem}");
+        assert!(problem.ends_with("only the name: cats"), "{problem}");
     }
 
     #[test]

@@ -384,12 +384,12 @@ fn preset_row(trial: PresetTrial) -> PresetRow {
     let best = |prediction: &Result<Prediction, String>| match prediction {
         Err(reason) => format!("⚠ {reason}"),
         Ok(prediction) => match &prediction.content {
-            PredictionContent::Classes(classes) => classes
-                .first()
-                .map_or_else(String::new, |class| format!("{} {:.0} %", class.label, class.score * 100.0)),
+            PredictionContent::Classes(classes) => {
+                classes.first().map_or_else(String::new, |class| format!("{} {:.0}%", class.label, class.score * 100.0))
+            }
             PredictionContent::Detections(boxes) => {
                 let sure = boxes.iter().take_while(|found| found.score >= ImportTrial::MIN_SCORE).count();
-                let best = boxes.first().map(|found| format!(", {} {:.0} %", found.label, found.score * 100.0));
+                let best = boxes.first().map(|found| format!(", {} {:.0}%", found.label, found.score * 100.0));
                 counted(sure, "box", "boxes") + &best.unwrap_or_default()
             }
         },

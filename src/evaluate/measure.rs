@@ -70,7 +70,7 @@ impl Draws {
         evaluated: &mut Evaluated,
         control: &TaskControl,
     ) -> Result<Vec<DrawnNumber>, EvaluateError> {
-        control.set_step("measuring the intervals");
+        control.set_step("computing intervals");
         let is_cancelled = || control.checkpoint().is_err();
         let draws = self.times;
         let drawn = match (self.of, &mut evaluated.metrics) {

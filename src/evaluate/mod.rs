@@ -36,39 +36,36 @@ pub enum EvaluateError {
     NoTruth { name: String, reason: NoTruth },
     #[error("{name} {reason}")]
     ClassNames { name: String, reason: ClassNamesError },
-    #[error("{name} has nothing that can be used, for example: {problem}")]
+    #[error("{name} has no usable entries, for example: {problem}")]
     NothingUsable { name: String, problem: String },
     #[error("The predictions have no scores, so they look like ground truth: {name}")]
     NoScores { name: String },
     /// Boxes against classes of images.
-    #[error("The ground truth is for {truth}, and {predictions} is not")]
+    #[error("The ground truth is for {truth}, but {predictions} is not")]
     OtherTask { truth: &'static str, predictions: String },
-    #[error("The corrections of the classes do not fit: {0}")]
+    #[error("The class corrections do not match: {0}")]
     Corrections(#[from] CorrectionsError),
     #[error(
-        "The ground truth has none of the classes of the predictions. Classes of the predictions: {predicted}; of the \
-        ground truth: {truth}"
+        "The ground truth and the predictions have no classes in common. Predictions: {predicted}; ground truth: \
+         {truth}"
     )]
     NoClassInCommon { predicted: String, truth: String },
-    #[error(
-        "No image of the ground truth has a prediction. Images of the ground truth: {truth}; with predictions: \
-        {predicted}"
-    )]
+    #[error("No ground-truth image has a prediction. Ground truth: {truth}; predictions: {predicted}")]
     NoImageInCommon { predicted: String, truth: String },
     #[error(
-        "{} the same file name on both sides, but no folder is the same, so these may be different images. Ground \
-        truth: {truth}; predictions: {predicted}",
+        "{} the same file name on both sides, but their folders differ, so these may be different images. Ground \
+         truth: {truth}; predictions: {predicted}",
         counted(*count, "image has", "images have")
     )]
     OtherFolders { count: usize, truth: String, predicted: String },
     #[error(
-        "The sizes of the images contradict each other: {example}. Boxes of images that were resized or rotated do not \
-        fit the originals"
+        "The image sizes contradict each other: {example}. Boxes for resized or rotated images do not match the \
+         originals"
     )]
     OtherSizes { example: String },
-    #[error("The boxes of {side} are fractions of images whose sizes are unknown, such as {image}")]
+    #[error("The boxes in {side} are fractions of images of unknown size, such as {image}")]
     UnknownSize { side: &'static str, image: String },
-    #[error("The boxes could not be measured: {0}")]
+    #[error("The boxes could not be evaluated: {0}")]
     Unmeasured(String),
 }
 

@@ -283,15 +283,15 @@ impl LeftOut {
             (
                 contradicting,
                 [
-                    "image is left out, because its sizes contradict each other",
-                    "images are left out, because their sizes contradict each other",
+                    "image is skipped, because its sizes contradict each other",
+                    "images are skipped, because their sizes contradict each other",
                 ],
             ),
             (
                 unknown,
                 [
-                    "image is left out, because its size is needed and it is not in the source",
-                    "images are left out, because their sizes are needed and they are not in the source",
+                    "image is skipped, because its size is needed and it is not in the source",
+                    "images are skipped, because their sizes are needed and they are not in the source",
                 ],
             ),
         ] {
@@ -399,15 +399,18 @@ fn match_classes(
     }
     let unused = &matched.matches.unused_corrections;
     if !unused.is_empty() {
-        notes.push(format!("Corrected classes that the predictions do not have: {}.", some_of(unused.iter())));
+        notes.push(format!(
+            "Class corrections for classes that the predictions do not have: {}.",
+            some_of(unused.iter())
+        ));
     }
     if !unmatched.is_empty() {
         let consequence = match truth.task {
-            ModelTask::Detection => "their boxes are left out",
-            ModelTask::Classification => "images that are predicted so are wrong",
+            ModelTask::Detection => "their boxes are skipped",
+            ModelTask::Classification => "images predicted as these are incorrect",
         };
         notes.push(format!(
-            "The ground truth does not have {} of {} of the predictions; {consequence}: {}.",
+            "{} of {} in the predictions are not in the ground truth; {consequence}: {}.",
             unmatched.len(),
             counted(predicted.len(), "class", "classes"),
             some_of(unmatched.into_iter())
@@ -449,18 +452,16 @@ fn count_unmatched(
             Unmatched::Missing,
             &mut count.images_without_truth,
             [
-                "predicted image is not in the ground truth, and is left out",
-                "predicted images are not in the ground truth, and are left out",
+                "predicted image is not in the ground truth and is skipped",
+                "predicted images are not in the ground truth and are skipped",
             ],
         ),
         (
             Unmatched::Ambiguous,
             &mut count.images_ambiguous,
             [
-                "predicted image has the name of several images of the ground truth, or shares its own, and is left \
-                out",
-                "predicted images have the name of several images of the ground truth, or share theirs, and are left \
-                out",
+                "predicted image has an ambiguous name and is skipped",
+                "predicted images have ambiguous names and are skipped",
             ],
         ),
     ] {

@@ -53,7 +53,7 @@ pub fn open_truth(
             let mut found = annotations::open_split(files, split.as_deref(), control)?;
             if *scores == TruthScores::Ignored && found.annotations.has_scores() {
                 found.annotations.remove_scores();
-                found.notes.push("its scores do not count".to_owned());
+                found.notes.push("its scores are ignored".to_owned());
             }
             (files.name(), found)
         }
@@ -62,7 +62,7 @@ pub fn open_truth(
         }
         TruthFrom::Names { names, pattern } => {
             let names = names.iter().map(String::as_str);
-            ("names of the images".to_owned(), annotations::of_file_names(names, pattern))
+            ("image names".to_owned(), annotations::of_file_names(names, pattern))
         }
     };
     truth_of(name, found, labels)

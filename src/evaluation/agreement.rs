@@ -92,11 +92,11 @@ impl ScoreDifferences {
     /// “differ by 0.012 on average, at most by 0.340”, “are equal in every digit”; `None` if nothing was compared.
     pub fn text(&self) -> Option<String> {
         if self.count > 0 && self.largest == 0.0 {
-            return Some("are equal in every digit".to_owned());
+            return Some("are identical".to_owned());
         }
         let mean = difference_text(self.mean()?);
         let largest = difference_text(self.largest.into());
-        Some(format!("differ by {mean} on average, at most by {largest}"))
+        Some(format!("differ by {mean} on average and {largest} at most"))
     }
 
     fn add(&mut self, difference: f32) {
@@ -385,8 +385,8 @@ mod tests {
     #[test]
     fn equal_scores_are_not_reported_as_a_difference() {
         let differences = |largest: f32| ScoreDifferences { count: 2, sum: largest.into(), largest };
-        assert_eq!(differences(0.0).text().unwrap(), "are equal in every digit");
-        assert_eq!(differences(0.5).text().unwrap(), "differ by 0.250 on average, at most by 0.500");
+        assert_eq!(differences(0.0).text().unwrap(), "are identical");
+        assert_eq!(differences(0.5).text().unwrap(), "differ by 0.250 on average and 0.500 at most");
         assert_eq!(ScoreDifferences::default().text(), None);
     }
 

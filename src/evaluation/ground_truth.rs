@@ -36,9 +36,9 @@ pub struct GroundTruth {
 /// Why annotations are not ground truth, in words that follow their name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoTruth {
-    #[error("has scores, so these are predictions and not ground truth")]
+    #[error("has scores, so these are predictions, not ground truth")]
     Scores,
-    #[error("has neither boxes nor classes of images")]
+    #[error("has neither boxes nor image classes")]
     Nothing,
 }
 
@@ -61,14 +61,14 @@ impl GroundTruth {
                 return Err(NoTruth::Scores);
             }
             annotations.remove_scores();
-            notes.push("Every score of the ground truth is 1, so scores do not count.".to_owned());
+            notes.push("All ground-truth scores are 1, so scores are ignored.".to_owned());
         }
         let Annotations { classes: labels, mut images, problems, split } = annotations;
         images.retain(|image| image.status == PredictionStatus::Predicted);
         let several = images.iter().filter(|image| image.labels.len() > 1).count();
         if several > 0 {
             notes.push(format!(
-                "{} of the ground truth with several classes, of which the first counts.",
+                "{} in the ground truth with several classes; only the first is used.",
                 counted(several, "image", "images")
             ));
         }
@@ -221,35 +221,23 @@ impl Counted {
         [
             (
                 self.images_without_prediction,
-                ["image of the ground truth without a prediction", "images of the ground truth without a prediction"],
+                ["ground-truth image without a prediction", "ground-truth images without a prediction"],
             ),
             (
                 self.images_without_truth,
-                ["predicted image without ground truth, left out", "predicted images without ground truth, left out"],
+                ["predicted image without ground truth, skipped", "predicted images without ground truth, skipped"],
             ),
             (
                 self.images_ambiguous,
-                ["predicted image with an ambiguous name, left out", "predicted images with ambiguous names, left out"],
+                ["predicted image with an ambiguous name, skipped", "predicted images with ambiguous names, skipped"],
             ),
-            (
-                self.images_failed,
-                ["image whose prediction failed, left out", "images whose prediction failed, left out"],
-            ),
-            (
-                self.images_outdated,
-                [
-                    "image that changed after it was predicted, left out",
-                    "images that changed after they were predicted, left out",
-                ],
-            ),
+            (self.images_failed, ["image whose prediction failed, skipped", "images whose prediction failed, skipped"]),
+            (self.images_outdated, ["outdated image, skipped", "outdated images, skipped"]),
             (
                 self.images_of_other_size,
-                [
-                    "image whose sizes contradict each other, left out",
-                    "images whose sizes contradict each other, left out",
-                ],
+                ["image with contradictory sizes, skipped", "images with contradictory sizes, skipped"],
             ),
-            (self.images_without_size, ["image of unknown size, left out", "images of unknown size, left out"]),
+            (self.images_without_size, ["image of unknown size, skipped", "images of unknown size, skipped"]),
             (
                 self.predictions_of_other_classes,
                 [
@@ -259,15 +247,9 @@ impl Counted {
             ),
             (
                 self.problems.values().sum::<u64>() - repeated,
-                ["entry of the files that could not be used", "entries of the files that could not be used"],
+                ["entry that could not be used", "entries that could not be used"],
             ),
-            (
-                repeated,
-                [
-                    "annotation with an id that was given before; it counts",
-                    "annotations with ids that were given before; they count",
-                ],
-            ),
+            (repeated, ["annotation with a duplicate id, kept", "annotations with duplicate ids, kept"]),
         ]
         .into_iter()
         .filter(|(count, _)| *count > 0)

@@ -298,7 +298,7 @@ fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
 }
 
 fn percent(score: f32) -> String {
-    format!("{:.0} %", score * 100.0)
+    format!("{:.0}%", score * 100.0)
 }
 
 #[cfg(test)]

@@ -24,9 +24,9 @@ pub struct AnnotatedFolder {
 
 #[derive(Debug, thiserror::Error)]
 pub enum AnnotatedFolderError {
-    #[error("the images themselves are in this folder and would be overwritten; choose another one")]
+    #[error("this folder contains the source images, which would be overwritten; choose another one")]
     InsideSource,
-    #[error("the folder holds files that Spotcheck did not write and could overwrite; choose an empty folder")]
+    #[error("the folder contains files that Spotcheck did not write and could overwrite; choose an empty folder")]
     Foreign,
     #[error("{0}")]
     Io(#[from] std::io::Error),

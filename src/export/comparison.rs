@@ -51,7 +51,7 @@ impl std::fmt::Display for ComparisonReport {
         let (compared, agreeing) = (self.summary.compared, self.summary.agreeing);
         let images = counted(compared, "image", "images");
         let path = self.path.display();
-        write!(formatter, "{images} compared, {agreeing} of them agree; written: {path}")?;
+        write!(formatter, "{images} compared, {agreeing} agree; written: {path}")?;
         match &self.summary_path {
             Some(path) => write!(formatter, " and {}", path.display()),
             None => Ok(()),
@@ -512,7 +512,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path(), "out.json");
         let report = write(ComparisonFormat::Json, &target, &control()).unwrap();
-        assert!(report.to_string().starts_with("2 images compared, 1 of them agree; written: "), "{report}");
+        assert!(report.to_string().starts_with("2 images compared, 1 agree; written: "), "{report}");
         let text = std::fs::read_to_string(&target.path).unwrap();
         let whole: serde_json::Value = serde_json::from_str(&text).unwrap();
         let summary = &whole["summary"];

@@ -91,7 +91,7 @@ impl<'c> DatasetFolder<'c> {
                     return Err(ExportError::SourceUnreachable(reason));
                 }
                 Err(error) => {
-                    let message = format!("left out, because the image {error}");
+                    let message = format!("skipped, because the image {error}");
                     tally.problems.push(Problem::of_sample(uri.clone(), message));
                     return Ok(false);
                 }
@@ -128,7 +128,7 @@ impl<'c> DatasetFolder<'c> {
             Ok(()) => Ok(true),
             Err(error) if is_fatal(&error) => Err(ExportError::write(self.folder.partial())(error)),
             Err(error) => {
-                let message = format!("left out, because its file could not be written: {error}");
+                let message = format!("skipped, because its file could not be written: {error}");
                 let uri = image.row.sample.uri.clone();
                 tally.problems.push(Problem::of_sample(uri, message));
                 Ok(false)

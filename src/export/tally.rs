@@ -70,27 +70,25 @@ impl Tally {
                 notes.push(format!("{} {text}", counted(amount, one, many)));
             }
         };
-        note(self.left_out_by_verdict, "image", "images", "left out because of the verdicts");
-        note(self.unpredicted, "image", "images", "left out because the run has no prediction yet: predict first");
-        note(self.failed, "image", "images", "left out because the prediction failed");
-        note(self.outdated, "prediction", "predictions", "left out because outdated: predict again");
-        note(self.outside, "box", "boxes", "left out because no part is inside the image");
+        note(self.left_out_by_verdict, "image", "images", "skipped because of the verdicts");
+        note(self.unpredicted, "image", "images", "skipped because there is no prediction yet; predict them first");
+        note(self.failed, "image", "images", "skipped because the prediction failed");
+        note(self.outdated, "prediction", "predictions", "skipped because outdated; predict them again");
+        note(self.outside, "box", "boxes", "skipped because no part is inside the image");
         note(self.relabelled, "box", "boxes", "written with the corrected class");
         if let Some(class) = &self.foreign_class {
             let text = format!(
-                "judged to be of a class that the model does not have (such as “{class}”): the class was not changed"
+                "corrected to a class that the model does not have (such as “{class}”); exported with the model's \
+                 class"
             );
             note(self.foreign_classes, "box", "boxes", &text);
         }
         if let Some((image, file)) = &self.first_renamed {
-            let text = format!(
-                "under another name than the image's, because the name was taken or cannot be used ({image} became \
-                {file})"
-            );
+            let text = format!("renamed, because the image name was taken or cannot be used ({image} became {file})");
             note(self.renamed, "file", "files", &text);
         }
         if format.is_dataset() && self.images == 0 {
-            notes.push("the dataset is empty: no image was left to be written".to_owned());
+            notes.push("the dataset is empty: no images were left to write".to_owned());
         }
         notes
     }

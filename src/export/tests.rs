@@ -90,7 +90,7 @@ fn a_box_without_a_verdict_has_that_of_its_image() {
     assert_eq!(images(&accepted), ["accepted.jpg", "rejected.jpg", "wrong.jpg"]);
     assert_eq!(annotations(&accepted), [(1, 2), (2, 1), (3, 2)]);
     let note = &accepted.report.notes[0];
-    assert!(note.starts_with("2 images left out because of the verdicts"), "{note}");
+    assert!(note.starts_with("2 images skipped because of the verdicts"), "{note}");
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn datasets_say_which_images_they_cannot_hold() {
         assert_eq!(sampled.report.images, 1, "{format:?}");
         let notes = sampled.report.notes.join("\n");
         assert!(notes.contains("1 image left out because the run has no prediction yet"), "{notes}");
-        assert!(notes.contains("1 image left out because the prediction failed"), "{notes}");
+        assert!(notes.contains("1 image skipped because the prediction failed"), "{notes}");
     }
 }
 

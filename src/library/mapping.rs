@@ -257,7 +257,7 @@ background = true
             (DETECTOR, "shelf.pbtxt", "../shelf.pbtxt", 4, "next to the mapping"),
             (DETECTOR, "shelf-detector", "Shelf/1", 2, "lower-case letters"),
             (CLASSIFIER, "scores = \"/outputs/0\"\n", "", 6, "path of the scores"),
-            (CLASSIFIER, "background", "classes = \"/c\"\nbackground", 8, "logits need"),
+            (CLASSIFIER, "background", "classes = \"/c\"\nbackground", 8, "logits require"),
         ] {
             assert!(text.contains(from), "{from}");
             let text = text.replacen(from, to, 1);

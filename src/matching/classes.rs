@@ -185,7 +185,7 @@ pub(super) fn spelling(name: &str) -> String {
 
 impl Correction {
     fn unknown(&self, name: &str, side: &str) -> CorrectionsError {
-        CorrectionsError { line: self.line, reason: format!("names the class “{name}”, which {side} not have") }
+        CorrectionsError { line: self.line, reason: format!("contains the class “{name}”, which {side} not have") }
     }
 }
 
@@ -244,13 +244,13 @@ impl ClassCorrections {
                 ["", _] => return Err(failed("has no class before the comma".to_owned())),
                 [from, to] => {
                     if rows.iter().any(|row| row.from == from) {
-                        return Err(failed(format!("is about “{from}”, which was given before")));
+                        return Err(failed(format!("repeats “{from}”")));
                     }
                     rows.push(Correction { line, from: from.to_owned(), to: to.to_owned() });
                 }
                 _ => {
                     return Err(failed(
-                        "needs two fields: a class, a comma, and the class it is matched with".to_owned(),
+                        "needs two fields separated by a comma: a class and the class to match it with".to_owned(),
                     ));
                 }
             }

@@ -81,11 +81,11 @@ impl ImageReason {
     pub fn text(self) -> &'static str {
         match self {
             Self::Path => "by path",
-            Self::PathEnd => "by the end of the path",
+            Self::PathEnd => "by path suffix",
             Self::Stem => "by path without the extension",
             Self::Id => "by id",
-            Self::Number => "by the number in the file name",
-            Self::FileName => "by file name alone",
+            Self::Number => "by number in the file name",
+            Self::FileName => "by file name only",
         }
     }
 }

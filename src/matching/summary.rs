@@ -133,14 +133,13 @@ impl MatchSummary {
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let ClassSummary { truth, truth_unmatched, .. } = &self.classes;
         let ids = self.images.fits_names.then(|| {
-            "The ids of the predictions also fit the file names of the ground truth, but other images; the ids were \
-             used."
+            "The ids of the predictions also match file names of other ground-truth images; the ids were used."
                 .to_owned()
         });
         let unmatched = (!truth_unmatched.is_empty()).then(|| {
             format!(
-                "{} of {} of the ground truth have no match in the predictions, and everything in them counts as \
-                 missed: {}.",
+                "{} of {} in the ground truth have no match in the predictions, so everything in them counts as \
+                 false negatives: {}.",
                 truth_unmatched.len(),
                 counted(*truth, "class", "classes"),
                 some_of(truth_unmatched)
@@ -315,33 +314,33 @@ impl fmt::Display for Doubt {
             }
             Self::OtherFolders(OtherFolders { example: [one, other], count, .. }) => write!(
                 formatter,
-                "{} matched by file name alone, although the folders differ: {one} and {other}.",
+                "{} matched by file name only, although the folders differ: {one} and {other}.",
                 counted(*count, "image was", "images were")
             ),
             Self::NumbersAlone { by_number, by_order } if by_order.is_empty() => write!(
                 formatter,
-                "The ground truth does not name its classes, so the numbers of the predictions were used: {}.",
+                "The ground truth has no class names, so classes were matched by number: {}.",
                 some_of(by_number)
             ),
             Self::NumbersAlone { by_number, by_order } => write!(
                 formatter,
-                "The ground truth does not name its classes, so the numbers of the predictions were used: {}. In the \
-                 order of the predictions’ classes, counted from 0, they would be: {}.",
+                "The ground truth has no class names, so classes were matched by number: {}. In the order of the \
+                 predictions’ classes, counted from 0, they would be: {}.",
                 some_of(by_number),
                 some_of(by_order)
             ),
             Self::UnknownNumbers { unknown, of } => write!(
                 formatter,
-                "Only numbers tell which class is which, and {} of {} of the predictions are not in the ground truth, \
-                 so the numbers may mean something else: {}.",
+                "Classes were matched by number only, and {} of {} in the predictions are not in the ground truth, \
+                 so the numbers may have different meanings: {}.",
                 unknown.len(),
                 counted(*of, "number", "numbers"),
                 some_of(unknown)
             ),
             Self::SameName(lost) => write!(
                 formatter,
-                "Classes of the ground truth share a name with another class, and predictions by name find only one of \
-                 them. Never found: {}.",
+                "Some ground-truth classes share a name, and predictions by name match only one of them. Never \
+                 matched: {}.",
                 some_of(lost)
             ),
         }

@@ -280,9 +280,9 @@ impl Run {
                 let top = summary.classes.first().zip(summary.scores.first());
                 top.map_or_else(String::new, |(&class, &score)| {
                     if view.lists(score) {
-                        format!("{} {:.0} %", self.labels().name(class), score * 100.0)
+                        format!("{} {:.0}%", self.labels().name(class), score * 100.0)
                     } else {
-                        format!("none above {:.0} %", view.min_class_score * 100.0)
+                        format!("none above {:.0}%", view.min_class_score * 100.0)
                     }
                 })
             }

@@ -238,7 +238,7 @@ fn text_height(state: &State) -> f32 {
 
 /// Whether it is right and the score; beside ground truth, its class and what is wrong.
 fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
-    let score = frame.score.map(|score| format!("{:.1} %", score * 100.0));
+    let score = frame.score.map(|score| format!("{:.1}%", score * 100.0));
     let mark = match frame.shows {
         FilmBox::Missed(_) => Some("FN"),
         FilmBox::Predicted(_) => frame.outcome.map(OutcomeKind::mark),

@@ -184,7 +184,7 @@ fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Pla
     let mut labels = Labels::new(painter, placement.canvas(), large, vec2(8.0, 3.0));
     for (place, &index) in visible.iter().enumerate() {
         let (detection, rect, color, light) = drawn(place, index);
-        let text = format!("{} {:.0} %", detection.label, detection.score * 100.0);
+        let text = format!("{} {:.0}%", detection.label, detection.score * 100.0);
         let ink = theme::text_on(color).gamma_multiply(light);
         let texts = [text, detection.label.clone()];
         let Some(label) = labels.place(rect, &texts, ink) else {
@@ -202,7 +202,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, place: Rect, 
     let classes = state.view().visible_classes(prediction);
     for (rank, (class, share)) in classes.iter().zip(sizes).enumerate() {
         let light = light(rank * 2, seen_secs);
-        let text = format!("{} {:.0} %", class.label, class.score * 100.0);
+        let text = format!("{} {:.0}%", class.label, class.score * 100.0);
         let strength = if rank == 0 { 255 } else { 165 };
         let ink = Color32::from_gray(strength).gamma_multiply(light);
         let font = FontId::new(place.height() * share * 0.82, theme::strong_family());

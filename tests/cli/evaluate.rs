@@ -261,7 +261,7 @@ fn sides_that_are_swapped_and_classes_that_never_meet_are_refused() {
     let map = write("map.csv", "from,to\ntruck,dog\ncar,cat\n");
     let arguments = [of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map];
     let said = stderr(&spotcheck(&["evaluate"]).args(arguments).output().unwrap());
-    assert!(said.contains("Corrected classes that the predictions do not have: truck."), "{said}");
+    assert!(said.contains("Class corrections for classes that the predictions do not have: truck."), "{said}");
     let boxes = write("boxes.csv", "image,class,score,x,y,w,h\na.jpg,cat,0.9,1,2,3,4\n");
     let said = refused(&[of_truth, &truth, of_predictions, &boxes]);
     assert!(!said.contains("--run"), "there is no project: {said}");
@@ -292,11 +292,11 @@ fn a_name_that_fits_several_images_is_called_ambiguous_and_one_is_singular() {
     assert_eq!((&metrics["images_without_truth"], &metrics["images_without_prediction"]), (&json!(1), &json!(2)));
     for expected in [
         ": CSV, 3 images, 1 class.\n",
-        "\n1 predicted image is not in the ground truth, and is left out: 3.jpg.\n",
-        "\n1 predicted image has the name of several images of the ground truth, or shares its own, and is left out: \
+        "\n1 predicted image is not in the ground truth and is skipped: 3.jpg.\n",
+        "\n1 predicted image has an ambiguous name and is skipped: \
             1.jpg.\n",
         "\n1 image\n",
-        "\n1 predicted image with an ambiguous name, left out\n",
+        "\n1 predicted image with an ambiguous name, skipped\n",
     ] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
@@ -316,8 +316,8 @@ fn annotations_with_an_id_that_was_given_before_count_and_are_not_called_unusabl
     let (metrics, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
     assert_eq!((&metrics["classes"][0]["truths"], &metrics["recall"]), (&json!(2), &json!(0.5)));
     assert_eq!(metrics["problems"], json!({"repeated_id": 1}));
-    assert!(said.contains("annotations[1] has the id 7, which was given before; both count"), "{said}");
-    assert!(said.contains("\n1 annotation with an id that was given before; it counts\n"), "{said}");
+    assert!(said.contains("annotations[1] has the duplicate id 7; both are kept"), "{said}");
+    assert!(said.contains("\n1 annotation with a duplicate id, kept\n"), "{said}");
     assert!(!said.contains("could not be used"), "{said}");
 }
 
@@ -397,7 +397,7 @@ fn class_in_a_file_name_is_as_long_as_possible_and_shown() {
     let output = evaluate.arg(&predictions).output().unwrap();
     let said = stderr(&output);
     assert!(said.contains("the class is “great_white_shark” of n01484850_great_white_shark.JPEG"), "{said}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("Top-1                        100.0 %"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Top-1                        100.0%"), "{output:?}");
 }
 
 #[test]
@@ -408,7 +408,7 @@ fn truth_whose_every_score_is_1_has_no_scores() {
         "ImageID,LabelName,Score,XMin,XMax,YMin,YMax,width,height\na,/m/cat,0.9,0.1,0.3,0.1,0.3,100,100\n";
     let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
     assert_eq!((&metrics["recall"], &metrics["missed"]), (&json!(0.5), &json!(1)), "{metrics}");
-    assert!(said.contains("Every score of the ground truth is 1, so scores do not count."), "{said}");
+    assert!(said.contains("All ground-truth scores are 1, so scores are ignored."), "{said}");
 
     let folder = tempfile::tempdir().unwrap();
     let [truth_file, predictions_file] = ["truth.csv", "predictions.csv"].map(|name| folder.path().join(name));
@@ -438,7 +438,7 @@ fn predictions_without_a_usable_score_are_refused() {
     ] {
         let predictions = write("predictions.csv", predictions);
         let said = refused(&[flags[0], truth, flags[1], &predictions]);
-        assert!(said.contains("has nothing that can be used, for example: line 2 has "), "{said}");
+        assert!(said.contains("has no usable entries, for example: line 2 has "), "{said}");
     }
     // The best class of b cannot be used, so its other class is not the best one.
     let rows = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,1.5\nb.jpg,cat,0.5\n";
@@ -476,7 +476,7 @@ fn names_with_line_breaks_stay_in_their_line() {
     });
     let results = json!([{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": 0.9}]);
     let (_, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
-    assert!(said.contains("\n  two\\nlines: AP 100.0 %"), "{said}");
+    assert!(said.contains("\n  two\\nlines: AP 100.0%"), "{said}");
 }
 
 #[test]
@@ -756,7 +756,7 @@ fn ground_truth_without_a_usable_entry_is_refused_with_the_first_reason() {
         refused(&[flags[0], &truth, flags[1], &predictions])
     };
     let of_csv = said("image,class,x,y,w,h\na.jpg,cat,one,2,3,4\nb.jpg,cat,1,2,three,4\n", "truth.csv");
-    assert!(of_csv.contains("nothing that can be used") && of_csv.contains("line 2"), "{of_csv}");
+    assert!(of_csv.contains("no usable entries") && of_csv.contains("line 2"), "{of_csv}");
     let of_json = said(r#"{"images": [], "annotations": {}, "categories": []}"#, "truth.json");
     assert!(of_json.contains("a list of annotations"), "{of_json}");
     assert!(said("{}", "empty.json").contains("this one has no keys"));
@@ -779,7 +779,7 @@ fn the_report_shows_the_most_confident_errors_with_their_images() {
     ]);
     let read = report(folder.path(), truth, predictions, &[]);
     assert_eq!((&read["captions"], &read["jpegs"]), (&errors, &json!(0)));
-    for heading in ["Precision and recall", "Confusion matrix", "Classes of the ground truth"] {
+    for heading in ["Precision and recall", "Confusion matrix", "Ground-truth classes"] {
         assert!(read["headings"].as_array().unwrap().contains(&heading.into()), "{read}");
     }
     let read = report(folder.path(), truth, predictions, &[&samples]);
@@ -832,7 +832,7 @@ fn labels_of_other_splits_and_predictions_are_no_truth() {
     assert!(said.contains("read the split val, not train"), "{said}");
     let (_, said, code) = evaluate_in(&files, &[&arguments[..], &["--split", "train"]].concat());
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("No image of the ground truth has a prediction"), "{said}");
+    assert!(said.contains("No ground-truth image has a prediction"), "{said}");
 }
 
 #[test]
@@ -886,7 +886,7 @@ fn contradicting_image_sizes_are_left_out_or_refused() {
     let files = [&images[..], &[("truth.json", alone.as_str())]].concat();
     let (_, said, code) = evaluate_in(&files, &arguments);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("The sizes of the images contradict each other: chelsea.png (902 × 600 in the"), "{said}");
+    assert!(said.contains("The image sizes contradict each other: chelsea.png (902 × 600 in the"), "{said}");
 }
 
 #[test]
@@ -916,24 +916,18 @@ fn how_images_and_classes_were_matched_comes_first() {
     let few = "image,class\na.jpg,cat\nb.jpg,dog\na2.jpg,cow\n";
     let predictions = "image,class,score\na.jpg,Cat,0.9\nb.jpg,hound,0.9\na2.jpg,beef,0.9\n";
     check(few, predictions, &[], Some(3), "warning: Only 1 of 3 classes with objects were matched.");
-    check(truth, "image,class,score\nz.jpg,cat,0.9\n", &[], Some(1), "No image of the ground truth has a prediction");
-    check(truth, "image,class,score\na.jpg,lion,0.9\n", &[], Some(1), "has none of the classes of the predictions");
+    check(truth, "image,class,score\nz.jpg,cat,0.9\n", &[], Some(1), "No ground-truth image has a prediction");
+    check(truth, "image,class,score\na.jpg,lion,0.9\n", &[], Some(1), "have no classes in common");
     // Numbers without names.
     let numbers = "image,class_id,score\na.jpg,1,0.9\nb.jpg,2,0.9\n";
     check(truth, numbers, &[], Some(0), "2 of 2 classes by number (1 = cat, 2 = dog)");
     let others = "image,class_id,score\na.jpg,1,0.9\nb.jpg,3,0.9\n";
-    check(truth, others, &[], Some(3), "1 of 2 numbers of the predictions are not in the ground truth");
+    check(truth, others, &[], Some(3), "1 of 2 numbers in the predictions are not in the ground truth");
     let unnamed = "image,class_id\na.jpg,1\nb.jpg,2\n";
     let model = "image,class,class_id,score\na.jpg,cat,1,0.9\nb.jpg,dog,2,0.9\n";
-    check(
-        unnamed,
-        model,
-        &[],
-        Some(3),
-        "does not name its classes, so the numbers of the predictions were used: 1 = cat",
-    );
+    check(unnamed, model, &[], Some(3), "has no class names, so classes were matched by number: 1 = cat");
     check(unnamed, model, &[], Some(3), "counted from 0, they would be: 1 = dog");
-    check(unnamed, model, &["--truth-labels", "coco-91"], Some(1), "none of the classes of the predictions");
+    check(unnamed, model, &["--truth-labels", "coco-91"], Some(1), "no classes in common");
     let order = "image,class_id\na.jpg,0\nb.jpg,1\n";
     check(
         order,
@@ -964,7 +958,7 @@ fn images_in_other_folders_are_refused_or_named() {
     for (folders, arguments) in [(["val", "val"], &["--ignore-folders"][..]), (["val", "train"], &[])] {
         let (metrics, said, code) = of_tables(truth, &predictions(folders), arguments);
         assert_eq!((code, &metrics.unwrap()["top1"]), (Some(3), &json!(1.0)), "{said}");
-        assert!(said.contains("matched by file name alone, although the folders differ"), "{said}");
+        assert!(said.contains("matched by file name only, although the folders differ"), "{said}");
     }
 }
 

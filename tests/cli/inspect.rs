@@ -156,7 +156,7 @@ fn nothing_is_added_that_does_not_fit() {
     std::fs::write(&labels, "only\ntwo").unwrap();
     let labels = labels.to_str().unwrap();
     for (args, reason) in [
-        (["--labels", labels], "has 1001 classes and the label file names 2"),
+        (["--labels", labels], "has 1001 classes but the label file has 2"),
         (["--set", "input.colour=rgb"], "colour"),
         (["--set", "input.std=[0, 1, 1]"], "input.std"),
         (["--set", "id=resnet50-v2"], "--set id=NAME"),
@@ -258,7 +258,7 @@ fn folders_with_wordnet_ids_give_the_accuracy() {
     let tried = ["models", "inspect", &model, "--try-presets", images.path().to_str().unwrap()];
     let tried = ended(crate::support::spotcheck(&tried));
     let row = tried.stdout.lines().find(|line| line.starts_with("* torchvision ")).unwrap_or_default();
-    assert!(row.contains("100.0 %"), "{}{}", tried.stdout, tried.stderr);
+    assert!(row.contains("100.0%"), "{}{}", tried.stdout, tried.stderr);
     // One image cannot decide it.
     let undecided = "These images do not show whether the model expects crops (torchvision) or stretched images";
     assert!(tried.stdout.contains(undecided), "{}", tried.stdout);
@@ -340,5 +340,5 @@ fn labels_are_read_from_the_files_that_training_leaves() {
     let empty = home.path().join("other.yaml");
     std::fs::write(&empty, "nc: 10\n").unwrap();
     let refused = with_home(home.path(), &["models", "add", CIFAR, "--labels", empty.to_str().unwrap()]);
-    assert!(refused.stderr.contains("no list `names`"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("no `names` list"), "{}", refused.stderr);
 }

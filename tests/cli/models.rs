@@ -113,7 +113,7 @@ fn good_server() -> HttpServer {
 fn the_list_shows_each_model_with_what_a_choice_needs() {
     let home = Home::new();
     let small = home.listed("efficientnet-lite0");
-    for expected in ["* ", "classification", "18 MiB", "ready", "Apache-2.0", "75.1 %"] {
+    for expected in ["* ", "classification", "18 MiB", "ready", "Apache-2.0", "75.1%"] {
         assert!(small.contains(expected), "{small}");
     }
     let large = home.listed("faster-rcnn");

@@ -386,7 +386,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
 
     let summary = compare(&["--min-score", "0.1"]);
     let text = String::from_utf8_lossy(&summary.stdout);
-    assert!(text.contains("agreement 100.0%: same boxes (IoU ≥ 0.5) in 5 of 5 images"), "{text}{}", stderr(&summary));
+    assert!(text.contains("100.0% agreement: same boxes (IoU ≥ 0.5) in 5 of 5 images"), "{text}{}", stderr(&summary));
     let arguments = ["--runs", "1", "2", "--out", out.to_str().unwrap()];
     let written = compare(&arguments);
     assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
@@ -400,7 +400,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
 
     let again = compare(&arguments);
     assert_eq!(again.status.code(), Some(1));
-    assert!(stderr(&again).contains("of that name exists"));
+    assert!(stderr(&again).contains("with that name exists"));
     let unknown = compare(&["--runs", "1", "mine"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("no run “mine”"), "{}", stderr(&unknown));

@@ -137,7 +137,7 @@ fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
     check(b"\xff\xfe{\0}\0", "UTF-16; save it as UTF-8");
     check(b"{\0}\0", "UTF-16; save it as UTF-8");
     check(b"{\"categories\": [{\"id\": 1, \"name\": \"Caf\xe9\"}]}", "column 39; the file is not UTF-8, save it as");
-    check(b"SQLite format 3\0\x10\0", "it is a project of Spotcheck or another SQLite database");
+    check(b"SQLite format 3\0\x10\0", "it is a Spotcheck project or another SQLite database");
     check(b"PK\x03\x04\x14", "it is a binary file, not text");
     check(br#"{"images": [{"id": 1, "file_na"#, "line 1 column 30; the file ends early");
     check(b"{\"images\": [],\n\"annotations\": [{\"bbox\": [NaN, 1, 1, 1]}]}", "line 2 column 27; JSON has no");
@@ -174,7 +174,7 @@ fn lines_that_are_not_utf_8_and_ids_above_64_bits_are_said() {
     assert_eq!(problems("truth.jsonl", b"{\"uri\": \"a.jpg\"}\n{\"uri\": \"Caf\xe9\"}\n"), [latin]);
     let number = "18446744073709551616";
     let results = format!(r#"[{{"image_id": {number}, "category_id": 1, "bbox": [1, 1, 1, 1], "score": 1}}]"#);
-    let expected = "[0] has the image_id 1.8446744073709552e19, which is too large for 64 bits; write it as a text";
+    let expected = "[0] has the image_id 1.8446744073709552e19, which is too large for 64 bits; write it as a string";
     assert_eq!(problems("results.json", results.as_bytes()), [expected]);
     let table = format!("image,class_id\na.jpg,{number}\n");
     let expected = format!("line 2 has the class number {number}, which is too large for 64 bits");
@@ -214,7 +214,7 @@ fn cancelling_ends_reading() {
     assert_eq!(open(&Files::local(&path), &control).unwrap_err().to_string(), "canceled");
 }
 
-/// The names of the images in `files` (name and content) as they are read from `data.yaml`, and the notes.
+/// The image names in `files` (name and content) as they are read from `data.yaml`, and the notes.
 ///
 /// # Errors
 /// What is said instead.
@@ -295,7 +295,7 @@ fn data_yaml_names_lists_and_folders_of_roboflow() {
     assert_eq!(read("val: lists/val.txt\n").unwrap().0, [one, two]);
     assert_eq!(read("val: one.txt\n").unwrap().0, ["ROOT/valid/images/2.jpg"]);
     let error = read("val: moved.txt\n").unwrap_err();
-    assert!(error.contains("none of the images that it lists has a label file, such as /gone/images/2.jpg"));
+    assert!(error.contains("none of its listed images has a label file, such as /gone/images/2.jpg"));
 }
 
 #[test]
@@ -346,15 +346,18 @@ fn most_boxes_say_whether_they_are_fractions() {
     let (units, notes, _) = read(&[part, part, "0.5,0.5,1.0000001,1"]);
     assert_eq!(
         (units, notes.as_str()),
-        (vec![BoxUnit::Fractions; 3], "boxes are parts of their images: no number is above 1")
+        (vec![BoxUnit::Fractions; 3], "boxes are fractions of their images: no number is above 1")
     );
     let (units, notes, problems) = read(&[part, part, "0.5,0.5,1.25,1", "10,10,40,40", part, part]);
     assert_eq!(units, [BoxUnit::Fractions; 5]);
-    assert!(notes.contains("2 boxes reach beyond their images (first: line 4)"), "{notes}");
+    assert!(notes.contains("2 boxes extend beyond their images (first: line 4)"), "{notes}");
     assert!(problems.starts_with("a.jpg has a box far outside of its image"), "{problems}");
     let (units, notes, _) = read(&["10,10,40,40", part, "20,20,60,60"]);
     assert_eq!(units, [BoxUnit::Pixels; 3]);
-    assert!(notes.contains("1 box has no number above 1, and is in pixels like most boxes (first: line 3)"), "{notes}");
+    assert!(
+        notes.contains("1 box has no number above 1 but is treated as pixels, like most boxes (first: line 3)"),
+        "{notes}"
+    );
 }
 
 #[test]
@@ -363,7 +366,7 @@ fn class_given_twice_for_an_image_counts_once() {
         read_text("predictions.csv", b"image,class,score\na.jpg,cat,0.5\na.jpg,cat,0.9\na.jpg,dog,0.1\n").unwrap();
     assert_eq!(found.annotations.images[0].labels.len(), 2);
     let problems: Vec<String> = found.annotations.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["line 3 has a class that its image was given before; the first one counts"]);
+    assert_eq!(problems, ["line 3 repeats a class of its image; the first entry is used"]);
 }
 
 #[test]

@@ -27,5 +27,5 @@ by_row = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 correct = int(np.sum(truth == predicted))
 rows = [[LABELS[name], *(f"{share:.2f}" for share in row)] for name, row in zip(classes, by_row)]
 Path(__file__).with_name("cifar.json").write_text(
-    json.dumps({"outputs": outputs, "accuracy": f"{correct / 60 * 100:.2f} %, {correct} of 60", "rows": rows}) + "\n"
+    json.dumps({"outputs": outputs, "accuracy": f"{correct / 60 * 100:.2f}% ({correct} of 60)", "rows": rows}) + "\n"
 )

@@ -147,8 +147,8 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
     let compared = bench.compare(&[]);
     assert!(
         compared.contains(&format!("outputs in {outputs}"))
-            && compared.contains("100.0 % agree")
-            && compared.contains("are equal in every digit"),
+            && compared.contains("100.0% agree")
+            && compared.contains("are identical"),
         "{compared}"
     );
     let info = spotcheck(&["project", "info", &project]).output().unwrap();
@@ -359,7 +359,7 @@ fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
     let empty = bench.path("empty");
     std::fs::create_dir(&empty).unwrap();
     let empty = empty.to_str().unwrap();
-    check(Bench::fetch(empty, &photos, &[]), 1, &["no name ends in .out"]);
+    check(Bench::fetch(empty, &photos, &[]), 1, &["no file name ends in .out"]);
     check(Bench::fetch(&bench.text("missing/folder"), &photos, &[]), 1, &["The folder does not exist"]);
     let others = bench.path("others");
     write(&others, "dog.jpg.out", b"{}");
@@ -767,7 +767,7 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
     assert_eq!(found, expected);
     let mut blind = Bench::fetch(&bucket.uri("out/none/"), &bucket.uri("in/photos/"), &[]);
     use_profile(&mut blind, ADMIN.profile, &Seaweed::shared().endpoint());
-    check(blind, 1, &["no name ends in .out"]);
+    check(blind, 1, &["no file name ends in .out"]);
 }
 
 #[test]
@@ -844,7 +844,7 @@ fn outputs_of_a_failed_job_agree_with_this_machine() {
     let report = bench.text("comparison.json");
     let mut compare = spotcheck(&["transform", "compare", &project, "--out", &report]);
     plane.sign_in(&mut compare, ADMIN);
-    let said = stderr(&check(compare, 0, &["100.0 % agree", "4 of 4 images"]));
+    let said = stderr(&check(compare, 0, &["100.0% agree", "4 of 4 images"]));
     assert!(said.contains("B: SSD MobileNet v2, Batch Transform job photos-1 in us-east-1"), "{said}");
     let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     let largest = report["summary"]["largest_score_difference"].as_f64().unwrap();

@@ -181,7 +181,7 @@ fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_
     let fetched = context.run(0, &fetch);
     fetched.must_say(&format!("1 image was predicted by the retry {retried}"));
     let compared = context.run(0, &["transform", "compare", &project]);
-    compared.must_say("100.0 % agree");
+    compared.must_say("100.0% agree");
     compared.must_say("4 images");
 
     // Another machine knows nothing of the retry; SageMaker does.
@@ -308,7 +308,7 @@ fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
         "--watch",
     ];
     let started = context.run(0, &start);
-    started.must_say("4 of 4 (100 %)");
+    started.must_say("4 of 4 (100%)");
     let packed = "out/spotcheck-files/at-once/model.tar.gz";
     assert!(context.bucket.get(packed).is_some());
     assert_eq!(context.plane.count("CreateModel"), 1);

@@ -225,7 +225,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
     let started = transform.start("cats", "photos/", &["--watch", "--hourly-price", "3.6"]);
     let started = started.must(
         0,
-        &["started a job for 7 objects on 1 × ml.m5.xlarge", "completed", "7 of 7 (100 %)", "left behind: model cats"],
+        &["started a job for 7 objects on 1 × ml.m5.xlarge", "completed", "7 of 7 (100%)", "left behind: model cats"],
     );
     assert!(started.stdout.starts_with("cats\n"), "{started:#?}");
     let prediction = transform.prediction("out/cats/day 1/004.jpg.out").unwrap();
@@ -239,7 +239,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
     let model = transform.asked("CreateModel");
     assert_eq!(model["PrimaryContainer"]["Image"], IMAGE);
 
-    transform.run(&["status", "cats"]).must(0, &["status     completed", "7 of 7 (100 %)", "$"]);
+    transform.run(&["status", "cats"]).must(0, &["status     completed", "7 of 7 (100%)", "$"]);
     transform.run(&["logs", "cats"]).must(0, &["ready"]);
     transform.run(&["list", "--name", "cat"]).must(0, &["completed", " cats\n"]);
     let others = transform.run(&["list", "--status", "failed"]).must(0, &["no matching jobs"]);
@@ -837,7 +837,7 @@ fn a_price_with_its_source_is_kept_for_the_next_estimate() {
     let table = transform.home.path().join("config/prices.toml");
     let kept = std::fs::read_to_string(&table).unwrap();
     std::fs::write(&table, kept.replace("0.25", "-1")).unwrap();
-    let found = transform.preflight("price", "photos/", &[]).must(1, &["above zero", "prices.toml"]);
+    let found = transform.preflight("price", "photos/", &[]).must(1, &["positive number", "prices.toml"]);
     assert!(found.stderr.contains("correct it"), "{found:#?}");
 }
 
@@ -1336,7 +1336,7 @@ fn an_image_newer_than_the_job_is_not_missing_and_not_sent_again() {
     }
     transform.bucket.put("photos/new.jpg", b"taken afterwards");
     let said = "1 object below the input is newer than the job";
-    transform.run(&["status", "later"]).must(3, &["2 of 3 (66 %)", "Only 2 of 3", said, "photos/new.jpg"]);
+    transform.run(&["status", "later"]).must(3, &["2 of 3 (66%)", "Only 2 of 3", said, "photos/new.jpg"]);
     let other = Transform { home: tempfile::tempdir().unwrap(), ..transform };
     let status = other.status("later", 3);
     assert_eq!((&status["outputs"], &status["inputs"]), (&json!(2), &json!(3)));
@@ -1361,7 +1361,7 @@ fn an_image_over_the_payload_is_reported_with_the_payload_it_needs() {
     // Without the option, the value that the image needs is taken.
     transform.run(&["retry", "too-large", "--watch"]).must(
         0,
-        &["note: MaxPayloadInMB is 2 instead of 1, because the largest failed image has 1.0 MiB", "1 of 1 (100 %)"],
+        &["note: MaxPayloadInMB is 2 instead of 1, because the largest failed image has 1.0 MiB", "1 of 1 (100%)"],
     );
     assert_eq!(transform.sent(), ["large.jpg"]);
     assert_eq!(transform.asked("CreateTransformJob")["MaxPayloadInMB"], 2);
@@ -1401,7 +1401,7 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
     transform.plane.wait_until_paused();
     transform
         .run(&["status", "stopped"])
-        .must(0, &["status     in progress, transforming", "2 of 6 (33 %)", "price unknown"]);
+        .must(0, &["status     in progress, transforming", "2 of 6 (33%)", "price unknown"]);
     transform.run(&["retry", "stopped"]).must(1, &["wait until it ends"]);
     transform.run(&["clean-up", "stopped", "--yes"]).must(1, &["still uses these resources"]);
     transform.run(&["stop", "stopped"]).must(1, &["Stop job stopped?"]);

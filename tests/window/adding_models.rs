@@ -28,7 +28,7 @@ const EDGE_TOLERANCE: f64 = 0.05;
 /// A window on an image, with the form about a model of the conventions.
 fn open_form(case: &str) -> Harness<'static, App> {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
+    wait_for(&mut window, "tiger cat 38.3%");
     drop_case(&mut window, case);
     wait_until_tried(&mut window);
     window
@@ -179,7 +179,7 @@ fn a_model_that_is_not_recognised_is_finished_by_hand() {
 #[test]
 fn a_model_without_an_image_input_is_refused_with_the_reason() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
+    wait_for(&mut window, "tiger cat 38.3%");
     drop_case(&mut window, "refused-no-image");
     wait_for(&mut window, "cannot be used");
 }
@@ -264,7 +264,7 @@ fn presets_are_ranked_by_accuracy_if_folders_are_called_as_classes() {
     wait_until_tried(&mut window);
     click(&mut window, "Find preprocessing…");
     wait_for(&mut window, "4 images with each common way");
-    assert!(sees(&window, "Accuracy") && sees(&window, "75.0 %"));
+    assert!(sees(&window, "Accuracy") && sees(&window, "75.0%"));
     let table = form(&window).unwrap().presets.ready().unwrap().clone();
     let accuracy: BTreeMap<&str, Option<f64>> =
         table.rows.iter().map(|row| (row.name.as_str(), row.accuracy)).collect();
@@ -414,7 +414,7 @@ fn every_field_is_explained_to_the_keyboard_and_to_screen_readers() {
         "Class",
         "Activation",
         "Class columns, set a number",
-        "Each candidate",
+        "Boxes per candidate",
         "Background",
         "Objectness",
         "Class offset",

@@ -424,7 +424,7 @@ fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
     click(&mut window, "Predict");
     click(&mut window, "Predict selection");
     wait_for(&mut window, "3 predicted");
-    assert!(sees(&window, "2-chelsea.png, tiger cat 38 %"));
+    assert!(sees(&window, "2-chelsea.png, tiger cat 38%"));
     wait_until_idle(&mut window);
     let run = window.state().state().run().unwrap();
     let is_predicted = |id: &SampleId| run.predictions.summary(*id).is_some();

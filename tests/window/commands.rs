@@ -141,9 +141,9 @@ fn zoom_keys_change_the_image_and_fit_brings_it_back() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat");
     window.key_press(Key::Num1);
-    wait_for(&mut window, "100 %");
+    wait_for(&mut window, "100%");
     window.key_press(Key::F);
-    wait_until(&mut window, "the fitted image", |window| !sees(window, "100 %"));
+    wait_until(&mut window, "the fitted image", |window| !sees(window, "100%"));
 }
 
 #[test]

@@ -41,17 +41,17 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
-    wait_for(&mut window, "100.0 % agree");
+    wait_for(&mut window, "100.0% agree");
     assert!(sees(&window, "Same top class in 3 of 3 images"));
     assert!(sees(&window, "Same top class"));
     let state = window.state().state();
     assert_eq!(state.arranging.sort().by, SortBy::Disagreement);
-    let disagreement = "0-chelsea.png, disagreement 0.00, tiger cat 38 %";
+    let disagreement = "0-chelsea.png, disagreement 0.00, tiger cat 38%";
     wait_for(&mut window, disagreement);
     click(&mut window, "End comparison");
     wait_until(&mut window, "the comparison to end", |window| {
         let comparing = &window.state().state().comparing;
-        comparing.is_none() && !sees(window, "100.0 % agree") && !sees(window, disagreement)
+        comparing.is_none() && !sees(window, "100.0% agree") && !sees(window, disagreement)
     });
 }
 
@@ -66,7 +66,7 @@ fn boxes_of_two_runs_are_drawn_over_each_other_with_a_legend() {
     let outdated = "The filters have changed since this comparison";
     wait_for(&mut window, outdated);
     click(&mut window, "Compare again");
-    wait_until(&mut window, "the new comparison", |window| !sees(window, outdated) && sees(window, "100.0 % agree"));
+    wait_until(&mut window, "the new comparison", |window| !sees(window, outdated) && sees(window, "100.0% agree"));
 }
 
 #[test]
@@ -96,12 +96,12 @@ fn two_runs_are_shown_side_by_side_each_under_its_name() {
     let folder = folder_of(1, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
-    wait_for(&mut window, "100.0 % agree");
-    wait_for(&mut window, "B, EfficientNet-Lite0: tiger cat 38.3 %");
+    wait_for(&mut window, "100.0% agree");
+    wait_for(&mut window, "B, EfficientNet-Lite0: tiger cat 38.3%");
     click(&mut window, "Side by side");
-    let name_of_first = "EfficientNet-Lite0\ntiger cat 38.3 %";
+    let name_of_first = "EfficientNet-Lite0\ntiger cat 38.3%";
     wait_for(&mut window, name_of_first);
-    wait_for(&mut window, "EfficientNet-Lite0, 1 thread\ntiger cat 38.3 %");
+    wait_for(&mut window, "EfficientNet-Lite0, 1 thread\ntiger cat 38.3%");
     click(&mut window, "Overlaid");
     wait_until(&mut window, "one image", |window| !sees(window, name_of_first));
 }
@@ -112,7 +112,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     let target = folder.path().join("comparison.csv");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
-    wait_for(&mut window, "100.0 % agree");
+    wait_for(&mut window, "100.0% agree");
     click(&mut window, "Export comparison…");
     click(&mut window, "CSV: ");
     let field = window.get_by_role_and_label(Role::TextInput, "Target file");
@@ -120,7 +120,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     field.type_text(target.to_str().unwrap());
     window.step();
     click(&mut window, "Export now");
-    wait_for(&mut window, "3 images compared, 3 of them agree; written: ");
+    wait_for(&mut window, "3 images compared, 3 agree; written: ");
     click(&mut window, "Close");
     let table = std::fs::read_to_string(&target).unwrap();
     assert!(table.contains("0-chelsea.png,both,true,0,0,tiger cat,0.38"), "{table}");
@@ -130,7 +130,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
     // It is not replaced, and the dialog stays open with the way out.
     click(&mut window, "Export comparison…");
     click(&mut window, "Export now");
-    wait_for(&mut window, "a file or folder of that name exists");
+    wait_for(&mut window, "a file or folder with that name exists");
     let overlay = |window: &Harness<'static, App>| window.state().state().overlay;
     assert_eq!(overlay(&window), Overlay::ExportComparison);
     click(&mut window, "JSON: ");
@@ -224,9 +224,9 @@ fn runs_are_compared_by_a_command_which_brings_the_comparison_in_sight() {
     let mut window = two_runs(CLASSIFIER, folder.path());
     window.set_size(egui::Vec2::new(1024.0, 700.0));
     window.state_mut().command(Action::CompareRuns);
-    wait_for(&mut window, "100.0 % agree");
+    wait_for(&mut window, "100.0% agree");
     window.run_steps(20);
-    let heading = window.query_all_by_label_contains("100.0 % agree").next().unwrap().rect();
+    let heading = window.query_all_by_label_contains("100.0% agree").next().unwrap().rect();
     assert!(window.ctx.content_rect().contains_rect(heading), "{heading:?}");
     let runs = window.state().state().runs.iter().count();
     assert_eq!(runs, 2);

@@ -96,7 +96,7 @@ fn open_outputs(window: &mut Harness<'static, App>, folder: &Path) {
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }
 
-/// Two cats, two dogs and a bird: a dog is taken for a cat, a cat is found twice, a dog is seen where there is
+/// Two cats, two dogs and a bird: a dog is predicted as a cat, a cat is found twice, a dog is seen where there is
 /// nothing, and the bird is missed. Below a score of 0.5 another dog is seen where there is nothing.
 fn animals() -> (Bench, Location) {
     let bench = Bench::new(&["a.png", "b.png", "c.png"]);
@@ -177,14 +177,14 @@ fn each_shows_its_boxes(window: &mut Harness<'static, App>, found: &[(String, us
 fn the_counts_of_the_overview_lead_to_their_boxes() {
     let (_bench, mut window) = open_animals();
     for text in
-        ["Evaluation of theirs", "animals.json (all 3 images found)", "Precision 0.600", "Recall 0.600", "AP50 0."]
+        ["Evaluation of theirs", "animals.json (all 3 images matched)", "Precision 0.600", "Recall 0.600", "AP50 0."]
     {
         assert!(sees(&window, text), "{text}");
     }
     let kinds = [
-        ("3 right", 3),
-        ("2 wrong", 2),
-        ("2 missed", 2),
+        ("3 TP", 3),
+        ("2 FP", 2),
+        ("2 FN", 2),
         ("Errors, FP, wrong class: 1,", 1),
         ("Errors, FP, background: 1,", 1),
         ("Errors, FN, undetected: 1,", 1),
@@ -192,7 +192,7 @@ fn the_counts_of_the_overview_lead_to_their_boxes() {
     each_shows_its_boxes(&mut window, &kinds.map(|(label, count)| (label.to_owned(), count)));
     // All numbers follow the filters.
     set_min_score(&mut window, 0.2);
-    for text in ["3 right", "3 wrong", "2 missed", "Precision 0.500"] {
+    for text in ["3 TP", "3 FP", "2 FN", "Precision 0.500"] {
         assert!(sees(&window, text), "{text}");
     }
     click(&mut window, "Use this score");
@@ -210,8 +210,13 @@ fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
     click(&mut window, "Confusion matrix");
     let cells = counts(&window, count_at_end);
     let labels: Vec<&str> = cells.iter().map(|(label, _)| label.as_str()).collect();
-    let expected =
-        ["cat right: 2", "dog taken for cat: 1", "dog right: 1", "bird missed: 1", "Background taken for cat: 1"];
+    let expected = [
+        "cat correct: 2",
+        "dog predicted as cat: 1",
+        "dog correct: 1",
+        "bird not detected: 1",
+        "Background predicted as cat: 1",
+    ];
     for label in expected {
         assert!(labels.contains(&label), "{label} is not in {labels:?}");
     }
@@ -219,22 +224,22 @@ fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
     each_shows_its_boxes(&mut window, &cells);
 
     click(&mut window, "All confused");
-    wait_until(&mut window, "fewer classes", |window| !sees(window, "bird missed: 1"));
+    wait_until(&mut window, "fewer classes", |window| !sees(window, "bird not detected: 1"));
     click(&mut window, "% of row");
     window.run_steps(3);
 
     click_exactly(&mut window, "Classes");
     let of_class = |label: &str| {
         let (count, rest) = label.split_once(' ')?;
-        let is_count = ["right of ", "wrong of ", "missed of "].iter().any(|word| rest.starts_with(word));
+        let is_count = ["TP for ", "FP for ", "FN for "].iter().any(|word| rest.starts_with(word));
         count.parse().ok().filter(|_| is_count)
     };
     let table = counts(&window, of_class);
     assert_eq!(table.len(), 6, "{table:?}");
-    assert!(table.contains(&("2 wrong of cat".to_owned(), 2)), "{table:?}");
+    assert!(table.contains(&("2 FP for cat".to_owned(), 2)), "{table:?}");
     each_shows_its_boxes(&mut window, &table);
     click(&mut window, "Class dog: ");
-    wait_for(&mut window, "Precision-recall curve of dog");
+    wait_for(&mut window, "Precision-recall curve for dog");
     click(&mut window, "Sort the evaluation by Class");
     let rows = |window: &Harness<'static, App>| -> Vec<String> {
         let rows = window.query_all_by_label_contains("Class ").filter_map(|row| row.accesskit_node().label());
@@ -271,7 +276,7 @@ fn the_counts_of_classes_whose_names_are_not_their_own_lead_to_their_boxes_alone
     let mut window = bench.open(&truth);
     click(&mut window, "Confusion matrix");
     let cells = counts(&window, count_at_end);
-    for label in ["cat right: 1", "cat missed: 1", "Cat missed: 3", "c*t missed: 1"] {
+    for label in ["cat correct: 1", "cat not detected: 1", "Cat not detected: 3", "c*t not detected: 1"] {
         assert!(cells.iter().any(|(cell, _)| cell == label), "{label} is not in {cells:?}");
     }
     each_shows_its_boxes(&mut window, &cells);
@@ -293,7 +298,7 @@ fn correct(window: &mut Harness<'static, App>, from: &str, to: &str) {
 #[test]
 fn the_minimum_score_is_moved_in_a_chart_by_keys_and_the_counts_follow() {
     let (_bench, mut window) = open_animals();
-    let chart = "F1 over the minimum score of all classes";
+    let chart = "F1 by minimum score for all classes";
     window.get_by_label_contains(chart).focus();
     window.run_steps(2);
     window.key_press(Key::ArrowRight);
@@ -306,7 +311,7 @@ fn the_minimum_score_is_moved_in_a_chart_by_keys_and_the_counts_follow() {
     }
     wait_until_idle(&mut window);
     assert_eq!(score(&window), 0.21);
-    assert!(sees(&window, "3 wrong"));
+    assert!(sees(&window, "3 FP"));
     window.key_press(Key::Enter);
     wait_until_idle(&mut window);
     let state = window.state().state();
@@ -326,7 +331,7 @@ fn pointer(window: &mut Harness<'static, App>, at: egui::Pos2, pressed: Option<b
 #[test]
 fn the_minimum_score_follows_the_pointer_and_a_click_shows_the_boxes() {
     let (_bench, mut window) = open_animals();
-    let chart = window.get_by_label_contains("F1 over the minimum score of all classes").rect();
+    let chart = window.get_by_label_contains("F1 by minimum score for all classes").rect();
     let at = |share: f32| egui::pos2(chart.left() + share * chart.width(), chart.center().y);
     let score = |window: &Harness<'static, App>| window.state().state().view().min_score;
     pointer(&mut window, at(0.3), Some(true));
@@ -374,14 +379,14 @@ fn the_panel_takes_the_keyboard_when_a_key_opens_it() {
     window.run_steps(2);
     assert!(has_focus(&window, "Classes"));
     window.key_press(Key::Enter);
-    wait_for(&mut window, "1 wrong of cat");
+    wait_for(&mut window, "1 FP for cat");
 }
 
 #[test]
 fn cells_of_the_matrix_grow_and_fit_again() {
     let (_bench, mut window) = open_animals();
     click(&mut window, "Confusion matrix");
-    let side = |window: &Harness<'static, App>| window.get_by_label("cat right: 2").rect().width();
+    let side = |window: &Harness<'static, App>| window.get_by_label("cat correct: 2").rect().width();
     let fitted = side(&window);
     for _ in 0..2 {
         click(&mut window, "Larger cells");
@@ -429,7 +434,7 @@ fn bars_of_the_reliability_diagram_lead_to_exactly_their_images() {
     click(&mut window, "Confusion matrix");
     let cells = counts(&window, count_at_end);
     assert_eq!(cells.iter().map(|(_, count)| count).sum::<usize>(), 16, "{cells:?}");
-    assert!(cells.contains(&("dog taken for another class: 4".to_owned(), 4)), "{cells:?}");
+    assert!(cells.contains(&("dog predicted as another class: 4".to_owned(), 4)), "{cells:?}");
     each_shows_its_boxes(&mut window, &cells);
 }
 
@@ -438,18 +443,18 @@ fn classes_that_do_not_fit_are_corrected_in_the_panel() {
     let (bench, _) = animals();
     let truth = bench.write_truth("other.csv", "image,label,x1,y1,x2,y2\na.png,Katze,10,10,40,40\n");
     let mut window = bench.open(&truth);
-    wait_for(&mut window, "none of the classes of the predictions");
-    wait_for(&mut window, "0 of 3 classes of the model are in the ground truth");
-    click(&mut window, "Class of the ground truth that cat");
+    wait_for(&mut window, "no classes in common");
+    wait_for(&mut window, "0 of 3 model classes matched");
+    click(&mut window, "Ground-truth class for cat");
     window.run_steps(2);
     click_exactly(&mut window, "Katze");
     wait_until_idle(&mut window);
-    wait_for(&mut window, "1 of 3 classes of the model are in the ground truth");
+    wait_for(&mut window, "1 of 3 model classes matched");
     click(&mut window, "Overview");
     wait_for(&mut window, "AP50 1.000");
     click(&mut window, "Class matching");
-    click(&mut window, "Undo all corrections");
-    wait_for(&mut window, "0 of 3 classes of the model are in the ground truth");
+    click(&mut window, "Reset all corrections");
+    wait_for(&mut window, "0 of 3 model classes matched");
 }
 
 #[test]
@@ -460,16 +465,16 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
     let missing = Location::Path(bench.truth.path().join("missing.json"));
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(missing)));
     wait_for(&mut window, "missing.json");
-    wait_for(&mut window, "Read it again");
+    wait_for(&mut window, "Read again");
     window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth)));
     wait_until_idle(&mut window);
-    wait_for(&mut window, "(all 3 images found)");
+    wait_for(&mut window, "(all 3 images matched)");
     // The run is of a classifier.
     wait_for(&mut window, "Choose another run");
     click(&mut window, "Show the image");
-    assert!(!sees(&window, "(all 3 images found)"));
+    assert!(!sees(&window, "(all 3 images matched)"));
     window.state_mut().command(Action::Evaluation);
-    wait_for(&mut window, "(all 3 images found)");
+    wait_for(&mut window, "(all 3 images matched)");
 }
 
 #[test]
@@ -540,7 +545,7 @@ fn the_filmstrip_is_emptied_when_the_search_is_cleared_and_when_another_folder_i
     let (_bench, mut window) = open_animals();
     let frames =
         |window: &Harness<'static, App>| window.state().state().filmstrip.as_ref().map(|strip| strip.frames().len());
-    click(&mut window, "2 wrong");
+    click(&mut window, "2 FP");
     wait_until_idle(&mut window);
     assert_eq!(frames(&window), Some(2));
     window.state_mut().command(Action::ClearSearch);
@@ -566,7 +571,7 @@ fn a_clicked_cell_of_the_matrix_stays_under_the_pointer_and_is_outlined() {
     window.set_size(egui::vec2(1100.0, 620.0));
     click(&mut window, "Confusion matrix");
     wait_until_idle(&mut window);
-    let label = "dog right: 1";
+    let label = "dog correct: 1";
     let before = window.get_by_label(label).rect();
     pointer(&mut window, before.center(), Some(true));
     pointer(&mut window, before.center(), Some(false));
@@ -576,7 +581,7 @@ fn a_clicked_cell_of_the_matrix_stays_under_the_pointer_and_is_outlined() {
     let is_selected = |window: &Harness<'static, App>, label: &str| {
         window.get_by_label(label).accesskit_node().toggled() == Some(egui::accesskit::Toggled::True)
     };
-    assert!(is_selected(&window, label) && !is_selected(&window, "cat right: 2"));
+    assert!(is_selected(&window, label) && !is_selected(&window, "cat correct: 2"));
     window.state_mut().command(Action::ClearSearch);
     wait_until_idle(&mut window);
     assert!(!is_selected(&window, label));
@@ -586,14 +591,14 @@ fn a_clicked_cell_of_the_matrix_stays_under_the_pointer_and_is_outlined() {
 fn the_tooltip_of_the_precision_recall_curve_says_what_a_click_gives() {
     let (_bench, mut window) = open_animals();
     set_min_score(&mut window, 0.1);
-    let curve = "Precision-recall curve of all classes";
+    let curve = "Precision-recall curve for all classes";
     let chart = window.get_by_label_contains(curve).rect();
     let mut said = std::collections::BTreeSet::new();
     for share in [0.35, 0.45, 0.55, 0.65] {
         let at = egui::pos2(chart.left() + 0.7 * chart.width(), chart.top() + share * chart.height());
         pointer(&mut window, at, None);
-        wait_until(&mut window, "the tooltip", |window| sees(window, "Click to use it and show its boxes"));
-        let tooltip = window.get_by_label_contains("Click to use it and show its boxes");
+        wait_until(&mut window, "the tooltip", |window| sees(window, "Click to apply it and show its boxes"));
+        let tooltip = window.get_by_label_contains("Click to apply it and show its boxes");
         let text = tooltip.accesskit_node().value().or(tooltip.accesskit_node().label()).unwrap();
         let numbers = text.split_once(": ").unwrap().1.split(", F1").next().unwrap().to_owned();
         for is_pressed in [true, false] {
@@ -630,7 +635,7 @@ fn legend_has_the_numbers_of_the_cards() {
 #[test]
 fn intervals_are_measured_again_at_a_moved_minimum_score() {
     let (_bench, mut window) = open_animals();
-    let (interval, link) = ("Precision 0.500, 95 % interval", "Measure intervals here");
+    let (interval, link) = ("Precision 0.500, 95% interval", "Update intervals");
     set_min_score(&mut window, 0.2);
     assert!(sees(&window, "Precision 0.500") && !sees(&window, interval));
     click(&mut window, link);
@@ -722,7 +727,7 @@ fn every_headline_number_of_a_detector_has_an_interval() {
     for name in ["AP ", "AP50 ", "AP75 ", "AR100 "] {
         let cards = window.query_all_by_label_contains(name).filter_map(|card| card.accesskit_node().value());
         let cards: Vec<String> = cards.filter(|text| text.starts_with(name)).collect();
-        assert!(cards.iter().any(|card| card.contains("95 % interval")), "{name}: {cards:?}");
+        assert!(cards.iter().any(|card| card.contains("95% interval")), "{name}: {cards:?}");
     }
 }
 
@@ -747,7 +752,7 @@ fn a_number_that_some_resamples_cannot_measure_has_no_interval() {
     wait_for_counts(&mut window);
     // Without the second image there is a box, without the first one there is none.
     wait_for(&mut window, "Precision 1.000, no interval");
-    wait_for(&mut window, "Recall 0.500, 95 % interval");
+    wait_for(&mut window, "Recall 0.500, 95% interval");
 }
 
 /// One object and one right box of each class.
@@ -783,7 +788,7 @@ fn all_cells_of_a_large_confusion_matrix_fit() {
     click(&mut window, "All classes");
     window.run_steps(3);
     let cells = |window: &Harness<'static, App>| -> Vec<egui::Rect> {
-        let cells = window.query_all_by_label_contains(" right: 1");
+        let cells = window.query_all_by_label_contains(" correct: 1");
         cells.map(|cell| cell.rect()).collect()
     };
     let fitting = cells(&window);

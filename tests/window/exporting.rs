@@ -31,7 +31,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
         click(&mut window, "Export now");
         if is_again {
             // The dialog stays open, with what went wrong and a way out.
-            wait_for(&mut window, "a file or folder of that name exists");
+            wait_for(&mut window, "a file or folder with that name exists");
             assert_eq!(window.state().state().overlay, Overlay::Export);
             click(&mut window, "Overwrite if it exists");
             click(&mut window, "Export now");
@@ -169,7 +169,7 @@ fn every_format_is_written_from_the_dialog() {
 #[test]
 fn a_classifier_is_not_offered_the_formats_of_boxes() {
     let mut window = open(Some(&samples().join("chelsea.png")), "efficientnet-lite0");
-    wait_for(&mut window, "tiger cat 38.3 %");
+    wait_for(&mut window, "tiger cat 38.3%");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
     wait_for(&mut window, "Export now");
     // The first of those that it can be written in is chosen.
@@ -215,9 +215,9 @@ fn enter_exports_and_an_error_is_about_one_path() {
     let height = window.get_by_label("Export now").rect().bottom();
     fill(&mut window, "Target file", &taken);
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "a file or folder of that name exists");
+    wait_for(&mut window, "a file or folder with that name exists");
     fill(&mut window, "Target file", &folder.path().join("free.json"));
-    assert!(!sees(&window, "a file or folder of that name exists"));
+    assert!(!sees(&window, "a file or folder with that name exists"));
     assert!(window.state().state().problems.is_empty(), "the dialog said it");
     click(&mut window, "CSV");
     click(&mut window, "YOLO");

@@ -316,7 +316,7 @@ fn a_classifier_has_filters_too() {
     wait_for(&mut window, "Classes in 8 images");
     wait_for(&mut window, "8 of 8 images above");
     window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinClassScore(1.0)));
-    wait_for(&mut window, "none above 100 %");
+    wait_for(&mut window, "none above 100%");
     wait_for(&mut window, "None above the threshold");
 }
 

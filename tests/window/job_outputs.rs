@@ -26,7 +26,7 @@ fn sample_named(window: &Harness<'static, App>, name: &str) -> SampleId {
     ids.find(|id| samples.get(*id).unwrap().name == name).unwrap()
 }
 
-/// The names of the images that have a prediction in the run on screen, which was made by a job.
+/// The image names that have a prediction in the run on screen, which was made by a job.
 fn predicted_images(window: &Harness<'static, App>) -> Vec<String> {
     let state = window.state().state();
     let run = state.run().filter(|run| !run.info.key.made.is_here());
@@ -132,7 +132,7 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
     wait_for_listing(&mut window);
     open_folder_of_outputs(&mut window, outputs.path());
     wait_until(&mut window, "the first prediction", |window| predicted_images(window) == [image(0)]);
-    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "cat 75.0%");
     wait_for(&mut window, "All saved");
     drop(window);
 

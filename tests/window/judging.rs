@@ -77,7 +77,7 @@ fn the_buttons_of_the_bar_do_what_the_keys_do() {
 #[test]
 fn the_right_class_is_typed_and_completed() {
     let mut window = open_to_judge(&samples().join("chelsea.png"), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
+    wait_for(&mut window, "tiger cat 38.3%");
     press(&mut window, Key::W);
     wait_for(&mut window, "What is the correct class?");
     let field = window.get_by_label("Correct class");

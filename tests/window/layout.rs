@@ -270,7 +270,7 @@ fn the_export_of_a_comparison_names_both_runs() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
-    wait_for(&mut window, "100.0 % agree");
+    wait_for(&mut window, "100.0% agree");
     window.state_mut().command(Action::ExportComparison);
     wait_for(&mut window, "Export comparison");
     window.run_steps(3);
@@ -300,7 +300,7 @@ fn no_label_covers_another_in_a_crowd() {
     assert!(labels.len() > 10, "{labels:#?}");
     must_be_apart(&labels);
     let best = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].clone();
-    let best = format!("{} {:.0} %", best.label, best.score * 100.0);
+    let best = format!("{} {:.0}%", best.label, best.score * 100.0);
     assert!(labels.iter().any(|label| label.text == best), "{labels:#?}");
     // A box without a label of its own shows it while it is selected.
     let last = window.state().state().shown.prediction.as_ref().unwrap();
@@ -544,7 +544,7 @@ fn nothing_of_an_evaluation_is_below_a_side_panel() {
             "AP ",
             "Precision ",
             "Precision-recall curve",
-            "F1 over the minimum score",
+            "F1 by minimum score",
         ] {
             let nodes = window.query_all_by_label_contains(name);
             let rects: Vec<Rect> = nodes.map(|node| node.rect()).collect();

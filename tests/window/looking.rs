@@ -31,7 +31,7 @@ fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
     window.state_mut().command(BrowseCommand::Open(path));
     wait_until(&mut window, "the whole image", |window| window.state().image_is_complete());
     window.key_press(Key::Num1);
-    wait_for(&mut window, "100 %");
+    wait_for(&mut window, "100%");
     wait_until(&mut window, "the finest tiles", |window| window.state().image_is_complete());
     window.hover_at(egui::pos2(680.0, 430.0));
     wait_until(&mut window, "the color under the pointer", |window| sees(window, "R 12"));
@@ -75,9 +75,9 @@ fn zoom_to_box_brings_the_selected_box_into_the_middle() {
 #[test]
 fn explain_shows_which_parts_carry_the_class_and_can_be_hidden() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
+    wait_for(&mut window, "tiger cat 38.3%");
     click(&mut window, "Explain");
-    let whole = "“tiger cat” scores 38.3 % on the whole image";
+    let whole = "“tiger cat” scores 38.3% on the whole image";
     wait_for(&mut window, whole);
     assert!(sees(&window, " points"), "the legend has a unit");
     let Explanation::Ready { saliency, .. } = &window.state().state().shown.explanation else {
@@ -123,7 +123,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     wait_for(&mut window, "Filmstrip of");
     let cup = class_named(&window, "cup");
     window.state_mut().command(ReviewCommand::OpenFilmstrip(cup));
-    wait_for(&mut window, " %, coffee.png");
+    wait_for(&mut window, "%, coffee.png");
     let scores = |window: &Harness<'static, App>| -> Vec<f32> {
         let strip = window.state().state().filmstrip.as_ref().unwrap();
         strip.frames().iter().filter_map(|frame| frame.score).collect()
@@ -136,7 +136,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
     });
     click(&mut window, "Lowest score first");
     wait_until(&mut window, "the first end", |window| scores(window) == highest_first);
-    click(&mut window, "96.1 %, coffee.png");
+    click(&mut window, "96.1%, coffee.png");
     wait_for(&mut window, "% of the image");
     let state = window.state().state();
     assert_eq!(state.shown.selected_box, Some(0));

@@ -125,7 +125,7 @@ fn what_is_dropped_on_images_is_recognised_by_its_content() {
     let rows = "image,label,score\n0-chelsea.png,lynx,0.625\n0-chelsea.png,cat,0.25\n";
     drop_on(&mut window, &write("classes.csv", rows));
     wait_for_run(&mut window, "classes");
-    wait_for(&mut window, "lynx 62.5 %");
+    wait_for(&mut window, "lynx 62.5%");
 
     drop_on(&mut window, &write("note.json", "{\"a\": 1}"));
     wait_for(&mut window, "note.json was not recognized as annotations");
@@ -230,7 +230,7 @@ fn predictions_in_s3_become_a_run() {
         type_into(&mut window, FIELD, &bucket.uri("theirs.csv"));
         click(&mut window, "Open as a run");
         wait_for_run(&mut window, "theirs");
-        wait_for(&mut window, "lynx 62.5 %");
+        wait_for(&mut window, "lynx 62.5%");
     });
 }
 
@@ -251,11 +251,11 @@ fn classes_of_predictions_are_named_and_corrected_in_the_dialog() {
     type_into(&mut window, "Label set or label file", &labels);
     type_into(&mut window, "Class corrections file", &map);
     click(&mut window, "Open as a run");
-    wait_for(&mut window, "classes.csv: line 1 names the class “lion”");
+    wait_for(&mut window, "classes.csv: line 1 contains the class “lion”");
     write("classes.csv", "Luchs,lynx\n");
     click(&mut window, "Open as a run");
     wait_for_run(&mut window, "theirs");
-    wait_for(&mut window, "lynx 62.5 %");
+    wait_for(&mut window, "lynx 62.5%");
     let labels: Vec<_> = window.state().state().run().unwrap().labels().iter().collect();
     assert_eq!(labels, [(0, "tabby"), (1, "lynx"), (2, "wolf")]);
 }

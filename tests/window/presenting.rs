@@ -8,11 +8,11 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
+    wait_for(&mut window, "tiger cat 38.3%");
     assert!(sees(&window, "chelsea.png") && sees(&window, "Predict all"));
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
-    wait_for(&mut window, "tiger cat 38 %");
+    wait_for(&mut window, "tiger cat 38%");
     let path = folder.path().to_str().unwrap();
     assert!(!sees(&window, path) && !sees(&window, "chelsea.png"));
     assert!(!sees(&window, "Predict all"));
@@ -30,7 +30,7 @@ fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
 fn slides_follow_each_other_and_begin_again_after_the_last() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
-    wait_for(&mut window, "tiger cat 38.3 %");
+    wait_for(&mut window, "tiger cat 38.3%");
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
     window.key_press(Key::Space);

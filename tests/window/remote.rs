@@ -245,11 +245,11 @@ fn outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here() {
             let run = window.state().state().run();
             run.is_some_and(|run| !run.info.key.made.is_here() && run.predictions.predicted() == 3)
         });
-        wait_for(&mut window, "tiger cat 38.3 %");
+        wait_for(&mut window, "tiger cat 38.3%");
 
         click(&mut window, "Remote");
         click(&mut window, "Compare local with remote");
-        wait_for(&mut window, "100.0 % agree");
+        wait_for(&mut window, "100.0% agree");
         wait_for(&mut window, "in 3 of 3 images");
         let comparing = window.state().state().comparing.as_ref().unwrap();
         let largest = comparing.agreement().unwrap().summary.differences.largest;
@@ -306,14 +306,14 @@ fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() 
 
     // A field that can mean only one thing is found automatically.
     click(&mut window, "Make a mapping");
-    wait_for(&mut window, "class 1 75.0 %");
+    wait_for(&mut window, "class 1 75.0%");
     type_into(&mut window, "Label set or label file", labels.to_str().unwrap());
-    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "cat 75.0%");
     // Nothing is an image of the other task, and what is wrong is said beside the field.
     click(&mut window, "Object boxes");
     wait_for(&mut window, "enter the path of the boxes (four numbers each)");
     click(&mut window, "Image classes");
-    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "cat 75.0%");
     replace_in(&mut window, "Mapping name", "Verdicts of old");
     click(&mut window, "Save the mapping");
     wait_for(&mut window, "✓ saved");
@@ -324,7 +324,7 @@ fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() 
 
     click(&mut window, "Open as a run");
     wait_for(&mut window, "2 images, 2 predicted");
-    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "cat 75.0%");
     let run = window.state().state().run().unwrap();
     assert_eq!(run.info.card.name, "Verdicts of old");
     drop(window);
@@ -338,7 +338,7 @@ fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() 
     click(&mut window, "How predictions are read");
     click(&mut window, "Saved: Verdicts of old");
     click(&mut window, "Preview");
-    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "cat 75.0%");
     assert!(sees(&window, "✓ saved"));
 }
 
@@ -358,14 +358,14 @@ fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "enter the path of the class of each box");
     click(&mut window, "Choose: Classes");
-    wait_for(&mut window, "2 texts");
+    wait_for(&mut window, "2 strings");
     click(&mut window, "/items/*/kind");
     wait_for(&mut window, "enter the path of the score of each box");
     click(&mut window, "Choose: Scores");
     click(&mut window, "/items/*/sure");
     wait_for(&mut window, "the output has a class “cup”, which is not in the labels");
     type_into(&mut window, "Label set or label file", labels.to_str().unwrap());
-    wait_for(&mut window, "cup 75.0 %");
+    wait_for(&mut window, "cup 75.0%");
 
     // A file says the rest.
     let file = outputs.path().join("tops-first.toml");
@@ -396,13 +396,13 @@ fn outputs_that_are_known_are_seen_before_they_are_opened_and_can_become_a_mappi
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
     click(&mut window, "Preview");
     wait_for(&mut window, "Read as List of scores");
-    wait_for(&mut window, "class 2 70.0 %");
+    wait_for(&mut window, "class 2 70.0%");
     // Nothing became a run.
     assert!(sees(&window, "2 images, 1 predicted"));
     click(&mut window, "How predictions are read");
     click(&mut window, "With a mapping");
     click(&mut window, "Class 0 is the background");
-    wait_for(&mut window, "class 1 70.0 %");
+    wait_for(&mut window, "class 1 70.0%");
 }
 
 #[test]

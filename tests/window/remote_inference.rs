@@ -145,7 +145,7 @@ fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_tha
             click(&mut window, "Predict all");
             wait_for_predictions(&mut window, 3);
             window.state_mut().command(Action::CompareWithLocal);
-            wait_for(&mut window, "100.0 % agree");
+            wait_for(&mut window, "100.0% agree");
             wait_for(&mut window, "in 3 of 3 images");
             let comparing = window.state().state().comparing.as_ref().unwrap();
             let largest = comparing.agreement().unwrap().summary.differences.largest;
@@ -511,10 +511,10 @@ fn predictions_of_an_unknown_shape_are_read_with_a_mapping_that_is_kept_and_dele
     wait_for(&mut window, "the response format is unknown");
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
     click(&mut window, "Make a mapping");
-    wait_for(&mut window, "class 1 75.0 %");
+    wait_for(&mut window, "class 1 75.0%");
     let file = labels.to_str().unwrap();
     type_into(&mut window, "Label set or label file", file);
-    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "cat 75.0%");
     replace_in(&mut window, "Mapping name", "Verdicts");
     click(&mut window, "Save the mapping");
     wait_for(&mut window, "✓ saved");
@@ -524,7 +524,7 @@ fn predictions_of_an_unknown_shape_are_read_with_a_mapping_that_is_kept_and_dele
     assert_eq!(predictions(&server), 1, "trying costs no prediction");
     click(&mut window, "Connect");
     wait_for_predictions(&mut window, 1);
-    wait_for(&mut window, "cat 75.0 %");
+    wait_for(&mut window, "cat 75.0%");
     assert_eq!(predictions(&server), 2);
 
     // The dialog shows it the next time, and it is deleted after a confirmation.
@@ -556,13 +556,13 @@ fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_add
     wait_for(&mut window, "the response format is unknown");
     assert_eq!(predictions(&server), 1);
     click(&mut window, "Make a mapping");
-    wait_for(&mut window, "class 1 75.0 %");
+    wait_for(&mut window, "class 1 75.0%");
 
     // A preview of another model differs, or fails.
     let other = server.url("/v1/models/other:predict");
     replace_in(&mut window, "Model address", &other);
     wait_until(&mut window, "the other address", |window| {
-        sees(window, "sends the image in view and") && !sees(window, "class 1 75.0 %")
+        sees(window, "sends the image in view and") && !sees(window, "class 1 75.0%")
     });
     click(&mut window, "Preview a prediction");
     wait_until(&mut window, "why there is none", |window| {
@@ -571,7 +571,7 @@ fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_add
     });
     let own = server.url("/v1/models/own:predict");
     replace_in(&mut window, "Model address", &own);
-    wait_for(&mut window, "class 1 75.0 %");
+    wait_for(&mut window, "class 1 75.0%");
     // Nothing became a run, and nothing was chosen.
     assert!(sees(&window, "2 images, 1 predicted"));
     click(&mut window, "Connect");

@@ -86,7 +86,7 @@ fn the_window_draws_detections_in_the_dark() {
 
 #[test]
 fn the_window_draws_classes_in_the_light() {
-    let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
+    let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3%");
     click(&mut window, "Device");
     take(&mut window, "classification-light");
 }
@@ -153,7 +153,7 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
     window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
     let cup = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].class_id;
     window.state_mut().command(ReviewCommand::OpenFilmstrip(cup));
-    wait_for(&mut window, " %, coffee.png");
+    wait_for(&mut window, "%, coffee.png");
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     wait_for(&mut window, "% of the image");
     wait_for(&mut window, "All saved");
@@ -171,7 +171,7 @@ fn the_window_measures_a_run_and_what_it_confuses() {
         wait_for(&mut window, "Best F1");
         if theme == Theme::Light {
             click(&mut window, "Confusion matrix");
-            click(&mut window, "dog taken for cat: 1");
+            click(&mut window, "dog predicted as cat: 1");
             wait_until(&mut window, "the box", |window| {
                 let strip = window.state().state().filmstrip.as_ref();
                 strip.is_some_and(|strip| strip.frames().len() == 1) && window.state().filmstrip_is_complete()
@@ -243,7 +243,7 @@ fn the_window_presents() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
-    wait_for(&mut window, "cup 96 %");
+    wait_for(&mut window, "cup 96%");
     // On the next image the boxes would begin anew.
     window.state_mut().command(ReviewCommand::PlaySlides(false));
     take(&mut window, "presenting");
@@ -289,7 +289,7 @@ fn the_window_finds_a_folder_in_s3() {
 
 #[test]
 fn the_window_explains_which_parts_carry_a_class() {
-    let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3 %");
+    let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3%");
     click(&mut window, "Explain");
     wait_for(&mut window, "on the whole image");
     wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());

@@ -261,15 +261,15 @@ fn corrections_of_classes_are_read_from_a_file_and_kept_with_the_project() {
     type_into(&mut window, FIELD, truth.to_str().unwrap());
     type_into(&mut window, CLASS_MAP, map.to_str().unwrap());
     click_exactly(&mut window, "Open");
-    wait_for(&mut window, "classes.csv: line 2 names the class “jug”, which the ground truth does not have");
+    wait_for(&mut window, "classes.csv: line 2 contains the class “jug”, which the ground truth does not have");
     std::fs::write(&map, "from,to\ncup,mug\nunicorn,cat\n").unwrap();
-    click(&mut window, "Read it again");
+    click(&mut window, "Read again");
     wait_for_evaluation(&mut window);
     let correct =
         |window: &Harness<'static, App>| window.state().state().outcome_counts().map(|counts| counts.all().correct);
     assert_eq!(correct(&window), Some(3), "a cup is a mug");
     click(&mut window, "Class matching");
-    wait_for(&mut window, "Corrections about classes that the model does not have: unicorn");
+    wait_for(&mut window, "Corrections for classes that the model does not have: unicorn");
     wait_until(&mut window, "the project", |window| window.state().state().project.unsaved() == 0);
     drop(window);
     std::fs::remove_file(map).unwrap();
@@ -425,13 +425,13 @@ fn numbers_without_names_are_a_question() {
     open_truth(&mut window, folder.path().to_owned());
     let correct =
         |window: &Harness<'static, App>| window.state().state().outcome_counts().map(|counts| counts.all().correct);
-    wait_for(&mut window, "The ground truth does not name its classes");
+    wait_for(&mut window, "The ground truth has no class names");
     assert_eq!(correct(&window), Some(0));
     click(&mut window, "The model’s classes in order");
     wait_until(&mut window, "the numbers with names", |window| correct(window) == Some(3));
     wait_until_idle(&mut window);
     assert!(sees(&window, "3 of 3 images by path without the extension; 3 of 3 classes by name"));
-    assert!(!sees(&window, "does not name its classes"));
+    assert!(!sees(&window, "has no class names"));
     window.state_mut().command(EvaluationCommand::CloseTruth);
     window.state_mut().command(Action::OpenTruth);
     wait_for(&mut window, "Class names");
@@ -462,11 +462,11 @@ fn split_of_a_data_set_is_shown_and_chosen() {
         state.outcome_counts().filter(|_| state.tasks.is_idle()).map(|counts| (counts.images, counts.all().correct))
     };
     assert_eq!(images(&window), Some((2, 2)));
-    click(&mut window, "Split of the ground truth: val");
+    click(&mut window, "Ground-truth split: val");
     window.run_steps(3);
     click_exactly(&mut window, "train");
     wait_until(&mut window, "the other split", |window| images(window) == Some((1, 1)));
-    wait_for(&mut window, "Split of the ground truth: train");
+    wait_for(&mut window, "Ground-truth split: train");
 }
 
 /// The names that the test needs.

@@ -69,7 +69,7 @@ impl Look<'_> {
             }
             if are_all_there {
                 if let (false, Some(path)) = (is_named, &data.path) {
-                    found.notes.push(format!("the path {path} of the file does not exist; its own folder is used"));
+                    found.notes.push(format!("the path {path} in the file does not exist; the file's folder is used"));
                 }
                 return Ok(found);
             }
@@ -132,7 +132,7 @@ impl Look<'_> {
             }
         }
         let example = lines.first().map_or_else(String::new, |line| format!(", such as {line}"));
-        Err(refused(format!("none of the images that it lists has a label file{example}")))
+        Err(refused(format!("none of its listed images has a label file{example}")))
     }
 
     /// The files at a path, named below `root`; `None` if it does not exist.

@@ -207,7 +207,7 @@ mod tests {
             "InvalidSignatureException",
             "Credential should be scoped to a valid region, not 'eu-west-1'.",
             AwsErrorKind::WrongRegion,
-            "expects another region than eu-west-1",
+            "expects a different region than eu-west-1",
         ),
         (403, "MissingAuthenticationToken", "Missing Authentication Token", AwsErrorKind::Other, "refused it"),
         (
@@ -215,7 +215,7 @@ mod tests {
             "UnrecognizedClientException",
             "The security token included in the request is invalid.",
             AwsErrorKind::BadCredentials,
-            "does not know the access key",
+            "does not recognize the access key",
         ),
         (500, "InternalFailure", "", AwsErrorKind::Server, "try again"),
         (404, "UnknownOperationException", "", AwsErrorKind::Unsupported, "whether the region has SageMaker"),

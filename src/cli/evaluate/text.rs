@@ -114,5 +114,5 @@ fn objects(count: u64) -> String {
 
 /// `37.2 %`; `-` if there is nothing to measure.
 fn percent(number: Option<f64>) -> String {
-    number.map_or_else(|| "-".to_owned(), |number| format!("{:.1} %", number * 100.0))
+    number.map_or_else(|| "-".to_owned(), |number| format!("{:.1}%", number * 100.0))
 }

@@ -187,7 +187,7 @@ mod tests {
         for pair in expected.truth.iter().copied().zip(expected.prediction) {
             *truth.counts.entry(pair).or_default() += 1;
         }
-        let accuracy = format!("{:.2} %, ", expected.accuracy * 100.0);
+        let accuracy = format!("{:.2}% (", expected.accuracy * 100.0);
         assert!(truth.text().contains(&accuracy), "{accuracy}");
         assert_eq!(truth.classes(), expected.classes);
         let rows: Vec<Vec<f64>> = expected.classes.iter().map(|class| truth.row(*class, &expected.classes)).collect();

@@ -312,7 +312,7 @@ fn write(out: &mut dyn Write, progress: &JobProgress) -> anyhow::Result<()> {
 fn outputs_text(progress: &JobProgress) -> String {
     let number = |number: Option<u64>| number.map_or_else(|| "?".to_owned(), |number| number.to_string());
     let counted = format!("{} of {}", number(progress.outputs), number(progress.inputs));
-    let percent = progress.fraction().map(|fraction| format!(" ({:.0} %)", (fraction * 100.0).floor()));
+    let percent = progress.fraction().map(|fraction| format!(" ({:.0}%)", (fraction * 100.0).floor()));
     let rate = progress.outputs_per_s.map(|rate| format!(", {rate:.1}/s"));
     let left = progress.seconds_left(progress.seen_at_ms).map(|left| format!(", {left:.0} s left"));
     let age = progress.count_age_text(progress.seen_at_ms);

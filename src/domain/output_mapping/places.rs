@@ -81,7 +81,7 @@ impl PlaceContent {
             Self::Number => "a number".to_owned(),
             Self::Text => "a string".to_owned(),
             Self::Numbers { count, .. } => several(count, "number", "numbers"),
-            Self::Texts { count } => several(count, "text", "texts"),
+            Self::Texts { count } => several(count, "string", "strings"),
             Self::Rows { count, .. } => {
                 format!("{} of 4 numbers", several(count, "row", "rows"))
             }

@@ -145,16 +145,16 @@ fn explanation(evaluated: &Evaluated) -> String {
         Metrics::Detection { metrics, intervals } => {
             let threshold = match metrics.threshold {
                 Some(threshold) => format!("a score ≥ {threshold:.2}"),
-                None => "a score of at least the minimum of their class".to_owned(),
+                None => "a score of at least their class's minimum".to_owned(),
             };
             let how = format!(
-                " AP and AR as COCO defines them. Precision, recall and F1 of boxes with {threshold}, at IoU ≥ 0.50."
+                " AP and AR as defined by COCO. Precision, recall and F1 for boxes with {threshold}, at IoU ≥ 0.50."
             );
             (how, intervals.is_some())
         }
         Metrics::Classification { intervals, .. } => (String::new(), intervals.is_some()),
     };
-    let intervals = if has_intervals { " Ranges: 95 % intervals." } else { "" };
+    let intervals = if has_intervals { " Ranges: 95% intervals." } else { "" };
     format!("{about}{how}{intervals}")
 }
 
@@ -165,7 +165,7 @@ fn figures(metrics: &Metrics) -> Markup {
                 dt {
                     (name)
                     @if let Some(Interval { low, high }) = interval {
-                        span.interval { (format!("{:.1} to {:.1} %", low * 100.0, high * 100.0)) }
+                        span.interval { (format!("{:.1} to {:.1}%", low * 100.0, high * 100.0)) }
                     }
                 }
                 dd { (percent(number)) }
@@ -183,8 +183,8 @@ fn figures(metrics: &Metrics) -> Markup {
                     (figure("AP75", metrics.ap75, ap75)) (figure("AR100", metrics.ar100, ar100))
                     (figure("Precision", metrics.precision, precision)) (figure("Recall", metrics.recall, recall))
                     (figure("F1", metrics.f1, f1))
-                    (count("images", metrics.images)) (count("boxes right", true_positives))
-                    (count("boxes wrong", false_positives)) (count("objects missed", missed))
+                    (count("images", metrics.images)) (count("true positives", true_positives))
+                    (count("false positives", false_positives)) (count("false negatives", missed))
                 }
             }
         }
@@ -209,8 +209,8 @@ fn errors(evaluated: &Evaluated, thumbnails: Option<&[Option<Thumbnail>]>) -> Ma
         @if !evaluated.confident_errors.is_empty() {
             section {
                 h2 { "Most confident errors" }
-                p.explanation { "The images whose wrong predictions have the highest scores. No threshold catches \
-                    them. Dashed: the ground truth." }
+                p.explanation { "The images whose incorrect predictions have the highest scores. No threshold \
+                    filters them out. Dashed: ground truth." }
                 ul.examples {
                     @for (index, error) in evaluated.confident_errors.iter().enumerate() {
                         @let said = said(error, &classes);
@@ -252,7 +252,7 @@ fn class_table(metrics: &Metrics) -> Markup {
     };
     html! {
         section {
-            h2 { "Classes of the ground truth" }
+            h2 { "Ground-truth classes" }
             details open[rows.len() <= OPEN_CLASSES] {
                 summary { (rows.len()) " classes" }
                 div.scroll { table {

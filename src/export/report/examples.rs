@@ -108,12 +108,12 @@ impl Examples {
         least_certain.0.truncate(ranked.div_ceil(2));
         most_certain.0.retain(|(_, example)| !least_certain.has(example));
         let hesitation = match task {
-            ModelTask::Classification => "Small margin between the first two classes. Check these first.",
-            ModelTask::Detection => "A box near its threshold, shown or just not shown. Check these first.",
+            ModelTask::Classification => "Small margin between the top two classes. Check these first.",
+            ModelTask::Detection => "A box just above or below its threshold. Check these first.",
         };
         let sections = [
             ("Least certain", hesitation, least_certain),
-            ("Most certain", "The model is sure. A threshold does not catch a mistake here.", most_certain),
+            ("Most certain", "The model is confident. A threshold does not filter out mistakes here.", most_certain),
             ("Rejected", "Rejected by a person.", rejected),
             ("Wrong class", "A person chose another class.", wrong),
             ("Unsure", "A person could not decide.", unsure),

@@ -85,9 +85,9 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
             (figure(summary.images, "images"))
             @if is_detector {
                 (figure(summary.scores.total(), "boxes"))
-                (figure(summary.without_boxes, "images without a box"))
+                (figure(summary.without_boxes, "images without boxes"))
             }
-            (figure(summary.classes.len() as u64, if is_detector { "classes found" } else { "classes in first place" }))
+            (figure(summary.classes.len() as u64, if is_detector { "classes found" } else { "different top classes" }))
             (figure(judged, "verdicts"))
             @if summary.failed > 0 { (figure(summary.failed, "images failed")) }
             @if summary.unpredicted > 0 { (figure(summary.unpredicted, "images without a prediction yet")) }
@@ -98,8 +98,7 @@ fn key_figures(context: &ExportContext, summary: &Summary) -> Markup {
 
 fn charts(context: &ExportContext, options: ExportOptions, summary: &Summary) -> Markup {
     let is_detector = context.task() == ModelTask::Detection;
-    let (things, of) =
-        if is_detector { ("Scores of the boxes", "boxes") } else { ("Scores of the first class", "images") };
+    let (things, of) = if is_detector { ("Box scores", "boxes") } else { ("Top-class scores", "images") };
     let threshold = (is_detector && options.boxes == BoxChoice::All).then_some(context.view.min_score);
     html! {
         @if summary.predicted() > 0 {
@@ -314,7 +313,7 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
                 }
                 (line("License", &card.licence))
                 (line("Origin", &card.origin))
-                @if let Some(accuracy) = &card.accuracy { (line("Stated accuracy", accuracy)) }
+                @if let Some(accuracy) = &card.accuracy { (line("Published accuracy", accuracy)) }
                 @if !card.assumed.is_empty() { (line("Assumed", &card.assumed.join("; "))) }
                 (line("Run", name))
                 (line("Created", &utc(*created_ms)))
@@ -336,7 +335,7 @@ fn kept(run: &RunInfo) -> String {
         ModelTask::Detection => {
             format!("boxes with a score ≥ {}", run.key.keep.min_score)
         }
-        ModelTask::Classification => format!("the {} best classes", run.key.keep.top_k),
+        ModelTask::Classification => format!("the top {} classes", run.key.keep.top_k),
     }
 }
 
@@ -344,12 +343,12 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
     let view = &context.view;
     let mut parts = Vec::new();
     match (context.task(), options.boxes) {
-        (_, BoxChoice::All) => parts.push("all that the run keeps".to_owned()),
+        (_, BoxChoice::All) => parts.push("everything that the run stores".to_owned()),
         (ModelTask::Classification, BoxChoice::Visible) => {
-            parts.push(format!("the {} best classes", view.top_k));
+            parts.push(format!("the top {} classes", view.top_k));
         }
         (ModelTask::Detection, BoxChoice::Visible) => {
-            parts.push(format!("boxes with a score ≥ {}, and those that were accepted", view.min_score));
+            parts.push(format!("boxes with a score ≥ {}, and accepted boxes", view.min_score));
             if !view.min_score_by_class.is_empty() {
                 let classes = view.min_score_by_class.iter();
                 let of_class: Vec<String> =
@@ -371,8 +370,8 @@ fn shown(context: &ExportContext, options: ExportOptions) -> String {
     }
     match options.verdicts {
         VerdictChoice::All => {}
-        VerdictChoice::WithoutRejected => parts.push("without rejected ones".to_owned()),
-        VerdictChoice::Accepted => parts.push("only accepted ones".to_owned()),
+        VerdictChoice::WithoutRejected => parts.push("without rejected".to_owned()),
+        VerdictChoice::Accepted => parts.push("only accepted".to_owned()),
     }
     parts.join("; ")
 }

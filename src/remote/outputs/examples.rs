@@ -22,7 +22,7 @@ const BEGINNING: u64 = 1 << 20;
 /// Outputs that are tried until enough can be read.
 const TRIED: usize = 20;
 
-const UNKNOWN: &str = "the response format is unknown; add a mapping that sets the fields of scores, boxes and classes";
+const UNKNOWN: &str = "the response format is unknown; add a mapping for scores, boxes and classes";
 
 /// The predictions of example responses.
 #[derive(Debug, Clone, PartialEq)]

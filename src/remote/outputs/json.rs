@@ -83,7 +83,7 @@ impl Json {
             Self::Null => "null",
             Self::Bool(_) => "true or false",
             Self::Number(_) => "a number",
-            Self::Text(_) => "a text",
+            Self::Text(_) => "a string",
             Self::Numbers(_) => "a list of numbers",
             Self::List(_) => "a list",
             Self::Object(_) => "an object",

@@ -96,7 +96,7 @@ impl<'s> Names<'s> {
             let by_uri = self.by_uri.get(text).map(|place| Some(*place));
             match by_uri.or_else(by_name) {
                 Some(Some(place)) => return Ok(place),
-                Some(None) => return Err(format!("several images are called “{}”", excerpt(text))),
+                Some(None) => return Err(format!("several images are named “{}”", excerpt(text))),
                 None => {
                     unknown.get_or_insert(text);
                 }
@@ -203,7 +203,7 @@ mod tests {
     fn addresses_lead_to_the_images_by_what_they_have_in_common() {
         let images = ["a.jpg", "sub/a.jpg", "sub/b.jpg"];
         check(&images, &["s3://b/photos/sub/a.jpg", "s3://b/photos/a.jpg"], &[Some("sub/a.jpg"), Some("a.jpg")]);
-        // An image of an unopened folder is not taken for one of the same name.
+        // An image of an unopened folder is not predicted as one of the same name.
         check(
             &images,
             &["s3://b/photos/other/a.jpg", "s3://b/photos/sub/a.jpg", "s3://b/photos/sub/b.jpg"],

@@ -144,7 +144,7 @@ impl OutputsOrigin {
             Ok(account) => Some(Sent::of(&job, account)),
             Err(error) if is_final(&error) => return Err(error),
             Err(error) => {
-                let what = "The input images of the job are unknown";
+                let what = "The job's input images are unknown";
                 notes.push(format!("{what}: {error}"));
                 None
             }

@@ -30,13 +30,13 @@ pub(super) const EXAMPLES: usize = 3;
 pub enum OutputsError {
     #[error("canceled")]
     Cancelled(#[from] Cancelled),
-    #[error("could not list the folder of outputs: {0}")]
+    #[error("could not list the output folder: {0}")]
     Folder(FilesError),
     #[error("{0}")]
     Aws(AwsError),
     #[error(
-        "No outputs in {0}: no name ends in .out. A running job writes them one by one; a completed job without \
-        outputs found no input"
+        "No outputs in {0}: no file name ends in .out. A running job writes outputs one by one; a completed job \
+         without outputs found no input"
     )]
     NoOutput(String),
     /// A job has ended without an output of any of the images.
@@ -111,7 +111,10 @@ impl ReadingChoice {
                 if agrees(&OutputReader::new(shape.clone(), labels.clone(), self.keep)) {
                     return labels;
                 }
-                assumed.push(format!("class names are from the {made}; the local model of this name has others"));
+                assumed.push(format!(
+                    "class names are from the {made}; the local model with this name has different \
+                    ones"
+                ));
                 LabelSource::Outputs
             }
             (None, OutputShape::Spotcheck { .. }) => LabelSource::Outputs,

@@ -169,11 +169,11 @@ mod tests {
             ("[[0.1, 0.9]]", vec!["/0: 2 numbers"]),
             (
                 r#"{"verdict": {"certainty": [0.25, 0.75], "best": 1, "why": "fur"}}"#,
-                vec!["/verdict/certainty: 2 numbers", "/verdict/best: a number", "/verdict/why: a text"],
+                vec!["/verdict/certainty: 2 numbers", "/verdict/best: a number", "/verdict/why: a string"],
             ),
             (
                 r#"{"predictions": [{"scores": [0.5, 0.5], "names": ["cat", "dog"]}]}"#,
-                vec!["/predictions/0/scores: 2 numbers", "/predictions/0/names: 2 texts"],
+                vec!["/predictions/0/scores: 2 numbers", "/predictions/0/names: 2 strings"],
             ),
             (
                 r#"{"boxes": [[1, 2, 3, 4], [5, 6, 7, 8]], "n": [2.0], "m": []}"#,
@@ -183,7 +183,7 @@ mod tests {
             (
                 r#"{"items": [{"box": [1, 2, 3, 4], "at": {"x": 1}, "tag": "a"},
                     {"box": [5, 6, 7, 8], "at": {"x": 2}, "tag": "b", "more": 1}]}"#,
-                vec!["/items/*/box: 2 rows of 4 numbers", "/items/*/at/x: 2 numbers", "/items/*/tag: 2 texts"],
+                vec!["/items/*/box: 2 rows of 4 numbers", "/items/*/at/x: 2 numbers", "/items/*/tag: 2 strings"],
             ),
             (r#"{"items": [{"score": 0.5}]}"#, vec!["/items/*/score: 1 number"]),
             (r#"{"a/b": {"*": 1, "c~d": 2}}"#, vec!["/a~1b/c~0d: a number"]),

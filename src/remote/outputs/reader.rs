@@ -157,7 +157,7 @@ impl OutputReader {
         }
         let found = output.get("task").and_then(Json::text).unwrap_or_default();
         if found != task.into_str() {
-            return Err(format!("the output is a {}, the others are a {}", excerpt(found), task.into_str()));
+            return Err(format!("the output is a {}, unlike the others ({})", excerpt(found), task.into_str()));
         }
         let side = |key: &str| -> Result<u32, String> {
             let number = output.get(key).and_then(Json::number);
@@ -218,13 +218,13 @@ impl OutputReader {
         match labels.names.get(&id) {
             Some(known) if known == label => Ok(label.to_owned()),
             Some(known) => Err(format!(
-                "the output names class {id} “{}”, other outputs “{known}”: it is from another model or has other \
-                labels",
+                "the output names class {id} “{}”, but other outputs name it “{known}”: it is from another model or \
+                 has other labels",
                 excerpt(label)
             )),
             None if labels.are_of_outputs => {
                 if label.len() > 1000 || labels.names.len() >= 100_000 {
-                    return Err("the output names more classes than any model has".to_owned());
+                    return Err("the output has more classes than any model supports".to_owned());
                 }
                 labels.names.insert(id, label.to_owned());
                 labels.set = labels.names.clone().into_iter().collect();
@@ -284,14 +284,15 @@ impl OutputReader {
             let named = labels.max_id().map_or(0, |id| id as usize + 1);
             if named > 0 && named != count {
                 return Err(format!(
-                    "the output has scores of {count} classes{}, the labels have {named}",
+                    "the output has scores for {count} classes{}, but the labels have {named}",
                     if mapping.background { " without the background" } else { "" }
                 ));
             }
             let first = *self.class_count.get_or_init(|| count);
             if named == 0 && first != count {
                 return Err(format!(
-                    "the output has scores of {count} classes, the first that was read has {first}: another model"
+                    "the output has scores for {count} classes, but the first output has {first}: it is from another \
+                     model"
                 ));
             }
             let best = rank_classes(&scores, Background::first_if(mapping.background), self.keep.top_k);
@@ -380,8 +381,8 @@ fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(
     let told = [prediction.width, prediction.height];
     match image_size {
         Some([width, height]) if told != [width, height] => Err(format!(
-            "the response is for an image of {} x {} pixels, but this one has {width} x {height}: it is about another \
-            image, or about an older state of this one",
+            "the response is for an image of {} x {} pixels, but this one has {width} x {height}: it belongs to \
+             another image or to an earlier version of this one",
             told[0], told[1]
         )),
         _ => Ok(()),
@@ -426,7 +427,7 @@ fn wrong_count(count: usize) -> String {
 pub(super) fn failure_in(response: &Json) -> Option<String> {
     let output = response_within(response);
     let is_failed = output.get("status").and_then(Json::text) == Some("failed");
-    let reason = || excerpt(output.get("error").and_then(Json::text).unwrap_or("no reason given"));
+    let reason = || excerpt(output.get("error").and_then(Json::text).unwrap_or("no reason reported"));
     is_failed.then(reason)
 }
 
@@ -504,7 +505,7 @@ fn check_best(best: &[f64], scores: &[f64]) -> Result<(), String> {
 fn all_finite(values: &[f64]) -> Result<(), String> {
     match values.iter().all(|value| value.is_finite()) {
         true if values.len() <= MAX_COUNT => Ok(()),
-        true => Err("the output has scores of more classes than any model has".to_owned()),
+        true => Err("the output has scores for more classes than any model supports".to_owned()),
         false => Err("the output has scores that are not numbers".to_owned()),
     }
 }

@@ -36,10 +36,7 @@ pub enum Unrecognised {
     #[error("{0}")]
     Broken(String),
     /// The output is JSON of an unknown format, which a mapping can describe.
-    #[error(
-        "the output format is unknown; add a mapping that sets the fields of scores, boxes and classes. For example: \
-        {0}"
-    )]
+    #[error("the output format is unknown; add a mapping for scores, boxes and classes. For example: {0}")]
     Unknown(String),
 }
 
@@ -108,7 +105,7 @@ impl Recognition {
             && let Json::Object(fields) = inner
             && fields.len() == 1
         {
-            let reason = error.text().map_or("no reason given".to_owned(), excerpt);
+            let reason = error.text().map_or("no reason reported".to_owned(), excerpt);
             return Err(Unrecognised::Broken(format!("the model failed: {reason}")));
         }
         let found = match inner {
@@ -219,7 +216,7 @@ fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> S
                 "boxes are top, left, bottom, right as fractions of the image, as in TensorFlow Object \
                 Detection"
                     .to_owned(),
-                "the container turned images upright according to EXIF".to_owned(),
+                "the container rotated images according to EXIF".to_owned(),
             ],
         });
     }
@@ -253,7 +250,7 @@ fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
     }
     let key = name.replace('~', "~0").replace('/', "~1");
     let mut recognised = classifier(scores, &format!("{path}/{key}"))?;
-    recognised.assumed.push(format!("“{}” are the scores of the classes", excerpt(name)));
+    recognised.assumed.push(format!("“{}” contains the class scores", excerpt(name)));
     Some(recognised)
 }
 
@@ -286,7 +283,7 @@ fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
         assumed.push("class 0 of 1001 is the background".to_owned());
     }
     let labels = (background || scores.len() == IMAGENET).then(|| {
-        assumed.push("1000 classes are those of ImageNet, in the standard order".to_owned());
+        assumed.push("1000 classes: ImageNet in the standard order".to_owned());
         "imagenet".to_owned()
     });
     let mapping = OutputMapping {

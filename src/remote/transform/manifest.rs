@@ -167,7 +167,7 @@ mod tests {
     #[test]
     fn images_of_two_buckets_of_this_machine_and_none_at_all_are_refused() {
         for (uris, said) in [
-            (&["s3://a/1.jpg", "s3://b/1.jpg"][..], "a job for each"),
+            (&["s3://a/1.jpg", "s3://b/1.jpg"][..], "one job per bucket"),
             (&["/photos/1.jpg"], "upload"),
             (&[], "No images"),
         ] {

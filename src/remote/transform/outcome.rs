@@ -444,13 +444,13 @@ mod tests {
         let expected = [
             (
                 "photos/a: b.jpg",
-                "ClientError: 413: its request exceeds MaxPayloadInMB; send it again with a larger value",
+                "ClientError: 413: its request exceeds MaxPayloadInMB; resend it with a larger value",
                 false,
             ),
             ("photos/bad.jpg", "ClientError: 400: not an image", true),
             (
                 "photos/large.jpg",
-                "Too much data for max payload size: its request exceeds MaxPayloadInMB; send it again with a larger \
+                "Too much data for max payload size: its request exceeds MaxPayloadInMB; resend it with a larger \
                 value",
                 false,
             ),

@@ -204,7 +204,7 @@ mod tests {
         assert!(error.contains("it changed in the file"), "{error}");
         let no_price = PriceChange { from: price(0.25), to: price(-1.0) };
         let error = change_price(&path, &no_price).unwrap_err().to_string();
-        assert!(error.contains("above zero"), "{error}");
+        assert!(error.contains("positive number"), "{error}");
         // Only a person should touch what is written like this.
         let inline = "price = [{instance_type = \"ml.m5.xlarge\", region = \"eu-west-1\", usd_per_hour = 0.25, source \
             = \"an invoice\", date = \"2026-11-21\"}]\n\
@@ -228,8 +228,8 @@ mod tests {
             format!("[[price]]\n{}\n", lines.join("\n"))
         };
         for (change, said) in [
-            ("usd_per_hour = -1.0", "above zero"),
-            ("usd_per_hour = nan", "above zero"),
+            ("usd_per_hour = -1.0", "positive number"),
+            ("usd_per_hour = nan", "positive number"),
             ("date = \"yesterday\"", "2026-11-21"),
             ("source = \"\"", "needs a source"),
             ("instance_type = \"m5\"", "ml.m5.xlarge"),

@@ -142,7 +142,7 @@ impl World {
         boxes.chain(classes).reduce(f32::max)
     }
 
-    /// Scores of the boxes of classes with this name that are shown.
+    /// Box scores of classes with this name that are shown.
     fn shown(&self, id: SampleId, name: &str) -> Vec<f32> {
         let Some(prediction) = self.prediction(id) else {
             return Vec::new();

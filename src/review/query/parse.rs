@@ -613,15 +613,15 @@ mod tests {
         check("class>cat", "class>", "class:cat");
         check("verdict:good", "good", "accept, reject, unsure or wrong");
         check("problem:yes", "problem:yes", "!problem");
-        check("a or", "or", "follow “or”");
-        check("or a", "or", "before “or”");
+        check("a or", "or", "term after it");
+        check("or a", "or", "term before it");
         check("a !", "!", "!verdict");
         check("(a", "(", "add )");
         check("(", "(", "add )");
-        check("a)", ")", "closes nothing");
-        check("()", "()", "nothing in these");
+        check("a)", ")", "no matching (");
+        check("()", "()", "parentheses are empty");
         check("\"a", "\"a", "never closed");
-        check("class:\"\"", "\"\"", "nothing between");
+        check("class:\"\"", "\"\"", "quotes are empty");
         check(">0.5", ">", "score>0.5");
     }
 

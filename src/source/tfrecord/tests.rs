@@ -266,7 +266,7 @@ fn a_list_of_a_million_boxes_is_cut_and_said() {
 const BOX_SIDES: [&str; 4] =
     ["image/object/bbox/xmin", "image/object/bbox/ymin", "image/object/bbox/xmax", "image/object/bbox/ymax"];
 
-/// Random damage everywhere: nothing may panic, and nothing that is wrong may be taken for an image.
+/// Random damage everywhere: nothing may panic, and nothing that is wrong may be predicted as an image.
 #[test]
 fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
     let whole = three_images().concat();

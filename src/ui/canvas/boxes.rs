@@ -222,7 +222,7 @@ fn legend_text(state: &State, runs: [RunId; 2]) -> String {
                 let first = prediction.and_then(|prediction| prediction.classes().first());
                 first.map_or_else(
                     || "no prediction".to_owned(),
-                    |class| format!("{} {:.1} %", class.label, class.score * 100.0),
+                    |class| format!("{} {:.1}%", class.label, class.score * 100.0),
                 )
             };
             let other = top(state.compared_prediction());
@@ -272,7 +272,7 @@ pub(super) fn tag_texts(
     outcome: Option<NamedOutcome<'_>>,
 ) -> [String; 2] {
     let label = class_text(detection, verdict, outcome);
-    let full = format!("{label} {:.0} %", detection.score * 100.0);
+    let full = format!("{label} {:.0}%", detection.score * 100.0);
     match outcome {
         None => [full, label],
         Some(outcome) => [format!("{full} · {}", outcome.mark_text()), format!("{label} · {}", outcome.kind.mark())],

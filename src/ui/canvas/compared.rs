@@ -130,5 +130,5 @@ impl Caption {
 
 fn class_lines(prediction: &Prediction) -> impl Iterator<Item = String> {
     let classes = prediction.classes().iter().take(CLASSES);
-    classes.map(|class| format!("{} {:.1} %", class.label, class.score * 100.0))
+    classes.map(|class| format!("{} {:.1}%", class.label, class.score * 100.0))
 }

@@ -164,7 +164,7 @@ fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut 
             action_icon_ui(ui, state, Action::ZoomOut, "−", commands);
             if width > ZOOM_BAR_WIDTH {
                 let percent: Option<f32> = ui.data(|data| data.get_temp(zoom_id()));
-                let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0} %"));
+                let percent = percent.map_or_else(String::new, |zoom| format!("{zoom:.0}%"));
                 ui.add_sized([52.0, 18.0], egui::Label::new(percent));
             }
             action_icon_ui(ui, state, Action::ZoomIn, "+", commands);

@@ -35,8 +35,8 @@ pub(super) fn card_ui(ui: &mut Ui, name: &str, number: Option<f64>, interval: Ca
     let (below, spoken, more) = match interval {
         CardInterval::Measured(Interval { low, high }) => {
             let range = format!("{low:.3}–{high:.3}");
-            let spoken = format!(", 95 % interval {range}");
-            let more = "\nBelow: 95 % interval, the range that holds the number of all images of this kind";
+            let spoken = format!(", 95% interval {range}");
+            let more = "\nBelow: 95% interval, the range expected for other images of this kind";
             (range, spoken, more.to_owned())
         }
         CardInterval::Missing(reason) => {

@@ -66,7 +66,7 @@ pub(super) fn curves_ui(
     let curve = of_class.map_or(&metrics.curve, |class| &class.curve);
     let name = place.map_or("all classes", |place| shown.name(place));
     if curve.points.is_empty() {
-        ui.weak(format!("No curve of {name}: there are no objects, or no boxes"));
+        ui.weak(format!("No curve for {name}: no objects or no boxes"));
         return;
     }
     let threshold = Threshold::new(shown, place);
@@ -108,7 +108,7 @@ fn legend_ui(ui: &mut Ui, counts: ClassOutcomes, name: &str) {
             line.draw(ui, &ends);
             ui.label(format!("{what} {}", super::decimals(number)));
         }
-        ui.weak(format!("of {name}, at the filters on screen"));
+        ui.weak(format!("{name}, with the current filters"));
     });
 }
 
@@ -145,7 +145,7 @@ impl Charts<'_> {
             ui.painter().circle(chart.at(now.recall, now.precision), 5.0, theme::accent(ui.visuals()), edge);
             says = format!(": precision {:.2}, recall {:.2}", now.precision, now.recall);
         }
-        let label = format!("Precision-recall curve of {}, minimum score{says}", self.name);
+        let label = format!("Precision-recall curve for {}, minimum score{says}", self.name);
         if let Some((place, _)) = chart.response.hover_pos().and_then(|pointer| self.nearest(&line, pointer)) {
             ui.painter().circle_stroke(place, 4.0, Stroke::new(1.5, ui.visuals().text_color()));
         }
@@ -167,7 +167,7 @@ impl Charts<'_> {
         ui.painter().vline(top.x, chart.plot.y_range(), Stroke::new(2.0, strong));
         ui.painter().rect_filled(egui::Rect::from_center_size(top, vec2(10.0, 10.0)), 2.0, strong);
         let says = self.curve.at(score).map_or_else(String::new, |now| format!(": F1 {:.2}", now.f1));
-        let label = format!("F1 over the minimum score of {}, minimum score{says}", self.name);
+        let label = format!("F1 by minimum score for {}, minimum score{says}", self.name);
         // To the hundredth, as the slider of the filters.
         let score_at = |pointer: Pos2| Some((chart.across(pointer) * 100.0).round() / 100.0);
         self.control_ui(ui, &chart, &label, score_at, commands);
@@ -230,8 +230,8 @@ impl Charts<'_> {
 fn text_of(point: CurvePoint) -> String {
     let CurvePoint { threshold, precision, recall, f1 } = point;
     format!(
-        "Minimum score {threshold:.3}: precision {precision:.2}, recall {recall:.2}, F1 {f1:.2}\n\
-        Click to use it and show its boxes, drag to move it"
+        "Minimum score {threshold:.3}: precision {precision:.2}, recall {recall:.2}, F1 {f1:.2}\nClick to apply it \
+         and show its boxes; drag to adjust"
     )
 }
 

@@ -51,14 +51,12 @@ struct ErrorRow {
 
 fn meaning(kind: Option<OutcomeKind>) -> &'static str {
     match kind {
-        Some(OutcomeKind::Class) => "The box is well placed, but of another class than the object",
-        Some(OutcomeKind::Location) => {
-            "The class is right, but the box overlaps the object by less than an IoU of 0.50"
-        }
-        Some(OutcomeKind::Both) => "The class is wrong, and the overlap is too small",
-        Some(OutcomeKind::Duplicate) => "A box with a higher score shows the object already",
-        Some(OutcomeKind::Background) => "There is nothing",
-        _ => "Missed, and no box of any class shows the object",
+        Some(OutcomeKind::Class) => "Correct location, wrong class",
+        Some(OutcomeKind::Location) => "Correct class, but the IoU with the object is below 0.50",
+        Some(OutcomeKind::Both) => "Wrong class, and the IoU is too low",
+        Some(OutcomeKind::Duplicate) => "A box with a higher score already matches the object",
+        Some(OutcomeKind::Background) => "No object here",
+        _ => "No box of any class covers the object",
     }
 }
 
@@ -75,7 +73,7 @@ fn heading_ui(ui: &mut Ui) {
     let font = TextStyle::Small.resolve(ui.style());
     let color = ui.visuals().weak_text_color();
     let [_, counts, costs] = columns(rect);
-    for (column, text) in [(counts, "At the filters on screen"), (costs, "AP50 lost, any score")] {
+    for (column, text) in [(counts, "With the current filters"), (costs, "AP50 cost, all scores")] {
         let galley = truncated(ui, text, font.clone(), color, column.width() - 8.0);
         ui.painter().galley(column.left_top(), galley, color);
     }
@@ -86,7 +84,7 @@ fn row_ui(ui: &mut Ui, row: &ErrorRow, [count_share, cost_share]: [f32; 2], mean
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), sense);
     let (count, cost) = (grouped(row.count as usize), format!("{:.3}", row.cost));
     response.widget_info(|| {
-        let label = format!("Errors, {}: {count}, AP50 lost {cost}", row.name);
+        let label = format!("Errors, {}: {count}, AP50 cost {cost}", row.name);
         egui::WidgetInfo::labeled(egui::Role::Button, row.count > 0, label)
     });
     if ui.is_rect_visible(rect) {

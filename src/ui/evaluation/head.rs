@@ -20,7 +20,7 @@ pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, comma
     title_ui(ui, state, commands);
     match &evaluating.truth {
         Loadable::NotLoaded if state.source.as_ref().is_some_and(|source| source.listing == Listing::Running) => {
-            ui.weak(format!("{} is read as soon as all images are listed", evaluating.at.name()));
+            ui.weak(format!("{} will be read once all images are listed", evaluating.at.name()));
         }
         Loadable::NotLoaded => {
             let message = format!("The ground truth {} was not read", evaluating.at.name());
@@ -89,9 +89,9 @@ fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) 
     // The whole path is in the tooltip.
     let name = truth.name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(&truth.name);
     let text = if matched == images {
-        format!("Ground truth: {name} (all {} images found)", grouped(images))
+        format!("Ground truth: {name} (all {} images matched)", grouped(images))
     } else {
-        format!("Ground truth: {name} ({} of {} images found)", grouped(matched), grouped(images))
+        format!("Ground truth: {name} ({} of {} images matched)", grouped(matched), grouped(images))
     };
     line_ui(ui, text, &truth.name, status_ui);
 }
@@ -134,7 +134,7 @@ fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands
             }
         }
     });
-    combo.response.accessible_name(format!("Split of the ground truth: {name}"));
+    combo.response.accessible_name(format!("Ground-truth split: {name}"));
 }
 
 /// What the numbers of classes may mean.
@@ -142,7 +142,7 @@ fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut 
     let coco = Some(TruthNames::Set("coco-80".to_owned()));
     let of_model = state.run().and_then(|run| TruthNames::in_order_of(run.labels()));
     ui.horizontal_wrapped(|ui| {
-        ui.label("The numbers are those of");
+        ui.label("Class numbers mean");
         for (text, names) in [("COCO 80", coco), ("The model’s classes in order", of_model)] {
             if let Some(names) = names
                 && ui.button(text).clicked()
@@ -159,7 +159,7 @@ fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut 
 
 fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.horizontal_wrapped(|ui| {
-        if ui.button("Read it again").clicked() {
+        if ui.button("Read again").clicked() {
             commands.push(EvaluationCommand::EvaluateAgain);
         }
         action_button_ui(ui, state, Action::OpenTruth, commands);
@@ -179,12 +179,12 @@ fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     } else if !has_predictions(state) || evaluation.is_some_and(|evaluation| evaluation.status.failure().is_some()) {
         // Said below.
     } else if state.tasks.prediction_is_running() {
-        words_ui(ui, "The run is evaluated when all images are predicted", weak);
+        words_ui(ui, "Evaluates once all images are predicted", weak);
     } else if evaluation.is_some_and(was_cancelled) {
         again_ui(ui, "Evaluate", commands);
         words_ui(ui, "The evaluation was canceled", ui.visuals().text_color());
     } else if evaluation.is_none_or(|evaluation| evaluation.last.is_none()) {
-        words_ui(ui, "The run is evaluated as soon as its predictions are loaded", weak);
+        words_ui(ui, "Evaluates once the predictions are loaded", weak);
     } else if state.evaluation_is_outdated() {
         again_ui(ui, "Evaluate again", commands);
         let message = "⚠ Predictions or verdicts have changed since this was measured";
@@ -199,8 +199,7 @@ fn trouble_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         return;
     }
     if !has_predictions(state) {
-        let message = "There are no predictions to compare with the ground truth yet. Predict the images, or open \
-                       predictions of another program";
+        let message = "No predictions to evaluate yet. Predict the images, or open predictions from another tool";
         banner_ui(ui, Tone::Hint, message, |ui| {
             ui.horizontal_wrapped(|ui| {
                 action_button_ui(ui, state, Action::PredictAll, commands);

@@ -30,20 +30,16 @@ pub(super) fn matching_ui(
     let rows = &evaluation.classes.matches.rows;
     let matched = rows.iter().filter(|row| row.matched.is_some()).count();
     ui.horizontal_wrapped(|ui| {
-        ui.label(format!(
-            "{} of {} classes of the model are in the ground truth",
-            grouped(matched),
-            grouped(rows.len())
-        ));
-        checkbox_ui(ui, &mut memory.only_unmatched, "Only those without a match");
-        if !evaluating.corrections.is_empty() && ui.button("Undo all corrections").clicked() {
+        ui.label(format!("{} of {} model classes matched", grouped(matched), grouped(rows.len())));
+        checkbox_ui(ui, &mut memory.only_unmatched, "Only unmatched");
+        if !evaluating.corrections.is_empty() && ui.button("Reset all corrections").clicked() {
             commands.push(EvaluationCommand::ClearCorrections);
         }
     });
     unfound_ui(ui, &opened.truth, evaluation);
     if !evaluation.unused.is_empty() {
         let names = some_of(evaluation.unused.rows().map(|(from, _)| from.to_owned()));
-        warning_ui(ui, &format!("Corrections about classes that the model does not have: {names}"));
+        warning_ui(ui, &format!("Corrections for classes that the model does not have: {names}"));
     }
     let listed: Vec<&ClassRow> = rows.iter().filter(|row| !memory.only_unmatched || row.matched.is_none()).collect();
     ScrollArea::vertical().id_salt("class matching").auto_shrink(false).show_rows(
@@ -74,7 +70,7 @@ fn unfound_ui(ui: &mut Ui, truth: &GroundTruth, evaluation: &RunEvaluation) {
         return;
     }
     let names = some_of(unfound.iter().map(ToString::to_string));
-    warning_ui(ui, &format!("Classes of the ground truth that no class of the model is: {names}"));
+    warning_ui(ui, &format!("Ground-truth classes without a matching model class: {names}"));
 }
 
 fn some_of(names: impl ExactSizeIterator<Item = String>) -> String {
@@ -98,7 +94,7 @@ fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Queue
     let correct = |to: String| EvaluationCommand::CorrectClass { from: key_of(&row.class), to };
     let (matched, reason) = match row.matched {
         Some((index, reason)) => (truth.labels.get(index as usize), reason_text(reason)),
-        None => (None, "no class of this name or number"),
+        None => (None, "no class with this name or number"),
     };
     ui.horizontal(|ui| {
         ui.set_height(ROW_HEIGHT);
@@ -120,7 +116,7 @@ fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Queue
                     }
                 }
             });
-        picker.response.accessible_name(format!("Class of the ground truth that {class} is: {chosen}"));
+        picker.response.accessible_name(format!("Ground-truth class for {class}: {chosen}"));
         ui.add(Label::new(RichText::new(reason).weak()).truncate());
     });
 }

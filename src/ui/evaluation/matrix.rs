@@ -62,11 +62,9 @@ const MOST_CLASSES: usize = 20;
 impl Classes {
     fn tooltip(self) -> &'static str {
         match self {
-            Self::MostConfused => {
-                "The 20 classes that were confused most with others; all if there are no more than 20"
-            }
-            Self::Confused => "All classes that were confused with others, the most confused first",
-            Self::All => "All classes of the ground truth and the predictions",
+            Self::MostConfused => "The 20 most confused classes",
+            Self::Confused => "All confused classes, most confused first",
+            Self::All => "All classes in the ground truth and the predictions",
         }
     }
 }
@@ -85,9 +83,9 @@ enum Normalise {
 impl Normalise {
     fn tooltip(self) -> &'static str {
         match self {
-            Self::Counts => "How many",
-            Self::Rows => "Share of the objects of the class: recall on the diagonal",
-            Self::Columns => "Share of the boxes of the class: precision on the diagonal",
+            Self::Counts => "Number of objects or images",
+            Self::Rows => "Fraction of the class's objects; the diagonal is recall",
+            Self::Columns => "Fraction of the class's boxes; the diagonal is precision",
         }
     }
 }
@@ -173,8 +171,8 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
     };
     if lines < 2 {
         ui.weak(match memory.classes {
-            Classes::All => "There is nothing to compare",
-            Classes::MostConfused | Classes::Confused => "No class was confused with another",
+            Classes::All => "Nothing to compare",
+            Classes::MostConfused | Classes::Confused => "No confusions",
         });
         return;
     }
@@ -238,14 +236,14 @@ fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory) {
         ui.separator();
         let side = memory.drawn_side;
         for (label, name, factor) in [("−", "Smaller cells", 1.0 / ZOOM_STEP), ("+", "Larger cells", ZOOM_STEP)] {
-            let button = ui.button(label).on_hover_text(format!("{name} (Ctrl and the wheel)"));
+            let button = ui.button(label).on_hover_text(format!("{name} (Ctrl+wheel)"));
             if button.clicked() {
                 memory.side = Some((side * factor).clamp(*SIDES.start(), *SIDES.end()));
             }
             button.accessible_name(name);
         }
         let fit = ui.add_enabled(memory.side.is_some(), egui::Button::new("Fit"));
-        let fit = fit.on_hover_text("Shows all cells, without names where cells are small; point at a cell to read it");
+        let fit = fit.on_hover_text("Shows all cells. Small cells have no names; hover to read them");
         if fit.clicked() {
             memory.side = None;
         }
@@ -364,7 +362,7 @@ fn side_of(rect: Rect) -> f32 {
 }
 
 fn percent(share: f64) -> String {
-    format!("{:.0} %", share * 100.0)
+    format!("{:.0}%", share * 100.0)
 }
 
 /// At most four characters: `12.3k`.
@@ -379,13 +377,13 @@ fn short(count: u64) -> String {
 fn text_of(shown: &Shown<'_>, cell: &Cell) -> String {
     let count = grouped(cell.count as usize);
     match (cell.truth, cell.predicted) {
-        (Some(truth), Some(predicted)) if truth == predicted => format!("{} right: {count}", shown.name(truth)),
+        (Some(truth), Some(predicted)) if truth == predicted => format!("{} correct: {count}", shown.name(truth)),
         (Some(truth), Some(predicted)) => {
-            format!("{} taken for {}: {count}", shown.name(truth), shown.name(predicted))
+            format!("{} predicted as {}: {count}", shown.name(truth), shown.name(predicted))
         }
-        (None, Some(predicted)) => format!("Background taken for {}: {count}", shown.name(predicted)),
-        (Some(truth), None) if shown.is_detection() => format!("{} missed: {count}", shown.name(truth)),
-        (Some(truth), None) => format!("{} taken for another class: {count}", shown.name(truth)),
+        (None, Some(predicted)) => format!("Background predicted as {}: {count}", shown.name(predicted)),
+        (Some(truth), None) if shown.is_detection() => format!("{} not detected: {count}", shown.name(truth)),
+        (Some(truth), None) => format!("{} predicted as another class: {count}", shown.name(truth)),
         (None, None) => String::new(),
     }
 }

@@ -100,7 +100,7 @@ pub(super) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationM
         } else if evaluation.classes.matches.rows.is_empty() {
             return;
         } else if evaluation.status.failure().is_none() {
-            ui.weak("Counting the boxes…");
+            ui.weak("Counting boxes…");
             return;
         }
         if shown.is_none() {

@@ -41,12 +41,12 @@ fn detection_ui(
     ui.horizontal_wrapped(|ui| {
         let of = intervals.copied().unwrap_or_default();
         let interval = |interval| CardInterval::new(interval, intervals.is_some());
-        let meaning = "Average precision over an IoU of 0.50 to 0.95, as COCO defines it. It is too high on average \
-            where classes have few objects, so its interval reaches further down.";
+        let meaning = "Average precision over IoU 0.50 to 0.95, as COCO defines it. It is biased upwards for classes \
+            with few objects, so its interval extends further down.";
         card_ui(ui, "AP", metrics.ap, interval(of.ap), meaning);
-        card_ui(ui, "AP50", metrics.ap50, interval(of.ap50), "Average precision at an IoU of 0.50");
-        card_ui(ui, "AP75", metrics.ap75, interval(of.ap75), "Average precision at an IoU of 0.75");
-        let meaning = "Average recall with at most 100 boxes of a class in an image";
+        card_ui(ui, "AP50", metrics.ap50, interval(of.ap50), "Average precision at IoU 0.50");
+        card_ui(ui, "AP75", metrics.ap75, interval(of.ap75), "Average precision at IoU 0.75");
+        let meaning = "Average recall with at most 100 boxes per class and image";
         card_ui(ui, "AR100", metrics.ar100, interval(of.ar100), meaning);
     });
     ui.add_space(4.0);
@@ -54,7 +54,7 @@ fn detection_ui(
     ui.separator();
     curves_ui(ui, shown, None, CURVES_HEIGHT, commands);
     section_ui(ui, "Errors", true, |ui| errors_ui(ui, shown, metrics, commands));
-    section_ui(ui, "All numbers of COCO and Pascal VOC", false, |ui| {
+    section_ui(ui, "All COCO and Pascal VOC metrics", false, |ui| {
         let numbers = [
             ("AP small", metrics.ap_small),
             ("AP medium", metrics.ap_medium),
@@ -94,13 +94,14 @@ fn threshold_ui(
         let of = intervals.copied().unwrap_or_default();
         let [precision, recall, f1] =
             [of.precision, of.recall, of.f1].map(|interval| CardInterval::new(interval, intervals.is_some()));
-        card_ui(ui, "Precision", all.precision(), precision, "The share of the boxes that are right at an IoU of 0.50");
-        card_ui(ui, "Recall", all.recall(), recall, "The share of the objects that a right box shows");
-        card_ui(ui, "F1", all.f1(), f1, "The harmonic mean of precision and recall");
+        card_ui(ui, "Precision", all.precision(), precision, "Fraction of boxes that are correct at IoU 0.50");
+        card_ui(ui, "Recall", all.recall(), recall, "Fraction of objects that were detected");
+        card_ui(ui, "F1", all.f1(), f1, "Harmonic mean of precision and recall");
         let is_idle = shown.state.evaluation().is_some_and(|evaluation| !evaluation.status.is_loading());
         if offers_intervals && is_idle {
-            let link = ui.link(RichText::new("Measure intervals here").small());
-            let tooltip = "The 95 % intervals were measured at other filters; evaluates again at those on screen";
+            let link = ui.link(RichText::new("Update intervals").small());
+            let tooltip = "The 95% intervals were computed with other filters. Evaluates again with the current \
+                filters";
             if link.on_hover_text(tooltip).clicked() {
                 commands.push(EvaluationCommand::EvaluateAgain);
             }
@@ -108,9 +109,9 @@ fn threshold_ui(
     });
     ui.horizontal_wrapped(|ui| {
         let counts = [
-            (correct, "right", "True positives", queries::RIGHT),
-            (wrong, "wrong", "False positives", queries::WRONG),
-            (missed, "missed", "False negatives: objects without a right box", queries::NOT_FOUND),
+            (correct, "TP", "True positives", queries::RIGHT),
+            (wrong, "FP", "False positives", queries::WRONG),
+            (missed, "FN", "False negatives: undetected objects", queries::NOT_FOUND),
         ];
         for (count, what, meaning, query) in counts {
             count_button_ui(ui, (count, what), meaning, query, commands);
@@ -147,25 +148,19 @@ fn classification_ui(
     ui.horizontal_wrapped(|ui| {
         let top1 = CardInterval::new(intervals.and_then(|all| all.top1), intervals.is_some());
         let top5 = CardInterval::new(intervals.and_then(|all| all.top5), intervals.is_some());
-        let none = CardInterval::Missing("intervals are measured for shares of the images only");
-        card_ui(ui, "Top-1", metrics.top1, top1, "The share of the images whose first class is right");
-        card_ui(ui, "Top-5", metrics.top5, top5, "The share of the images with the right class among the first five");
-        card_ui(ui, "Precision", metrics.macro_precision, none, "The mean over the classes");
-        card_ui(ui, "Recall", metrics.macro_recall, none, "The mean over the classes");
-        card_ui(ui, "F1", metrics.macro_f1, none, "The mean over the classes");
-        card_ui(
-            ui,
-            "ECE",
-            metrics.ece,
-            none,
-            "Expected calibration error: how far the scores are from the share of right images",
-        );
+        let none = CardInterval::Missing("intervals are computed only for fractions of images");
+        card_ui(ui, "Top-1", metrics.top1, top1, "Fraction of images whose top class is correct");
+        card_ui(ui, "Top-5", metrics.top5, top5, "Fraction of images with the correct class in the top five");
+        card_ui(ui, "Precision", metrics.macro_precision, none, "Mean over the classes");
+        card_ui(ui, "Recall", metrics.macro_recall, none, "Mean over the classes");
+        card_ui(ui, "F1", metrics.macro_f1, none, "Mean over the classes");
+        card_ui(ui, "ECE", metrics.ece, none, "Expected calibration error: the gap between scores and accuracy");
     });
     ui.horizontal_wrapped(|ui| {
         let right = shown.counts.kind(OutcomeKind::Correct);
         let wrong = shown.counts.kind(OutcomeKind::Class);
-        count_button_ui(ui, (right, "right"), "Images whose first class is right", queries::RIGHT, commands);
-        count_button_ui(ui, (wrong, "wrong"), "Images whose first class is wrong", queries::WRONG, commands);
+        count_button_ui(ui, (right, "correct"), "Images whose top class is correct", queries::RIGHT, commands);
+        count_button_ui(ui, (wrong, "wrong"), "Images whose top class is wrong", queries::WRONG, commands);
     });
     ui.separator();
     section_ui(ui, "Reliability", true, |ui| reliability_ui(ui, metrics, commands));
@@ -180,10 +175,10 @@ fn notes_ui(ui: &mut Ui, shown: &Shown<'_>) {
     section_ui(ui, "Notes", true, |ui| {
         let what = match opened.truth.task {
             ModelTask::Detection => "boxes",
-            ModelTask::Classification => "classes of images",
+            ModelTask::Classification => "image classes",
         };
         let images = grouped(shown.counts.images as usize);
-        let mut lines = vec![format!("Images that were compared: {images}, by {what}.")];
+        let mut lines = vec![format!("Images compared: {images}, by {what}.")];
         let left_out = run.evaluated.counted.texts();
         lines.extend(left_out.map(|(count, text)| format!("{} {text}.", grouped(count as usize))));
         let problems = opened.truth.problems.counts();

@@ -14,7 +14,7 @@ const MOST_WIDTH: f32 = 460.0;
 
 pub(super) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, commands: &mut Queue<Command>) {
     let size = vec2(ui.available_width().min(MOST_WIDTH), HEIGHT);
-    let chart = Chart::new(ui, size, Sense::hover(), ["Score of the first class", "Share of right images"]);
+    let chart = Chart::new(ui, size, Sense::hover(), ["Score of the top class", "Accuracy"]);
     let most = metrics.reliability.iter().map(|bin| bin.images).max().unwrap_or(0).max(1);
     for bin in &metrics.reliability {
         if bin_ui(ui, &chart, bin, most) {
@@ -24,8 +24,7 @@ pub(super) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     let diagonal = [chart.at(0.0, 0.0), chart.at(1.0, 1.0)];
     let line = Stroke::new(1.5, ui.visuals().text_color());
     ui.painter().extend(egui::Shape::dashed_line(&diagonal, line, 5.0, 4.0));
-    let says = "Bars: share of right images, the stronger the more images. Lines in the bars: mean score. If scores \
-                can be trusted, bars end at the dashed line";
+    let says = "Bars: accuracy (darker = more images). Line: mean score. Calibrated scores reach the dashed line";
     ui.add(egui::Label::new(egui::RichText::new(says).small().weak()).wrap());
 }
 
@@ -39,7 +38,7 @@ fn bin_ui(ui: &Ui, chart: &Chart, bin: &ReliabilityBin, most: usize) -> bool {
     let response = ui.interact(place, id, Sense::click());
     let images = image_count(bin.images);
     let text = format!(
-        "Score {:.3} to {:.3}: {images}, {:.1} % right, mean score {:.1} %",
+        "Score {:.3} to {:.3}: {images}, {:.1}% correct, mean score {:.1}%",
         bin.from,
         bin.to,
         accuracy * 100.0,

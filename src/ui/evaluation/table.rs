@@ -54,38 +54,28 @@ const fn count(
 }
 
 const COLUMNS: [Column; 10] = [
-    column("AP", |row| row.ap, "Average precision over an IoU of 0.50 to 0.95, any score"),
-    column("AP50", |row| row.ap50, "Average precision at an IoU of 0.50, any score"),
-    column("Precision", |row| row.counts.precision(), "Share of the shown predictions of the class that are right"),
-    column("Recall", |row| row.counts.recall(), "The share of the class in the ground truth that is found"),
-    column("F1", |row| row.counts.f1(), "The harmonic mean of precision and recall"),
+    column("AP", |row| row.ap, "Average precision over IoU 0.50 to 0.95, all scores"),
+    column("AP50", |row| row.ap50, "Average precision at IoU 0.50, all scores"),
+    column("Precision", |row| row.counts.precision(), "Fraction of the class's visible predictions that are correct"),
+    column("Recall", |row| row.counts.recall(), "Fraction of the class's ground truth that was found"),
+    column("F1", |row| row.counts.f1(), "Harmonic mean of precision and recall"),
+    count("TP", |row| Some(row.counts.correct as f64), Some(queries::RIGHT), "True positives with the current filters"),
+    count("FP", |row| Some(row.counts.wrong as f64), Some(queries::WRONG), "False positives with the current filters"),
     count(
-        "Right",
-        |row| Some(row.counts.correct as f64),
-        Some(queries::RIGHT),
-        "True positives at the filters on screen",
-    ),
-    count(
-        "Wrong",
-        |row| Some(row.counts.wrong as f64),
-        Some(queries::WRONG),
-        "False positives at the filters on screen",
-    ),
-    count(
-        "Missed",
+        "FN",
         |row| Some(row.counts.missed as f64),
         Some(queries::NOT_FOUND),
-        "False negatives at the filters on screen: without a right box",
+        "False negatives with the current filters",
     ),
-    count("Truths", |row| Some(row.truths as f64), None, "How often the class is in the ground truth"),
-    count("All", |row| Some(row.predicted as f64), None, "How often the class was predicted, with any score"),
+    count("GT", |row| Some(row.truths as f64), None, "Ground-truth objects or images of the class"),
+    count("All", |row| Some(row.predicted as f64), None, "Predictions of the class, all scores"),
 ];
 
 pub(super) fn classes_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut TableMemory, commands: &mut Queue<Command>) {
     // The first two are about boxes.
     let columns = if shown.is_detection() { &COLUMNS } else { &COLUMNS[2..] };
     let sort_label = |title: &str| format!("Sort the evaluation by {title}");
-    let table = ClassTable { columns, sorted_by: "Truths", sort_label };
+    let table = ClassTable { columns, sorted_by: "GT", sort_label };
     let room = ui.available_height() - BESIDE_CURVES;
     let curves_height = (room * 0.5).min(*CURVES_HEIGHT.end());
     let shows_curves =
@@ -162,14 +152,14 @@ fn row_ui(
             table_number_ui(ui, cell, &text, ui.visuals().text_color());
             continue;
         };
-        let says = format!("{text} {} of {name}", column.title.to_lowercase());
+        let says = format!("{text} {} for {name}", column.title);
         if count_ui(ui, cell, (row.place, column.title), &text, &says) {
             show_boxes(commands, shown.of_class(outcome, row.place));
         }
     }
     let tooltip = match class {
         Some(_) => name.to_owned(),
-        None => format!("{name}: no class of the model is this one; see Class matching"),
+        None => format!("{name}: no model class matches; see Class matching"),
     };
     if response.on_hover_text(tooltip).clicked() {
         *selected = (!is_selected).then_some(row.place);

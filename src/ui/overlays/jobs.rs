@@ -111,7 +111,7 @@ fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let progress = job.progress.as_ref();
         let status = progress.map(|progress| progress.job.status);
         let text = match progress.and_then(crate::domain::JobProgress::fraction) {
-            Some(fraction) => format!("{:.0} %", fraction * 100.0),
+            Some(fraction) => format!("{:.0}%", fraction * 100.0),
             None => String::new(),
         };
         let status = status.unwrap_or(TransformStatus::InProgress);

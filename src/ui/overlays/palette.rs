@@ -113,7 +113,7 @@ mod tests {
         assert_eq!(matching("predict sel")[0], Action::PredictSelection);
         assert_eq!(matching("FIT")[0], Action::FitImage);
         assert_eq!(matching("open ground truth...")[0], Action::OpenTruth);
-        assert!(matching("how good").contains(&Action::Evaluation), "in its description");
+        assert!(matching("in place of").contains(&Action::Evaluation), "in its description");
         assert!(matching("no such thing").is_empty());
     }
 

@@ -68,7 +68,7 @@ fn columns(statistics: &Statistics, is_narrow: bool) -> [TableColumn<ClassRow>; 
     [
         TableColumn {
             title: "Images",
-            tooltip: "How many images show the class",
+            tooltip: "Images with the class",
             width: images,
             number: |row| Some(row.images as f64),
             text: count,
@@ -76,7 +76,7 @@ fn columns(statistics: &Statistics, is_narrow: bool) -> [TableColumn<ClassRow>; 
         },
         TableColumn {
             title: "Boxes",
-            tooltip: "How many boxes of the class are shown",
+            tooltip: "Visible boxes of the class",
             width: boxes,
             number: |row| Some(row.boxes as f64),
             text: count,
@@ -84,7 +84,7 @@ fn columns(statistics: &Statistics, is_narrow: bool) -> [TableColumn<ClassRow>; 
         },
         TableColumn {
             title: "Mean",
-            tooltip: "The mean score of what is shown",
+            tooltip: "Mean score of the visible predictions",
             width: 44.0,
             number: |row| Some(row.mean_score.into()),
             text: |mean| mean.map_or_else(String::new, |mean| format!("{mean:.2}")),
@@ -212,5 +212,5 @@ fn strip_ui(ui: &Ui, rect: Rect, class: u32, name: &str) -> egui::Response {
     for share in [1.0 / 3.0, 2.0 / 3.0] {
         painter.vline(film.left() + film.width() * share, film.y_range(), pen);
     }
-    response.on_hover_text("Show all boxes of this class over all images")
+    response.on_hover_text("Show all boxes of this class across all images")
 }

@@ -430,7 +430,7 @@ fn classes_ui(ui: &mut Ui, state: &State, image: &ImageAgreement) {
     for (letter, prediction) in ["A", "B"].into_iter().zip(predictions) {
         let top = prediction.and_then(|prediction| prediction.classes().first());
         if let Some(top) = top {
-            let text = format!("{letter}: {} {:.1} %", top.label, top.score * 100.0);
+            let text = format!("{letter}: {} {:.1}%", top.label, top.score * 100.0);
             ui.add(Label::new(text).truncate());
         }
     }

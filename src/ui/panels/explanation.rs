@@ -129,7 +129,7 @@ mod tests {
         let question = Question { target: SaliencyTarget::Class(1), label: "cat".to_owned(), score: 0.5 };
         let saliency = |drop| Saliency { rows: 1, columns: 1, drops: vec![drop], baseline: 0.5 };
         let text = summary(&question, &saliency(-0.1));
-        assert!(text.starts_with("“cat” scores 50.0 %") && text.contains("no covered part"), "{text}");
+        assert!(text.starts_with("“cat” scores 50.0%") && text.contains("no covered part"), "{text}");
         assert!(summary(&question, &saliency(0.2)).contains("yellow"));
     }
 }

@@ -25,7 +25,7 @@ pub(super) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, 
     };
     crop_ui(ui, state, textures, detection);
     let name_ui = |ui: &mut Ui, _: &mut _| {
-        let name = format!("{} {:.1} %", detection.label, detection.score * 100.0);
+        let name = format!("{} {:.1}%", detection.label, detection.score * 100.0);
         ui.add(Label::new(strong(name)).truncate());
     };
     ends_ui(ui, "box and its buttons", commands, name_ui, |ui, commands| {

@@ -233,7 +233,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     match task {
         // An image with a wrong class is a false positive and a false negative.
         Some(ModelTask::Classification) => {
-            chips.extend([chip("Wrong", counts.with_wrong, "fp"), chip("Right", counts.with_correct, "tp")]);
+            chips.extend([chip("Incorrect", counts.with_wrong, "fp"), chip("Correct", counts.with_correct, "tp")]);
         }
         _ => chips.extend([
             chip("FP", counts.with_wrong, "fp"),

@@ -38,7 +38,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Queue
     let progress = task.control.progress();
     let fraction = progress.fraction();
     let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(110.0).desired_height(8.0);
-    let percent = fraction.map_or_else(String::new, |fraction| format!(" {:.0} %", fraction * 100.0));
+    let percent = fraction.map_or_else(String::new, |fraction| format!(" {:.0}%", fraction * 100.0));
     let more = match state.tasks.running().len() {
         0 | 1 => String::new(),
         count => format!(" (and {} more)", count - 1),

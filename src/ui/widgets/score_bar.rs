@@ -19,7 +19,7 @@ pub(in super::super) fn score_row_ui(
     sense: Sense,
 ) -> Response {
     let (rect, response) = ui.allocate_exact_size(vec2(ui.available_width(), SCORE_ROW_HEIGHT), sense);
-    let score_text = format!("{:.1} %", score * 100.0);
+    let score_text = format!("{:.1}%", score * 100.0);
     response.widget_info(|| {
         let kind = if sense.senses_click() { egui::Role::Button } else { egui::Role::Label };
         egui::WidgetInfo::labeled(kind, true, format!("{label} {score_text}"))

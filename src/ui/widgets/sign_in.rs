@@ -258,7 +258,7 @@ mod tests {
         sign_in.identity = Some(Identity::of_arn("123456789012", arn, Some(end)));
         assert_eq!(
             sign_in_text(&access, Some(&sign_in)),
-            "alice, account 123456789012, ends in 2 h 10 min, profile work"
+            "alice, account 123456789012, expires in 2 h 10 min, profile work"
         );
         assert_eq!(short_text(&access, Some(&sign_in)), "profile work");
         let anonymous = S3Access { credentials: Credentials::Anonymous, ..S3Access::default() };

@@ -16,7 +16,7 @@ pub(super) fn recognise(others: &[&Port], findings: &mut Findings) -> Result<Vec
         let (value, is_known, because) = match (is_pair(port), is_integer(port)) {
             // The ONNX Model Zoo's YOLOv3; `orig_target_sizes` has the width first.
             (true, is_integer) if name.contains("shape") && (is_integer || sizes == 1) => {
-                (AuxiliaryValue::ImageHeightWidth, false, "two numbers called a shape are the image's height and width")
+                (AuxiliaryValue::ImageHeightWidth, false, "two numbers named “shape” are the image's height and width")
             }
             (true, true) => {
                 let because = "two whole numbers are the image size; detectors want the width first";
@@ -41,8 +41,8 @@ pub(super) fn recognise(others: &[&Port], findings: &mut Findings) -> Result<Vec
             }
             _ => {
                 return Err(Refusal::new(format!(
-                    "the graph needs {port} besides the image. Spotcheck passes sizes of the image ([1, 2]) and masks \
-                    of padding ([1, height, width]): export it with this input fixed"
+                    "the graph needs {port} in addition to the image. Spotcheck supports image sizes ([1, 2]) and \
+                     padding masks ([1, height, width]): export it with this input fixed"
                 )));
             }
         };

@@ -269,7 +269,7 @@ fn from_scores(
         let because = format!("{shape}; no file names that many classes, and a regression looks the same");
         findings.assumed("task", "classification", because);
     }
-    findings.recognised("output.classification.name", &port.name, "no other output fits better");
+    findings.recognised("output.classification.name", &port.name, "no other output is a better match");
     let (values, basis, because) = match (row, &model.notes.multi_label) {
         (Values::Softmax | Values::Sigmoid, _) => (ClassValues::Probabilities, Basis::Recognised, because),
         (Values::Single, _) => (ClassValues::SecondProbability, Basis::Recognised, because),
@@ -368,7 +368,7 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
         if classes != count && !background && !has_gaps {
             return Err(misfit(format!("has {classes} classes"), count));
         }
-        let because = format!("the label file names {count} classes and the model has {classes}");
+        let because = format!("the label file has {count} classes and the model has {classes}");
         if background {
             background_first(classes, &because, findings);
         } else {
@@ -408,10 +408,7 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
         findings.assumed(
             "labels",
             "none",
-            format!(
-                "the {classes} classes have no names; they are shown by number \
-            until a label file is given"
-            ),
+            format!("the {classes} classes have no names; they are shown by number until you add a label file"),
         );
     }
     Ok(Naming { background, label_set: imagenet.then(|| "imagenet".to_owned()), labels_to_store: None })
@@ -423,7 +420,7 @@ fn background_first(classes: usize, because: &str, findings: &mut Findings) {
     if classes == IMAGENET_CLASSES + 1 {
         findings.recognised(field, first, because);
     } else {
-        findings.assumed(field, first, format!("{because}; the background could be the last class, too"));
+        findings.assumed(field, first, format!("{because}; the background could also be the last class"));
     }
 }
 
@@ -435,12 +432,7 @@ fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut F
             "none",
             "a class number does not show whether 0 is the background",
         );
-        findings.assumed(
-            "labels",
-            "none",
-            "a class number does not show what the classes are; give a label file or \
-            set labels=imagenet",
-        );
+        findings.assumed("labels", "none", "the class names are unknown; add a label file or set labels=imagenet");
         return Ok(Naming { background: false, label_set: None, labels_to_store: None });
     };
     let count = label_count(labels);
@@ -452,7 +444,7 @@ fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut F
         findings.recognised(
             "output.classification.background",
             "first",
-            format!("the model returned class {highest} and the label file names {count}"),
+            format!("the model returned class {highest} but the label file has {count} classes"),
         );
     } else {
         findings.assumed(
@@ -461,6 +453,6 @@ fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut F
             "a class number does not show whether 0 is the background",
         );
     }
-    findings.recognised("labels", LABEL_FILE, "given by you");
+    findings.recognised("labels", LABEL_FILE, "set by you");
     Ok(Naming { background, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels.clone()) })
 }

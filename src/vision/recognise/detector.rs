@@ -50,7 +50,7 @@ pub(super) fn recognise(
     findings.0.append(&mut found.parts);
     let every_box = found.every_box();
     let told = prober.told_size(|outputs, size| extent_of(&every_box, outputs, size), findings);
-    let follows = |side: &str| format!("the first number of a box follows the {side} that the graph is told");
+    let follows = |side: &str| format!("the first number of a box follows the {side} passed to the graph");
     let corners = match told {
         ToldSize::FollowedHeightFirst => Some((BoxFormat::Yxyx, follows("height"))),
         ToldSize::FollowedWidthFirst => Some((BoxFormat::Xyxy, follows("width"))),
@@ -153,7 +153,7 @@ fn name_classes(
     let classes = found.classes;
     // With a score for each class their number is known, and no class is the background.
     let counts_all = classes.is_some() && !found.has_separate_classes;
-    let because_of_file = "its names fit the model's classes".to_owned();
+    let because_of_file = "its names match the model's classes".to_owned();
     let noted = || {
         let fits = |count: usize| match classes {
             Some(classes) if counts_all => classes == count,
@@ -177,7 +177,7 @@ fn name_classes(
             if offset != 0 || zero_seen {
                 findings.recognised(field, offset, seen);
             } else {
-                findings.assumed(field, offset, format!("{seen}, which allows an offset of -1 too"));
+                findings.assumed(field, offset, format!("{seen}, which also allows an offset of -1"));
             }
         }
         findings.recognised("labels", LABEL_FILE, because);
@@ -196,13 +196,13 @@ fn name_classes(
     };
     match set {
         Some(set) => {
-            findings.assumed("labels", set, "most such detectors are trained on COCO, and the class numbers fit");
+            findings.assumed("labels", set, "most such detectors are trained on COCO, and the class numbers match");
         }
         None => findings.assumed(
             "labels",
             "none",
-            "the classes have no names; they are shown by number until a label file is given or labels=coco-91 (or \
-            coco-80) is set",
+            "the classes have no names; they are shown by number until you add a label file or set labels=coco-91 \
+             (or coco-80)",
         ),
     }
     findings.assumed("output.detection.class_offset", offset, "derived from the labels");

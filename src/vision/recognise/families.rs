@@ -22,8 +22,8 @@ pub(super) fn explain(
     };
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
     let reason = format!(
-        "{} look like {family}, so Spotcheck cannot tell where the boxes are. Export the model with decoded boxes: \
-        boxes [n, 4], classes [n] and scores [n], each an output of its own",
+        "{} look like {family}, so Spotcheck cannot decode the boxes. Export the model with decoded boxes: separate \
+         outputs for boxes [n, 4], classes [n] and scores [n]",
         ports.join(", ")
     );
     RecogniseError::Refused(Refusal { reasons: vec![reason], ..refusal })

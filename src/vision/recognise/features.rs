@@ -92,8 +92,8 @@ impl Features {
     pub(super) fn refusal(&self, port: &Port) -> Refusal {
         let Self { purpose, because } = self;
         Refusal::new(format!(
-            "the output {port} looks like {}, because {because}. Spotcheck shows classes and boxes. If it holds class \
-            scores, provide the label file or set output.classification.values",
+            "the output {port} looks like {}, because {because}. Spotcheck shows classes and boxes. If it contains \
+             class scores, add the label file or set output.classification.values",
             what(*purpose)
         ))
     }
@@ -106,8 +106,8 @@ pub(super) fn check_purpose(model: &RecognitionRequest<'_>) -> Result<(), Refusa
             if !are_set(model.overrules) && model.labels.is_none() =>
         {
             Err(Refusal::new(format!(
-                "the model returns {}, because {because}. Spotcheck shows classes and boxes. If this file is about \
-                another model, move the ONNX file to a folder of its own",
+                "the model returns {}, because {because}. Spotcheck shows classes and boxes. If this file belongs to \
+                 another model, move the ONNX file to a separate folder",
                 what(*purpose)
             )))
         }

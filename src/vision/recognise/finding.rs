@@ -61,7 +61,7 @@ impl Refusal {
         } else if lower.contains("protobuf") {
             "The file is damaged or is not an ONNX model: export or copy it again"
         } else if lower.contains("external data") || lower.contains("external_data") {
-            "The weights are in a second file that must be beside the model: export it as one file"
+            "The weights are in a second file that must be next to the model: export the model as one file"
         } else {
             "Check the model with `python -m onnx.checker` or export it again"
         };

@@ -86,7 +86,7 @@ pub(super) fn recognise(model: &RecognitionRequest<'_>, findings: &mut Findings)
     let channels = if grey_layout(port).is_some() { ChannelOrder::Grey } else { ChannelOrder::Rgb };
     if let [layout] = layouts[..] {
         let count = channels.image_channels().len();
-        let because = format!("the dimension for {count} channels is there in {}", ShapeText(&port.dims));
+        let because = format!("the dimension for {count} channels is at this position in {}", ShapeText(&port.dims));
         findings.recognised("input.layout", word(layout), because);
     }
     if channels == ChannelOrder::Grey {

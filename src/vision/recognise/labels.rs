@@ -15,7 +15,7 @@ pub(super) fn label_count(labels: &LabelSet) -> usize {
 /// The message for a label set of `count` classes if the model `has` another number.
 pub(super) fn misfit(has: impl std::fmt::Display, count: usize) -> Refusal {
     Refusal::new(format!(
-        "the model {has} and the label file names {count} classes: give the label file that the model was trained with"
+        "the model {has} but the label file has {count} classes: use the label file that the model was trained with"
     ))
 }
 

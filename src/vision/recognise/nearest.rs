@@ -10,7 +10,7 @@ pub struct Nearest {
 
 const CENTERNET: Nearest = Nearest {
     exporter: "CenterNet",
-    outputs: "[1, boxes, 6] beside the heat maps: corners, score and class, decoded inside the graph",
+    outputs: "[1, boxes, 6] in addition to the heat maps: corners, score and class, decoded inside the graph",
 };
 const YOLOV5_MAPS: Nearest =
     Nearest { exporter: "YOLOv5", outputs: "[1, anchors, rows, columns, 5 + classes] for each stride" };

@@ -77,7 +77,7 @@ impl Notes {
         if !others.is_empty() {
             let others = others.join(" and ");
             nearest.because =
-                format!("{}; {others}, too: give the right file if these names are wrong", nearest.because);
+                format!("{}; also found: {others}. Choose another file if these names are wrong", nearest.because);
         }
         Some(nearest)
     }
@@ -121,12 +121,12 @@ impl Notes {
 
     /// transformers' and timm's `config.json`.
     fn read_config(&mut self, config: &Value, file: &str) {
-        let says = |key: &str, value: &Value| format!("{file} says {key} = {}", text(value).unwrap_or_default());
+        let says = |key: &str, value: &Value| format!("{file} has {key} = {}", text(value).unwrap_or_default());
         if let Some(labels) = names(&config["id2label"]).filter(|labels| !are_placeholders(labels)) {
             self.add_labels(labels, file);
         }
         if let Some(model_type) = text(&config["model_type"]) {
-            let because = format!("{file} says model_type = {model_type}");
+            let because = format!("{file} has model_type = {model_type}");
             self.model_type.get_or_insert(Noted { value: model_type, because });
         }
         let count = config["id2label"].as_object().map(serde_json::Map::len).filter(|count| *count > 0);
@@ -168,7 +168,7 @@ impl Notes {
     fn read_metadata(&mut self, metadata: &BTreeMap<String, String>) {
         let value = |key: &str| Some((key.to_owned(), yaml(metadata.get(key)?).ok()?));
         if let Some(labels) = value("names").and_then(|(_, value)| names(&value)) {
-            self.add_labels(labels, "the metadata of the file");
+            self.add_labels(labels, "the file metadata");
         }
         self.input_size = noted(value("imgsz"), size);
         self.stride = noted(value("stride"), |value| whole(value).filter(|stride| *stride > 0));
@@ -181,11 +181,11 @@ impl Notes {
         let written_by = |text: &str| metadata.get("author").is_some_and(|author| author.contains(text));
         let has = |key: &str| metadata.contains_key(key);
         let exporter = if written_by("Ultralytics") {
-            Some((Exporter::Ultralytics, "the metadata of the file is from Ultralytics"))
+            Some((Exporter::Ultralytics, "the file metadata is from Ultralytics"))
         } else if has("imgsz") && has("names") {
-            Some((Exporter::Ultralytics, "the metadata of the file is as Ultralytics writes it"))
+            Some((Exporter::Ultralytics, "the file metadata matches Ultralytics exports"))
         } else if has("stride") && has("names") {
-            Some((Exporter::Yolov5, "the metadata of the file is as YOLOv5 writes it"))
+            Some((Exporter::Yolov5, "the file metadata matches YOLOv5 exports"))
         } else {
             None
         };
@@ -208,13 +208,13 @@ pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
         "yaml" | "yml" => {
             let value = yaml(text)?;
             let labels = ["names", "label_list"].into_iter().find_map(|key| names(&value[key]));
-            labels.ok_or_else(|| "it has no list `names`".to_owned())
+            labels.ok_or_else(|| "it has no `names` list".to_owned())
         }
-        "csv" => column_of_names(text).ok_or_else(|| "it has no column `name`".to_owned()),
+        "csv" => column_of_names(text).ok_or_else(|| "it has no `name` column".to_owned()),
         "json" => {
             let config = json(text)?;
             let places = [&config["id2label"], &config["label_names"], &config["names"], &config];
-            places.into_iter().find_map(names).ok_or_else(|| "it has no `id2label` and no list of names".to_owned())
+            places.into_iter().find_map(names).ok_or_else(|| "it has neither `id2label` nor a list of names".to_owned())
         }
         _ => LabelSet::parse(text).map_err(|error| error.to_string()),
     }
@@ -249,7 +249,7 @@ fn noted<T>(entry: Option<(String, Value)>, read: impl Fn(&Value) -> Option<T>) 
         Value::Object(_) => String::new(),
         value => format!(" = {}", text(value).unwrap_or_else(|| value.to_string())),
     };
-    Some(Noted { value: read(&value)?, because: format!("the metadata of the file says {key}{shown}") })
+    Some(Noted { value: read(&value)?, because: format!("the file metadata has {key}{shown}") })
 }
 
 fn kind(file_name: &str, stem: &str) -> Option<Kind> {
@@ -445,11 +445,11 @@ mod tests {
             assert_eq!(list(&labels), ["cat", "no"], "{file}");
         }
         for (file, text, part) in [
-            ("data.yaml", "nc: 2", "no list `names`"),
-            ("config.json", r#"{"model_type": "vit"}"#, "no `id2label`"),
+            ("data.yaml", "nc: 2", "no `names` list"),
+            ("config.json", r#"{"model_type": "vit"}"#, "neither `id2label`"),
             ("config.json", "{", "not JSON"),
             ("labels.txt", "cat\n\ndog", "line 2"),
-            ("tags.csv", "id,tag\n1,cat\n", "no column `name`"),
+            ("tags.csv", "id,tag\n1,cat\n", "no `name` column"),
         ] {
             let reason = read_labels(file, text).unwrap_err();
             assert!(reason.contains(part), "{file}: {reason}");

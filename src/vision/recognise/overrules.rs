@@ -140,7 +140,7 @@ impl Overrule {
         number.ok_or_else(|| OverruleError {
             field: self.field(),
             value: self.text.clone(),
-            reason: "give the number of a reading that `models inspect` prints".to_owned(),
+            reason: "use the number of a reading that `models inspect` prints".to_owned(),
         })
     }
 

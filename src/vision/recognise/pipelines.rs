@@ -90,14 +90,14 @@ pub(super) fn read_paddle(notes: &mut Notes, steps: &[Value], file: &str) {
                 notes.pixels.set_range(divide_by, mean, std, &because);
             }
             "Permute" | "PadStride" => {}
-            other => notes.remarks.push(format!("{file} has the step {other}, which Spotcheck does not do")),
+            other => notes.remarks.push(format!("{file} has the step {other}, which Spotcheck does not support")),
         }
     }
 }
 
 fn set_resize(notes: &mut Notes, resize: Option<Resize>, file: &str, because: &str) {
     let Some((resize, input_size)) = resize else {
-        notes.remarks.push(format!("The resize rule of {file} is not used: Spotcheck does not know this one"));
+        notes.remarks.push(format!("The resize rule of {file} is not used: Spotcheck does not support it"));
         return;
     };
     set(&mut notes.pixels.resize, resize, because);

@@ -94,7 +94,7 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
 pub(super) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
     let value = |key: &str| {
         let value = metadata.get(key)?;
-        Some((value, format!("the metadata of the file sets {key} = {value}")))
+        Some((value, format!("the file metadata sets {key} = {value}")))
     };
     if let Some((format, because)) = value("Image.BitmapPixelFormat") {
         match format.as_str() {
@@ -110,7 +110,7 @@ pub(super) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String,
             "Normalized_1_1" => (127.5, 1.0, 1.0),
             // 16 + pixel * 219 / 255
             "NominalRange_16_235" => (255.0 / 219.0, -16.0, 1.0),
-            _ => return notes.remarks.push(format!("{because}, which Spotcheck does not know")),
+            _ => return notes.remarks.push(format!("{because}, which Spotcheck does not support")),
         };
         notes.pixels.set_range(divide_by, [mean; 3], [std; 3], &because);
     }
@@ -160,7 +160,7 @@ pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
         }
         mode => {
             notes.remarks.push(format!(
-                "{file} has crop_mode {} for an input of {}x{}, which Spotcheck does not do exactly",
+                "{file} has crop_mode {} for an input of {}x{}, which Spotcheck only approximates",
                 mode.unwrap_or("center"),
                 input_size[0],
                 input_size[1]
@@ -186,7 +186,7 @@ pub(super) fn read(notes: &mut Notes, config: &Value, file: &str) {
         (&mut notes.pixels, format!("{file} is for {class}"))
     } else {
         let because =
-            format!("{file} has these numbers; {class} may have rules of its own, which Spotcheck does not know");
+            format!("{file} has these numbers; {class} may have additional rules that Spotcheck does not know");
         (&mut notes.likely_pixels, because)
     };
     if is_known || !config["image_mean"].is_null() {
@@ -240,7 +240,7 @@ fn read_pixels(pixels: &mut PixelNotes, config: &Value, kind: &str, because: &st
 /// The rule, and width and height of the input.
 fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 2]>), String> {
     if truth(&config["do_resize"]) == Some(false) {
-        return Err("it resizes nothing, so the size is up to the caller".to_owned());
+        return Err("it does not resize, so the caller chooses the size".to_owned());
     }
     let value = &config["size"];
     let side = |value: &Value| whole(value).filter(|side| (1..=MAX_SIDE).contains(side));
@@ -280,7 +280,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
             if width > short.or(whole.map(|whole| whole.0)).unwrap_or(width)
                 || height > short.or(whole.map(|whole| whole.1)).unwrap_or(height) =>
         {
-            Err(format!("it pads images to {width}x{height} with black, which Spotcheck does not do"))
+            Err(format!("it pads images to {width}x{height} with black, which Spotcheck does not support"))
         }
         (Some(short_side), _, Some((width, height))) => {
             Ok((NotedResize::Crop { short_side, offset }, Some([width, height])))
@@ -293,7 +293,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
         (None, Some((width, height)), Some((crop_width, crop_height))) => {
             Ok((NotedResize::StretchCrop { size: [width, height], offset }, Some([crop_width, crop_height])))
         }
-        _ => Err("its sizes are not known to Spotcheck".to_owned()),
+        _ => Err("Spotcheck does not support its sizes".to_owned()),
     }
 }
 

@@ -52,7 +52,7 @@ pub fn presets(task: ModelTask, input: &ImageInput) -> Vec<Preset> {
         }
     }
     if presets.iter().all(|preset| preset.input != *input) {
-        presets.insert(0, Preset { name: "present", about: "as the card says", input: input.clone() });
+        presets.insert(0, Preset { name: "present", about: "as in the card", input: input.clone() });
     }
     presets
 }
@@ -136,8 +136,8 @@ fn classifiers(input: &ImageInput) -> Vec<Named> {
     vec![
         ("torchvision", "middle 7/8, bilinear, ImageNet's mean", way(crop(0.875), PillowBilinear, IMAGENET)),
         ("torchvision-bicubic", "middle 7/8, bicubic, ImageNet's mean", way(crop(0.875), PillowBicubic, IMAGENET)),
-        ("timm", "middle 95 %, bicubic, ImageNet's mean", way(crop(0.95), PillowBicubic, IMAGENET)),
-        ("timm-half", "middle 90 %, bicubic, mean and std 0.5", way(crop(0.9), PillowBicubic, HALF)),
+        ("timm", "middle 95%, bicubic, ImageNet's mean", way(crop(0.95), PillowBicubic, IMAGENET)),
+        ("timm-half", "middle 90%, bicubic, mean and std 0.5", way(crop(0.9), PillowBicubic, HALF)),
         ("transformers", "stretched, bilinear, mean and std 0.5", way(stretch(), PillowBilinear, HALF)),
         ("transformers-imagenet", "stretched, bilinear, ImageNet's mean", way(stretch(), PillowBilinear, IMAGENET)),
         ("clip", "middle, bicubic, CLIP's mean", way(crop(1.0), PillowBicubic, CLIP)),

@@ -61,7 +61,7 @@ impl<'r, 'f> Prober<'r, 'f> {
             findings.assumed("input.layout", word(input.layout), because);
         } else if port.layouts.len() > 1 {
             let failure = failures.first().map(String::as_str).unwrap_or_default();
-            let because = format!("the graph runs this way and not on {failure}");
+            let because = format!("the graph runs with this size but not with {failure}");
             findings.recognised("input.layout", word(input.layout), because);
         }
         let sizes = port.sizes(input.layout);
@@ -211,7 +211,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         Some(if are_same {
             Ok(())
         } else {
-            Err("a test with two images in one call returned other numbers than two calls".to_owned())
+            Err("a test with two images in one call returned different numbers than two calls".to_owned())
         })
     }
 

@@ -28,7 +28,7 @@ pub(super) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
             text: format!("{}, {}", percent(class.ap), counted(class.truths as usize, "object", "objects")),
         })
     });
-    let caption = "Bars: AP (IoU 0.50:0.95). Lines: AP (IoU 0.50). Classes without objects are left out.";
+    let caption = "Bars: AP (IoU 0.50:0.95). Lines: AP (IoU 0.50). Classes without objects are omitted.";
     by_class("ap-by-class", "AP by class", caption, classes.collect())
 }
 
@@ -42,8 +42,8 @@ pub(super) fn f1(metrics: &ClassificationMetrics) -> Option<Plot> {
             text: format!("{}, {}", percent(class.f1), counted(class.truths as usize, "image", "images")),
         })
     });
-    let caption = "F1 is the harmonic mean of precision and recall. Classes that no image shows and no prediction has \
-        are left out.";
+    let caption = "F1 is the harmonic mean of precision and recall. Classes without objects and predictions are \
+        omitted.";
     by_class("f1-by-class", "F1 by class", caption, classes.collect())
 }
 
@@ -56,7 +56,7 @@ fn by_class(name: &'static str, title: &'static str, caption: &str, mut classes:
         classes.drain(half..half + left_out);
         caption = format!("The {half} highest and the {half} lowest of {} classes. {caption}", MOST_CLASSES + left_out);
     }
-    let ticks: Vec<(f64, String)> = fifths().map(|share| (share, format!("{:.0} %", share * 100.0))).collect();
+    let ticks: Vec<(f64, String)> = fifths().map(|share| (share, format!("{:.0}%", share * 100.0))).collect();
     let gap = (left_out > 0).then_some(MOST_CLASSES / 2);
     (!classes.is_empty()).then(|| Plot { name, caption, ..bars(title, &classes, &ticks, 150.0, gap) })
 }
@@ -65,11 +65,11 @@ fn by_class(name: &'static str, title: &'static str, caption: &str, mut classes:
 pub(super) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
     const KINDS: [(&str, &str); 6] = [
         ("location", "location: overlaps too little"),
-        ("class", "class: right place, wrong class"),
+        ("class", "class: correct location, wrong class"),
         ("both", "both: wrong class, little overlap"),
-        ("duplicate", "duplicate: object found already"),
-        ("background", "background: no object there"),
-        ("missed", "missed: object without detection"),
+        ("duplicate", "duplicate: object already detected"),
+        ("background", "background: no object"),
+        ("missed", "missed: no box of any class"),
     ];
     let mut kinds: Vec<Bar> = KINDS
         .iter()
@@ -86,9 +86,9 @@ pub(super) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
         .collect();
     kinds.sort_by(|one, other| other.value.total_cmp(&one.value));
     let most = kinds.iter().map(|kind| kind.value).fold(0.0, f64::max);
-    let caption = "Points of AP (IoU 0.50) that repairing only this kind of error would gain, as TIDE measures it, \
-        among detections of any score.";
-    let title = "What each kind of error costs";
+    let caption = "Points of AP (IoU 0.50) gained by fixing only this kind of error, as measured by TIDE, over \
+        detections of all scores.";
+    let title = "Cost of each kind of error";
     (!kinds.is_empty()).then(|| Plot {
         name: "errors",
         caption: caption.to_owned(),

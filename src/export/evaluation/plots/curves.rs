@@ -52,7 +52,7 @@ fn over_score(metrics: &DetectionMetrics) -> Plot {
         format!(" The highest F1, {}, is at a minimum score of {:.4}.", percent(Some(best.f1)), best.threshold)
     });
     let caption = format!("All classes pooled, at IoU ≥ 0.50.{best}");
-    plane.plot("minimum-score", "Precision, recall and F1 over the minimum score", caption)
+    plane.plot("minimum-score", "Precision, recall and F1 by minimum score", caption)
 }
 
 fn f1(metrics: &DetectionMetrics) -> Plot {
@@ -61,11 +61,11 @@ fn f1(metrics: &DetectionMetrics) -> Plot {
         format!("{}{best}", class.class.name)
     };
     let axes = [Axis::Score("Minimum score"), Axis::Share("F1")];
-    let caption = "At IoU ≥ 0.50. Classes whose highest F1 is at other scores than that of all classes gain from a \
-        minimum score of their own.";
+    let caption = "At IoU ≥ 0.50. Classes whose best F1 is at a different score than that of all classes benefit \
+        from their own minimum score.";
     classes(metrics, axes, |point| [point.threshold, point.f1], name).plot(
         "f1",
-        "F1 over the minimum score, by class",
+        "F1 by minimum score, per class",
         caption.to_owned(),
     )
 }
@@ -106,7 +106,7 @@ fn best(metrics: &DetectionMetrics) -> Option<(CurvePoint, String)> {
 pub(super) fn reliability(metrics: &ClassificationMetrics) -> Option<Plot> {
     let ece = metrics.ece?;
     let bins = &metrics.reliability;
-    let mut plane = Plane::new(SIDE, Axis::Score("Score of the top class"), Axis::Share("Right"));
+    let mut plane = Plane::new(SIDE, Axis::Score("Score of the top class"), Axis::Share("Accuracy"));
     let bar =
         |bin: &ReliabilityBin, height: f64, title: String| Mark::Bar { from: bin.from, to: bin.to, height, title };
     plane.legend.push((Mark::Bar { from: 0.0, to: 1.0, height: 1.0, title: String::new() }, "right".to_owned()));
@@ -114,7 +114,7 @@ pub(super) fn reliability(metrics: &ClassificationMetrics) -> Option<Plot> {
     for bin in bins {
         let Some(height) = bin.accuracy else { continue };
         let images = counted(bin.images, "image", "images");
-        let title = format!("score {:.2} to {:.2}: {} right of {images}", bin.from, bin.to, percent(bin.accuracy));
+        let title = format!("score {:.2} to {:.2}: {} correct of {images}", bin.from, bin.to, percent(bin.accuracy));
         plane.marks.push(bar(bin, height, title));
     }
     plane.line("at", vec![[0.0, 0.0], [1.0, 1.0]], "calibrated".to_owned());

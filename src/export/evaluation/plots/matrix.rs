@@ -82,7 +82,7 @@ pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
             let share = count as f64 / whole;
             if count > 0 {
                 let column_name = name(*column, words.no_prediction);
-                let title = format!("{row_name} predicted as {column_name}: {count} ({:.1} %)", 100.0 * share);
+                let title = format!("{row_name} predicted as {column_name}: {count} ({:.1}%)", 100.0 * share);
                 // Half a shade at least, so that no count is on bare paper.
                 body.rect("fill", [x, y, side, side], 0.06 + 0.94 * share, &title);
                 let style = if share > 0.75 { "small on" } else { "small" };
@@ -97,7 +97,7 @@ pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
     let [width, height] = [columns.len(), rows.len()].map(|lines| side * lines as f64);
     body.rect("right", [LABELS, head, width, height], 1.0, "");
     let some = if others > 0 {
-        format!("The {} most confused of {occurring} classes; the others count together. ", shown.len())
+        format!("The {} most confused of {occurring} classes; the others are combined. ", shown.len())
     } else {
         String::new()
     };
@@ -105,7 +105,7 @@ pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
         name: "confusion-matrix",
         title: "Confusion matrix",
         caption: format!(
-            "{some}{}{}{} The darker a cell, the larger its share of its row. Framed cells are right.",
+            "{some}{}{}{} Darker cells are larger fractions of their row. Framed cells are correct.",
             words.counted,
             if rows.contains(&Line::Nothing) { words.about_no_truth } else { "" },
             if columns.contains(&Line::Nothing) { words.about_no_prediction } else { "" }

@@ -17,15 +17,15 @@ use crate::evaluation::{ClassificationMetrics, DetectionMetrics, EvaluatedClass,
 const WORDS_OF_DETECTION: Words = Words {
     no_truth: "background",
     no_prediction: "missed",
-    counted: "Detections above the minimum score and objects that none of them shows, at IoU ≥ 0.50.",
-    about_no_truth: " Row “background”: detections that show no object.",
+    counted: "Detections above the minimum score and undetected objects, at IoU ≥ 0.50.",
+    about_no_truth: " Row “background”: detections without an object.",
     about_no_prediction: " Column “missed”: objects without a detection.",
 };
 
 const WORDS_OF_CLASSIFICATION: Words = Words {
     no_truth: "no class",
     no_prediction: "unknown class",
-    counted: "Images by their class and the top class of their prediction.",
+    counted: "Images by true class and predicted top class.",
     about_no_truth: "",
     about_no_prediction: " Column “unknown class”: predicted as a class that the ground truth does not have.",
 };

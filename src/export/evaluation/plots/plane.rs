@@ -47,7 +47,7 @@ impl Axis {
 
     fn tick(self, share: f64) -> String {
         match self {
-            Self::Share(_) if share == 1.0 => "100 %".to_owned(),
+            Self::Share(_) if share == 1.0 => "100%".to_owned(),
             Self::Share(_) => format!("{:.0}", share * 100.0),
             Self::Score(_) => format!("{share:.1}"),
             Self::Count(_, most) if share == 1.0 => most.to_string(),

@@ -194,7 +194,7 @@ fn number(value: f64) -> String {
 
 /// `37.2 %`; `–` if there is nothing to measure.
 pub(in super::super::super) fn percent(number: Option<f64>) -> String {
-    number.map_or_else(|| "–".to_owned(), |number| format!("{:.1} %", number * 100.0))
+    number.map_or_else(|| "–".to_owned(), |number| format!("{:.1}%", number * 100.0))
 }
 
 #[cfg(test)]

@@ -100,7 +100,7 @@ fn what_was_assumed_is_said() {
     assert!(logits.contains("logits"), "{logits}");
     let boxes =
         assumed(r#"{"predictions": [{"detection_boxes": [], "detection_classes": [], "detection_scores": []}]}"#);
-    assert!(boxes.contains("upright according to EXIF"), "{boxes}");
+    assert!(boxes.contains("rotated images according to EXIF"), "{boxes}");
     let own = r#"{"status":"ok","width":4,"height":3,"model":"m","task":"detection","detections":[]}"#;
     assert_eq!(assumed(own), "");
 }
@@ -119,7 +119,7 @@ fn what_predict_writes_reads_back_bit_for_bit() {
     assert_eq!(reader.labels().get(17), Some("cat"));
     let other = line.replace("\"cat\"", "\"lynx\"");
     let error = reader.read(other.as_bytes(), None).unwrap_err();
-    assert!(error.contains("names class 17 “lynx”, other outputs “cat”"), "{error}");
+    assert!(error.contains("names class 17 “lynx”, but other outputs name it “cat”"), "{error}");
     let failed = r#"{"status":"failed","error":"the image is truncated"}"#;
     let error = reader.read(failed.as_bytes(), None).unwrap_err();
     assert!(error.contains("the image is truncated"), "{error}");

@@ -115,7 +115,7 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
 
     end_deletion(&mut state, Err(refused()));
     let text = notice(&mut state).expect("it still costs money");
-    assert!(text.contains("still costs money"), "{text}");
+    assert!(text.contains("is still billed"), "{text}");
     assert_eq!(state.problems.len(), 1);
     assert_eq!(state.endpoints_at_our_cost().count(), 1);
 

@@ -289,7 +289,7 @@ fn after_boxes_no_key_judges_a_whole_image_unasked() {
     assert_eq!(state.shown_sample(), Some(SampleId(2)));
     command(&mut state, Action::Accept);
     assert_eq!(verdicts(&state).len(), 2);
-    assert!(notice(&state).contains("on the whole image"), "{}", notice(&state));
+    assert!(notice(&state).contains("to the whole image"), "{}", notice(&state));
     command(&mut state, Action::Accept);
     assert_eq!(state.judgements.verdict(SampleId(2)), Some(&Verdict::Accept));
 }

@@ -4,17 +4,15 @@
 pub(super) fn help_of(path: &str) -> &'static str {
     let field = path.strip_prefix("output.detection.").unwrap_or(path);
     match field {
-        "name" => "The name on screen, for example the architecture and its data set",
-        "id" => "The name for --model and of the folder: lower-case letters, digits, -, _ and .",
-        "task" => "Classes name an image as a whole; boxes show where each object is",
-        "labels" => {
-            "Names of the classes, in the order of training. A built-in set, a file, or what was found with the model"
-        }
+        "name" => "The display name, for example the architecture and the data set",
+        "id" => "The name for --model and the model folder: lowercase letters, digits, -, _ and .",
+        "task" => "Classes describe the whole image; boxes locate objects",
+        "labels" => "Class names in training order: a built-in set, a file, or the names found with the model",
         LABEL_FILE => {
             "One name per line (the first is class 0), id<TAB>name, a .pbtxt label map, a data.yaml with names, or a \
             config.json with id2label"
         }
-        READING => "Several layouts fit the outputs; this is the one in use. Choosing another starts the form over",
+        READING => "Several layouts match the outputs; this one is in use. Choosing another resets the form",
         _ if field.starts_with("input.") => help_of_input(field),
         _ if field.starts_with("output.classification.") => help_of_classes(field),
         _ => help_of_boxes(field),
@@ -35,7 +33,7 @@ fn help_of_input(field: &str) -> &'static str {
             Stretch for most others"
         }
         "input.resize.stretch.width" => {
-            "Width and height of the input, in pixels. The image is resized to them, whatever its shape"
+            "Width and height of the input, in pixels. The image is resized to this size, ignoring its aspect ratio"
         }
         "input.resize.stretch.crop" => "Keeps only the middle of the resized image. Usual: off",
         "input.resize.stretch.crop.width" => "Width and height of the middle part, in pixels: the size of the input",
@@ -55,13 +53,14 @@ fn help_of_input(field: &str) -> &'static str {
             "Rounding of the crop's left and top edge to whole pixels. Usual: Nearest (torchvision)"
         }
         "input.resize.letterbox.width" => {
-            "Width and height of the input, in pixels. The image keeps its shape, the rest is filled. Usual: 640 × 640"
+            "Width and height of the input, in pixels. The image keeps its aspect ratio and the rest is filled. \
+             Usual: 640 × 640"
         }
         "input.resize.letterbox.fill" => {
             "The color around the image: red, green and blue, 0 to 255. Usual: 114 each (YOLO)"
         }
         "input.resize.letterbox.position" => {
-            "The place of the image in the filled input. Usual: In the middle; Top left for YOLOX"
+            "Position of the image in the filled input. Usual: In the middle; Top left for YOLOX"
         }
         "input.resize.letterbox.rounding" => {
             "Rounding of the resized sides to whole pixels. Usual: Nearest; Down for YOLOX"
@@ -75,7 +74,7 @@ fn help_of_input(field: &str) -> &'static str {
         "input.resize.short-side-pad.short_side" => {
             "The length of the shorter side after resizing, in pixels, unless the longer one gets too long. Usual: 800"
         }
-        "input.resize.short-side-pad.max_long_side" => "The most that the longer side may have, in pixels. Usual: 1333",
+        "input.resize.short-side-pad.max_long_side" => "Maximum length of the longer side, in pixels. Usual: 1333",
         "input.resize.short-side-pad.pad_to_multiple" => {
             "Fills both sides up to a multiple of this, in pixels. 1 fills nothing (DETR). Usual: 32"
         }
@@ -96,7 +95,7 @@ fn help_of_input(field: &str) -> &'static str {
         "input.layout" => "The order of the dimensions. Usual: channels first for PyTorch, last for TensorFlow",
         "input.type" => "The type of the numbers in the input",
         "input.batches" => {
-            "Images in one call. Any number is fastest; One works always; Always the same number fills a call up"
+            "Images per call. Any number is fastest; One always works; Always the same number pads each call"
         }
         AUXILIARY => "What this graph input receives in addition to the image",
         _ => "",
@@ -107,7 +106,7 @@ pub(super) const AUXILIARY: &str = "input.auxiliary";
 
 fn help_of_classes(field: &str) -> &'static str {
     match field.strip_prefix("output.classification.").unwrap_or(field) {
-        "name" => "The output with a number for each class",
+        "name" => "The output with one number per class",
         "values" => {
             "What the numbers are. Logits are any numbers and become scores by softmax or sigmoid; probabilities are 0 \
             to 1"
@@ -124,48 +123,48 @@ fn help_of_boxes(field: &str) -> &'static str {
         "boxes" => {
             "The output with four numbers for each box, and their first column. Several outputs for several levels"
         }
-        "candidates_last" => "Tick it if the last dimension counts boxes, as in [1, 84, 8400] (YOLOv8 and later)",
+        "candidates_last" => "Select this if the last dimension is the boxes, as in [1, 84, 8400] (YOLOv8 and later)",
         "box_format" => "The meaning of a box’s four numbers. Usual: corners; center and size for YOLO and DETR",
-        "box_space" => "The unit of a box’s numbers: pixels of the input or of the image, or shares of the input",
-        "scores" => "The output with the scores, and their first column: one for each class, or one for each box",
+        "box_space" => "The unit of a box’s numbers: pixels of the input or the image, or fractions of the input",
+        "scores" => "The output with the scores, and their first column: one per class, or one per box",
         "labels" => "The output with the class number of each box; without one, there is a score for each class",
         "activation" => {
-            "What turns the numbers into scores from 0 to 1. Usual: None; Sigmoid for raw outputs, Softmax for DETR"
+            "Function that turns the numbers into scores from 0 to 1. Usual: None; Sigmoid for raw outputs, Softmax \
+             for DETR"
         }
-        "classes" => "How many columns are scores of classes, if other columns follow (masks, key points)",
-        "label_choice" => "Whether a candidate gives a box for its best class only, or one for each class. Usual: best",
+        "classes" => "Number of class score columns, if other columns follow (masks, key points)",
+        "label_choice" => "Whether a candidate produces one box for its best class or one box per class. Usual: best",
         "background" => BACKGROUND,
-        "objectness" => {
-            "A score of the box itself that is multiplied with those of its classes (YOLOv5, YOLOv7, YOLOX)"
-        }
-        "class_offset" => "Added to the model’s class numbers to find their names. Usual: 0; −1 if classes begin at 1",
-        "max_boxes" => "The most boxes of an image, the best first. Usual: all, or 300",
+        "objectness" => "A score of the box itself, multiplied with its class scores (YOLOv5, YOLOv7, YOLOX)",
+        "class_offset" => "Added to the model’s class numbers to look up names. Usual: 0; −1 if classes begin at 1",
+        "max_boxes" => "Maximum number of boxes per image, best first. Usual: all, or 300",
         "nms_iou" => {
-            "Hides the worse of two boxes of a class that overlap more than this, 0 to 1. Usual: 0.7 (YOLOv8), 0.45 \
-            (YOLOv5); none if the graph does it"
+            "NMS IoU threshold per class, 0 to 1. Usual: 0.7 (YOLOv8), 0.45 (YOLOv5); none if the graph suppresses \
+             boxes"
         }
         "min_score_in_graph" => {
-            "Boxes with a lower score never leave the graph, 0 to 1; the threshold ends here. Usual: 0"
+            "The graph drops boxes with a lower score, 0 to 1; the minimum score cannot go below it. Usual: 0"
         }
-        "nms_iou_in_graph" => "The overlap above which the graph drops the worse box, 0 to 1, if it does. Usual: none",
-        "max_boxes_in_graph" => "The most boxes that the graph gives. Usual: 100 or 300 if it ends with suppression",
-        "count" => "The output that says how many of the boxes are valid",
+        "nms_iou_in_graph" => "NMS IoU threshold in the graph, 0 to 1, if it suppresses boxes. Usual: none",
+        "max_boxes_in_graph" => {
+            "Maximum number of boxes that the graph returns. Usual: 100 or 300 if it ends with \
+            suppression"
+        }
+        "count" => "The output with the number of valid boxes",
         "selected" => {
             "The output with image, class and number of each box that the graph’s own suppression keeps. Usual: none"
         }
         "batch_index" => "The output with the number of the image that a box belongs to",
         "angle" => "The output with the rotation of each box, in radians clockwise (oriented boxes)",
-        "grid" => "Set it if boxes are still relative to the cells of a grid. Usual: None",
-        "grid.strides" => "The side of a cell of each level, in pixels of the input. Usual: 8, 16, 32",
-        "grid.coding.distance-bins.bins" => {
-            "Numbers for each side of a box. Usual: 8 (NanoDet), 16 (YOLOv8’s raw outputs)"
-        }
-        "grid.coding.distances.anchors" => "How many boxes follow one another for each cell. Usual: 2 (SCRFD)",
+        "grid" => "Set this if boxes are relative to grid cells. Usual: None",
+        "grid.strides" => "Cell size of each level, in pixels of the input. Usual: 8, 16, 32",
+        "grid.coding.distance-bins.bins" => "Numbers per box side. Usual: 8 (NanoDet), 16 (YOLOv8’s raw outputs)",
+        "grid.coding.distances.anchors" => "Number of consecutive boxes per cell. Usual: 2 (SCRFD)",
         "grid.coding.distances.point" | "grid.coding.distance-bins.point" => {
-            "The point of a cell that distances are counted from. Usual: In the middle"
+            "The point in a cell that distances are measured from. Usual: In the middle"
         }
         "grid.coding.anchors.sizes" => {
-            "Width x height of each anchor, in pixels of the input, level after level. Usual: YOLOv5’s nine"
+            "Width x height of each anchor, in pixels of the input, level by level. Usual: YOLOv5’s nine"
         }
         _ => "",
     }

@@ -154,7 +154,7 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             size_ui(ui, rows, "input.resize.stretch", ["width", "height"], "Size", [width, height]);
             let mut crops = crop.is_some();
             rows.choice_row(ui, "input.resize.stretch.crop", "Crop", |ui, field| {
-                tick(ui, field, &mut crops, "Only the middle of it");
+                tick(ui, field, &mut crops, "Center crop only");
             });
             let whole = || CentreCrop { width: *width, height: *height, offset: Rounding::HalfEven };
             *crop = crops.then(|| crop.unwrap_or_else(whole));
@@ -194,7 +194,7 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             let path = |field| format!("input.resize.short-side-pad.{field}");
             for (key, name, side) in [
                 ("short_side", "Short side", short_side),
-                ("max_long_side", "Long side up to", max_long_side),
+                ("max_long_side", "Maximum long side", max_long_side),
                 ("pad_to_multiple", "Pad to multiple", pad_to_multiple),
                 ("cut_to_multiple", "Cut to multiple", cut_to_multiple),
             ] {

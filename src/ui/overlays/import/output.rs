@@ -99,7 +99,7 @@ fn boxes_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, port
 fn scores_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, ports: &[ImportPort]) {
     rows.row(ui, &path("scores"), "Scores", |ui, field| columns(ui, field, &mut output.scores, ports));
     rows.row(ui, &path("labels"), "Class", |ui, field| {
-        optional_columns(ui, field, &mut output.labels, ports, Some("A score for each class"));
+        optional_columns(ui, field, &mut output.labels, ports, Some("One score per class"));
     });
     rows.row(ui, &path("activation"), "Activation", |ui, field| {
         menu(ui, field, &mut output.activation, Activation::VARIANTS);
@@ -108,7 +108,7 @@ fn scores_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, por
         rows.row(ui, &path("classes"), "Class columns", |ui, field| {
             optional_number(ui, field, &mut output.classes, 80, 1..=100_000, "up to the last column");
         });
-        rows.row(ui, &path("label_choice"), "Each candidate", |ui, field| {
+        rows.row(ui, &path("label_choice"), "Boxes per candidate", |ui, field| {
             menu(ui, field, &mut output.label_choice, LabelChoice::VARIANTS);
         });
         background_ui(ui, rows, &path("background"), &mut output.background);
@@ -122,7 +122,7 @@ fn scores_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, por
 }
 
 fn suppression_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
-    rows.row(ui, &path("max_boxes"), "Most boxes", |ui, field| {
+    rows.row(ui, &path("max_boxes"), "Maximum boxes", |ui, field| {
         optional_number(ui, field, &mut output.max_boxes, 300, 1..=100_000, "all");
     });
     rows.row(ui, &path("nms_iou"), "NMS (IoU)", |ui, field| {

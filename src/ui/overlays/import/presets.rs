@@ -16,7 +16,7 @@ const NAME_WIDTH: f32 = 170.0;
 /// Opens the comparison.
 pub(super) fn button_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let button = ui.add_enabled(!state.samples.is_empty(), Button::new("Find preprocessing…"));
-    let button = button.on_hover_text("Runs the model on the images on screen with each common way to prepare them");
+    let button = button.on_hover_text("Runs the model on the images on screen with each common preprocessing");
     if button.on_disabled_hover_text("Open images first").clicked() {
         commands.push(ModelsCommand::FindPreprocessing);
     }
@@ -42,8 +42,8 @@ pub(super) fn presets_ui(
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |_| {}),
         Loadable::Ready(table) => {
             let hint = format!(
-                "{} with each common way to prepare them. The right one mostly has the highest score and the lowest \
-                entropy, but only accuracy proves it: that needs folders named after classes",
+                "{} with each common preprocessing. The correct one usually has the highest score and the lowest \
+                 entropy, but only accuracy proves it, which requires folders named after the classes",
                 image_count(table.images.len())
             );
             ui.add(Label::new(RichText::new(hint).weak()).wrap());
@@ -135,7 +135,7 @@ fn row_ui(
         ui.add(Label::new(&row.name).truncate());
         ui.add(Label::new(RichText::new(&row.about).small().weak()).wrap());
     });
-    let percent = |share: f64| format!("{:.1} %", share * 100.0);
+    let percent = |share: f64| format!("{:.1}%", share * 100.0);
     ui.label(percent(row.mean_top_score));
     if has_entropy {
         ui.label(row.mean_entropy.map_or_else(String::new, |entropy| format!("{entropy:.2}")));

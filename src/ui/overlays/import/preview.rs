@@ -51,7 +51,7 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
         paint_image(state, textures, &painter, rect);
     }
     paint_detections(&painter, rect, prediction, prediction.detections().iter());
-    response.on_hover_text("The image in view, as the model sees it with these choices");
+    response.on_hover_text("The image in view as the model receives it with these settings");
     ui.add_space(4.0);
     match &prediction.content {
         PredictionContent::Classes(classes) => {
@@ -83,9 +83,9 @@ fn count_text(trial: &ImportTrial, shown: usize) -> String {
     let min = ImportTrial::MIN_SCORE * 100.0;
     match trial.sure_boxes {
         0 if shown == 0 => "No boxes".to_owned(),
-        0 => format!("No box has a score of {min:.0} %; the best ones are shown"),
-        1 => format!("1 box with a score of at least {min:.0} %"),
-        count => format!("{} boxes with a score of at least {min:.0} %", grouped(count)),
+        0 => format!("No box has a score ≥ {min:.0}%; the best boxes are shown"),
+        1 => format!("1 box with a score ≥ {min:.0}%"),
+        count => format!("{} boxes with a score ≥ {min:.0}%", grouped(count)),
     }
 }
 

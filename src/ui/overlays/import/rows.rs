@@ -18,7 +18,7 @@ const COLUMN_WIDTH: f32 = 64.0;
 /// What the arrow and the margins of a menu take of its width.
 const ARROW_WIDTH: f32 = 42.0;
 const SEVERAL_OUTPUTS: &str =
-    "Tick several outputs if each holds the candidates of one level, in the order of the ticks";
+    "Select several outputs if each contains the candidates of one level, in the order of selection";
 /// No side of an input is longer, in pixels.
 pub(super) const SIDES: RangeInclusive<u32> = 1..=16_384;
 
@@ -374,8 +374,7 @@ pub(super) fn optional_columns(
     if let Some(columns) = value {
         let column = number_field(&mut columns.column).range(0..=100_000).prefix("col ");
         let column = ui.add_sized([COLUMN_WIDTH, ui.spacing().interact_size.y], column);
-        Field { help: "The first column of the output that is read, counted from 0", ..field.part("first column") }
-            .explain(column);
+        Field { help: "First output column to read, counted from 0", ..field.part("first column") }.explain(column);
     }
 }
 

@@ -35,7 +35,7 @@ pub(super) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) 
             BoxSpace::Normalised
         }
         Some(false) if of_image => {
-            findings.recognised(field, "image-pixels", "the boxes follow the image size that the graph is told");
+            findings.recognised(field, "image-pixels", "the boxes scale with the image size passed to the graph");
             BoxSpace::ImagePixels
         }
         Some(false) => {
@@ -46,12 +46,12 @@ pub(super) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) 
             findings.assumed(
                 field,
                 "image-pixels",
-                "the graph is told the image size, and the test images gave no boxes",
+                "the image size is passed to the graph, and the test images had no boxes",
             );
             BoxSpace::ImagePixels
         }
         None => {
-            findings.assumed(field, "model-pixels", "the test images gave no boxes; most detectors return pixels");
+            findings.assumed(field, "model-pixels", "the test images had no boxes; most detectors return pixels");
             BoxSpace::ModelPixels
         }
     }

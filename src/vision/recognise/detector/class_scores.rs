@@ -193,7 +193,7 @@ impl Queries {
             _ => return None,
         };
         let exporter = if value == Self::RfDetr { "RF-DETR" } else { "DETR and its successors" };
-        let because = format!("outputs called {} and {} are those of {exporter}", boxes.name, scores.name);
+        let because = format!("outputs named {} and {} match {exporter}", boxes.name, scores.name);
         Some(Noted { value, because })
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> O
             (GridCoding::Distances { anchors: 2, point: CellPoint::TopLeft }, "SCRFD", BoxFormat::Xyxy, 0.4)
         };
         let because =
-            format!("{expected} outputs with a box and scores for each cell of three levels are {exporter}'s");
+            format!("{expected} outputs with a box and scores for each cell of three levels match {exporter}");
         found.because.clone_from(&because);
         found.part("boxes", &found.output.boxes.to_string(), true, "four numbers per cell");
         found.part("scores", &found.output.scores.to_string(), true, "a number from 0 to 1 per cell");

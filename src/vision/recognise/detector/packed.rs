@@ -97,11 +97,11 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     found.because = format!("{port} has rows of {width} numbers: {}", order.text);
     let is_known = !table.is_empty() && (allowed.len() == 1 || model.notes.is_ultralytics());
     let because = if table.is_empty() {
-        "the test images gave no boxes; this is the most common order"
+        "the test images had no boxes; this is the most common order"
     } else if is_known {
         "one column has whole numbers, one has numbers from 0 to 1"
     } else {
-        "the values allow another order, too; this is the most common one"
+        "the values also allow another order; this is the most common one"
     };
     found.columns(is_known, because);
     if has_more {
@@ -290,7 +290,7 @@ impl Found {
                 if !table.is_decoded(grid, size) {
                     self.output.grid = Some(Grid { strides: grid.strides.clone(), coding: GridCoding::Offsets {} });
                     let because = format!(
-                        "there are as many candidates as cells of {:?} pixels, and boxes are not there",
+                        "there are as many candidates as cells of {:?} pixels, and boxes are not at their cells",
                         grid.strides
                     );
                     self.part("grid", "set", true, &because);
@@ -396,13 +396,13 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
         ..DetectionOutput::separate("", "", "")
     });
     found.classes = Some(numbers - 5);
-    found.because = format!("three maps of {numbers} numbers for each of 3 anchors are YOLOv5's and YOLOv7's");
+    found.because = format!("three maps of {numbers} numbers for each of 3 anchors match YOLOv5 and YOLOv7");
     found.columns(true, "a box, an objectness and a score for each class");
     found.part(
         "grid",
         "set",
         false,
-        "the maps have one cell each; the anchors are YOLOv5's own, which a graph does not tell",
+        "the maps have one cell each; YOLOv5's own anchors are assumed, because the graph does not contain them",
     );
     found.decided_format = Some((BoxFormat::Cxcywh, "decoded boxes are center and size".to_owned()));
     found.decided_space = Some((BoxSpace::ModelPixels, "decoded boxes are in pixels of the input".to_owned()));

@@ -54,8 +54,8 @@ pub(super) fn rank(
     let unread = related_outputs(found, model, prober);
     if !best.is_identified && !best.is_final && unread.len() >= found.output.output_names().len() {
         return Err(Refusal::new(format!(
-            "only {} could be read as boxes with scores, but {} belong to the boxes as well, so the boxes are not \
-            decoded. Export the model with decoded boxes, scores and classes",
+            "only {} could be read as boxes with scores, but {} also belong to the boxes, so the boxes are not \
+             decoded. Export the model with decoded boxes, scores and classes",
             found.output.output_names().join(" and "),
             unread.join(", ")
         )));
@@ -145,10 +145,10 @@ fn mark_doubt(readings: &mut [Found], evidence: Evidence) {
             .any(|other| !other.parts.iter().any(|theirs| theirs.field == part.field && theirs.value == part.value));
         if differs {
             part.basis = Basis::Assumed;
-            part.because = format!("{}; other readings fit as well", part.because);
+            part.because = format!("{}; other readings are also possible", part.because);
         } else if !evidence.boxes_make_sense {
             part.basis = Basis::Assumed;
-            part.because = format!("{}; but most boxes of the test images make no sense", part.because);
+            part.because = format!("{}, but most boxes on the test images are implausible", part.because);
         }
     }
 }

@@ -223,7 +223,7 @@ fn find_scores<'g>(
             because: "floats, one per box, and no other output could be scores".to_owned(),
             by_name_only: false,
         }),
-        ([], []) => Err(Refusal::new("no output besides the boxes contains scores from 0 to 1, one per box")),
+        ([], []) => Err(Refusal::new("no output other than the boxes contains scores from 0 to 1, one per box")),
         ([], several) | (several, _) => by_name(several, &["score"], "output.detection.scores"),
     }
 }
@@ -254,9 +254,10 @@ fn find_labels<'g>(
     }
     candidates.sort_by(|left, right| left.2.total_cmp(&right.2));
     match &candidates[..] {
-        [] => {
-            Err(Refusal::new("no output besides the boxes contains whole numbers, one per box, that could be classes"))
-        }
+        [] => Err(Refusal::new(
+            "no output other than the boxes contains whole numbers, one per box, that could be \
+                classes",
+        )),
         [(port, kind, _)] => Ok(Role { port, because: label_reason(*kind), by_name_only: false }),
         [(port, kind, max), (_, _, next), ..] if max < next => Ok(Role {
             port,
@@ -285,12 +286,12 @@ fn by_name<'g>(ports: &[&'g Port], words: &[&str], field: &str) -> Result<Role<'
     if let [port] = named[..] {
         return Ok(Role {
             port,
-            because: "by its name; the test images gave too few boxes to compare values".to_owned(),
+            because: "by its name; the test images had too few boxes to compare values".to_owned(),
             by_name_only: true,
         });
     }
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
-    Err(Refusal::new(format!("the values do not show which of {} is which: choose with {field}", ports.join(", "))))
+    Err(Refusal::new(format!("{} cannot be told apart by their values: choose with {field}", ports.join(", "))))
 }
 
 /// Whether the values never rise within a run, as scores of sorted boxes do.
