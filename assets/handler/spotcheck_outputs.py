@@ -21,7 +21,7 @@ def ranked_classes(convention, outputs, top_k, images=1):
     output = _output(outputs, name)
     values = _finite(output.astype(np.float64).ravel())
     if not len(values) or len(values) % images:
-        raise RuntimeError(f"the output of shape {list(output.shape)} does not fit {images} images")
+        raise RuntimeError(f"the output of shape {list(output.shape)} does not match {images} images")
     values = values[: len(values) // images]
     kind = convention["values"]
     if kind == "arg-max":
@@ -163,7 +163,7 @@ class _Parts:
         output = _output(self.outputs, name)
         if images > 1 and output.shape[:1] != (images,):
             raise RuntimeError(
-                f"the output {name} of shape {list(output.shape)} does not fit {images} images in one call"
+                f"the output {name} of shape {list(output.shape)} does not match {images} images in one call"
             )
         values = output[index] if images > 1 else output
         return values.astype(F32, copy=False).ravel(), output.shape

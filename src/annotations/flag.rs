@@ -63,7 +63,7 @@ mod tests {
         for value in [text("maybe"), text("0,0"), Scalar::Other] {
             let (kind, reason) = flag("iscrowd", &value).unwrap_err();
             assert_eq!(kind, Kind::Unreadable);
-            assert!(reason.contains("as iscrowd; a flag is 0 or 1"), "{reason}");
+            assert!(reason.contains("as iscrowd; a flag must be 0 or 1"), "{reason}");
         }
     }
 }

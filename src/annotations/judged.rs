@@ -142,7 +142,7 @@ mod tests {
             image("e.jpg", &prediction, Some(&Verdict::Unsure), &[]),
         ];
         let found = of_verdicts(images.into_iter(), &labels);
-        assert!(found.notes[0].starts_with("3 images are left out"), "{:?}", found.notes);
+        assert!(found.notes[0].starts_with("3 images are skipped"), "{:?}", found.notes);
         let annotations = found.annotations;
         let names: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
         assert_eq!(names, ["a.jpg", "b.jpg"]);

@@ -201,7 +201,7 @@ mod tests {
         assert!(lines[2].starts_with("b.jpg,ok,100,80,,,"), "{}", lines[2]);
         assert_eq!((written.report.images, written.report.boxes), (2, 1));
         assert!(
-            written.report.notes[0].contains("1 box left out because no part is inside"),
+            written.report.notes[0].contains("1 box skipped because no part is inside"),
             "{:?}",
             written.report.notes
         );

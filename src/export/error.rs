@@ -12,7 +12,8 @@ pub enum ExportError {
     #[error("a file or folder with that name exists; choose another name, or allow replacing it: {}", path.display())]
     Exists { path: PathBuf },
     #[error(
-        "the folder was not written by a Spotcheck export, so it is never replaced; choose another name: {}", path.display()
+        "the folder was not written by a Spotcheck export, so it is never replaced; choose another name: {}",
+         path.display()
     )]
     NotAnExport { path: PathBuf },
     #[error("an image has that name and is never replaced; choose another name: {}", path.display())]
@@ -24,7 +25,8 @@ pub enum ExportError {
     IsDevice { path: PathBuf },
     #[error("the folder to write into does not exist; create it, or choose another one: {}", path.display())]
     NoFolder { path: PathBuf },
-    #[error("{} is for boxes, but this run is a classifier's; choose JSON Lines, CSV, annotated images or the report", format.name())]
+    #[error("{} is for boxes, but this run is a classifier's; choose JSON Lines, CSV, annotated images or the \
+         report", format.name())]
     NeedsBoxes { format: ExportFormat },
     #[error("the disk is full; free some space or choose another disk, then export again: {}", path.display())]
     DiskFull { path: PathBuf },

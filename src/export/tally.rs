@@ -71,9 +71,9 @@ impl Tally {
             }
         };
         note(self.left_out_by_verdict, "image", "images", "skipped because of the verdicts");
-        note(self.unpredicted, "image", "images", "skipped because there is no prediction yet; predict them first");
+        note(self.unpredicted, "image", "images", "skipped because not predicted yet");
         note(self.failed, "image", "images", "skipped because the prediction failed");
-        note(self.outdated, "prediction", "predictions", "skipped because outdated; predict them again");
+        note(self.outdated, "prediction", "predictions", "skipped because outdated; predict again");
         note(self.outside, "box", "boxes", "skipped because no part is inside the image");
         note(self.relabelled, "box", "boxes", "written with the corrected class");
         if let Some(class) = &self.foreign_class {

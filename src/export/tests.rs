@@ -104,7 +104,7 @@ fn datasets_say_which_images_they_cannot_hold() {
         let sampled = Sampled::of(format, rows);
         assert_eq!(sampled.report.images, 1, "{format:?}");
         let notes = sampled.report.notes.join("\n");
-        assert!(notes.contains("1 image left out because the run has no prediction yet"), "{notes}");
+        assert!(notes.contains("1 image skipped because not predicted yet"), "{notes}");
         assert!(notes.contains("1 image skipped because the prediction failed"), "{notes}");
     }
 }
@@ -118,7 +118,7 @@ fn images_that_would_share_a_label_file_get_files_of_their_own_and_that_is_said(
         assert_eq!(yolo.file(&format!("labels/{label}")).lines().count(), 1, "{label}");
     }
     assert!(yolo.file("images.csv").contains("labels/a/x-2.txt,a/x.png,"));
-    assert!(yolo.report.notes[0].starts_with("2 files under another name"), "{:?}", yolo.report);
+    assert!(yolo.report.notes[0].starts_with("2 files renamed"), "{:?}", yolo.report);
     assert!(yolo.report.notes[0].contains("a/x.png became a/x-2.txt"), "{:?}", yolo.report);
     let voc = Sampled::of(ExportFormat::Voc, rows);
     let renamed = voc.file("Annotations/a/x-2.xml");

@@ -392,8 +392,8 @@ mod tests {
     #[test]
     fn truth_classes_without_a_match_are_named() {
         let summary = summary(&["1 cat", "2 dog", "3"], &["- cat", "- cow"], ClassList::Predicted);
-        let expected = "2 of 3 classes of the ground truth have no match in the predictions, and everything in them \
-                        counts as missed: dog (1), class 3 (1).";
+        let expected = "2 of 3 classes in the ground truth have no match in the predictions, so everything in them \
+                        counts as false negatives: dog (1), class 3 (1).";
         assert_eq!(summary.notes().collect::<Vec<_>>(), [expected]);
         assert_eq!(summary.classes.predicted_unmatched, ["cow"]);
     }

@@ -498,7 +498,7 @@ def refused():
          {"output": rows}, "names 2 outputs"),
     ]:
         write(name, convention, outputs, [LETTERBOX], error=error)
-    write("other-batch", separate, good, [LETTERBOX, LETTERBOX, LETTERBOX], error="does not fit 3 images")
+    write("other-batch", separate, good, [LETTERBOX, LETTERBOX, LETTERBOX], error="does not match 3 images")
 
 
 def main():

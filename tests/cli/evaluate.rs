@@ -397,7 +397,7 @@ fn class_in_a_file_name_is_as_long_as_possible_and_shown() {
     let output = evaluate.arg(&predictions).output().unwrap();
     let said = stderr(&output);
     assert!(said.contains("the class is “great_white_shark” of n01484850_great_white_shark.JPEG"), "{said}");
-    assert!(String::from_utf8_lossy(&output.stdout).contains("Top-1                        100.0%"), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stdout).contains("Top-1                         100.0%"), "{output:?}");
 }
 
 #[test]
@@ -934,17 +934,17 @@ fn how_images_and_classes_were_matched_comes_first() {
         model,
         &["--truth-labels", "model"],
         Some(0),
-        "2 of 2 classes by name\nTop-1                        100",
+        "2 of 2 classes by name\nTop-1                         100",
     );
-    check(truth, model, &["--truth-labels", "coco-91"], Some(1), "calls class 1 “cat”, and the class names call it");
+    check(truth, model, &["--truth-labels", "coco-91"], Some(1), "names class 1 “cat”, but the class names have");
     check(order, numbers, &["--truth-labels", "model"], Some(1), "The predictions have no class names");
     let coco = "image,class\na.jpg,person\nb.jpg,bicycle\n";
     check(coco, numbers, &["--labels", "coco-91"], Some(0), "2 of 2 classes by name");
     // Classes that are never found.
     let twins = "image,class,class_id\na.jpg,cat,1\nb.jpg,Cat,2\n";
-    check(twins, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(3), "Never found: Cat (2).");
+    check(twins, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(3), "Never matched: Cat (2).");
     let unicorn = "image,class\na.jpg,cat\nb.jpg,unicorn\n";
-    check(unicorn, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(0), "missed: unicorn (1).");
+    check(unicorn, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(0), "false negatives: unicorn (1).");
 }
 
 #[test]

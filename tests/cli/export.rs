@@ -266,7 +266,7 @@ fn an_outdated_prediction_is_skipped_and_reported() {
         Change::SetNote { sample: predicted.uri("coffee.png"), text: "a cup".to_owned() },
     ]);
     image::RgbImage::new(300, 200).save(predicted.images().join("coffee.png")).unwrap();
-    let said = "1 prediction left out because outdated";
+    let said = "1 prediction skipped because outdated";
     let lines = predicted.out("lines.jsonl");
     let output = predicted.export("jsonl", &lines, &["--all-boxes"]);
     assert!(stderr(&output).contains(said), "{}", stderr(&output));
@@ -497,7 +497,7 @@ fn images_that_are_gone_are_listed_and_end_with_code_three() {
     let out = predicted.out("with-images");
     let output = predicted.export("yolo", &out, &["--with-images"]);
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
-    assert!(stderr(&output).contains("coffee.png: left out"), "{}", stderr(&output));
+    assert!(stderr(&output).contains("coffee.png: skipped"), "{}", stderr(&output));
     assert!(out.join("labels/sub/coffee.txt").exists());
     assert!(!out.join("labels/coffee.txt").exists());
 }
@@ -539,7 +539,7 @@ fn what_cannot_work_ends_with_a_reason() {
     let predicted = Predicted::new(CLASSIFIER);
     let out = predicted.out("x");
     for (format, more, code, reason) in [
-        ("coco", vec![], 1, "a classifier has none"),
+        ("coco", vec![], 1, "this run is a classifier's"),
         ("csv", vec!["--run", "second"], 1, "1  first run"),
         ("csv", vec!["--filter", "score>"], 1, "--filter"),
         ("docx", vec![], 2, "jsonl, csv, coco"),

@@ -132,7 +132,7 @@ fn classes_of_images_become_a_run_and_a_wrong_size_fails_its_image() {
     let output = bench.import("predictions.jsonl", &[]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("is 40 × 50 here, but 41 × 50 in the predictions"), "{said}");
+    assert!(said.contains("is 40 × 50, but 41 × 50 in the predictions"), "{said}");
     assert_eq!(line(&bench.exported(), "/a.png")["classes"][0]["label"], "dog");
 }
 

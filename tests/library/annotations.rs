@@ -263,12 +263,12 @@ fn data_yaml_says_which_split_is_read() {
     assert_eq!(notes, "read the split train");
     check("path: .\nval: [images/train, ./images/val/]\n", None, &[train[0], val[0], val[1]]);
     let notes = check("path: ../gone\nval: images/val\n", None, &val);
-    assert!(notes.contains("the path ../gone of the file does not exist"), "{notes}");
+    assert!(notes.contains("the path ../gone in the file does not exist"), "{notes}");
     check("path: images\nval: val\n", None, &val);
     check("val: ROOT/images/val\n", None, &["ROOT/images/val/2.jpg", "ROOT/images/val/3.jpg"]);
     // Without paths, predictions further down are not ground truth.
     let notes = check("", None, &[train[0], val[0], val[1]]);
-    assert!(notes.contains("1 file in runs/detect/predict/labels left out"), "{notes}");
+    assert!(notes.contains("1 file in runs/detect/predict/labels skipped"), "{notes}");
     let refused = |yaml: &str, split: Option<&str>, expected: &str| {
         let error = read_data_set(&format!("names: [cat]\n{yaml}"), &both, split).unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -322,9 +322,9 @@ fn box_columns_have_many_names() {
         assert_eq!(read(header, row), Ok((bounds, size)), "{header}");
     }
     for (header, expected) in [
-        ("x,y", "the columns x, y do not make a box"),
-        ("bbox_width", "the column bbox_width does not make a box"),
-        ("x1,y1,x2", "the columns x1, y1, x2 do not make a box"),
+        ("x,y", "the columns x, y do not define a box"),
+        ("bbox_width", "the column bbox_width does not define a box"),
+        ("x1,y1,x2", "the columns x1, y1, x2 do not define a box"),
     ] {
         let error = read(header, "1,2,3").unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -351,7 +351,7 @@ fn most_boxes_say_whether_they_are_fractions() {
     let (units, notes, problems) = read(&[part, part, "0.5,0.5,1.25,1", "10,10,40,40", part, part]);
     assert_eq!(units, [BoxUnit::Fractions; 5]);
     assert!(notes.contains("2 boxes extend beyond their images (first: line 4)"), "{notes}");
-    assert!(problems.starts_with("a.jpg has a box far outside of its image"), "{problems}");
+    assert!(problems.starts_with("a.jpg has a box far outside its image"), "{problems}");
     let (units, notes, _) = read(&["10,10,40,40", part, "20,20,60,60"]);
     assert_eq!(units, [BoxUnit::Pixels; 3]);
     assert!(

@@ -163,7 +163,7 @@ fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for
     let listed = account.endpoint(&["list", "--output", "json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((&listed[0]["endpoint"], &listed[0]["status"]), (&json!("cats"), &json!("InService")));
-    account.deploy("cats", &[]).must(1, "").says(&["Endpoint cats exists in us-east-1 already"]);
+    account.deploy("cats", &[]).must(1, "").says(&["Endpoint cats already exists in us-east-1"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account
         .endpoint(&["delete", "cats"])
@@ -293,7 +293,7 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
         (&["status", "my cats"][..], "letters a to z"),
         (&["delete", "cats_2", "--yes"], "letters a to z"),
         (&["status", &long], "64 characters"),
-        (&["status", "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats"], "give the name alone: cats"),
+        (&["status", "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats"], "use only the name: cats"),
         (&["status", "cats", "--region", "Ireland"], "“Ireland” is not an AWS region; a region looks like eu-west-1"),
         (&["list", "--region", "us-east"], "is not an AWS region"),
     ] {

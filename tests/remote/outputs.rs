@@ -187,7 +187,7 @@ fn other_class_names_start_another_run_and_the_same_ones_continue_it() {
         lines(&said.stdout)[0]["classes"][0]["label"].clone()
     };
     assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
-    let other = ["class 1 is “dog” there, and “cow” now", "started a new run"];
+    let other = ["class 1 is “dog” in the project and “cow” now", "started a new run"];
     assert_eq!(fetch("second", &["--resume"], &other), "cow");
     let same = ["2 of 4 images have a prediction, 2 remain"];
     assert_eq!(fetch("first", &["--resume"], &same), "dog");
@@ -642,7 +642,7 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
     fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
     let resume = ["--project", &project, "--resume"];
     fetch(&fewer, 3, &[missing, of_last], &resume);
-    let again = ["1 remain", "3 of those are read again", "saved 4 of 4 predictions"];
+    let again = ["1 remain", "3 of them are read again", "saved 4 of 4 predictions"];
     let output = fetch(&in_s3, 0, &again, &resume);
     assert_eq!(lines(&output.stdout), local);
     let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());

@@ -1001,7 +1001,7 @@ fn nothing_is_recommended_that_needs_a_deleted_model() {
     transform.start("cleaned", "photos/", &["--watch", "--model-env", "KEY=secret"]).must(3, &[]);
     transform.plane.heal();
     let existing = ["retry", "cleaned", "--model-env", "KEY=other"];
-    transform.run(&existing).must(1, &["Model cleaned exists with its own variables"]);
+    transform.run(&existing).must(1, &["Model cleaned already exists with its own environment"]);
     assert_eq!(transform.clean_up("cleaned"), ["model cleaned"]);
     // The archive is left, but the values of the variables are not stored.
     let status = transform.run(&["status", "cleaned"]);
@@ -1416,7 +1416,7 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
     assert_eq!(status["status"], "stopped");
     let without = status["without_output"].as_array().unwrap().len() as u64;
     assert_eq!(status["outputs"].as_u64().unwrap() + without, 6);
-    transform.run(&["stop", "stopped", "--yes"]).must(1, &["is stopped already"]);
+    transform.run(&["stop", "stopped", "--yes"]).must(1, &["is already stopped"]);
 }
 
 #[test]
@@ -1568,7 +1568,7 @@ fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
     // What was there was not made again.
     assert_eq!(transform.plane.count("CreateModel"), 1);
     // Repeated once more, it is the same job.
-    let again = transform.run(&args).must(0, &["job refused was started already", "status refused --watch"]);
+    let again = transform.run(&args).must(0, &["job refused was already started", "status refused --watch"]);
     assert_eq!(again.stdout, "refused\n");
     assert_eq!(transform.plane.count("CreateTransformJob"), 2);
     let other = [&args[..], &["--instance-count", "2"]].concat();
@@ -1771,7 +1771,7 @@ fn invalid_names_are_reported_before_any_request() {
     }
     let photos = transform.home.path().to_str().unwrap();
     for (outputs, said) in
-        [("", "No outputs given"), ("my job", "This folder does not exist, and the job name “my job” is not valid")]
+        [("", "No outputs specified"), ("my job", "This folder does not exist, and the job name “my job” is not valid")]
     {
         transform.run(&["fetch", outputs, photos]).must(1, &[said]);
     }

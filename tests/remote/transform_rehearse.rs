@@ -21,7 +21,7 @@ fn rehearse(arguments: &[&str]) -> Command {
 }
 
 /// The message about images that the handler predicts as this machine does.
-const EQUAL: &str = "a prediction, equal to the local one";
+const EQUAL: &str = "a prediction equal to the local one";
 const LACKS: &str = "This Python does not have all packages";
 
 fn samples() -> String {
@@ -205,7 +205,7 @@ Model.predict = predict";
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("DIFFERENT  scores differ by at most 1.0e-3"), "{said}");
     assert_eq!(said.matches("  DIFFERENT  ").count(), 8, "{said}");
-    assert!(said.contains("predictions for 8 of 8 images differ from the local model"), "{said}");
+    assert!(said.contains("Predictions for 8 of 8 images differ from the local model"), "{said}");
 }
 
 #[test]
@@ -251,9 +251,9 @@ fn payload_and_concurrency_are_those_of_the_job() {
         must_be_equal(&output, 1);
         assert!(said(&output).contains(limits), "{}", said(&output));
     };
-    check(&[], "(MaxPayloadInMB 10, 4 at once)");
-    check(&["--instance-type", "ml.c5.2xlarge"], "(MaxPayloadInMB 10, 8 at once)");
-    check(&["--max-payload-mb", "50"], "(MaxPayloadInMB 50, 2 at once)");
+    check(&[], "(MaxPayloadInMB 10, 4 in parallel)");
+    check(&["--instance-type", "ml.c5.2xlarge"], "(MaxPayloadInMB 10, 8 in parallel)");
+    check(&["--max-payload-mb", "50"], "(MaxPayloadInMB 50, 2 in parallel)");
     let refused = |flags: &[&str], reason: &str| {
         let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
         let output = rehearse(&arguments).output().unwrap();
@@ -346,7 +346,7 @@ def respond(model, body, content_type):
     for part in [
         "photos.jsonl/0  equal",
         "photos.jsonl/2  refused    locally and by the handler: the line is not valid base64",
-        "1 image is refused locally and by the handler",
+        "1 image is refused both locally and by the handler",
     ] {
         assert!(said.contains(part), "{part}: {said}");
     }

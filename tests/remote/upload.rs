@@ -211,7 +211,7 @@ fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
     assert_eq!(upload.bucket.unfinished_uploads(), 1);
 
     let before = upload.proxy.requests().len();
-    upload.run(&[]).must(0, &["1 file (40 MiB) sent"]);
+    upload.run(&[]).must(0, &["1 file (40 MiB) uploaded"]);
     let writes = upload.writes_from(before);
     let mut parts: Vec<u32> = writes.iter().filter_map(part).collect();
     parts.sort_unstable();
@@ -266,12 +266,12 @@ fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
             "--overwrite",
         ],
     );
-    assert!(ended.stderr.contains("1 file (4 B) sent"), "{ended:#?}");
+    assert!(ended.stderr.contains("1 file (4 B) uploaded"), "{ended:#?}");
     upload.must_have_arrived("new.jpg", b"mine");
     upload.must_have_arrived("same size.jpg", b"hers");
     upload.must_have_arrived("other size.jpg", b"somebody's");
 
-    upload.run(&["--overwrite"]).must(0, &["2 files (8 B) sent"]);
+    upload.run(&["--overwrite"]).must(0, &["2 files (8 B) uploaded"]);
     upload.must_have_arrived("same size.jpg", b"mine");
     upload.must_have_arrived("other size.jpg", b"mine");
     upload.must_have_arrived("not ours.jpg", b"hers");
@@ -368,7 +368,7 @@ fn cut_connections_and_a_busy_server_are_retried() {
         Often::First(1),
         Fault::error("503 Slow Down", "SlowDown"),
     );
-    upload.run(&[]).must(0, &["4 files (40 MiB) sent"]);
+    upload.run(&[]).must(0, &["4 files (40 MiB) uploaded"]);
     upload.must_have_arrived("large.tfrecord", &large_content());
     upload.must_have_arrived(&small_name(0), &small_content(0));
     assert_eq!(upload.proxy.count(is_third_part), 2);

@@ -233,7 +233,7 @@ fn common_preprocessing_is_compared_and_taken_with_a_click() {
     drop_case(&mut window, "tensorflow-resnet50");
     wait_until_tried(&mut window);
     click(&mut window, "Find preprocessing…");
-    wait_for(&mut window, "8 images with each common way");
+    wait_for(&mut window, "8 images with each common preprocessing");
     for part in ["Top score", "Entropy", "chelsea.png", "✓ in use", "Use "] {
         assert!(sees(&window, part), "{part}");
     }
@@ -263,7 +263,7 @@ fn presets_are_ranked_by_accuracy_if_folders_are_called_as_classes() {
     choose(&mut window, "Labels", expected["labels"].as_str().unwrap());
     wait_until_tried(&mut window);
     click(&mut window, "Find preprocessing…");
-    wait_for(&mut window, "4 images with each common way");
+    wait_for(&mut window, "4 images with each common preprocessing");
     assert!(sees(&window, "Accuracy") && sees(&window, "75.0%"));
     let table = form(&window).unwrap().presets.ready().unwrap().clone();
     let accuracy: BTreeMap<&str, Option<f64>> =
@@ -418,7 +418,7 @@ fn every_field_is_explained_to_the_keyboard_and_to_screen_readers() {
         "Background",
         "Objectness",
         "Class offset",
-        "Most boxes, set a number",
+        "Maximum boxes, set a number",
         "NMS (IoU)",
     ] {
         assert!(described.iter().any(|name| name == field), "{field} is not among {described:?}");

@@ -225,7 +225,7 @@ fn deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why() {
             assert!(!sees(&window, question));
             click(&mut window, "Delete…");
             click(&mut window, "Delete it");
-            wait_for(&mut window, &format!("Left: model {name}: "));
+            wait_for(&mut window, &format!("Kept: model {name}: "));
             assert!(sees(&window, "sagemaker:DeleteModel"));
             assert!(sees(&window, &format!("✓  endpoint {name}")));
             assert!(sees(&window, &format!("✓  configuration {name}")));
@@ -321,7 +321,7 @@ fn an_endpoint_of_another_machine_is_listed_and_not_deleted_without_a_warning() 
             let id: &EndpointId = &the_endpoint(&window).id;
             assert_eq!(id.region(), REGION);
             click(&mut window, "Delete it");
-            wait_for(&mut window, &format!("Left: model {name}: "));
+            wait_for(&mut window, &format!("Kept: model {name}: "));
             assert!(sees(&window, &format!("✓  configuration {name}")));
         },
     );

@@ -700,7 +700,7 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
     let first_image = state.samples.ids().next().unwrap();
     window.state_mut().command(BrowseCommand::Show(first_image));
     let legend = "White dashes: ground truth (2)";
-    wait_for(&mut window, &format!("A: {one}\n{legend}. Long dashes: missed (2)"));
+    wait_for(&mut window, &format!("A: {one}\n{legend}. Long dashes: false negatives (2)"));
     wait_for(&mut window, &format!("B: {other}\n{legend}. Long dashes: false negatives (1)"));
     let scores = |window: &Harness<'static, App>| {
         let state = window.state().state();

@@ -67,7 +67,7 @@ fn an_outdated_prediction_is_not_exported_and_this_is_reported() {
     window.state_mut().command(set);
     window.state_mut().command(ExportCommand::Start { path: path.clone(), replaces: false });
     wait_for(&mut window, "1 image and");
-    assert!(sees(&window, "1 prediction left out because outdated"));
+    assert!(sees(&window, "1 prediction skipped because outdated"));
     let written = std::fs::read_to_string(path).unwrap();
     assert!(written.contains("0-coffee.png") && !written.contains("1-coffee.png"));
 }

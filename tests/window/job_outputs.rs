@@ -157,5 +157,5 @@ fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
     assert_eq!(names, [(0, "cat"), (7, "dog"), (9, "bird")]);
     let refused = sample_named(&again, &image(2));
     let failure = run.predictions.failure(refused).unwrap();
-    assert!(failure.contains("other outputs “dog”"), "{failure}");
+    assert!(failure.contains("other outputs name it “dog”"), "{failure}");
 }

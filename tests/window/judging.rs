@@ -346,7 +346,7 @@ fn undoing_comes_back_to_its_image_while_only_unjudged_ones_are_shown() {
     assert_ne!(window.state().state().shown_sample(), first);
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
     assert_eq!(window.state().state().shown_sample(), first);
-    wait_for(&mut window, "1 of 3 found");
+    wait_for(&mut window, "1 of 3 results");
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn predictions_become_a_run_and_what_cannot_be_used_is_listed() {
     click(&mut window, "Open as a run");
     wait_for_run(&mut window, "theirs");
     assert!(!sees(&window, FIELD), "the dialog stays open");
-    for text in ["cat 75", "sofa 62", "COCO JSON, 3 entries about 2 images in 2 classes", "1 of 2 images are in the"] {
+    for text in ["cat 75", "sofa 62", "COCO JSON, 3 entries for 2 images in 2 classes", "1 of 2 images are in the"] {
         wait_for(&mut window, text);
     }
     let state = window.state().state();

@@ -429,7 +429,7 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             click(&mut window, "AWS CLI commands");
             wait_for(&mut window, "aws sagemaker create-transform-job");
             // It costs nothing to try the archive here.
-            click(&mut window, "Rehearse");
+            crate::evaluating::click_exactly(&mut window, "Rehearse");
             wait_for(&mut window, "✓ 2 of 2 predictions match this computer's");
             // What it measured may be what the estimate counts with.
             click(&mut window, "Cost");

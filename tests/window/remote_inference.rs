@@ -291,7 +291,7 @@ fn an_endpoint_that_failed_says_why_before_and_after_a_request() {
             assert!(sees(&window, "did not pass the ping health check"));
             assert!(sees(&window, "It does not accept requests in this state"));
             click(&mut window, "Connect");
-            wait_for(&mut window, "Could not invoke endpoint failed: it is Failed (AWS says: ");
+            wait_for(&mut window, "Could not invoke endpoint failed: it is Failed (AWS: ");
             assert!(sees(&window, "deploy it again, or choose another one"));
         },
     );
@@ -562,7 +562,7 @@ fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_add
     let other = server.url("/v1/models/other:predict");
     replace_in(&mut window, "Model address", &other);
     wait_until(&mut window, "the other address", |window| {
-        sees(window, "sends the image in view and") && !sees(window, "class 1 75.0%")
+        sees(window, "sends the image in view, then") && !sees(window, "class 1 75.0%")
     });
     click(&mut window, "Preview a prediction");
     wait_until(&mut window, "why there is none", |window| {

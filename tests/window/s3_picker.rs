@@ -259,7 +259,7 @@ fn a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal() {
             type_into(&mut window, "S3 address", &bucket.uri("photos/"));
             window.key_press(Key::Enter);
             wait_for(&mut window, "3 images");
-            let warning = "The sign-in with profile tool ends in ";
+            let warning = "The sign-in with profile tool expires in ";
             wait_for(&mut window, warning);
             wait_for(&mut window, "renew it with its provider");
             std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();

@@ -209,8 +209,8 @@ fn rarely_used_parameters_reach_sagemaker_too() {
         for (field, text) in [
             ("ModelName: name of the new model", "advanced-model"),
             ("TransformAmiVersion: AMI of the instances", "al2-ami-sagemaker-batch-gpu-535"),
-            ("ExperimentName", "cats"),
-            ("TrialName", "first"),
+            ("ExperimentName: existing experiment", "cats"),
+            ("TrialName: existing trial", "first"),
             ("RunName: experiment run", "one"),
         ] {
             type_into(&mut window, field, text);
@@ -327,7 +327,7 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
             assert!(is_off(&window));
             type_into(&mut window, field, &serving.url("/v1/models/m:predict"));
             wait_until(&mut window, "the button", |window| !is_off(window));
-            click(&mut window, "Rehearse");
+            crate::evaluating::click_exactly(&mut window, "Rehearse");
             wait_for(&mut window, "✓ 2 of 2 images have a prediction; there is no local model to compare with");
             let asked = serving.exchanges();
             assert_eq!(asked.len(), 2);

@@ -46,7 +46,7 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done() {
 
             click(&mut window, "Upload now");
             wait_for(&mut window, "Open this S3 folder");
-            wait_for(&mut window, "Stayed: ");
+            wait_for(&mut window, "Kept: ");
             for name in &names[1..] {
                 let content = std::fs::read(folder.path().join(name)).unwrap();
                 let arrived = bucket.get(&format!("photos/{name}"));

@@ -209,7 +209,7 @@ mod tests {
             AwsErrorKind::WrongRegion,
             "expects a different region than eu-west-1",
         ),
-        (403, "MissingAuthenticationToken", "Missing Authentication Token", AwsErrorKind::Other, "refused it"),
+        (403, "MissingAuthenticationToken", "Missing Authentication Token", AwsErrorKind::Other, "refused the request"),
         (
             400,
             "UnrecognizedClientException",

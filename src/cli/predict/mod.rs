@@ -505,7 +505,7 @@ fn conclude(
                 went_wrong.push(format!("{} of {total} images failed", failures.len()));
             }
             if skipped > 0 {
-                went_wrong.push(format!("{skipped} entries could not be listed"));
+                went_wrong.push(format!("{skipped} could not be listed"));
             }
             eprintln!("{}", went_wrong.join(", "));
             Ok(Outcome::SomeImagesFailed)

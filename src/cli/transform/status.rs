@@ -204,7 +204,7 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
     let advice = advice(found, name);
     match (job.status, found.outputs) {
         (TransformStatus::Completed, outputs) => eprintln!(
-            "only {outputs} of {} inputs have an output, although SageMaker reports “Completed”{retried}. {advice}",
+            "Only {outputs} of {} inputs have an output, although SageMaker reports “Completed”{retried}. {advice}",
             found.inputs
         ),
         (status, 0) if retried.is_empty() => {
@@ -214,7 +214,7 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
             bail!("job {name} {}; no image has an output{advice}", past_tense(status))
         }
         (status, outputs) => eprintln!(
-            "job {name} {}; {outputs} of {} inputs have an output{retried}. {advice}",
+            "Job {name} {}; {outputs} of {} inputs have an output{retried}. {advice}",
             past_tense(status),
             found.inputs
         ),

@@ -138,7 +138,7 @@ mod tests {
         endpoint.undeleted = Some(Failure::Cancelled);
         assert_eq!(
             banner_text(&endpoint, now),
-            "⚠ Endpoint cats: could not be checked, about $1.48 so far at $0.74 per hour, could not be deleted yet, \
+            "⚠ Endpoint cats: could not be checked, about $1.48 so far at $0.74 per hour, could not be deleted yet; \
             retrying"
         );
     }

@@ -422,7 +422,8 @@ mod tests {
         assert_eq!(list(&notes.labels_for(3).unwrap().value), ["cat", "dog", "bird"]);
         assert_eq!(notes.labels[0].because, "yolo.names names 2 classes");
         let because = notes.labels_for(2).unwrap().because;
-        let others = "yolo.names names 2 classes; map.pbtxt names 2 classes and coco.yaml names 2 classes, ";
+        let others =
+            "yolo.names names 2 classes; also found: map.pbtxt names 2 classes and coco.yaml names 2 classes. ";
         assert!(because.starts_with(others), "{because}");
         assert_eq!(notes.labels_for(3).unwrap().because, "labels.txt names 3 classes");
     }

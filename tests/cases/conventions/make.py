@@ -551,7 +551,7 @@ def refusals():
     image = ("image", F32, [1, 3, 32, 32])
     logits = ("logits", F32, [1, 10])
     graph.op("Add", "logits", "threshold", outputs=["y"])
-    write("refused-two-inputs", graph.model([image, ("threshold", F32, [1])], [("y", F32, [1, 10])]), refused="the graph needs threshold float32 [1] besides the image")
+    write("refused-two-inputs", graph.model([image, ("threshold", F32, [1])], [("y", F32, [1, 10])]), refused="the graph needs threshold float32 [1] in addition to the image")
 
     graph = Graph()
     graph.op("Cast", "tokens", to=F32, outputs=["y"])
@@ -585,7 +585,7 @@ def refusals():
     graph.op("Add", graph.const([0.9, 0.4]), zero, outputs=["scores"])
     graph.op("Cast", graph.op("Add", graph.const([3.0, 5.0]), zero), to=I64, outputs=["labels"])
     outputs = [("boxes", F32, [2, 4]), ("labels", I64, [2]), ("scores", F32, [2])]
-    write("refused-negative-sizes", graph.model([("image", F32, [3, "h", "w"])], outputs), refused="neither two corners nor centre and size")
+    write("refused-negative-sizes", graph.model([("image", F32, [3, "h", "w"])], outputs), refused="neither two corners nor center and size")
 
     graph = Graph()
     graph.op("Frobnicate", "image", outputs=["logits"], domain="com.example")
