@@ -350,7 +350,7 @@ fn a_detector_that_finds_nothing_is_reported() {
     drop_on(&mut window, &detectors().join("finds-nothing/model.onnx"));
     wait_until_tried(&mut window);
     click(&mut window, "Add this model");
-    wait_for(&mut window, "Added the model model");
+    wait_until(&mut window, "a model", |window| Action::PredictAll.check(window.state().state()).is_ok());
     window.state_mut().command(Action::PredictAll);
     wait_for(&mut window, "has a box with a score ≥ 0.25");
     click(&mut window, "Check preprocessing…");
