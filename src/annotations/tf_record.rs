@@ -63,7 +63,7 @@ fn add_boxes(collector: &mut Collector, sample: &Sample, boxes: Vec<TruthBox>) {
             collector.problem(Kind::UnknownClass, place(), "has no class");
             continue;
         }
-        let [x0, y0, x1, y1] = found.bounds.map(f64::from);
+        let [x0, y0, x1, y1] = <[f32; 4]>::from(found.bounds).map(f64::from);
         match checked_box([x0, y0, x1 - x0, y1 - y0], BoxUnit::Fractions) {
             Ok(bounds) => {
                 let class = collector.class(number, name.as_deref());

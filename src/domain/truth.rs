@@ -1,5 +1,7 @@
 //! What is known of an image beside its pixels, if its source carries it.
 
+use super::BoundingBox;
+
 /// Labels and boxes that were stored with an image, usually by those who made the data set.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Truth {
@@ -19,8 +21,8 @@ pub struct TruthLabel {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TruthBox {
-    /// `[x0, y0, x1, y1]` in parts of the width and height, `0.0..=1.0` if they are as they should be.
-    pub bounds: [f32; 4],
+    /// In fractions of the image's width and height, `0.0..=1.0` if they are as they should be.
+    pub bounds: BoundingBox,
     pub label: TruthLabel,
 }
 
@@ -31,11 +33,11 @@ impl Truth {
 }
 
 impl TruthBox {
-    /// `[x0, y0, x1, y1]` in pixels of an image of `size` (width, height).
-    pub fn in_pixels(&self, size: [u32; 2]) -> [f32; 4] {
+    /// In pixels of an image of `size` (width, height).
+    pub fn in_pixels(&self, size: [u32; 2]) -> BoundingBox {
         let [width, height] = size.map(|side| side as f32);
-        let [x0, y0, x1, y1] = self.bounds;
-        [x0 * width, y0 * height, x1 * width, y1 * height]
+        let BoundingBox { x1, y1, x2, y2 } = self.bounds;
+        BoundingBox::new(x1 * width, y1 * height, x2 * width, y2 * height)
     }
 }
 

@@ -7,7 +7,9 @@ use parking_lot::{Condvar, Mutex};
 
 use super::{Delivery, Shared, guarded};
 use crate::decode::{self, ImageDetails, ImagePyramid};
-use crate::domain::{DisplayImage, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes};
+use crate::domain::{
+    BoundingBox, DisplayImage, PixelSource, SampleId, SampleUri, TileKey, TileLayout, Truth, human_bytes,
+};
 use crate::source::for_task;
 use crate::state::{BrowseEvent, DisplayInfo, SourceId};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -309,8 +311,8 @@ fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
         row("Stored boxes", truth.boxes.len().to_string());
     }
     for found in truth.boxes.iter().take(MAX_LISTED_BOXES) {
-        let [x0, y0, x1, y1] = found.in_pixels(size);
-        let corners = format!("({x0:.0}, {y0:.0}) – ({x1:.0}, {y1:.0})");
+        let BoundingBox { x1, y1, x2, y2 } = found.in_pixels(size);
+        let corners = format!("({x1:.0}, {y1:.0}) – ({x2:.0}, {y2:.0})");
         row(&found.label.to_string(), corners);
     }
     if truth.boxes.len() > MAX_LISTED_BOXES {

@@ -1,7 +1,7 @@
 //! Measures the two sides of an evaluation.
 
 use super::EvaluateError;
-use crate::domain::{BoxRole, ModelTask, SampleId};
+use crate::domain::{BoundingBox, BoxRole, ModelTask, SampleId};
 use crate::evaluation::{
     ClassificationEvaluation, ClassificationIntervals, ConfidentErrors, DetectionDraws, DetectionEvaluation,
     DetectionIntervals, DrawnNumber, Evaluated, FoundOutcomes, ImageSides, Metrics, Outcome, Sides, TrueObject,
@@ -166,7 +166,7 @@ fn object(truth: &TrueObject) -> ObjectOutcome {
     let [left, top, width, height] = truth.bounds;
     ObjectOutcome {
         class: truth.class,
-        bounds: [left, top, left + width, top + height].map(|number| number as f32),
+        bounds: BoundingBox::from([left, top, left + width, top + height].map(|edge| edge as f32)),
         shown_by: NO_OBJECT,
         counts: truth.role == BoxRole::Object,
     }
@@ -208,5 +208,6 @@ fn add_class(outcomes: &mut Outcomes, sample: SampleId, class: u32, is_right: bo
         *top = BoxOutcome { kind: Some(kind), object: 0, iou: 0.0 };
     }
     let shown_by = if is_right { 0 } else { NO_OBJECT };
-    outcomes.add(sample, &boxes, &[ObjectOutcome { class, bounds: [0.0; 4], shown_by, counts: true }]);
+    let bounds = BoundingBox::new(0.0, 0.0, 0.0, 0.0);
+    outcomes.add(sample, &boxes, &[ObjectOutcome { class, bounds, shown_by, counts: true }]);
 }

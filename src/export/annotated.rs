@@ -94,7 +94,7 @@ impl TruthMarks {
             let class = outcomes.classes.get(object.class as usize).map_or("", |class| class.name.as_str());
             let text = format!("{class} · FN");
             let label = is_missed.then(|| [text.clone(), text]);
-            TruthBox { bounds: BoundingBox::from(object.bounds), label, is_missed }
+            TruthBox { bounds: object.bounds, label, is_missed }
         };
         Self { boxes: shown.iter().filter_map(texts).collect(), objects: all.iter().map(object).collect() }
     }
@@ -437,7 +437,7 @@ mod tests {
         let wrong = BoxOutcome { kind: Some(OutcomeKind::Class), object: 0, iou: 0.9 };
         let object = |left: f32| ObjectOutcome {
             class: 0,
-            bounds: [left, 60.0, left + 100.0, 150.0],
+            bounds: BoundingBox::new(left, 60.0, left + 100.0, 150.0),
             shown_by: NO_OBJECT,
             counts: true,
         };

@@ -3,7 +3,7 @@
 use super::arrange::OtherRun;
 use super::outcomes::{OutcomeKind, ShownBox};
 use super::{ArrangeRequest, SAMPLES_PER_CHECK};
-use crate::domain::{ModelTask, SampleId};
+use crate::domain::{BoundingBox, ModelTask, SampleId};
 
 /// One box of a detector, one image of a classifier by its top class, or one object that was missed.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,8 +14,8 @@ pub struct FilmFrame {
     pub score: Option<f32>,
     /// How the box compares with the ground truth.
     pub outcome: Option<OutcomeKind>,
-    /// Of a missed object: left, top, right and bottom in pixels of the upright image.
-    pub bounds: Option<[f32; 4]>,
+    /// Of a missed object, in pixels of the upright image.
+    pub bounds: Option<BoundingBox>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,7 +8,7 @@ use strum::{IntoStaticStr, VariantArray};
 use super::by_class::ByClass;
 use super::facts::{Gate, VisibleBoxes};
 use super::{Predictions, Summary};
-use crate::domain::{ModelTask, SampleId};
+use crate::domain::{BoundingBox, ModelTask, SampleId};
 
 /// What a box, or the top class of an image, is worth at an IoU of 0.50. It holds at every minimum score: only boxes
 /// with a higher score decide which objects are taken.
@@ -82,8 +82,8 @@ pub const NO_OBJECT: u32 = u32::MAX;
 pub struct ObjectOutcome {
     /// Index into [`Outcomes::classes`].
     pub class: u32,
-    /// Left, top, right and bottom in pixels of the upright image; all zero for a class of a whole image.
-    pub bounds: [f32; 4],
+    /// In pixels of the upright image; all zero for a class of a whole image.
+    pub bounds: BoundingBox,
     /// The box that shows it: an index into the stored prediction, or [`NO_OBJECT`].
     pub shown_by: u32,
     /// Whether it is missed if no box shows it; a crowd or an object that does not count is not.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::queue::areas;
-use crate::domain::{FileStamp, Prediction, RunId, S3Place, Sample, SampleId, SampleUri};
+use crate::domain::{BoundingBox, FileStamp, Prediction, RunId, S3Place, Sample, SampleId, SampleUri};
 use crate::review::FilmBox;
 use crate::state::{
     BrowseEffect, EndpointsEffect, EvaluationEffect, ExportEffect, FileRequest, InferenceEffect, JobsEffect,
@@ -104,8 +104,8 @@ pub enum TaskSignal {
 pub struct CropRequest {
     pub sample: SampleId,
     pub shows: FilmBox,
-    /// Of a missed object: left, top, right and bottom in pixels of the upright image.
-    pub bounds: Option<[f32; 4]>,
+    /// Of a missed object, in pixels of the upright image.
+    pub bounds: Option<BoundingBox>,
     pub uri: SampleUri,
     /// The prediction, if it is in memory; otherwise it is read from the project.
     pub prediction: Option<Arc<Prediction>>,

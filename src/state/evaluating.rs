@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use super::{Display, Failure, Loadable, Run, SourceId, State, TaskId, Ticket};
-use crate::domain::{LabelSet, Location, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
+use crate::domain::{BoundingBox, LabelSet, Location, RunId, RunInfo, Sample, SampleId, SharedList, ViewSettings};
 use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
 use crate::matching::{ClassCorrections, OtherFolders};
 use crate::review::{ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions};
@@ -282,8 +282,8 @@ impl Evaluating {
 pub struct ShownObject {
     /// The name of its class.
     pub label: String,
-    /// Left, top, right and bottom in pixels of the upright image.
-    pub bounds: [f32; 4],
+    /// In pixels of the upright image.
+    pub bounds: BoundingBox,
     /// Whether it is missed if no right box shows it.
     pub counts: bool,
     /// Whether a right box on screen shows it; `None` if the image is not evaluated, or its prediction not read yet.
@@ -403,7 +403,7 @@ impl State {
             let is_found = outcome.zip(shown).map(|(object, shown)| shown.contains(&(object.shown_by as usize)));
             Some(ShownObject {
                 label,
-                bounds: [left, top, left + width, top + height].map(|number| number as f32),
+                bounds: BoundingBox::from([left, top, left + width, top + height].map(|edge| edge as f32)),
                 counts: found.role == crate::domain::BoxRole::Object,
                 is_found,
             })

@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use super::blocks::Bytes;
 use super::wire::{Fields, Value, WireError};
-use crate::domain::{Truth, TruthBox, TruthLabel};
+use crate::domain::{BoundingBox, Truth, TruthBox, TruthLabel};
 
 // If there are two, the first counts; the second is what TensorFlow Datasets writes.
 const IMAGE_KEYS: [&str; 2] = ["image/encoded", "image"];
@@ -130,7 +130,7 @@ impl Example {
         let mut labels = labels(self.box_labels.values, self.box_label_names.values).into_iter();
         truth.boxes = (0..count)
             .map(|place| TruthBox {
-                bounds: [x0[place], y0[place], x1[place], y1[place]],
+                bounds: BoundingBox::new(x0[place], y0[place], x1[place], y1[place]),
                 label: labels.next().unwrap_or_default(),
             })
             .collect();

@@ -246,7 +246,7 @@ fn labels_and_boxes_of_the_record_are_read_with_it() {
     assert_eq!(bytes, b"pixels");
     assert_eq!(truth.labels[0].number, Some(282));
     assert_eq!(truth.boxes.len(), 1);
-    assert_eq!(truth.boxes[0].in_pixels([100, 200]), [25.0, 0.0, 75.0, 200.0]);
+    assert_eq!(truth.boxes[0].in_pixels([100, 200]), [25.0, 0.0, 75.0, 200.0].into());
     assert_eq!(truth.boxes[0].label.to_string(), "cat (17)");
     assert!(truth.notes[0].contains("[2, 2, 2, 1]"), "{:?}", truth.notes);
 }

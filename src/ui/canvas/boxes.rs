@@ -7,7 +7,7 @@ use super::super::widgets::{MARK_SIZE, class_text, paint_wrong, paint_wrong_smal
 use super::compared::{self, Caption};
 use super::labels::Labels;
 use super::placement::Placement;
-use crate::domain::{BoundingBox, Detection, Prediction, PredictionContent, RunId, Verdict};
+use crate::domain::{Detection, Prediction, PredictionContent, RunId, Verdict};
 use crate::evaluation::MATCHING_IOU;
 use crate::review::NamedOutcome;
 use crate::state::{ShownObject, State};
@@ -164,7 +164,7 @@ fn truth_places<'o>(
 ) -> impl Iterator<Item = (Rect, &'o ShownObject)> {
     let size = placement.image_size();
     objects.iter().map(move |object| {
-        let bounds = BoundingBox::from(object.bounds).clipped(size.x as u32, size.y as u32);
+        let bounds = object.bounds.clipped(size.x as u32, size.y as u32);
         (placement.screen_from_image(bounds), object)
     })
 }

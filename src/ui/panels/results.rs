@@ -9,7 +9,7 @@ use super::super::widgets::{
 };
 use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
-use crate::domain::{Prediction, PredictionContent, RemoteModel, SampleId};
+use crate::domain::{BoundingBox, Prediction, PredictionContent, RemoteModel, SampleId};
 use crate::review::{OutcomeKind, PredictionStatus};
 use crate::state::{Action, Command, Queue, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal};
 
@@ -160,9 +160,10 @@ fn missed_objects(state: &State) -> Vec<ShownObject> {
 }
 
 fn missed_ui(ui: &mut Ui, object: &ShownObject) {
-    let [left, top, right, bottom] = object.bounds;
+    let BoundingBox { x1: left, y1: top, .. } = object.bounds;
     let text = format!("{} · FN", object.label);
-    let place = format!("left {left:.0}, top {top:.0}, {:.0} × {:.0} pixels", right - left, bottom - top);
+    let place =
+        format!("left {left:.0}, top {top:.0}, {:.0} × {:.0} pixels", object.bounds.width(), object.bounds.height());
     let size = vec2(ui.available_width(), SCORE_ROW_HEIGHT);
     let label = Label::new(text).truncate();
     let row = ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
