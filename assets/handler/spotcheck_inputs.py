@@ -34,8 +34,10 @@ class Placement(typing.NamedTuple):
     shift: tuple
 
 
-def place(resize, size):
-    (rule, values), = resize.items()
+def place(card, size):
+    """`size` is that of the image."""
+    (rule, values), = card["resize"].items()
+    size, corner = _square(card, size)
     if rule != "keep" and max(size) > MAX_RESIZED_SIDE:
         raise Refused(f"is {size[0]} x {size[1]} pixels, with a side over {MAX_RESIZED_SIDE}; cut it into parts")
     placement = RULES[rule](size, **values)
@@ -43,7 +45,25 @@ def place(resize, size):
     if rule != "keep" and width * height > MAX_INPUT_PIXELS:
         reason = f"{width} x {height} pixels, more than {MAX_INPUT_PIXELS}"
         raise RuntimeError(f"the model card asks for {reason}; correct its resize rule")
-    return placement
+    return placement._replace(shift=tuple(shift + start for shift, start in zip(placement.shift, corner)))
+
+
+def _square(card, size):
+    """The size of what is resized, and left and top of it in the image."""
+    square = card.get("square", "no")
+    if square == "no":
+        return size, (0, 0)
+    side = max(size) if square.startswith("pad") else min(size)
+    if side * side > MAX_RESIZED_PIXELS:
+        raise Refused(f"is {size[0]} x {size[1]} pixels, too large to be made square; cut it into parts")
+    corner = ((length - side) / 2 for length in size)
+    return (side, side), tuple(corner if _is_exact(card) else map(int, corner))
+
+
+def _is_exact(card):
+    """Whether the square may be between pixels, and those around it count."""
+    interpolation = card.get("interpolation", "pillow-bilinear")
+    return card.get("square") == "fit" and interpolation in PILLOW and interpolation != "pillow-nearest"
 
 
 def _filled(size, full):
@@ -156,11 +176,17 @@ def to_tensor(card, placement, image):
     if is_grey:
         image = image.convert("L").convert("RGB")
     interpolation = card.get("interpolation", "pillow-bilinear")
+    size, corner = _square(card, image.size)
+    margin = corner if _is_exact(card) else (0, 0)
+    if size != image.size and not _is_exact(card):
+        square = Image.new("RGB", size, "white" if card["square"] == "pad-white" else "black")
+        square.paste(image, tuple(-start for start in corner))
+        image, placement = square, place({**card, "square": "no"}, size)
     if interpolation == "opencv-warp":
         placement = placement._replace(window=(0, 0, *placement.canvas), offset=(0, 0))
         levels = _warped(np.asarray(image), placement)
     else:
-        levels = resized(image, placement, interpolation)
+        levels = resized(image, placement, interpolation, margin)
     fill = placement.fill
     if card.get("channels") == "bgr":
         levels = levels[..., ::-1]
@@ -182,16 +208,17 @@ def to_tensor(card, placement, image):
     return np.ascontiguousarray(tensor[None] if card["layout"].startswith("n") else tensor)
 
 
-def resized(image, placement, interpolation):
-    """The levels of the window, `[height, width, 3]`."""
+def resized(image, placement, interpolation, margin):
+    """The levels of the window, `[height, width, 3]`, of the image without the margins."""
     left, top, width, height = placement.window
     if interpolation in PILLOW:
         if max(placement.full[0] * image.height, width * placement.full[1]) > MAX_RESIZED_PIXELS:
             raise Refused(f"is {image.width} x {image.height} pixels, too long for this model; cut it into parts")
         # One axis after the other, as Pillow did it up to version 12.0; the second one only for what the crop keeps.
-        image = image.resize((placement.full[0], image.height), PILLOW[interpolation])
+        (x, y), size = margin, image.size
+        image = image.resize((placement.full[0], size[1]), PILLOW[interpolation], (x, 0, size[0] - x, size[1]))
         image = image.crop((left, 0, left + width, image.height))
-        image = image.resize((width, placement.full[1]), PILLOW[interpolation])
+        image = image.resize((width, placement.full[1]), PILLOW[interpolation], (0, y, width, size[1] - y))
         return np.asarray(image.crop((0, top, width, top + height)))
     size = image.size
     levels = np.asarray(image)

@@ -70,7 +70,7 @@ class Model:
         """Size of the image, placement, and the graph's inputs by name. The pixels of the image are freed."""
         card = self.card["input"]
         with spotcheck_image.opened(encoded) as image:
-            placement = place(card["resize"], image.size)
+            placement = place(card, image.size)
             # A card without a name is of a graph whose first input is the image.
             inputs = {card.get("name") or next(iter(self.inputs)): to_tensor(card, placement, image)}
             for auxiliary in card.get("auxiliary", ()):

@@ -151,7 +151,7 @@ fn outcomes(request: &ArrangeRequest, random: &mut Random) -> Option<Outcomes> {
             let shown_by = random.next() as usize % (2 * OBJECTS);
             boxes[shown_by] = BoxOutcome { kind: Some(OutcomeKind::Correct), object: object as u32, iou: 0.8 };
             let (class, bounds) = (summary.classes[shown_by], [1.0, 2.0, 3.0, 4.0]);
-            objects.push(ObjectOutcome { class, bounds, shown_by: shown_by as u32, counts: true });
+            objects.push(ObjectOutcome { class, bounds: bounds.into(), shown_by: shown_by as u32, counts: true });
         }
         outcomes.add(id, &boxes, &objects);
     }

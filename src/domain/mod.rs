@@ -72,7 +72,7 @@ pub use model_card::{
     Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, CentreCrop,
     ChannelOrder, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, Fill, Grid, GridCoding,
     ImageInput, Interpolation, LabelChoice, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, Position,
-    ResizeRule, Rounding,
+    ResizeRule, Rounding, Square,
 };
 pub use name_pattern::NamePattern;
 pub use one_of::one_of;

@@ -4,7 +4,7 @@ use super::resize::{ResizeWindow, resize, warp};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
     AuxiliaryInput, AuxiliaryValue, AxisTransform, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput,
-    Interpolation, Layout, Position, ResizeRule, RgbImage, Rounding,
+    Interpolation, Layout, Position, ResizeRule, RgbImage, Rounding, Square,
 };
 
 /// Resizes, pads and normalises as the card says.
@@ -20,9 +20,21 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     } else {
         image
     };
-    let mut placement = Placement::new(&input.resize, image.width(), image.height())?;
+    let image_size = [image.width(), image.height()];
+    let square = SquarePart::new(input, image_size)?;
+    let squared;
+    let image = if square.is_exact || square.size == image_size {
+        image
+    } else {
+        squared = square.cut_out(image);
+        &squared
+    };
+    let mut placement = Placement::new(&input.resize, square.size[0], square.size[1])?;
+    if square.is_exact {
+        placement.window.margin = square.corner;
+    }
     check_sizes(input, image, &placement)?;
-    let auxiliary = auxiliary(input, &placement, [image.width(), image.height()]);
+    let auxiliary = auxiliary(input, &placement, image_size);
     let resized;
     let pixels = if input.interpolation == Interpolation::OpencvWarp {
         resized = warp(image, placement.cover());
@@ -57,9 +69,12 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     Ok(Prepared {
         tensor: Tensor::new(shape, data),
         auxiliary,
-        image_from_model: placement.image_from_model,
+        image_from_model: AxisTransform {
+            scale: placement.image_from_model.scale,
+            offset: [0, 1].map(|axis| placement.image_from_model.offset[axis] + square.corner[axis]),
+        },
         canvas_size: placement.canvas_size,
-        image_size: [image.width(), image.height()],
+        image_size,
     })
 }
 
@@ -71,6 +86,54 @@ fn grey_of(image: &RgbImage) -> RgbImage {
     };
     let pixels = image.rgb().chunks_exact(3).flat_map(|pixel| [luma(pixel); 3]).collect();
     RgbImage::new(image.width(), image.height(), pixels).expect("it has as many pixels as the image")
+}
+
+/// What the resize rule is applied to: the image, or a square around its middle.
+struct SquarePart {
+    size: [u32; 2],
+    /// Left and top in the image, in pixels; negative where it is padded.
+    corner: [f64; 2],
+    /// Whether the corner may be between pixels, and pixels beyond the square count.
+    is_exact: bool,
+    /// The level of the padding.
+    fill: u8,
+}
+
+impl SquarePart {
+    fn new(input: &ImageInput, size: [u32; 2]) -> Result<Self, PredictError> {
+        let fill = if input.square == Square::PadWhite { 255 } else { 0 };
+        let is_exact = input.square == Square::Fit
+            && is_pillows(input.interpolation)
+            && input.interpolation != Interpolation::PillowNearest;
+        let side = match input.square {
+            Square::No => return Ok(Self { size, corner: [0.0; 2], is_exact, fill }),
+            Square::Crop | Square::Fit => size[0].min(size[1]),
+            Square::PadWhite | Square::PadBlack => size[0].max(size[1]),
+        };
+        if u64::from(side) * u64::from(side) > MAX_RESIZED_PIXELS {
+            let [width, height] = size;
+            return Err(PredictError::Failed(format!(
+                "the image is {width} x {height} pixels, too large to be made square; split it into tiles"
+            )));
+        }
+        let corner = size.map(|length| (f64::from(length) - f64::from(side)) / 2.0);
+        let corner = if is_exact { corner } else { corner.map(f64::trunc) };
+        Ok(Self { size: [side; 2], corner, is_exact, fill })
+    }
+
+    fn cut_out(&self, image: &RgbImage) -> RgbImage {
+        let [side, width, height] = [self.size[0], image.width(), image.height()].map(|length| length as usize);
+        // Of what is copied, in the image and in the square.
+        let [left, top] = self.corner.map(|corner| corner.max(0.0) as usize);
+        let [square_left, square_top] = self.corner.map(|corner| (-corner).max(0.0) as usize);
+        let row_bytes = width.min(side) * 3;
+        let mut pixels = vec![self.fill; side * side * 3];
+        let rows = image.rgb().chunks_exact(width * 3).skip(top).take(height.min(side));
+        for (row, target) in rows.zip(pixels.chunks_exact_mut(side * 3).skip(square_top)) {
+            target[square_left * 3..][..row_bytes].copy_from_slice(&row[left * 3..][..row_bytes]);
+        }
+        RgbImage::new(self.size[0], self.size[1], pixels).expect("it has as many pixels as the square")
+    }
 }
 
 /// The longest side of an image that is resized, in pixels: with a longer one the weights alone fill the memory.
@@ -254,7 +317,7 @@ impl Placement {
         let origin = [0, 1].map(|axis| rounded(f64::from(full_size[axis] - size[axis]) / 2.0, crop.offset));
         let scale = [ratio(width, full_size[0]), ratio(height, full_size[1])];
         Ok(Self {
-            window: ResizeWindow { full_size, origin, size },
+            window: ResizeWindow { full_size, origin, size, margin: [0.0; 2] },
             canvas_size: size,
             canvas_offset: [0, 0],
             fill: None,

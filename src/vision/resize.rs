@@ -29,7 +29,7 @@ use pillow::Filter;
 const CHANNELS: usize = 3;
 
 /// A resize of which only a window is computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ResizeWindow {
     /// Size of the whole resized image, in pixels; at least 1x1.
     pub full_size: [u32; 2],
@@ -37,12 +37,15 @@ pub struct ResizeWindow {
     pub origin: [u32; 2],
     /// Width and height of the window; at least 1x1.
     pub size: [u32; 2],
+    /// What is not resized at both ends of the image's width and of its height, in pixels. Pillow's filters still reach
+    /// into it; zero for nearest and OpenCV's interpolations.
+    pub margin: [f64; 2],
 }
 
 impl ResizeWindow {
     /// The whole resized image.
     pub fn whole(width: u32, height: u32) -> Self {
-        Self { full_size: [width, height], origin: [0, 0], size: [width, height] }
+        Self { full_size: [width, height], origin: [0, 0], size: [width, height], margin: [0.0; 2] }
     }
 }
 
@@ -93,7 +96,7 @@ mod tests {
                 [(noise(37, 23), [20, 15]), (noise(40, 30), [20, 15]), (noise(9, 8), [20, 15])]
             {
                 let whole = resize(&image, ResizeWindow::whole(width, height), interpolation);
-                let window = ResizeWindow { full_size: [width, height], origin: [3, 4], size: [10, 7] };
+                let window = ResizeWindow { origin: [3, 4], size: [10, 7], ..ResizeWindow::whole(width, height) };
                 let part = resize(&image, window, interpolation);
                 for y in 0..7 {
                     let start = ((y + 4) * width as usize + 3) * 3;

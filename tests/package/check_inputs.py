@@ -24,7 +24,7 @@ for line in Path(sys.argv[2]).read_text().splitlines():
     case = json.loads(line)
     card, size = case["input"], (case["width"], case["height"])
     image = Image.frombytes("RGB", size, Path(case["pixels"]).read_bytes())
-    placement = spotcheck_inputs.place(card["resize"], size)
+    placement = spotcheck_inputs.place(card, size)
     result = {
         "tensor": summary(spotcheck_inputs.to_tensor(card, placement, image)),
         "auxiliary": [

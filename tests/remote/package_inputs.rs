@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use spotcheck::domain::{
     AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
-    Layout, Position, ResizeRule, RgbImage, Rounding,
+    Layout, Position, ResizeRule, RgbImage, Rounding, Square,
 };
 use spotcheck::vision::{Prepared, Tensor, TensorData, preprocess};
 use strum::VariantArray as _;
@@ -60,6 +60,7 @@ fn inputs() -> Vec<ImageInput> {
         let input = ImageInput {
             channels: ChannelOrder::VARIANTS[number % 2],
             interpolation,
+            square: Square::VARIANTS[number % Square::VARIANTS.len()],
             auxiliary: auxiliary.clone(),
             ..ImageInput::new(layout, element_type, rule)
         };

@@ -35,6 +35,9 @@ pub struct ImageInput {
     pub fixed_batch: Option<u32>,
     #[serde(default, skip_serializing_if = "Interpolation::is_default")]
     pub interpolation: Interpolation,
+    /// Applied before `resize`.
+    #[serde(default, skip_serializing_if = "Square::is_default")]
+    pub square: Square,
     pub resize: ResizeRule,
     /// Inputs of the graph besides the image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -55,6 +58,7 @@ impl ImageInput {
             batches: false,
             fixed_batch: None,
             interpolation: Interpolation::default(),
+            square: Square::default(),
             resize,
             auxiliary: Vec::new(),
         }
@@ -142,6 +146,32 @@ pub enum Interpolation {
 }
 
 impl Interpolation {
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// What makes the image square before it is resized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str)]
+pub enum Square {
+    /// The image keeps its shape.
+    #[default]
+    No,
+    /// Its central square, left and top rounded down (fastai, YOLOv5's classifiers).
+    Crop,
+    /// Its central square without rounding, and with the pixels around it where the filter of the resize reaches them:
+    /// Pillow's `ImageOps.fit` (Teachable Machine). As `Crop` with `pillow-nearest` and OpenCV's interpolations.
+    Fit,
+    /// White to both sides of it, left and top rounded down (WD tagger).
+    PadWhite,
+    /// The same with black.
+    PadBlack,
+}
+
+impl Square {
     #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it with a reference")]
     fn is_default(&self) -> bool {
         *self == Self::default()

@@ -4,7 +4,7 @@ use super::features::{self, Features};
 use super::finding::{Basis, Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
 use super::nearest::nearest;
-use super::noted::{Noted, NotedTask, Purpose};
+use super::noted::{Exporter, Noted, NotedTask, Purpose};
 use super::probe::{Prober, Same};
 use super::signature::Port;
 use super::usual::Usual;
@@ -78,10 +78,12 @@ pub(super) fn recognise(
     })
 }
 
-/// The exporter that the label file is typical of.
+/// The exporter that the metadata or the label file is typical of.
 fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
     let has_channels_last = matches!(layout, Layout::Nhwc | Layout::Hwc);
-    if !has_channels_last {
+    if model.notes.exporter.as_ref().is_some_and(|exporter| exporter.value == Exporter::Yolov5) {
+        Some(Usual::Yolov5Classifier)
+    } else if !has_channels_last {
         None
     } else if model.notes.has_tags {
         Some(Usual::WdTagger)

@@ -17,6 +17,7 @@ use found::Found;
 use super::finding::{Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
 use super::probe::{Prober, Same, ToldSize};
+use super::usual::Usual;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{BoxFormat, DetectionOutput, LabelSet, OutputConvention};
 use crate::vision::raw_candidates;
@@ -85,7 +86,10 @@ pub(super) fn recognise(
     let unused = model.graph.outputs.iter().filter(|port| !used.contains(&port.name.as_str()));
     let ignored_outputs: Vec<String> = unused.map(|port| port.name.clone()).collect();
     let not_shown = found.not_shown.or_else(|| ignored_outputs.iter().find_map(|name| not_shown(name)));
-    let usual = found.usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format));
+    // What super-gradients calls the outputs of the post-processing that its export appends.
+    let is_yolo_nas = model.graph.outputs.iter().all(|port| port.name.starts_with("graph2_"));
+    let usual = if is_yolo_nas { Some(Usual::YoloNas) } else { found.usual };
+    let usual = usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format));
     Ok(Some(OutputPrediction {
         not_shown,
         ignored_outputs,

@@ -8,7 +8,7 @@ use super::usual::Usual;
 use super::{OutputPrediction, RecogniseError, RecognitionRequest};
 use crate::domain::{
     AuxiliaryInput, Background, BoxesBack, CentreCrop, ChannelOrder, ClassValues, ClassificationOutput, ElementType,
-    ImageInput, Layout, OutputConvention, Position, ResizeRule, Rounding,
+    ImageInput, Interpolation, Layout, OutputConvention, Position, ResizeRule, Rounding, Square,
 };
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
@@ -243,17 +243,32 @@ pub(super) fn complete(
         OutputConvention::Detection(_) => detector_resize(prediction, sizes),
     };
     findings.assumed("input.resize", resize_text(&rule), because);
-    if rule != (ResizeRule::Keep {}) {
-        let because = "ONNX does not record this; most training code resizes images with Pillow";
+    let resizes_inside = rule == ResizeRule::Keep {};
+    if !resizes_inside {
+        let because = match &prediction.convention {
+            OutputConvention::Classification(output) if is_from_keras(output, input) => {
+                input.interpolation = Interpolation::PillowNearest;
+                "ONNX does not record this; Keras' load_img takes the nearest pixels"
+            }
+            _ => "ONNX does not record this; most training code resizes images with Pillow",
+        };
         findings.assumed("input.interpolation", input.interpolation.into_str(), because);
     }
     input.resize = rule;
     let mut written = model.notes.pixels.clone();
     if let Some(usual) = prediction.usual {
-        take(&usual.pixels(), Basis::Assumed, sizes, model, input, findings);
-        // Ultralytics' metadata does not distinguish its RT-DETR, which has no letterbox, from its YOLO.
-        if usual == Usual::UltralyticsRtDetr && model.notes.is_ultralytics() {
-            written.resize = None;
+        let mut pixels = usual.pixels();
+        // TensorFlow's detectors that run on any size have their own resize.
+        if usual == Usual::TensorFlow && resizes_inside {
+            (pixels.resize, pixels.interpolation) = (None, None);
+        }
+        take(&pixels, Basis::Assumed, sizes, model, input, findings);
+        match usual {
+            // Ultralytics' metadata does not distinguish its RT-DETR, which has no letterbox, from its YOLO.
+            Usual::UltralyticsRtDetr if model.notes.is_ultralytics() => written.resize = None,
+            // The metadata is that of a detector, the configuration that of the PyTorch weights.
+            Usual::Yolov5Classifier | Usual::WdTagger => written = PixelNotes::default(),
+            _ => {}
         }
     }
     take(&model.notes.likely_pixels, Basis::Assumed, sizes, model, input, findings);
@@ -276,6 +291,13 @@ fn take(
     if let Some(resize) = &pixels.resize {
         input.resize = rule(&resize.value, sizes, model);
         replace("input.resize", resize_text(&input.resize), &resize.because);
+        input.square = match resize.value {
+            NotedResize::Square(square) => square,
+            _ => Square::No,
+        };
+        if input.square != Square::No {
+            replace("input.square", input.square.into_str().to_owned(), &resize.because);
+        }
     }
     if let Some(interpolation) = &pixels.interpolation {
         input.interpolation = interpolation.value;
@@ -326,9 +348,9 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             height: scaled(size[1], 1),
             crop: Some(CentreCrop { width, height, offset }).filter(|_| size != noted_size),
         },
-        NotedResize::Crop { short_side, offset } => ResizeRule::ShortSideCrop {
+        NotedResize::Crop { short_side, long_side, offset } => ResizeRule::ShortSideCrop {
             short_side: scaled(short_side, 0),
-            long_side: Rounding::Down,
+            long_side,
             crop_width: width,
             crop_height: height,
             crop_offset: offset,
@@ -337,7 +359,9 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             let cut_to_multiple = if model_type(model) == Some("yolos") { YOLOS_PATCH } else { 1 };
             ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, cut_to_multiple }
         }
-        NotedResize::Stretch | NotedResize::ShortSidePad { .. } => ResizeRule::stretch(width, height),
+        NotedResize::Stretch | NotedResize::Square(_) | NotedResize::ShortSidePad { .. } => {
+            ResizeRule::stretch(width, height)
+        }
         NotedResize::Letterbox { fill, position, rounding, boxes_back } => {
             // The exporters' own code cuts off what only fills the square up, if the graph takes any size.
             // YOLOv5's does not do it for ONNX files.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use super::signature::MAX_SIDE;
-use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding};
+use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding, Square};
 
 /// A fact, and where it is written.
 #[derive(Debug, Clone, PartialEq)]
@@ -92,6 +92,8 @@ pub struct PixelNotes {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NotedResize {
     Stretch,
+    /// A stretched square.
+    Square(Square),
     /// The middle of an image of `size`, whatever its aspect ratio, if the input is as large as the notes say.
     StretchCrop {
         /// Width and height.
@@ -101,6 +103,7 @@ pub enum NotedResize {
     /// The middle of an image whose short side has `short_side` pixels, if the input is as large as the notes say.
     Crop {
         short_side: u32,
+        long_side: Rounding,
         offset: Rounding,
     },
     ShortSidePad {

@@ -113,6 +113,12 @@ impl Notes {
         if let Some(labels) = ["names", "label_list"].into_iter().find_map(|key| names(&value[key])) {
             self.add_labels(labels, &file.name);
         }
+        if let Some(labels) = names(&value["PostProcess"]["Topk"]["label_list"]) {
+            self.add_labels(labels, &file.name);
+        }
+        if let Some(steps) = value["PreProcess"]["transform_ops"].as_array() {
+            pipelines::read_paddle_classifier(self, steps, &file.name);
+        }
         if let Some(steps) = value["Preprocess"].as_array() {
             pipelines::read_paddle(self, steps, &file.name);
         }

@@ -49,7 +49,7 @@ fn mmdeploy_resize(resize: &Value, crop: &Value, pad: &Value) -> Option<Resize> 
     let offset = Rounding::HalfEven;
     let crop = size(&crop["crop_size"]);
     match (height, crop) {
-        (0, Some(crop)) => Some((NotedResize::Crop { short_side: width, offset }, crop)),
+        (0, Some(crop)) => Some((NotedResize::Crop { short_side: width, long_side: Rounding::Down, offset }, crop)),
         (1.., None) if !keeps_ratio => Some((NotedResize::Stretch, [width, height])),
         (1.., Some(crop)) if !keeps_ratio => Some((NotedResize::StretchCrop { size: [width, height], offset }, crop)),
         (1.., None) if width == height => {
@@ -92,6 +92,43 @@ pub(super) fn read_paddle(notes: &mut Notes, steps: &[Value], file: &str) {
             "Permute" | "PadStride" => {}
             other => notes.remarks.push(format!("{file} has the step {other}, which Spotcheck does not support")),
         }
+    }
+}
+
+/// `PaddleClas`' `inference.yml` (compared with `ppcls/data/preprocess/ops/operators.py`). The only key of each step is
+/// its name.
+pub(super) fn read_paddle_classifier(notes: &mut Notes, steps: &[Value], file: &str) {
+    let because = format!("{file} is PaddleClas'");
+    let step = |name: &str| steps.iter().find_map(|step| step.get(name)).unwrap_or(&Value::Null);
+    let resize = step("ResizeImage");
+    let interpolation = match (resize["backend"] == "pil", resize["interpolation"].as_str().unwrap_or("bilinear")) {
+        (false, "bilinear") => Some(Interpolation::OpencvLinear),
+        (false, "bicubic") => Some(Interpolation::OpencvCubic),
+        (true, "bilinear") => Some(Interpolation::PillowBilinear),
+        (true, "bicubic") => Some(Interpolation::PillowBicubic),
+        _ => None,
+    };
+    if let Some(interpolation) = interpolation {
+        set(&mut notes.pixels.interpolation, interpolation, &because);
+    }
+    let rule = match (side(&resize["resize_short"]), size(&resize["size"]), size(&step("CropImage")["size"])) {
+        (Some(short_side), None, Some(crop)) => {
+            Some((NotedResize::Crop { short_side, long_side: Rounding::HalfEven, offset: Rounding::Down }, crop))
+        }
+        (None, Some(size), None) => Some((NotedResize::Stretch, size)),
+        _ => None,
+    };
+    set_resize(notes, rule, file, &because);
+    let normalize = step("NormalizeImage");
+    if let (Some(mean), Some(std)) = (triple(&normalize["mean"]), triple(&normalize["std"])) {
+        let scale = normalize["scale"].as_f64().filter(|scale| *scale > 0.0);
+        set(&mut notes.pixels.order, ChannelOrder::Rgb, &because);
+        notes.pixels.set_range(scale.map_or(255.0, |scale| 1.0 / scale), mean, std, &because);
+    }
+    const KNOWN: [&str; 4] = ["ResizeImage", "CropImage", "NormalizeImage", "ToCHWImage"];
+    let names = steps.iter().filter_map(Value::as_object).flat_map(serde_json::Map::keys);
+    for other in names.filter(|name| !KNOWN.contains(&name.as_str())) {
+        notes.remarks.push(format!("{file} has the step {other}, which Spotcheck does not support"));
     }
 }
 
@@ -139,7 +176,7 @@ mod tests {
                 json!({"keep_ratio": true, "size": [256, -1]}),
                 &json!({"crop_size": 224}),
                 none.clone(),
-                Some((NotedResize::Crop { short_side: 256, offset }, [224, 224])),
+                Some((NotedResize::Crop { short_side: 256, long_side: Rounding::Down, offset }, [224, 224])),
             ),
             (json!({"size": [256, -1]}), &none, none.clone(), None),
             (none.clone(), &none, none.clone(), None),

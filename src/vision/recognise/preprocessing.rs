@@ -70,7 +70,10 @@ pub(super) fn of_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&st
         Some(size) if size.value[0] != size.value[1] => (NotedResize::Stretch, Interpolation::PillowBilinear),
         size => {
             let short_side = size.as_ref().map_or(224, |size| size.value[0]);
-            (NotedResize::Crop { short_side, offset: Rounding::HalfEven }, Interpolation::PillowBilinear)
+            (
+                NotedResize::Crop { short_side, long_side: Rounding::Down, offset: Rounding::HalfEven },
+                Interpolation::PillowBilinear,
+            )
         }
     };
     set(&mut notes.pixels.resize, resize, because);
@@ -156,7 +159,7 @@ pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
             NotedResize::StretchCrop { size, offset: Rounding::HalfEven }
         }
         None | Some("center") if input_size[0] == input_size[1] => {
-            NotedResize::Crop { short_side, offset: Rounding::HalfEven }
+            NotedResize::Crop { short_side, long_side: Rounding::Down, offset: Rounding::HalfEven }
         }
         mode => {
             notes.remarks.push(format!(
@@ -270,7 +273,11 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
     match (short, whole_size, crop) {
         (Some(short), ..) if kind == "ConvNext" => {
             let resize = if short < 384 {
-                NotedResize::Crop { short_side: (f64::from(short) / share(0.875)) as u32, offset }
+                NotedResize::Crop {
+                    short_side: (f64::from(short) / share(0.875)) as u32,
+                    long_side: Rounding::Down,
+                    offset,
+                }
             } else {
                 NotedResize::Stretch
             };
@@ -283,7 +290,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
             Err(format!("it pads images to {width}x{height} with black, which Spotcheck does not support"))
         }
         (Some(short_side), _, Some((width, height))) => {
-            Ok((NotedResize::Crop { short_side, offset }, Some([width, height])))
+            Ok((NotedResize::Crop { short_side, long_side: Rounding::Down, offset }, Some([width, height])))
         }
         (Some(short_side), ..) if longest.is_some() || kind.contains("Detr") || kind == "Yolos" => {
             let max_long_side = longest.unwrap_or(MAX_SIDE);

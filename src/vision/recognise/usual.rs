@@ -1,7 +1,7 @@
 //! What exporters feed to graphs with such outputs. A graph does not record it, so all of it is assumed.
 
 use super::noted::{Noted, NotedResize, PixelNotes};
-use crate::domain::{BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
+use crate::domain::{BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, Square};
 
 /// The exporters whose outputs are recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +28,10 @@ pub(super) enum Usual {
     RfDetr,
     /// WD's taggers, which pad images to squares of white.
     WdTagger,
+    Yolov5Classifier,
+    YoloNas,
+    /// SSD of Caffe and `OpenVINO`.
+    DetectionOut,
     /// The ONNX Model Zoo's `YOLOv3`, from Keras.
     Yolov3,
     /// `YOLOv4` in `PyTorch`.
@@ -75,6 +79,9 @@ impl Usual {
             Self::TeachableMachine => "Teachable Machine",
             Self::RfDetr => "RF-DETR",
             Self::WdTagger => "WD tagger",
+            Self::Yolov5Classifier => "YOLOv5's classification",
+            Self::YoloNas => "YOLO-NAS",
+            Self::DetectionOut => "SSD (Caffe, OpenVINO)",
             Self::Yolov3 => "the ONNX Model Zoo's YOLOv3",
             Self::Yolov4 => "YOLOv4",
             Self::DamoYolo => "DAMO-YOLO",
@@ -121,7 +128,8 @@ impl Usual {
                 };
                 (bgr, pixels, Interpolation::OpencvWarp, resize)
             }
-            Self::UltralyticsRtDetr | Self::Yolov4 => (rgb, plain, opencv, NotedResize::Stretch),
+            // YOLO-NAS as the documentation of its export does it; its own `predict` scales to 636 and pads to 640.
+            Self::UltralyticsRtDetr | Self::Yolov4 | Self::YoloNas => (rgb, plain, opencv, NotedResize::Stretch),
             Self::Paddle => (rgb, plain, Interpolation::OpencvCubic, NotedResize::Stretch),
             Self::MmDetection => {
                 let resize = letterbox(114, Position::TopLeft, Rounding::HalfUp, BoxesBack::EachAxis);
@@ -131,15 +139,17 @@ impl Usual {
             Self::TensorFlow => (rgb, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::RtDetr => (rgb, plain, Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::TeachableMachine => {
-                let resize = NotedResize::Crop { short_side: 224, offset: Rounding::HalfEven };
+                let resize = NotedResize::Square(Square::Fit);
                 (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowLanczos, resize)
             }
             // torchvision's antialiased resize of a float image, which differs from Pillow's by its rounding alone.
             Self::RfDetr => (rgb, IMAGENET, Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::WdTagger => {
-                let resize = letterbox(255, Position::Centre, Rounding::HalfEven, BoxesBack::EachAxis);
+                let resize = NotedResize::Square(Square::PadWhite);
                 (bgr, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBicubic, resize)
             }
+            Self::Yolov5Classifier => (rgb, IMAGENET, opencv, NotedResize::Square(Square::Crop)),
+            Self::DetectionOut => (bgr, (1.0, [0.0; 3], [1.0; 3]), opencv, NotedResize::Stretch),
             Self::Yolov3 => {
                 // Boxes come in pixels of the image; nothing is cut off a letterbox with this way back.
                 let resize = letterbox(128, Position::Centre, Rounding::Down, BoxesBack::ExactPadding);

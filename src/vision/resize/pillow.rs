@@ -59,11 +59,11 @@ fn sinc(x: f64) -> f64 {
     if angle == 0.0 { 1.0 } else { angle.sin() / angle }
 }
 
-/// As `Image.resize(full_size, …).crop(window)` with the filter.
+/// As `Image.resize(full_size, …, box).crop(window)` with the filter; the box is the image without the margin.
 pub(super) fn resample(image: &RgbImage, window: ResizeWindow, filter: Filter) -> Vec<u8> {
     let [width, height] = window.size.map(|side| side as usize);
-    let columns = AxisFilter::new(filter, image.width(), window.full_size[0], window.origin[0], window.size[0]);
-    let rows = AxisFilter::new(filter, image.height(), window.full_size[1], window.origin[1], window.size[1]);
+    let [columns, rows] =
+        [0, 1].map(|axis| AxisFilter::new(filter, [image.width(), image.height()][axis], window, axis));
     let mut narrow = NarrowRows::new(image, &columns, width * CHANNELS);
     let mut output = vec![0; height * width * CHANNELS];
     resize_rows(&mut narrow, &rows, &mut output);
@@ -84,15 +84,16 @@ struct Taps {
 }
 
 impl AxisFilter {
-    /// Pillow's `precompute_coeffs`, for the outputs `first..first + count` of `output_len`.
-    fn new(filter: Filter, input_len: u32, output_len: u32, first: u32, count: u32) -> Self {
-        let scale = f64::from(input_len) / f64::from(output_len);
+    /// Pillow's `precompute_coeffs`, for the outputs of the window along an axis (0 for columns) of the image.
+    fn new(filter: Filter, input_len: u32, window: ResizeWindow, axis: usize) -> Self {
+        let (margin, first, count) = (window.margin[axis], window.origin[axis], window.size[axis]);
+        let scale = (f64::from(input_len) - 2.0 * margin) / f64::from(window.full_size[axis]);
         let filter_scale = scale.max(1.0);
         let support = filter.support() * filter_scale;
         let mut taps = Vec::with_capacity(count as usize);
         let mut coefficients = Vec::new();
         for position in first..first + count {
-            let center = (f64::from(position) + 0.5) * scale;
+            let center = margin + (f64::from(position) + 0.5) * scale;
             let start = (center - support + 0.5).max(0.0) as usize;
             let end = ((center + support + 0.5) as usize).min(input_len as usize);
             let weights: Vec<f64> =
@@ -273,7 +274,7 @@ mod tests {
         for filter in [Filter::Triangle, Filter::Cubic] {
             for (from, to, rows) in [(1024, 341, 9), (37, 5, 4), (5, 37, 3), (4000, 1, 1), (1, 3, 2), (640, 640, 5)] {
                 let image = noise(from, rows);
-                let columns = AxisFilter::new(filter, from, to, 0, to);
+                let columns = AxisFilter::new(filter, from, ResizeWindow::whole(to, to), 0);
                 let (source_row, target_row) = (from as usize * 3, to as usize * 3);
                 let mut portable = vec![0; target_row * rows as usize];
                 let mut chosen = portable.clone();
@@ -288,7 +289,7 @@ mod tests {
     fn rows_that_do_not_fit_into_the_memory_between_the_passes_are_computed_in_parts() {
         let image = noise(1, 30_000);
         // Half of the rows between the passes fit.
-        let window = ResizeWindow { full_size: [400, 2], origin: [0, 0], size: [400, 2] };
+        let window = ResizeWindow::whole(400, 2);
         let wide = resample(&image, window, Filter::Triangle);
         let narrow = resample(&image, ResizeWindow { full_size: [1, 2], size: [1, 2], ..window }, Filter::Triangle);
         for (row, pixel) in wide.chunks_exact(400 * 3).zip(narrow.chunks_exact(3)) {

@@ -1,6 +1,7 @@
 """Small classifiers with the files that their exporters write beside them, and what the exporters' own code predicts.
 
-usage: python make_classifiers.py        (pip install onnx==1.23.2 onnxruntime==1.32.0 pillow==13.0.0 numpy==2.4.6)
+usage: python make_classifiers.py        (pip install onnx==1.23.2 onnxruntime==1.32.0 pillow==13.0.0 numpy==2.4.6
+       opencv-python-headless==5.0.0)
 Writes the folders of CASES, as make.py does, with "classes": the probabilities for assets/samples/chelsea.png. The
 graphs are random, and look at single pixels, so that a wrong size, crop, interpolation, channel order, mean or std
 shows. Images are prepared below with Pillow and NumPy, by the rules that each package publishes.
@@ -9,11 +10,12 @@ shows. Images are prepared below with Pillow and NumPy, by the rules that each p
 import json
 import pathlib
 
+import cv2
 import numpy as np
 import onnxruntime
 from onnx import TensorProto, helper
 from make import F32, HERE, U8, Graph, write
-from PIL import Image
+from PIL import Image, ImageOps
 
 IMAGE = "assets/samples/chelsea.png"
 PHOTO = Image.open(HERE.parents[2] / IMAGE).convert("RGB")
@@ -57,6 +59,7 @@ def stretch_rule(side, crop=None):
 def make(
     case, pixels, names, files=(), resize=None, interpolation="pillow-bilinear", channels="rgb", metadata=None,
     values="logits", layout="nchw", scaled_inside=False, is_8_bit=False, preset=None, only_likely=(), image=IMAGE,
+    square=None,
 ):
     """`pixels` [side, side, 3] (or 1) are those of the exporter; `names` those of the classes in the predictions. With
     `preset` nothing is written about the pixels, and the name of the preset says how they are prepared. `only_likely`
@@ -102,6 +105,8 @@ def make(
     known = {"channels": channels, "resize": resize}
     if interpolation != "pillow-bilinear":
         known["interpolation"] = interpolation
+    if square:
+        known["square"] = square
     # Numbers without names could be a regression, and only transformers writes down that a softmax follows.
     assumed = {
         "task": not has_names and values != "softmax",
@@ -313,12 +318,11 @@ def onnx_image_metadata():
 def teachable_machine():
     """The label file numbers the names; images are resized with Lanczos and go from -1 to 1."""
     names = ["Rock", "Paper", "Scissors"]
-    resized = middle(short_side(PHOTO, 224, Image.LANCZOS), 224, round)
-    pixels = np.asarray(resized, np.float64) / 127.5 - 1
+    pixels = np.asarray(ImageOps.fit(PHOTO, (224, 224), Image.LANCZOS), np.float64) / 127.5 - 1
     labels = "".join(f"{number} {name}\n" for number, name in enumerate(names))
     make(
-        "teachable-machine", pixels, names, {"labels.txt": labels}, crop_rule(224, 224, "half-even"), "pillow-lanczos",
-        layout="nhwc", values="softmax", only_likely=PIXEL_FIELDS,
+        "teachable-machine", pixels, names, {"labels.txt": labels}, stretch_rule(224), "pillow-lanczos", layout="nhwc",
+        values="softmax", square="fit", only_likely=[*PIXEL_FIELDS, "input.square"],
     )
 
 
@@ -398,16 +402,19 @@ def grey():
     labels = {"labels.txt": "".join(f"{name}\n" for name in names)}
     options = {"channels": "grey", "only_likely": [field for field in PIXEL_FIELDS if field != "input.channels"]}
     make("grey-planes", pixels, names, labels, stretch_rule(28), **options)
-    make("grey-last", pixels, names, labels, stretch_rule(28), layout="nhwc", values="softmax", **options)
+    pixels = np.asarray(PHOTO.convert("L").resize((28, 28), Image.NEAREST), np.float64)[..., None] / 255
+    make(
+        "grey-last", pixels, names, labels, stretch_rule(28), "pillow-nearest", layout="nhwc", values="softmax", **options
+    )
 
 
 def one_probability():
     """One sigmoid, of the second of two classes."""
-    pixels = np.asarray(PHOTO.resize((64, 64), Image.BILINEAR), np.float64)
+    pixels = np.asarray(PHOTO.resize((64, 64), Image.NEAREST), np.float64)
     labels = {"labels.txt": "landscape\nportrait\n"}
     make(
-        "one-probability", pixels, ["landscape", "portrait"], labels, stretch_rule(64), values="second probability",
-        only_likely=PIXEL_FIELDS, layout="nhwc", scaled_inside=True,
+        "one-probability", pixels, ["landscape", "portrait"], labels, stretch_rule(64), "pillow-nearest",
+        values="second probability", only_likely=PIXEL_FIELDS, layout="nhwc", scaled_inside=True,
     )
 
 
@@ -458,33 +465,91 @@ def custom_vision():
 
 def keras_named():
     """Keras' loaders stretch images, also those of a binary classifier in PyTorch's layout."""
-    pixels = np.asarray(PHOTO.resize((96, 96), Image.BILINEAR), np.float64)
+    pixels = np.asarray(PHOTO.resize((96, 96), Image.NEAREST), np.float64)
     labels = {"labels.txt": "dune\nreef\nfen\n"}
     options = {"only_likely": PIXEL_FIELDS, "scaled_inside": True}
     make(
-        "keras-named", pixels, ["dune", "reef", "fen"], labels, stretch_rule(96), values="softmax", layout="nhwc",
-        **options,
+        "keras-named", pixels, ["dune", "reef", "fen"], labels, stretch_rule(96), "pillow-nearest", values="softmax",
+        layout="nhwc", **options,
     )
-    pixels = normalised(PHOTO.resize((96, 96), Image.BILINEAR), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalised(PHOTO.resize((96, 96), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     make(
         "one-probability-planes", pixels, ["dune", "reef"], {"labels.txt": "dune\nreef\n"}, stretch_rule(96),
-        values="second probability", only_likely=PIXEL_FIELDS,
+        "pillow-nearest", values="second probability", only_likely=PIXEL_FIELDS,
     )
 
 
 def wd_tagger():
     """Tags that do not exclude one another, named in `selected_tags.csv`. BGR in 0..255 with channels last, in the middle
-    of a white square; this image is one already."""
+    of a white square. The repositories also hold timm's configuration of the PyTorch weights, which is another one."""
     names = ["1girl", ",_", 'say_"hi"', "sky"]
-    image = "assets/samples/astronaut.png"
-    photo = Image.open(HERE.parents[2] / image).convert("RGB")
-    pixels = np.asarray(photo.resize((96, 96), Image.BICUBIC), np.float64)[..., ::-1]
+    side = max(PHOTO.size)
+    square = Image.new("RGB", (side, side), "white")
+    square.paste(PHOTO, ((side - PHOTO.width) // 2, (side - PHOTO.height) // 2))
+    pixels = np.asarray(square.resize((96, 96), Image.BICUBIC), np.float64)[..., ::-1]
     rows = ["tag_id,name,category,count", "9999999,1girl,9,807858", '1,",_",0,900', '2,"say_""hi""",0,800', "3,sky,0,700"]
-    letterbox = {"letterbox": {"width": 96, "height": 96, "fill": 255, "position": "centre"}}
+    config = {
+        "architecture": "vit_base_patch16_224", "num_classes": 4,
+        "pretrained_cfg": {
+            "input_size": [3, 96, 96], "interpolation": "bicubic", "crop_pct": 1.0, "crop_mode": "center",
+            "mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5], "num_classes": 4,
+        },
+    }
+    tags = {"selected_tags.csv": "\n".join(rows) + "\n"}
+    for case, files in (("wd-tagger", tags), ("wd-tagger-timm", {**tags, "config.json": config})):
+        make(
+            case, pixels, names, files, stretch_rule(96), "pillow-bicubic", channels="bgr", values="sigmoid",
+            layout="nhwc", scaled_inside=True, square="pad-white", only_likely=[*PIXEL_FIELDS, "input.square"],
+        )
+
+
+def yolov5_classifier():
+    """The metadata is that of a detector. The central square is cut out, then OpenCV resizes it (`classify_transforms`
+    of YOLOv5 7.0)."""
+    names = ["brick", "tile", "slate"]
+    side = min(PHOTO.size)
+    left, top = (PHOTO.width - side) // 2, (PHOTO.height - side) // 2
+    square = np.asarray(PHOTO)[top : top + side, left : left + side]
+    resized = cv2.resize(square, (96, 96), interpolation=cv2.INTER_LINEAR)
+    pixels = normalised(resized, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    metadata = {"stride": "32", "names": str(names)}
     make(
-        "wd-tagger", pixels, names, {"selected_tags.csv": "\n".join(rows) + "\n"}, letterbox, "pillow-bicubic",
-        channels="bgr", values="sigmoid", layout="nhwc", scaled_inside=True, only_likely=PIXEL_FIELDS, image=image,
+        "yolov5-cls", pixels, names, {}, stretch_rule(96), "opencv-linear", metadata=metadata, square="crop",
+        only_likely=[*PIXEL_FIELDS, "input.square"],
     )
+
+
+def paddle_classifier():
+    """PaddleClas' `inference.yml`, with the names, a short side that rounds the long one, and OpenCV."""
+    names = ["oak", "elm", "yew"]
+    scale = 110 / min(PHOTO.size)
+    width, height = round(PHOTO.width * scale), round(PHOTO.height * scale)
+    resized = cv2.resize(np.asarray(PHOTO), (width, height), interpolation=cv2.INTER_LINEAR)
+    left, top = (width - 96) // 2, (height - 96) // 2
+    pixels = normalised(resized[top : top + 96, left : left + 96], mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    config = f"""Global:
+  model_name: PP-LCNet_x1_0
+PreProcess:
+  transform_ops:
+  - ResizeImage:
+      resize_short: 110
+  - CropImage:
+      size: 96
+  - NormalizeImage:
+      channel_num: 3
+      mean: {IMAGENET_MEAN}
+      order: ''
+      scale: {1 / 255!r}
+      std: {IMAGENET_STD}
+  - ToCHWImage: null
+PostProcess:
+  Topk:
+    topk: 5
+    label_list: [{", ".join(names)}]
+"""
+    resize = crop_rule(110, 96, "down")
+    resize["short-side-crop"]["long_side"] = "half-even"
+    make("paddle-clas", pixels, names, {"inference.yml": config}, resize, "opencv-linear", values="softmax")
 
 
 CASES = [
@@ -492,7 +557,7 @@ CASES = [
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
     keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
     onnx_image_metadata, teachable_machine, grey, one_probability, custom_vision, keras_named,
-    wd_tagger,
+    wd_tagger, yolov5_classifier, paddle_classifier,
 ]
 
 if __name__ == "__main__":

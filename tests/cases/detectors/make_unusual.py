@@ -561,17 +561,52 @@ def gluon_cv():
     write_json("gluon-cv", model, {"output": output})
 
 
-def caffe_ssd():
-    """OpenVINO's and Caffe's DetectionOutput: [1, 1, n, 7] with image, class, score and corners from 0 to 1."""
+def caffe_ssd(image):
+    """OpenVINO's and Caffe's DetectionOutput: [1, 1, n, 7] with image, class, score and corners from 0 to 1; the last row
+    is image -1 and zeros. BGR in 0..255, resized by OpenCV whatever the aspect ratio."""
     graph = d.Graph()
-    boxes, scores, labels = final_parts(graph, graph.features("data"), 24, (1, 1), 47)
+    boxes, scores, labels = final_parts(graph, graph.features("data", scale=1 / 255), 24, (1, 1), 47)
     zero = graph.op("Mul", scores, graph.const(0.0))
     table = graph.op("Concat", zero, labels, scores, boxes, axis=2)
-    reshaped(graph, table, [1, 1, 24, 7], "detection_out")
-    model = graph.model([("data", F32, [1, 3, 64, 64])], [("detection_out", F32, [1, 1, 24, 7])])
-    at = lambda column: {"output": "detection_out", "column": column}  # noqa: E731
-    output = {"boxes": at(3), "labels": at(1), "scores": at(2), "batch_index": "detection_out", "box_format": "xyxy", "box_space": "normalised"}
-    write_json("caffe-ssd", model, {"output": output})
+    end = graph.const(np.array([[[-1, 0, 0, 0, 0, 0, 0]]], np.float32))
+    reshaped(graph, graph.op("Concat", table, end, axis=1), [1, 1, 25, 7], "detection_out")
+    model = graph.model([("data", F32, [1, 3, 64, 64])], [("detection_out", F32, [1, 1, 25, 7])])
+    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR)[..., ::-1]
+    rows = d.run(model, {"data": d.planar(canvas, 1.0)})["detection_out"][0, 0, :24].astype(np.float64)
+    found = d.detections(d.stretched(rows[:, 3:] * 64, image), rows[:, 1], rows[:, 2], 0.25)
+    d.write("caffe-ssd", model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def tensorflow_three_classes(image):
+    """TensorFlow's detection API with all outputs: with three classes and the background its scores have four columns, as
+    boxes have. 8-bit RGB of any size, resized inside; boxes from top to right in 0..1; class numbers begin with 1."""
+    graph = d.Graph()
+    features = graph.features(graph.op("Cast", "input_tensor", to=F32), "nhwc", 1 / 255)
+    boxes, scores, labels = final_parts(graph, features, 24, (1, 1), 48)
+    swap = lambda table: graph.op("Gather", table, graph.const([1, 0, 3, 2], np.int64), axis=2)  # noqa: E731
+    named(graph, swap(boxes), "detection_boxes")
+    reshaped(graph, scores, [1, 24], "detection_scores")
+    reshaped(graph, graph.op("Add", labels, graph.const(1.0)), [1, 24], "detection_classes")
+    graph.op("Sigmoid", graph.waves(features, 24, 4, 49), outputs=["detection_multiclass_scores"])
+    raw = graph.waves(features, 525, 8, 50)
+    centre = graph.scaled(graph.columns(raw, 0, 2), 0.4, 0.5)
+    size = graph.scaled(graph.columns(raw, 2, 4), 0.08, 0.12)
+    named(graph, as_corners(graph, centre, size, "y"), "raw_detection_boxes")
+    graph.op("Sigmoid", graph.scaled(graph.columns(raw, 4, 8), 6.0, -5.0), outputs=["raw_detection_scores"])
+    named(graph, graph.const(np.float32([24])), "num_detections")
+    named(graph, graph.const(np.arange(24, dtype=np.float32)[None] * 20), "detection_anchor_indices")
+    shapes = {
+        "detection_anchor_indices": [1, 24], "detection_boxes": [1, 24, 4], "detection_classes": [1, 24],
+        "detection_multiclass_scores": [1, 24, 4], "detection_scores": [1, 24], "num_detections": [1],
+        "raw_detection_boxes": [1, 525, 4], "raw_detection_scores": [1, 525, 4],
+    }
+    outputs = [(name, F32, shape) for name, shape in shapes.items()]
+    model = graph.model([("input_tensor", U8, [1, "height", "width", 3])], outputs)
+    raw = d.run(model, {"input_tensor": image[None]})
+    top, left, bottom, right = in_rows(raw["detection_boxes"]).T
+    boxes = np.stack([left, top, right, bottom], axis=1) * np.array([image.shape[1], image.shape[0]] * 2)
+    found = d.detections(boxes, raw["detection_classes"][0] - 1, raw["detection_scores"][0].astype(np.float64), 0.25)
+    d.write("tensorflow-three-classes", model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
 
 
 # One output with scores of all classes.
@@ -893,7 +928,8 @@ CASES = {
     "deepstream-older": lambda image: deepstream(image, older=True),
     "detectron2": detectron2,
     "gluon-cv": lambda _: gluon_cv(),
-    "caffe-ssd": lambda _: caffe_ssd(),
+    "caffe-ssd": caffe_ssd,
+    "tensorflow-three-classes": tensorflow_three_classes,
     "yolov8-rows": yolov8_rows,
     "yolov8-p2": yolov8_p2,
     "finds-nothing": lambda _: finds_nothing(),

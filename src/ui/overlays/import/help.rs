@@ -81,6 +81,9 @@ fn help_of_input(field: &str) -> &'static str {
         "input.resize.short-side-pad.cut_to_multiple" => {
             "Rounds both sides down to a multiple of this, in pixels. Usual: 1, which cuts nothing; 16 for YOLOS"
         }
+        "input.square" => {
+            "Makes the image square before it is resized. Usual: No; Crop for fastai and YOLOv5 classifiers"
+        }
         "input.interpolation" => {
             "How pixels are computed while resizing. Usual: Pillow bilinear for PyTorch, OpenCV linear for YOLO"
         }

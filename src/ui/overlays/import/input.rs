@@ -11,7 +11,7 @@ use super::rows::{
 };
 use crate::domain::{
     AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, ImageInput, Interpolation,
-    Layout, Position, ResizeRule, Rounding,
+    Layout, Position, ResizeRule, Rounding, Square,
 };
 use crate::state::{ImportPort, ImportStart};
 
@@ -33,6 +33,7 @@ pub(super) fn input_ui(
         rows.row(ui, "input.name", "Image", |ui, field| port(ui, field, &mut input.name, &start.inputs, None));
     }
     resize_ui(ui, rows, &mut input.resize);
+    rows.row(ui, "input.square", "Make square", |ui, field| menu(ui, field, &mut input.square, Square::VARIANTS));
     rows.row(ui, "input.interpolation", "Interpolation", |ui, field| {
         menu(ui, field, &mut input.interpolation, Interpolation::VARIANTS);
     });

@@ -126,6 +126,9 @@ fn class_scores(
             }
             _ => Some(Usual::Yolo),
         };
+        if found.usual == Some(Usual::DamoYolo) {
+            found.output.nms_iou = Some(0.7);
+        }
         if !is_suppressed && found.usual != Some(Usual::Yolov4) {
             found.keep_all_classes();
         }

@@ -78,8 +78,9 @@ impl Table {
             }
             table.rows = table.rows.max(rows);
             for row in 0..rows {
-                // Graphs of fixed size fill up with zeros or -1.
-                if [0.0, -1.0].iter().any(|filler| (0..width).all(|column| at(row, column) == *filler)) {
+                // Graphs of fixed size fill up with zeros or -1; SSD's rows end with an image of -1.
+                let is_all = |filler: f64, first: usize| (first..width).all(|column| at(row, column) == filler);
+                if is_all(0.0, 0) || is_all(-1.0, 0) || (at(row, 0) == -1.0 && is_all(0.0, 1)) {
                     continue;
                 }
                 table.has_values = true;

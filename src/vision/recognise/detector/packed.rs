@@ -110,6 +110,7 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     found.usual = Some(match prober.layout() {
         Layout::Nhwc | Layout::Hwc => Usual::TensorFlow,
         Layout::Nchw | Layout::Chw if order.boxes == 2 => Usual::Paddle,
+        Layout::Nchw | Layout::Chw if order.boxes == 3 => Usual::DetectionOut,
         Layout::Nchw | Layout::Chw if order.batch_index.is_some() => Usual::Yolov5,
         Layout::Nchw | Layout::Chw => Usual::Yolo,
     });

@@ -70,9 +70,12 @@ pub(super) fn rank(
 fn weigh(found: &Found, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Evidence {
     let counts = model.label_counts();
     let names = match found.classes {
+        _ if counts.is_empty() => NameFit::Unknown,
+        // How many there are does not follow from a class for each box.
+        _ if found.has_separate_classes => NameFit::Fits,
         Some(classes) if counts.contains(&classes) => NameFit::Fits,
-        Some(_) if !counts.is_empty() && !found.has_separate_classes => NameFit::Differs,
-        _ => NameFit::Unknown,
+        Some(_) => NameFit::Differs,
+        None => NameFit::Unknown,
     };
     Evidence {
         is_identified: found.is_identified,

@@ -129,10 +129,12 @@ fn max_boxes(boxes: &Port) -> Option<u32> {
     u32::try_from(fixed).ok()
 }
 
-/// Whether every run gave `[n, 4]` or `[1, n, 4]` floats that are not a row of probabilities.
+/// Whether every run gave `[n, 4]` or `[1, n, 4]` floats that are not a row of probabilities. With three classes and a
+/// background, TensorFlow's `detection_multiclass_scores` have this shape, too.
 pub(super) fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut tensors = prober.values_of(&port.name).peekable();
     tensors.peek().is_some()
+        && !port.name.to_lowercase().contains("score")
         && tensors.all(|tensor| {
             let four_a_row = matches!(tensor.shape[..], [_, 4] | [1, _, 4] | [1, _, 1, 4]);
             let is_float = matches!(tensor.data, TensorData::F32(_));
