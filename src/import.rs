@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::annotations::{self, AnnotationsError, Found, RunClasses, name_by, task_of};
 use crate::domain::{
-    AnnotatedImage, Annotations, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask, PredictionStatus,
-    Problem, RunKey, Sample, SampleId, TruthLabel, Utc, counted,
+    AnnotatedImage, Annotations, Detection, InferenceLocation, KeepRule, LabelSet, ModelCard, ModelTask,
+    PredictionStatus, Problem, RunKey, Sample, SampleId, TruthLabel, Utc, counted, leaves_image,
 };
 use crate::matching::{
     ClassCorrections, CorrectionsError, Doubt, Folders, ImageKey, ImageMatches, OtherFolders, Unmatched,
@@ -85,6 +85,8 @@ pub struct ImportedRun {
     pub labels: LabelSet,
     /// Classes that `labels` does not have, whose predictions are left out.
     pub left_out: Vec<String>,
+    /// Classes that the data set does not have.
+    pub unknown_classes: Vec<String>,
     /// Classes that were corrected and that the predictions do not have.
     pub unused_corrections: Vec<String>,
     task: ModelTask,
@@ -163,9 +165,10 @@ impl ImportedRun {
         if !annotations.has_scores() {
             return Err(ImportError::NoScores { place: name });
         }
-        if let Some((classes, images)) = naming.truth {
-            name_by(&mut annotations, classes, images)?;
-        }
+        let unknown_classes = match naming.truth {
+            Some((classes, images)) => name_by(&mut annotations, classes, images)?,
+            None => Vec::new(),
+        };
         let Some(task) = task_of(&annotations) else {
             return Err(ImportError::Mixed { place: name });
         };
@@ -190,6 +193,7 @@ impl ImportedRun {
             card,
             labels,
             left_out,
+            unknown_classes,
             unused_corrections,
             task,
             images: annotations.images,
@@ -257,7 +261,8 @@ impl ImportedRun {
         reasons.into_iter().filter_map(line).chain(doubt).collect()
     }
 
-    /// Hands over the prediction of each of `pairs`, in their order, or why its image has none.
+    /// Hands over the prediction of each of `pairs`, in their order, or why its image has none. Returns how many boxes
+    /// leave their images, and of how many.
     ///
     /// # Errors
     /// The task was cancelled, the images can no longer be read, or `each` fails.
@@ -268,8 +273,9 @@ impl ImportedRun {
         pairs: &[(SampleId, Option<u32>)],
         control: &TaskControl,
         mut each: impl FnMut(SampleId, SampleResult) -> Result<(), E>,
-    ) -> Result<(), E> {
+    ) -> Result<OutsideBoxes, E> {
         let source = for_task(source, control);
+        let mut outside = OutsideBoxes::default();
         control.set_total(Some(pairs.len() as u64));
         let readers = source.useful_reads().max(1);
         for chunk in pairs.chunks(readers * READS_IN_TURN) {
@@ -290,12 +296,14 @@ impl ImportedRun {
             let mut results: Vec<_> = results.into_iter().map(Vec::into_iter).collect();
             for (index, (sample, _)) in chunk.iter().enumerate() {
                 if let Some(result) = results[index % readers].next() {
-                    each(*sample, result?)?;
+                    let result = result?;
+                    outside.add(&result);
+                    each(*sample, result)?;
                     control.add_done(1);
                 }
             }
         }
-        Ok(())
+        Ok(outside)
     }
 
     fn result(
@@ -313,6 +321,40 @@ impl ImportedRun {
         };
         let prediction = size.and_then(|size| self.classes.prediction(image, self.task, size));
         Ok(prediction.map_err(|reason| Problem::of_sample(sample.uri.clone(), reason)))
+    }
+}
+
+/// Predicted boxes that leave their images by more than a rounding. Everything that shows, exports or evaluates a run
+/// clips them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OutsideBoxes {
+    count: usize,
+    of: usize,
+}
+
+impl OutsideBoxes {
+    fn add(&mut self, result: &SampleResult) {
+        let Ok(prediction) = result else { return };
+        let size = [prediction.width, prediction.height];
+        let leaves = |found: &&Detection| leaves_image(<[f32; 4]>::from(found.bounds).map(f64::from), size);
+        self.count += prediction.detections().iter().filter(leaves).count();
+        self.of += prediction.detections().len();
+    }
+
+    /// Whether they are so many that the file may mean something else.
+    pub fn are_many(self) -> bool {
+        self.count * 20 > self.of
+    }
+
+    pub fn line(self) -> Option<String> {
+        let boxes = counted(self.of, "box", "boxes");
+        (self.count > 0).then(|| {
+            format!(
+                "{} of {boxes} leave their images and will be clipped; right and bottom may have been written instead \
+                 of width and height, or the boxes may be for images of another size",
+                self.count
+            )
+        })
     }
 }
 

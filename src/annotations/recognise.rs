@@ -164,8 +164,8 @@ impl Look<'_> {
             b'{' => of_object(&text, &first_line),
             b'<' if text.contains("<annotation") => Content::Format(AnnotationFormat::PascalVoc),
             b'<' => Content::Other("it is XML without an annotation element".to_owned()),
-            _ if is_yaml && text.lines().any(|line| line.starts_with("names")) => Content::DataYaml,
-            _ if is_yaml => Content::Other("it is YAML without class names".to_owned()),
+            _ if is_yaml && text.lines().any(is_of_data_yaml) => Content::DataYaml,
+            _ if is_yaml => Content::Other("it is YAML with neither class names nor splits".to_owned()),
             _ if is_label(&first_line) => Content::Label,
             _ => match table::check_header(&first_line) {
                 Ok(()) => Content::Format(AnnotationFormat::Csv),
@@ -313,6 +313,11 @@ fn of_object(text: &str, first_line: &str) -> Content {
         "a COCO file has images, annotations and categories, and each JSON Lines entry has a uri; this one has {}",
         names(&keys)
     ))
+}
+
+/// Whether a line of YAML is one of Ultralytics' `data.yaml`. Its names may be missing.
+fn is_of_data_yaml(line: &str) -> bool {
+    ["names:", "train:", "val:", "test:"].iter().any(|key| line.starts_with(key))
 }
 
 fn names(keys: &[String]) -> String {

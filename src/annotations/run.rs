@@ -122,7 +122,7 @@ pub fn name_by(
     annotations: &mut Annotations,
     truth_classes: &[TruthLabel],
     truth_images: &[AnnotatedImage],
-) -> Result<(), CorrectionsError> {
+) -> Result<Vec<String>, CorrectionsError> {
     let classes = ClassMatches::between(&annotations.classes, truth_classes, &ClassCorrections::default())?;
     for (class, row) in annotations.classes.iter_mut().zip(&classes.rows) {
         if let Some((index, _)) = row.matched {
@@ -146,7 +146,7 @@ pub fn name_by(
         let AnnotatedImage { id, name, size, .. } = truth_images[*index as usize].clone();
         annotations.images.push(AnnotatedImage { id, name, size, ..AnnotatedImage::default() });
     }
-    Ok(())
+    Ok(classes.unmatched().map(ToString::to_string).collect())
 }
 
 fn key((id, name): &(Option<AnnotatedImageId>, String)) -> ImageKey<'_> {

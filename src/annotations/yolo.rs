@@ -307,11 +307,18 @@ impl Reader {
     fn add_unlabelled(&mut self, images: &[String], found: &[FileEntry], split: Option<&DatasetSplit>) {
         let folders: std::collections::HashSet<String> =
             found.iter().map(|file| folder(&label_stem(&file.name)).to_owned()).collect();
+        let is_meant = |image: &&String| split.is_some() || folders.contains(folder(image));
+        let meant: Vec<&String> = images.iter().filter(is_meant).collect();
+        let is_unlabelled = |image: &&&String| self.collector.known_image(image).is_none();
+        let unlabelled_images: Vec<&String> = meant.iter().filter(is_unlabelled).copied().collect();
+        // One image may well show nothing, even in a small data set.
+        let are_many = unlabelled_images.len() > 1 && unlabelled_images.len() * 4 > meant.len();
         let mut unlabelled = Tally::default();
-        for image in images {
-            let is_meant = split.is_some() || folders.contains(folder(image));
-            if is_meant && self.collector.known_image(image).is_none() {
-                self.collector.image(image);
+        for image in unlabelled_images {
+            self.collector.image(image);
+            if are_many {
+                self.collector.problem(Kind::Unlabeled, image, "has no label file; it is treated as empty");
+            } else {
                 unlabelled.add(|| image.clone());
             }
         }

@@ -79,6 +79,9 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         eprintln!("skipped, because --labels does not name their classes: {}", run.left_out.join(", "));
     }
 
+    if !run.unknown_classes.is_empty() {
+        eprintln!("warning: classes that --truth does not have: {}", run.unknown_classes.join(", "));
+    }
     if !run.unused_corrections.is_empty() {
         eprintln!(
             "class corrections for classes that the predictions do not have: {}",
@@ -129,7 +132,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         })
     });
     saving.finish(&interrupt)?;
-    imported?;
+    let outside = imported?;
     eprintln!("{}", summary(&control.progress()));
     for problem in &failures {
         eprintln!("failed {problem}");
@@ -138,7 +141,15 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     for line in run.unmatched_lines(&matches) {
         eprintln!("UNMATCHED: {line}");
     }
-    let is_well = failures.is_empty() && problems == 0 && run.left_out.is_empty() && matches.is_complete();
+    if let Some(line) = outside.line() {
+        eprintln!("warning: {line}");
+    }
+    let is_well = !outside.are_many()
+        && run.unknown_classes.is_empty()
+        && failures.is_empty()
+        && problems == 0
+        && run.left_out.is_empty()
+        && matches.is_complete();
     Ok(if is_well { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 

@@ -136,6 +136,8 @@ pub enum AnnotationProblemKind {
     Duplicate,
     /// An annotation whose id was given before; both count.
     RepeatedId,
+    /// An image without a label file, if they are so many that the files may be missing; it counts as empty.
+    Unlabeled,
     /// A prediction without a score, or with one outside `0.0..=1.0`.
     BrokenScore,
 }
@@ -157,6 +159,7 @@ impl AnnotationProblemKind {
             Self::UnknownImage => "unknown_image",
             Self::Duplicate => "duplicate",
             Self::RepeatedId => "repeated_id",
+            Self::Unlabeled => "unlabeled",
             Self::BrokenScore => "broken_score",
         }
     }
@@ -205,6 +208,10 @@ impl AnnotationProblemKind {
             Self::UnknownClass => ("entry has an unknown class", "entries have an unknown class"),
             Self::UnknownImage => ("entry belongs to an unknown image", "entries belong to unknown images"),
             Self::Duplicate => ("entry is a duplicate", "entries are duplicates"),
+            Self::Unlabeled => (
+                "image has no label file and is treated as empty",
+                "images have no label files and are treated as empty",
+            ),
             Self::RepeatedId => {
                 ("annotation has a duplicate id and is kept", "annotations have duplicate ids and are kept")
             }
@@ -215,7 +222,7 @@ impl AnnotationProblemKind {
 
     /// Whether such an entry counts all the same.
     pub fn is_used(self) -> bool {
-        self == Self::RepeatedId
+        matches!(self, Self::RepeatedId | Self::Unlabeled)
     }
 }
 

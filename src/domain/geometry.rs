@@ -67,6 +67,14 @@ impl BoundingBox {
     }
 }
 
+/// Whether edges (left, top, right and bottom, in pixels) are outside an image of `size` (width, height) by more than a
+/// rounding: 2 pixels, or a fiftieth of the side.
+pub fn leaves_image([left, top, right, bottom]: [f64; 4], size: [u32; 2]) -> bool {
+    let [columns, rows] = size.map(f64::from);
+    let [beyond_x, beyond_y] = [columns, rows].map(|side| (side / 50.0).max(2.0));
+    left < -beyond_x || top < -beyond_y || right > columns + beyond_x || bottom > rows + beyond_y
+}
+
 impl From<[f32; 4]> for BoundingBox {
     fn from([x1, y1, x2, y2]: [f32; 4]) -> Self {
         Self { x1, y1, x2, y2 }

@@ -62,7 +62,7 @@ pub use export_options::{
     AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions,
     VerdictChoice,
 };
-pub use geometry::{AxisTransform, BoundingBox};
+pub use geometry::{AxisTransform, BoundingBox, leaves_image};
 pub use label_map::LabelError;
 pub use label_places::LabelPlaces;
 pub use label_set::LabelSet;

@@ -159,10 +159,12 @@ fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // The evaluation reads the project: predictions that are not saved yet would be missing.
     project.flush().map_err(|error| error.to_string())?;
-    let stamped = |(at, sample): (usize, &Sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()));
-    let listed: HashMap<SampleUri, (SampleId, FileStamp)> = request.samples.iter().enumerate().map(stamped).collect();
+    let stamped =
+        |(at, sample): (usize, &Sample)| (sample.uri.clone(), (Some(SampleId::from_index(at)), sample.stamp()));
+    let listed: HashMap<SampleUri, (Option<SampleId>, FileStamp)> =
+        request.samples.iter().enumerate().map(stamped).collect();
     let listing = |uri: &SampleUri| listed.get(uri).cloned();
-    let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: Some(&listing) };
+    let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: &listing };
     let rules = MatchRules { corrections: &request.corrections, folders: Folders::Agree };
     of_run(&request.truth, &side, rules, control).map_err(|error| failure(&error))
 }

@@ -55,6 +55,10 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     if !run.left_out.is_empty() {
         notes.push(format!("skipped, because the run does not have their classes: {}", run.left_out.join(", ")));
     }
+    if !run.unknown_classes.is_empty() {
+        let classes = run.unknown_classes.join(", ");
+        notes.push(format!("classes that the ground truth does not have: {classes}"));
+    }
     if !run.unused_corrections.is_empty() {
         notes.push(format!(
             "class corrections for classes that the predictions do not have: {}",
@@ -78,13 +82,19 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
         Ok::<(), ImportError>(())
     });
     sink.send();
-    read?;
+    let outside = read?;
     summary.push(matches.summary());
     if failed > 0 {
         summary.push(format!("{failed} of them could not be used"));
     }
     notes.extend(run.unmatched_lines(&matches));
-    let is_complete = failed == 0 && !has_problems && run.left_out.is_empty() && matches.is_complete();
+    notes.extend(outside.line());
+    let is_complete = !outside.are_many()
+        && run.unknown_classes.is_empty()
+        && failed == 0
+        && !has_problems
+        && run.left_out.is_empty()
+        && matches.is_complete();
     if !notes.is_empty() {
         summary.push("see the problems".to_owned());
     }

@@ -10,11 +10,11 @@ use crate::domain::{
     TruthLabel, ViewSettings, counted, decimal,
 };
 use crate::evaluation::{
-    Counted, DetectedObject, GroundTruth, ImageSides, MatchedClasses, OTHER_CLASS, Sides, annotated_detections,
-    detections,
+    BoxChecks, Counted, DetectedObject, GroundTruth, ImageObjects, ImageSides, MatchedClasses, OTHER_CLASS, Sides,
+    annotated_detections, detections,
 };
 use crate::matching::{
-    ClassList, ImageKey, ImageMatches, MatchRules, MatchSummary, OtherFolders, Unmatched, classes_of,
+    ClassList, Doubt, ImageKey, ImageMatches, MatchRules, MatchSummary, OtherFolders, Unmatched, classes_of,
 };
 use crate::store::Project;
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -26,12 +26,11 @@ pub struct RunSide<'r> {
     /// The minimum scores and NMS.
     pub view: &'r ViewSettings,
     /// The images as they are now: what is not among them is left out, and so are predictions of older versions.
-    /// `None` takes the project as it is.
-    pub listing: Option<&'r ListedSample<'r>>,
+    pub listing: &'r ListedSample<'r>,
 }
 
-/// Where an image is in the listing and what its file is now; `None` if it is not listed.
-pub type ListedSample<'l> = dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)> + 'l;
+/// Where an image is in the listing, if there is one, and what its file is now; `None` if it is not listed.
+pub type ListedSample<'l> = dyn Fn(&SampleUri) -> Option<(Option<SampleId>, FileStamp)> + 'l;
 
 /// Predictions of another program.
 pub struct FileSide<'f> {
@@ -85,12 +84,16 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
     matches.right_unmatched.retain(|(index, _)| is_predicted(&predicted.images[*index as usize]));
     count_unmatched(&matches, name_of, (&mut counted, &mut notes));
     let mut left_out = LeftOut::default();
+    let mut checks = [BoxChecks::default(), BoxChecks::default()];
+    let (mut with_objects, mut unpredicted) = (0, 0);
     let mut compared = 0;
     let mut images = Vec::with_capacity(truth.images.len());
     for index in truth.order() {
         let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
+        with_objects += u64::from(!truth.images[index].boxes.is_empty());
         if !partner.is_some_and(is_predicted) {
             counted.images_without_prediction += 1;
+            unpredicted += u64::from(partner.is_none() && !truth.images[index].boxes.is_empty());
             // Files of detections need not list the images in which nothing was found.
             if partner.is_some() || truth.task == ModelTask::Classification {
                 continue;
@@ -118,13 +121,18 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
             let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
             image.classes = classified(scored, &mut counted);
         }
+        check_boxes(&mut checks, size, &image);
         images.push(image);
     }
     if let (None, Some((side, image))) = (sizes, left_out.unknown.first()) {
         return Err(EvaluateError::UnknownSize { side, image: image.clone() });
     }
     left_out.finish(compared, (&mut counted, &mut notes))?;
-    let matching = MatchSummary::new(&matches, truth.counted_classes(), &matched.matches, ClassList::Predicted);
+    let mut matching = MatchSummary::new(&matches, truth.counted_classes(), &matched.matches, ClassList::Predicted);
+    if unpredicted * 4 > with_objects {
+        matching.doubts.push(Doubt::Unpredicted { count: unpredicted, of: with_objects });
+    }
+    add_box_doubts(checks, &mut matching, &mut notes);
     let classes = truth.classes.classes.clone();
     let thresholds = vec![min_score; classes.len()];
     let model_classes = Vec::new();
@@ -161,20 +169,15 @@ pub fn of_run(
     let root = project.root();
     let mut stored: Vec<Stored> = Vec::new();
     let mut each = |uri: &SampleUri, stamp: &FileStamp, result: Result<Prediction, String>| {
-        let now = listing.map(|listing| listing(uri));
+        let Some((sample, now)) = listing(uri) else { return };
         let Ok(prediction) = result else {
-            counted.images_failed += u64::from(now != Some(None));
+            counted.images_failed += 1;
             return;
         };
-        let sample = match now {
-            Some(None) => return,
-            Some(Some((_, now))) if !stamp.is_of(&now) => {
-                counted.images_outdated += 1;
-                return;
-            }
-            Some(Some((sample, _))) => Some(sample),
-            None => None,
-        };
+        if !stamp.is_of(&now) {
+            counted.images_outdated += 1;
+            return;
+        }
         let kept = prediction.kept_without_overlaps(view.nms_iou);
         let (places, found) = detections(&prediction, &kept, |class| classes.place(class));
         counted.predictions_of_other_classes += (kept.len() - found.len()) as u64;
@@ -206,6 +209,7 @@ pub fn of_run(
     count_unmatched(&matches, name_of, (&mut counted, &mut notes));
     drop(keys);
     let mut left_out = LeftOut::default();
+    let mut checks = [BoxChecks::default(), BoxChecks::default()];
     let mut images = Vec::with_capacity(stored.len());
     for index in truth.order() {
         let Some(partner) = matches.index(index) else {
@@ -215,15 +219,35 @@ pub fn of_run(
         let partner = &mut stored[partner as usize];
         let known = [("in the ground truth", truth.images[index].size), ("in the predictions", Some(partner.size))];
         let image = left_out.size(truth, index, known).ok().and_then(|size| truth.image(index, size));
-        images.extend(image.map(|image| partner.beside(image)));
+        if let Some(image) = image {
+            let image = partner.beside(image);
+            check_boxes(&mut checks, Some(partner.size), &image);
+            images.push(image);
+        }
     }
     left_out.finish(images.len(), (&mut counted, &mut notes))?;
     let list = if run.labels.is_empty() { ClassList::Predicted } else { ClassList::Complete };
-    let matching = MatchSummary::new(&matches, truth.counted_classes(), &classes.matched.matches, list);
+    let mut matching = MatchSummary::new(&matches, truth.counted_classes(), &classes.matched.matches, list);
+    add_box_doubts(checks, &mut matching, &mut notes);
     let model_classes = run.labels.iter().filter_map(|(id, _)| Some((id, classes.place(id)?))).collect();
     let (task, matched) = (truth.task, classes.matched);
     let classes = truth.classes.classes.clone();
     Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
+}
+
+/// Those of the ground truth, then those of the predictions.
+fn check_boxes(checks: &mut [BoxChecks; 2], size: Option<[u32; 2]>, image: &ImageSides) {
+    let ImageObjects { truths, detections } = &image.objects;
+    checks[0].add(&image.name, size, truths.iter().map(|truth| (truth.bounds, truth.class, 1.0)));
+    checks[1].add(&image.name, size, detections.iter().map(|found| (found.bounds, found.class, found.score)));
+}
+
+fn add_box_doubts(checks: [BoxChecks; 2], matching: &mut MatchSummary, notes: &mut Vec<String>) {
+    for (checks, side) in checks.into_iter().zip(["the ground truth", "the predictions"]) {
+        let (doubts, more) = checks.finish(side);
+        matching.doubts.extend(doubts);
+        notes.extend(more);
+    }
 }
 
 /// Images that are left out because of their size.

@@ -3,10 +3,11 @@
 use super::EvaluateError;
 use crate::annotations::{self, Found, JudgedImage};
 use crate::domain::{
-    LabelSet, NamePattern, Prediction, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget, ViewSettings,
-    counted,
+    LabelSet, NamePattern, Prediction, RunInfo, SamplePrediction, SampleUri, TruthLabel, Verdict, VerdictTarget,
+    ViewSettings, counted,
 };
 use crate::evaluation::{GroundTruth, NoTruth};
+use crate::library::{built_in_labels, imagenet_class};
 use crate::review::VerdictKind;
 use crate::source::Files;
 use crate::store::Project;
@@ -73,6 +74,9 @@ pub fn open_truth(
 /// # Errors
 /// It is not ground truth, or the class names do not fit.
 pub fn truth_of(name: String, mut found: Found, labels: Option<&LabelSet>) -> Result<GroundTruth, EvaluateError> {
+    if name_wordnet_ids(&mut found.annotations.classes) {
+        found.notes.push("its class folders are WordNet ids, read as ImageNet's classes".to_owned());
+    }
     if let Some(labels) = labels {
         annotations::name_classes(&mut found.annotations, labels)
             .map_err(|reason| EvaluateError::ClassNames { name: name.clone(), reason })?;
@@ -83,6 +87,20 @@ pub fn truth_of(name: String, mut found: Found, labels: Option<&LabelSet>) -> Re
         (NoTruth::Nothing, Some(problem)) => EvaluateError::NothingUsable { name, problem },
         (reason, _) => EvaluateError::NoTruth { name, reason },
     })
+}
+
+/// Gives ImageNet's numbers and names to classes that are called by their `WordNet` ids, as ImageNet's folders are.
+/// Returns whether there are such.
+fn name_wordnet_ids(classes: &mut [TruthLabel]) -> bool {
+    let number = |class: &TruthLabel| class.name.as_deref().and_then(imagenet_class);
+    let numbers: Option<Vec<u32>> = classes.iter().map(number).collect();
+    let Some((numbers, labels)) = numbers.filter(|numbers| !numbers.is_empty()).zip(built_in_labels("imagenet")) else {
+        return false;
+    };
+    for (class, number) in classes.iter_mut().zip(numbers) {
+        *class = TruthLabel { number: Some(number.into()), name: labels.get(number).map(str::to_owned) };
+    }
+    true
 }
 
 /// An image with verdicts of the run, and the prediction that they are about.

@@ -8,8 +8,8 @@ use super::against::EvaluatedClasses;
 use super::detection::EvaluatedClass;
 use super::objects::ImageObjects;
 use crate::domain::{
-    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, DatasetSplit, ModelTask,
-    PredictionStatus, SampleId, TruthLabel, counted,
+    AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, BoxRole, DatasetSplit,
+    ModelTask, PredictionStatus, SampleId, TruthLabel, counted,
 };
 use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, CountedClasses, ImageKey, MatchSummary};
 
@@ -40,6 +40,8 @@ pub enum NoTruth {
     Scores,
     #[error("has neither boxes nor image classes")]
     Nothing,
+    #[error("has only crowds and objects that are not counted (difficult), so nothing can be measured")]
+    NothingCounts,
 }
 
 /// The classes of predictions among those of ground truth.
@@ -79,6 +81,10 @@ impl GroundTruth {
             (false, true) => ModelTask::Classification,
             (false, false) => return Err(NoTruth::Nothing),
         };
+        let mut boxes = images.iter().flat_map(|image| &image.boxes).peekable();
+        if boxes.peek().is_some() && boxes.all(|found| found.role != BoxRole::Object) {
+            return Err(NoTruth::NothingCounts);
+        }
         let mut objects = vec![0; labels.len()];
         for image in &images {
             let shown = image.labels.first().map(|label| label.class);
@@ -216,8 +222,9 @@ impl Counted {
 
     /// What was left out or is worth knowing, each with its count; only what there is.
     pub fn texts(&self) -> impl Iterator<Item = (u64, &'static str)> {
-        let repeated = AnnotationProblemKind::RepeatedId.word();
-        let repeated = self.problems.get(repeated).copied().unwrap_or_default();
+        let of_kind = |kind: AnnotationProblemKind| self.problems.get(kind.word()).copied().unwrap_or_default();
+        let repeated = of_kind(AnnotationProblemKind::RepeatedId);
+        let unlabeled = of_kind(AnnotationProblemKind::Unlabeled);
         [
             (
                 self.images_without_prediction,
@@ -246,8 +253,12 @@ impl Counted {
                 ],
             ),
             (
-                self.problems.values().sum::<u64>() - repeated,
+                self.problems.values().sum::<u64>() - repeated - unlabeled,
                 ["entry that could not be used", "entries that could not be used"],
+            ),
+            (
+                unlabeled,
+                ["image without a label file, treated as empty", "images without label files, treated as empty"],
             ),
             (repeated, ["annotation with a duplicate id, kept", "annotations with duplicate ids, kept"]),
         ]

@@ -19,6 +19,7 @@
 
 mod against;
 mod agreement;
+mod box_checks;
 mod class_map;
 mod classification;
 mod coco;
@@ -37,6 +38,7 @@ mod voc;
 
 pub use against::{EvaluatedClasses, annotated_detections, detections};
 pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
+pub use box_checks::BoxChecks;
 pub use class_map::ClassMap;
 pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,

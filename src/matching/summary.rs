@@ -83,6 +83,33 @@ pub enum Doubt {
         unknown: Vec<String>,
         of: usize,
     },
+    /// Images of the ground truth that show objects and are not among predictions of boxes.
+    Unpredicted {
+        count: u64,
+        of: u64,
+    },
+    /// Boxes that leave their images by more than a rounding.
+    Outside {
+        side: &'static str,
+        count: u64,
+        of: u64,
+        /// An image.
+        example: String,
+        /// Whether they would be inside if their last two numbers were right and bottom.
+        are_edges: bool,
+    },
+    /// Boxes in pixels that are all within the first pixel.
+    Fractions {
+        side: &'static str,
+    },
+    /// Boxes that equal another one of their image, with its class and score.
+    Repeated {
+        side: &'static str,
+        count: u64,
+        of: u64,
+        /// An image.
+        example: String,
+    },
     /// Classes of the ground truth with one name, some of which no class of the predictions is.
     SameName(Vec<String>),
 }
@@ -209,8 +236,8 @@ fn by_number(truth: CountedClasses, classes: &ClassMatches) -> Vec<NumberedClass
     numbered
 }
 
-/// Of a model that knows the classes it has, fewer than half of those in the ground truth; of predictions, fewer than
-/// half of what could match.
+/// Of a model that knows the classes it has, not all of those in the ground truth; of predictions, fewer than half of
+/// what could match, or not all although classes are left that could.
 fn few_classes(
     truth: CountedClasses,
     partners: &[Option<ClassReason>],
@@ -223,7 +250,11 @@ fn few_classes(
         ClassList::Complete => occurring().count(),
         ClassList::Predicted => occurring().count().min(classes.rows.len()),
     };
-    (matched * 2 < of).then_some(Doubt::FewClasses { matched, of })
+    let is_doubtful = match list {
+        ClassList::Complete => matched < of,
+        ClassList::Predicted => matched * 2 < of || (matched < of && classes.unmatched().next().is_some()),
+    };
+    is_doubtful.then_some(Doubt::FewClasses { matched, of })
 }
 
 /// Numbers that were compared, although one side has no names to tell what they mean.
@@ -337,6 +368,31 @@ impl fmt::Display for Doubt {
                 counted(*of, "number", "numbers"),
                 some_of(unknown)
             ),
+            Self::Unpredicted { count, of } => {
+                write!(
+                    formatter,
+                    "{count} of {} with objects are not in the predictions.",
+                    counted(*of as usize, "image", "images")
+                )
+            }
+            Self::Outside { side, count, of, example, are_edges } => {
+                let cause = if *are_edges {
+                    "Right and bottom may have been written instead of width and height"
+                } else {
+                    "They may be for images of another size"
+                };
+                let boxes = counted(*of as usize, "box", "boxes");
+                write!(formatter, "{count} of {boxes} in {side} leave their images (first: {example}). {cause}.")
+            }
+            Self::Fractions { side } => write!(
+                formatter,
+                "All boxes in {side} are within the first pixel, so they may be fractions of the images, but their \
+                 format has pixels. Multiply them by the image sizes."
+            ),
+            Self::Repeated { side, count, of, example } => {
+                let boxes = counted(*of as usize, "box", "boxes");
+                write!(formatter, "{count} of {boxes} in {side} repeat another one (first: {example}).")
+            }
             Self::SameName(lost) => write!(
                 formatter,
                 "Some ground-truth classes share a name, and predictions by name match only one of them. Never \

@@ -17,7 +17,7 @@ use self::reach::Reach;
 use self::walk::Walk;
 use self::watch::FolderWatch;
 use super::{ListingChange, Page, Source, SourceError, absolute};
-use crate::domain::{Problem, Sample, SampleUri, SkippedFiles};
+use crate::domain::{FileStamp, Problem, Sample, SampleUri, SkippedFiles};
 
 /// A first page small enough to come at once; later pages are larger.
 const FIRST_PAGE_LEN: usize = 100;
@@ -165,6 +165,15 @@ fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
         }),
         None => Err(Problem::of_sample(uri_of(path), "has a name that is not valid Unicode; rename it to open it")),
     }
+}
+
+/// What the file of an image is now; `None` if it is not a local file of its own that can be looked at.
+pub fn stamp_on_disk(uri: &SampleUri) -> Option<FileStamp> {
+    if uri.record().is_some() {
+        return None;
+    }
+    let path = Path::new(uri.as_str());
+    Some(sample(path, String::new(), &path.metadata().ok()?).ok()?.stamp())
 }
 
 /// Nanoseconds since 1970; `None` for a clock that is centuries off.

@@ -15,7 +15,7 @@ mod twice;
 
 pub use files::{FileEntry, FileReader, Files, FilesError, Links};
 pub use lines::LinesSource;
-pub use local::LocalSource;
+pub use local::{LocalSource, stamp_on_disk};
 pub use memory::MemorySource;
 pub use s3::{S3Source, is_folder_marker, is_hidden_name};
 pub use tfrecord::{RECORD_EXTENSIONS, WithRecords, framed_record};

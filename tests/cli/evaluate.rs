@@ -126,12 +126,12 @@ fn a_project_and_its_exported_boxes_give_the_same_numbers() {
                 "score": one["score"]})
         })
         .collect();
-    // Every third object is a little to the right, and every fifth is missing.
+    // Every third object is narrower, and every fifth is missing.
     let objects = truth["annotations"].as_array_mut().unwrap();
     assert!(objects.len() >= 5, "{} objects", objects.len());
     for object in objects.iter_mut().step_by(3) {
         let width = object["bbox"][2].as_f64().unwrap();
-        object["bbox"][0] = json!(object["bbox"][0].as_f64().unwrap() + 0.2 * width);
+        object["bbox"][2] = json!(0.83 * width);
     }
     let mut place = 0;
     objects.retain(|_| {
@@ -979,4 +979,139 @@ fn label_file_without_its_image_is_left_out() {
     let (_, said, code) = evaluate_in(&files, &arguments);
     assert_eq!(code, Some(1), "{said}");
     assert!(said.contains("Add the image folder"), "{said}");
+}
+
+/// Four images of 200 × 100 with these boxes in each, and results with these; the class of every box is 1.
+fn of_coco(truth: &[[f64; 4]], results: &[[f64; 4]]) -> (Option<Value>, String, Option<i32>) {
+    let ids = 1..=4;
+    let images: Vec<Value> = ids
+        .clone()
+        .map(|id| json!({"id": id, "file_name": format!("{id}.png"), "width": 200, "height": 100}))
+        .collect();
+    let box_of = |image: i32, bounds: &[f64; 4]| json!({"image_id": image, "category_id": 1, "bbox": bounds});
+    let mut annotations: Vec<Value> =
+        ids.clone().flat_map(|image| truth.iter().map(move |bounds| box_of(image, bounds))).collect();
+    for (id, annotation) in annotations.iter_mut().enumerate() {
+        annotation["id"] = json!(id + 1);
+        annotation["area"] = json!(100);
+        annotation["iscrowd"] = json!(0);
+    }
+    let mut found: Vec<Value> = ids.flat_map(|image| results.iter().map(move |bounds| box_of(image, bounds))).collect();
+    for result in &mut found {
+        result["score"] = json!(0.9);
+    }
+    let categories = json!([{"id": 1, "name": "cat"}]);
+    let truth = json!({"images": images, "annotations": annotations, "categories": categories}).to_string();
+    let arguments = ["--truth", "truth.json", "--predictions", "results.json"];
+    evaluate_in(&[("truth.json", &truth), ("results.json", &Value::from(found).to_string())], &arguments)
+}
+
+#[test]
+fn boxes_that_are_not_what_their_format_says_are_a_doubt() {
+    let (one, other) = ([20.0, 20.0, 40.0, 40.0], [100.0, 30.0, 50.0, 20.0]);
+    let edges = [[20.0, 20.0, 60.0, 60.0], [100.0, 30.0, 150.0, 50.0]];
+    let twice = [[40.0, 40.0, 80.0, 80.0], [200.0, 60.0, 100.0, 40.0]];
+    let fractions = [[0.1, 0.2, 0.2, 0.4], [0.5, 0.3, 0.25, 0.2]];
+    let rounded = [[-1.5, 20.0, 203.0, 40.0], other];
+    for (truth, results, part) in [
+        (&[one, other][..], &[one, other][..], None),
+        (&rounded, &rounded, None),
+        (&edges, &[one, other], Some("4 of 8 boxes in the ground truth leave their images (first: 1.png). Right and")),
+        (&[one, other], &edges, Some("4 of 8 boxes in the predictions leave their images (first: 1.png). Right and")),
+        (&twice, &[one, other], Some("They may be for images of another size")),
+        (&[one, other], &fractions, Some("All boxes in the predictions are within the first pixel")),
+        (&[one, other], &[one, other, one], Some("4 of 12 boxes in the predictions repeat another one (first: 1.png)")),
+        (&[one, one], &[one], Some("4 of 8 boxes in the ground truth repeat another one")),
+    ] {
+        let (metrics, said, code) = of_coco(truth, results);
+        assert_eq!(code, Some(if part.is_some() { 3 } else { 0 }), "{truth:?} {results:?}: {said}");
+        assert!(part.is_none_or(|part| said.contains(part)), "{part:?}: {said}");
+        let doubts = metrics.unwrap()["matching"]["doubts"].as_array().unwrap().len();
+        assert_eq!(doubts, usize::from(part.is_some()), "{said}");
+    }
+}
+
+#[test]
+fn ground_truth_of_crowds_alone_is_refused() {
+    let truth = json!({
+        "images": [{"id": 1, "file_name": "a.png", "width": 64, "height": 48}],
+        "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 30, 20], "area": 600, "iscrowd": 1}],
+        "categories": [{"id": 1, "name": "cat"}],
+    });
+    let results = json!([{"image_id": 1, "category_id": 1, "bbox": [1, 2, 30, 20], "score": 0.9}]);
+    let files = [("truth.json", &*truth.to_string()), ("results.json", &*results.to_string())];
+    let (metrics, said, code) = evaluate_in(&files, &["--truth", "truth.json", "--predictions", "results.json"]);
+    assert_eq!((metrics, code), (None, Some(1)));
+    assert!(said.contains("nothing can be measured"), "{said}");
+}
+
+#[test]
+fn images_and_classes_that_one_side_lacks_are_a_doubt() {
+    let truth = "image,class,x,y,w,h\n1.png,cat,1,1,9,9\n2.png,cat,1,1,9,9\n3.png,dog,1,1,9,9\n4.png,cat,1,1,9,9\n";
+    let head = "image,class,score,x,y,w,h\n";
+    let row = |image: u32, class: &str| format!("{image}.png,{class},0.9,1,1,9,9\n");
+    let all = [row(1, "cat"), row(2, "cat"), row(3, "dog"), row(4, "cat")].concat();
+    for (rows, part) in [
+        (all.clone(), None),
+        // An image without a detection is usual.
+        (all.replace(&row(4, "cat"), ""), None),
+        (row(1, "cat") + &row(3, "dog"), Some("2 of 4 images with objects are not in the predictions")),
+        (all.replace("dog", "hound"), Some("Only 1 of 2 classes with objects")),
+    ] {
+        let (_, said, code) = of_tables(truth, &format!("{head}{rows}"), &[]);
+        assert_eq!(part.is_some(), code == Some(3) && said.contains("warning: "), "{code:?} {said}");
+        assert!(part.is_none_or(|part| said.contains(part)), "{part:?}: {said}");
+    }
+}
+
+#[test]
+fn images_without_label_files_are_a_doubt_if_they_are_many() {
+    let label = "0 0.5 0.5 0.25 0.25\n";
+    let predictions = "image,class,score,x,y,w,h\n1.png,0,0.9,170,112,112,75\n";
+    let mut files = vec![("data.yaml", "val: images\n"), ("predictions.csv", predictions)];
+    let images = ["images/1.png", "images/2.png", "images/3.png", "images/4.png"];
+    files.extend(images.map(|image| (image, "photo chelsea.png")));
+    let labels = ["labels/1.txt", "labels/2.txt", "labels/3.txt"];
+    for (present, code) in [(3, 0), (2, 3)] {
+        let mut files = files.clone();
+        files.extend(labels.iter().take(present).map(|name| (*name, label)));
+        let rows: String = (2..=present).map(|at| format!("{at}.png,0,0.9,170,112,112,75\n")).collect();
+        let all = format!("{predictions}{rows}");
+        files[1].1 = &all;
+        let arguments = ["images", "--truth", "data.yaml", "--truth-labels", "coco-80"];
+        let of_predictions = ["--predictions", "predictions.csv", "--labels", "coco-80"];
+        let (metrics, said, got) = evaluate_in(&files, &[&arguments[..], &of_predictions].concat());
+        assert_eq!(got, Some(code), "{said}");
+        assert!(said.contains("no label file") || said.contains("without label files"), "{said}");
+        assert_eq!(metrics.unwrap()["images"], 4, "{said}");
+    }
+}
+
+#[test]
+fn folders_called_by_wordnet_ids_are_classes_of_imagenet() {
+    let files =
+        [("photos/n02124075/chelsea.png", "photo chelsea.png"), ("photos/n07930864/coffee.png", "photo coffee.png")];
+    let rows = "image,class,score\nn02124075/chelsea.png,Egyptian cat,0.9\nn07930864/coffee.png,espresso,0.8\n";
+    let files = [&files[..], &[("predictions.csv", rows)]].concat();
+    let (metrics, said, _) = evaluate_in(&files, &["--truth", "photos", "--predictions", "predictions.csv"]);
+    assert_eq!(metrics.unwrap()["top1"], 0.5, "{said}");
+    assert!(said.contains("WordNet"), "{said}");
+}
+
+#[test]
+fn a_project_without_its_folder_does_not_count_changed_images() {
+    let folder = tempfile::tempdir().unwrap();
+    let (images, project) = (folder.path().join("images"), folder.path().join("p.spotcheck"));
+    std::fs::create_dir(&images).unwrap();
+    for name in ["chelsea.png", "coffee.png"] {
+        std::fs::copy(repository().join("assets/samples").join(name), images.join(name)).unwrap();
+    }
+    let mut predict = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--project"]);
+    assert!(predict.arg(&project).arg(&images).output().unwrap().status.success());
+    std::fs::copy(repository().join("assets/samples/astronaut.png"), images.join("coffee.png")).unwrap();
+    let truth = folder.path().join("truth.csv");
+    std::fs::write(&truth, "image,class,x,y,w,h\nchelsea.png,cat,10,10,400,280\ncoffee.png,cup,170,20,240,230\n")
+        .unwrap();
+    let (metrics, code) = evaluate(&[Path::new("--project"), &project, Path::new("--truth"), &truth]);
+    assert_eq!((&metrics["images"], &metrics["images_outdated"], code), (&json!(1), &json!(1), Some(3)));
 }

@@ -152,3 +152,20 @@ fn what_cannot_be_imported_is_said() {
     let no_project = spotcheck(&["import"]).arg(bench.path("images")).arg("--predictions").arg(Path::new("x")).output();
     check(no_project.unwrap(), "Add --project");
 }
+
+#[test]
+fn classes_that_the_data_set_lacks_and_boxes_outside_are_a_warning() {
+    let bench = Bench::new();
+    let edges = json!([
+        {"image_id": 1, "category_id": 99, "bbox": [1.5, 2, 10, 20], "score": 0.25},
+        {"image_id": 2, "category_id": 17, "bbox": [40, 20, 70, 40], "score": 0.5},
+    ]);
+    bench.write("edges.json", &edges);
+    let truth = bench.path("truth.json");
+    let output = bench.import("edges.json", &["--truth", truth.to_str().unwrap()]);
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    for part in ["--truth does not have: class 99", "1 of 2 boxes leave their images"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}

@@ -46,7 +46,10 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("inference", &["dirs", "domain", "tasks", "vision", "library"]),
     ("predict", &["domain", "tasks", "source", "decode", "vision"]),
     ("store", &["dirs", "domain", "tasks"]),
-    ("evaluate", &["domain", "tasks", "aws", "source", "matching", "annotations", "review", "evaluation", "store"]),
+    (
+        "evaluate",
+        &["domain", "tasks", "aws", "source", "library", "matching", "annotations", "review", "evaluation", "store"],
+    ),
     ("export", &["domain", "tasks", "source", "decode", "matching", "review", "evaluation", "store"]),
     (
         "remote",

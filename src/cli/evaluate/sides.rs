@@ -14,14 +14,13 @@ use crate::cli::place::{self, S3Args, is_stdin, parse_location};
 use crate::cli::values::{NmsIou, find_labels, read_class_map};
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AnnotationProblems, FileStamp, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleId, SampleUri,
-    TruthLabel,
+    AnnotationProblems, FileStamp, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleUri, TruthLabel,
 };
 use crate::evaluate::{EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth};
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
 use crate::matching::{Folders, MatchRules};
 use crate::remote::transform::quoted;
-use crate::source::{Files, Source, for_task};
+use crate::source::{Files, Source, for_task, stamp_on_disk};
 use crate::store::Project;
 use crate::tasks::{ProgressUnit, TaskControl};
 
@@ -229,16 +228,14 @@ fn read_run(
     if let Some(NmsIou(iou)) = args.nms_iou {
         view.nms_iou = iou;
     }
-    let stamped = |(at, sample): (usize, &Sample)| (sample.uri.clone(), (SampleId::from_index(at), sample.stamp()));
-    let listed: Option<HashMap<SampleUri, (SampleId, FileStamp)>> =
-        samples.map(|samples| samples.iter().enumerate().map(stamped).collect());
-    let now = listed.as_ref().map(|listed| |uri: &SampleUri| listed.get(uri).cloned());
-    let side = RunSide {
-        project,
-        run,
-        view: &view,
-        listing: now.as_ref().map(|now| now as &dyn Fn(&SampleUri) -> Option<(SampleId, FileStamp)>),
+    let stamped = |sample: &Sample| (sample.uri.clone(), sample.stamp());
+    let listed: Option<HashMap<SampleUri, FileStamp>> = samples.map(|samples| samples.iter().map(stamped).collect());
+    let listing = |uri: &SampleUri| match &listed {
+        Some(listed) => Some((None, listed.get(uri)?.clone())),
+        // What is not a local file counts as it was predicted.
+        None => Some((None, stamp_on_disk(uri).unwrap_or_default())),
     };
+    let side = RunSide { project, run, view: &view, listing: &listing };
     Ok(of_run(truth, &side, rules, control))
 }
 

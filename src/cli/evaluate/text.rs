@@ -89,7 +89,12 @@ pub(super) fn advice(doubt: &Doubt) -> &'static str {
             coco-80."
         }
         Doubt::SameName(_) | Doubt::FewClasses { .. } => " Map the classes with --class-map.",
-        Doubt::OtherFolders(_) | Doubt::FewImages { .. } => "",
+        Doubt::OtherFolders(_)
+        | Doubt::FewImages { .. }
+        | Doubt::Unpredicted { .. }
+        | Doubt::Outside { .. }
+        | Doubt::Fractions { .. }
+        | Doubt::Repeated { .. } => "",
     }
 }
 
