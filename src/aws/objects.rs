@@ -23,6 +23,8 @@ pub struct ListRequest {
     pub bucket: String,
     /// The prefix of the keys.
     pub prefix: String,
+    /// Only keys after this one.
+    pub start_after: Option<String>,
     /// Whether keys are listed up to the next slash, and deeper ones as folders.
     pub by_folder: bool,
     /// The continuation token of the page before.
@@ -190,6 +192,7 @@ impl Connection {
                     .bucket(&request.bucket)
                     .prefix(&request.prefix)
                     .set_delimiter(request.by_folder.then(|| "/".to_owned()))
+                    .set_start_after(request.start_after.clone().filter(|_| request.continuation.is_none()))
                     .set_continuation_token(request.continuation.clone())
                     .set_max_keys(request.max_keys.map(i32::from))
                     // XML cannot hold every character that a key may.

@@ -14,7 +14,7 @@ use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, SampleUri};
+use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, SampleUri, counted};
 use crate::evaluation::AgreementSummary;
 use crate::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
 use crate::source::{Source, for_task};
@@ -144,6 +144,9 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
         }
         return Ok(chosen);
     }
+    if runs.len() < 2 {
+        bail!("the project has {}, and a comparison needs two", counted(runs.len(), "run", "runs"));
+    }
     <[RunInfo; 2]>::try_from(runs)
         .map_err(|runs| anyhow::anyhow!("Choose two runs with --runs A B. Runs of the project:{}", list_of_runs(&runs)))
 }
@@ -172,7 +175,7 @@ fn compare(
     mut see: impl FnMut(&PredictionPair),
     control: &TaskControl,
 ) -> anyhow::Result<AgreementSummary> {
-    control.set_step("reading the project");
+    control.set_step("project");
     let runs = context.runs.each_ref().map(|run| run.id);
     let samples = samples(&project, context, source)?;
     control.set_step("");

@@ -123,7 +123,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let source = open_source(&project, &args.s3, &control)?;
     let judgements = project.judgements()?;
     let report = with_progress("Exporting", &control, || -> anyhow::Result<ExportReport> {
-        control.set_step("reading the project");
+        control.set_step("project");
         let mut known = Known::read(&project, &run, &judgements, &control)?;
         known.follow_listing(&*for_task(&source, &control));
         control.checkpoint()?;

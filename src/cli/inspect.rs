@@ -13,7 +13,7 @@ use super::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::decode::{DecodeLimits, decode};
 use crate::dirs::AppDirs;
-use crate::domain::{LabelSet, ModelCard, Prediction, SampleUri, shortened};
+use crate::domain::{LabelSet, ModelCard, Prediction, RgbImage, SampleUri, shortened};
 use crate::export::write_image;
 use crate::inference::runtime::{self, Loaded};
 use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
@@ -21,7 +21,9 @@ use crate::library::{Library, LibraryError, Model, labels_from_file, write_card}
 use crate::remote::transform::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
-use crate::vision::recognise::{Basis, Finding, GraphSignature, Overrules, Recognition, preset, presets, preview};
+use crate::vision::recognise::{
+    Basis, Finding, GraphSignature, Misfit, Overrules, Recognition, preset, presets, preview,
+};
 
 /// The most images of a source that some are chosen from.
 const MAX_LISTED: usize = 10_000;
@@ -94,7 +96,11 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     }
     let unit = if args.try_presets.is_some() { ProgressUnit::Images } else { ProgressUnit::Bytes };
     let control = interruptible(unit)?;
-    if is_file(file) {
+    let Hints { labels, set, preset } = &args.hints;
+    let has_hints = labels.is_some() || !set.is_empty() || preset.is_some() || args.try_presets.is_some();
+    // A file beside its card, or with the content of a model of the library, is used with that card.
+    let known = if is_file(file) && !has_hints { Library::open(dirs).find(&args.model).ok() } else { None };
+    if is_file(file) && known.is_none() {
         let labels = args.hints.labels()?;
         let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
         print(&signature_text(&args.model, inspection.signature()))?;
@@ -108,14 +114,16 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         print(&format!("\nmodel card that `spotcheck models add` would write\n\n{card}"))?;
         return preview_tensor(args, &recognition.card);
     }
-    let Hints { labels, set, preset } = &args.hints;
-    if labels.is_some() || !set.is_empty() || preset.is_some() || args.try_presets.is_some() {
+    if has_hints {
         bail!("--labels, --set, --preset and --try-presets are for an ONNX file; {} already has a card", args.model);
     }
-    let model = Library::open(dirs).find(&args.model)?;
+    let model = match known {
+        Some(model) => model,
+        None => Library::open(dirs).find(&args.model)?,
+    };
     let inspection = Inspection::open(&load_runtime(dirs, &control)?, &model.weights)?;
     print(&signature_text(&args.model, inspection.signature()))?;
-    print(&format!("\nmodel card\n\n{}", write_card(&model.card)?))?;
+    print(&format!("\nmodel card of {}\n\n{}", model.card.id, write_card(&model.card)?))?;
     preview_tensor(args, &model.card)
 }
 
@@ -159,6 +167,7 @@ fn recognise(
     let overrules = Overrules::parse(&hints.set)?;
     let recognition = inspection.recognise(labels, &overrules, control)?;
     let Some(name) = &hints.preset else {
+        check_settings(inspection, &recognition, &overrules, control)?;
         return Ok(recognition);
     };
     let card = &recognition.card;
@@ -169,6 +178,35 @@ fn recognise(
     let fields = preset.fields().into_iter().map(|(field, value)| format!("{field}={value}"));
     let overrules: Vec<String> = fields.chain(hints.set.iter().cloned()).collect();
     Ok(inspection.recognise(labels, &Overrules::parse(&overrules)?, control)?)
+}
+
+/// Runs the model with the user's settings on a made-up image.
+///
+/// # Errors
+/// A setting contradicts what the model returns.
+fn check_settings(
+    inspection: &mut Inspection,
+    recognition: &Recognition,
+    settings: &Overrules,
+    control: &TaskControl,
+) -> anyhow::Result<()> {
+    const LABELS: [&str; 2] = ["labels", "output.classification.background"];
+    if settings.is_empty() {
+        return Ok(());
+    }
+    let (width, height) = (256, 192);
+    let pixels = (0..width * height * 3).map(|at| (at % 251) as u8).collect();
+    let image = RgbImage::new(width, height, pixels).context("no image to try the settings on")?;
+    let card = &recognition.card;
+    let tried = inspection.try_card(card, &labels_of(recognition), &preprocess(&card.input, &image)?, control);
+    let misfits = tried.map_or_else(|misfit| vec![misfit], |(_, misfits)| misfits);
+    let is_set = |field: &str| settings.text(field).is_some();
+    let of_setting =
+        |misfit: &&Misfit| is_set(misfit.field) || (misfit.field == "labels" && LABELS.into_iter().any(is_set));
+    match misfits.iter().find(of_setting) {
+        Some(misfit) => bail!("--set {}: {}", misfit.field, misfit.text),
+        None => Ok(()),
+    }
 }
 
 /// Predicts images of a source, spread over its listing, with each preset.

@@ -7,8 +7,10 @@ use anyhow::{Context, bail};
 use clap::{Args, Subcommand};
 
 use super::Outcome;
+use super::export::open_project;
 use super::place::{S3Args, open as open_location, parse_location};
 use crate::cli::terminal::stdout;
+use crate::dirs::AppDirs;
 use crate::domain::{JudgedSample, Location, S3Access};
 use crate::store::{Access, OpenMode, OpenRequest, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -23,7 +25,7 @@ pub(super) struct ProjectArgs {
 enum ProjectCommand {
     /// Show a project's image folder, runs and verdict counts
     Info {
-        /// Project file (`*.spotcheck`)
+        /// Project file (`*.spotcheck`), or a folder for its own project
         project: PathBuf,
     },
     /// Set the folder or S3 prefix of a project after its images moved
@@ -39,6 +41,9 @@ enum ProjectCommand {
 
 pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
     match &args.command {
+        ProjectCommand::Info { project } if project.is_dir() => {
+            info(&open_project(project, &S3Args::default(), &AppDirs::find()?, "spotcheck project")?)?;
+        }
         ProjectCommand::Info { project } => info(&open(project, OpenMode::Read)?)?,
         ProjectCommand::Relocate { project, folder, s3 } => {
             let place = parse_location(folder, s3)?;
@@ -52,7 +57,7 @@ pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
             let folder = opened.root.context("the folder name is not valid Unicode; rename it")?;
             let project = open(project, OpenMode::WriteExisting)?;
             if let Access::ReadOnly { reason } = project.access() {
-                bail!("the project is read-only: {reason}; close it there");
+                bail!("the project is read-only: {reason}");
             }
             project.relocate(&folder)?;
             if let Some(place) = &opened.place {

@@ -105,6 +105,9 @@ fn explain(error: &ImageError, format: Format) -> DecodeError {
         Some((prefix, cause)) if prefix.starts_with("Format error decoding") => cause.to_owned(),
         _ => reason,
     };
+    if reason.starts_with("CRC error") {
+        return DecodeError::Damaged { reason: "a checksum is wrong".to_owned() };
+    }
     match error {
         ImageError::Unsupported(_) => DecodeError::UnsupportedKind { format: format.into_str(), reason },
         _ => DecodeError::Damaged { reason },

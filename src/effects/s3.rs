@@ -77,6 +77,7 @@ fn list_pages(shared: &Shared, listing: FolderListing, ticket: &Ticket) -> Resul
     let mut request = ListRequest {
         bucket: listing.folder.bucket.clone(),
         prefix: listing.folder.prefix.clone(),
+        start_after: None,
         by_folder: true,
         continuation: listing.continuation,
         max_keys: None,

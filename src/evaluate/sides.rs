@@ -165,7 +165,7 @@ pub fn of_run(
     }
     let mut counted = Counted { predictions: run.name.clone(), ..Counted::default() };
     control.begin(ProgressUnit::Images);
-    control.set_step("reading the project");
+    control.set_step("project");
     let root = project.root();
     let mut stored: Vec<Stored> = Vec::new();
     let mut each = |uri: &SampleUri, stamp: &FileStamp, result: Result<Prediction, String>| {

@@ -48,7 +48,7 @@ pub fn open_truth(
     control: &TaskControl,
 ) -> Result<GroundTruth, EvaluateError> {
     control.begin(ProgressUnit::Bytes);
-    control.set_step("reading the ground truth");
+    control.set_step("ground truth");
     let (name, found) = match from {
         TruthFrom::Files { files, split, scores } => {
             let mut found = annotations::open_split(files, split.as_deref(), control)?;

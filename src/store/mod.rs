@@ -98,11 +98,11 @@ pub enum ReadOnlyReason {
     /// See [`OpenMode::Read`].
     #[error("it was opened read-only")]
     Requested,
-    #[error("it is already open, {holder}")]
+    #[error("it is already open, {holder}; close it there")]
     Held { holder: String, is_this_process: bool },
-    #[error("its folder is not writable ({0})")]
+    #[error("its folder is not writable ({0}); change its permissions")]
     FolderNotWritable(String),
-    #[error("the file is write-protected")]
+    #[error("the file is write-protected; change its permissions")]
     WriteProtected,
 }
 

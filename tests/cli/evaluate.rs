@@ -1075,8 +1075,8 @@ fn images_without_label_files_are_a_doubt_if_they_are_many() {
     for (present, code) in [(3, 0), (2, 3)] {
         let mut files = files.clone();
         files.extend(labels.iter().take(present).map(|name| (*name, label)));
-        let rows: String = (2..=present).map(|at| format!("{at}.png,0,0.9,170,112,112,75\n")).collect();
-        let all = format!("{predictions}{rows}");
+        let rows: Vec<String> = (2..=present).map(|at| format!("{at}.png,0,0.9,170,112,112,75\n")).collect();
+        let all = format!("{predictions}{}", rows.concat());
         files[1].1 = &all;
         let arguments = ["images", "--truth", "data.yaml", "--truth-labels", "coco-80"];
         let of_predictions = ["--predictions", "predictions.csv", "--labels", "coco-80"];
@@ -1114,4 +1114,20 @@ fn a_project_without_its_folder_does_not_count_changed_images() {
         .unwrap();
     let (metrics, code) = evaluate(&[Path::new("--project"), &project, Path::new("--truth"), &truth]);
     assert_eq!((&metrics["images"], &metrics["images_outdated"], code), (&json!(1), &json!(1), Some(3)));
+}
+
+#[test]
+fn a_wrong_split_is_refused_with_the_options_that_there_are() {
+    let label = "0 0.5 0.5 0.25 0.25\n";
+    let files = [
+        ("data.yaml", "names: [cat]\ntrain: images/train\nval: images/val\n"),
+        ("images/train/1.png", "photo chelsea.png"),
+        ("labels/train/1.txt", label),
+        ("images/val/2.png", "photo coffee.png"),
+        ("labels/val/2.txt", label),
+    ];
+    let arguments = ["images", "--truth", "data.yaml", "--predictions", "labels", "--split", "test"];
+    let (_, said, code) = evaluate_in(&files, &arguments);
+    assert_eq!(code, Some(1));
+    assert!(said.contains("choose --split train or --split val"), "{said}");
 }

@@ -342,3 +342,34 @@ fn labels_are_read_from_the_files_that_training_leaves() {
     let refused = with_home(home.path(), &["models", "add", CIFAR, "--labels", empty.to_str().unwrap()]);
     assert!(refused.stderr.contains("no `names` list"), "{}", refused.stderr);
 }
+
+#[test]
+fn a_setting_that_contradicts_the_model_is_refused() {
+    let model = "tests/cases/conventions/timm-config/model.onnx";
+    for (setting, part) in [
+        ("output.classification.values=probabilities", "so they are not probabilities: choose logits"),
+        ("output.classification.background=first", "The model has 4 classes, the labels name 5"),
+        ("labels=coco-80", "The model has 5 classes, the labels name 80"),
+        ("reading=7", "there is only one reading"),
+    ] {
+        let shown = ended(crate::support::spotcheck(&["models", "inspect", model, "--set", setting]));
+        assert_eq!(shown.code, Some(1), "{setting}: {}", shown.stdout);
+        assert!(shown.stderr.contains(part), "{setting}: {}", shown.stderr);
+        let home = tempfile::tempdir().unwrap();
+        let added = with_home(home.path(), &["models", "add", model, "--set", setting]);
+        assert_eq!(added.code, Some(1), "{setting}: {}", added.stdout);
+    }
+    let shown = ended(crate::support::spotcheck(&["models", "inspect", model, "--set", "input.channels=bgr"]));
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+}
+
+#[test]
+fn a_copy_of_a_known_model_is_shown_with_its_card() {
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy.onnx");
+    std::fs::copy("models/efficientnet-lite0/model.onnx", &copy).unwrap();
+    let shown = ended(crate::support::spotcheck(&["models", "inspect", copy.to_str().unwrap()]));
+    assert_eq!(shown.code, Some(0), "{}", shown.stderr);
+    assert!(shown.stdout.contains("model card of efficientnet-lite0"), "{}", shown.stdout);
+    assert!(!shown.stdout.contains("assumed"), "{}", shown.stdout);
+}

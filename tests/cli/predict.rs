@@ -448,3 +448,17 @@ fn nothing_is_collected_in_the_home_folder() {
     let left: Vec<_> = std::fs::read_dir(home.path()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
 }
+
+#[test]
+fn a_png_with_a_wrong_checksum_fails_in_plain_words() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut png = std::fs::read(samples().join("chelsea.png")).unwrap();
+    let data = png.windows(4).position(|name| name == b"IDAT").unwrap();
+    let len = u32::from_be_bytes(png[data - 4..data].try_into().unwrap()) as usize;
+    png[data + 4 + len] ^= 0xff;
+    std::fs::write(folder.path().join("a.png"), png).unwrap();
+    let output = run(predict(folder.path(), "efficientnet-lite0", &["--out", "-"]));
+    assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
+    let error = lines(&output)[0]["error"].as_str().unwrap().to_owned();
+    assert_eq!(error, "is damaged: a checksum is wrong; copy or download it again");
+}

@@ -337,6 +337,8 @@ fn a_project_is_shown_and_pointed_to_its_moved_images() {
         let mut command = spotcheck(&["project", words[0]]);
         command.arg(bench.project()).args(&words[1..]).output().unwrap()
     };
+    let info = spotcheck(&["project", "info"]).arg(bench.folder.path()).output().unwrap();
+    check_says(&info, 1, &["project"]);
     let info = project(&["info"]);
     let text = String::from_utf8(info.stdout).unwrap();
     assert!(
@@ -381,7 +383,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
     };
     let alone = compare(&[]);
     assert_eq!(alone.status.code(), Some(1));
-    assert!(stderr(&alone).contains("Choose two runs with --runs A B"), "{}", stderr(&alone));
+    assert!(stderr(&alone).contains("a comparison needs two"), "{}", stderr(&alone));
     bench.predict(&["--new-run"]);
 
     let summary = compare(&["--min-score", "0.1"]);

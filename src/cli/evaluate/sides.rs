@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 
 use super::{EvaluateArgs, sizes};
-use crate::annotations;
+use crate::annotations::{self, AnnotationsError};
 use crate::aws::Aws;
 use crate::cli::export::{choose_run, find_run, open_project, stored_view};
 use crate::cli::place::{self, S3Args, is_stdin, parse_location};
@@ -45,7 +45,7 @@ pub(super) fn read(
     let (truth, mut notes, sides) = if let Some(predictions) = &args.predictions {
         check_is_no_project(predictions)?;
         control.begin(ProgressUnit::Bytes);
-        control.set_step("reading the predictions");
+        control.set_step("predictions");
         let files = files(predictions, &args.s3)?;
         let mut found = annotations::open(&files, control).context("Could not read the predictions")?;
         if let Some(labels) = &args.labels {
@@ -126,6 +126,10 @@ fn read_truth(
     open_truth(&from, labels.as_ref(), control).map_err(|error| match error {
         EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => anyhow::Error::from(error)
             .context("Pass predictions with --predictions; if these are ground truth, add --ignore-truth-scores"),
+        EvaluateError::Annotations(AnnotationsError::NoSplit { place, wanted, splits }) if !splits.is_empty() => {
+            let choices: Vec<String> = splits.iter().map(|split| format!("--split {split}")).collect();
+            anyhow!("{place} has no split “{wanted}”; choose {}", choices.join(" or "))
+        }
         error => anyhow::Error::from(error).context("Could not read the ground truth"),
     })
 }
@@ -186,7 +190,7 @@ fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
         }
         _ => return error.into(),
     };
-    anyhow::Error::from(error).context(advice)
+    anyhow!("{error}. {advice}")
 }
 
 fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {

@@ -97,7 +97,7 @@ impl SavingArgs {
         let place = opened;
         let opened = Project::open(&request, move |event| told.print_note(&event))?;
         if let Access::ReadOnly { reason } = opened.project.access() {
-            bail!("the project is read-only: {reason}; close it there or choose another project: {}", path.display());
+            bail!("the project is read-only: {reason}, or choose another project: {}", path.display());
         }
         for note in opened.notes {
             eprintln!("note: {note}");

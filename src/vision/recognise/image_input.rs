@@ -499,7 +499,7 @@ fn detector_resize(prediction: &OutputPrediction, sizes: &Sizes) -> (ResizeRule,
 }
 
 /// The rule on one line, as `short-side-crop {short_side = 256, …}`.
-fn resize_text(rule: &ResizeRule) -> String {
+pub(super) fn resize_text(rule: &ResizeRule) -> String {
     match *rule {
         ResizeRule::Keep {} => "keep".to_owned(),
         ResizeRule::Stretch { width, height, crop: None } => format!("stretch to {width}x{height}"),

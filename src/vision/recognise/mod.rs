@@ -120,6 +120,16 @@ pub fn recognise(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         Err(error) => Err(error),
     };
     let prediction = prediction.map_err(|error| families::explain(error, &model, &prober))?;
+    let reading = model.overrules.reading();
+    if reading > 0 && reading >= prediction.readings.len() {
+        let value = (reading + 1).to_string();
+        return Err(OverruleError {
+            field: "reading".to_owned(),
+            value,
+            reason: "there is only one reading".to_owned(),
+        }
+        .into());
+    }
     let sizes = prober.sizes();
     let mut image_input = prober.into_input();
     image_input::complete(&model, &prediction, &sizes, &mut image_input, &mut findings);

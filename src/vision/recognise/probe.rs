@@ -1,7 +1,7 @@
 //! Test runs of the graph on made-up images.
 
 use super::finding::{Findings, Refusal};
-use super::image_input::{ImagePort, Sizes, word};
+use super::image_input::{ImagePort, Sizes, resize_text, word};
 use super::signature::MAX_SIDE;
 use super::{Outputs, Overrules, RecogniseError, RunGraph};
 use crate::domain::{AuxiliaryInput, AuxiliaryValue, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
@@ -354,8 +354,8 @@ fn probe_input(
     }
     if !sides(&input.resize).iter().all(|side| (1..=MAX_SIDE).contains(side)) {
         return Err(Refusal::new(format!(
-            "the sides of the input must be 1 to {MAX_SIDE} pixels, but are {:?}",
-            input.resize
+            "the sides of the input must be 1 to {MAX_SIDE} pixels, but the resize is: {}",
+            resize_text(&input.resize)
         ))
         .into());
     }
