@@ -573,13 +573,14 @@ impl Action {
             | Self::GoTo
             | Self::LargeImage
             | Self::NextUnjudged => need(!state.samples.is_empty(), "Open a folder first"),
-            Self::Accept
-            | Self::Reject
-            | Self::Unsure
-            | Self::WrongClass
-            | Self::ClearVerdict
-            | Self::WriteNote
-            | Self::AddTag => can_judge(state),
+            Self::Accept | Self::Reject | Self::Unsure | Self::ClearVerdict | Self::WriteNote | Self::AddTag => {
+                can_judge(state)
+            }
+            Self::WrongClass => {
+                let finds_boxes = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
+                let has_class = !finds_boxes || state.shown.selected_box.is_some();
+                can_judge(state).and_then(|()| need(has_class, "Select the box that has the wrong class"))
+            }
             Self::Present => need(!state.order().is_empty(), "No images to present"),
             Self::NextUncertain => {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")

@@ -165,15 +165,13 @@ impl Window {
             inspector.hide();
         }
         panel_ui(ui, shows_images, |ui| {
-            images.show(ui, egui::Panel::left("images"), inspector.taken(), |ui| {
-                panels::images_ui(ui, state, &mut self.images, &mut self.textures, commands);
-            });
+            let mut room = images.reserve(ui, egui::Panel::left("images"), inspector.taken());
+            panels::images_ui(&mut room, state, &mut self.images, &mut self.textures, commands);
         });
+        let mut inspector_room = None;
         panel_ui(ui, shows_inspector, |ui| {
             // The images have taken theirs.
-            inspector.show(ui, egui::Panel::right("inspector"), 0.0, |ui| {
-                panels::inspector_ui(ui, state, &mut self.inspector, &mut self.textures, commands);
-            });
+            inspector_room = Some(inspector.reserve(ui, egui::Panel::right("inspector"), 0.0));
         });
         panel_ui(ui, state.filmstrip.is_some() && !is_large, |ui| {
             filmstrip::filmstrip_ui(ui, state, &mut self.textures, commands);
@@ -186,7 +184,10 @@ impl Window {
         } else {
             canvas::canvas_ui(ui, state, &mut self.textures, commands);
         }
-        // Tab visits these last, as they are below.
+        // Tab visits these last, as they are to the right and below.
+        if let Some(mut room) = inspector_room {
+            panels::inspector_ui(&mut room, state, &mut self.inspector, &mut self.textures, commands);
+        }
         if let Some(room) = judging_room {
             self.judging_bar.fill(room, |ui| panels::judge_ui(ui, state, &mut self.judge, commands));
         }

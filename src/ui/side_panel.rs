@@ -32,9 +32,9 @@ impl SideWidth {
         self.shown = 0.0;
     }
 
-    /// Shows the panel. `reserved` is what the panel at the other side still takes of the room. What is too wide for
-    /// the panel is cut off: only the user makes it wider.
-    pub(super) fn show(&mut self, ui: &mut Ui, panel: Panel, reserved: f32, contents: impl FnOnce(&mut Ui)) {
+    /// Makes room for the panel and returns it. `reserved` is what the panel at the other side still takes of the room.
+    /// What is too wide for the panel is cut off: only the user makes it wider.
+    pub(super) fn reserve(&mut self, ui: &mut Ui, panel: Panel, reserved: f32) -> Ui {
         let limit = (ui.available_width() - reserved - MIDDLE_WIDTH).clamp(self.range.min, self.range.max);
         let expected = self.wanted.clamp(self.range.min, limit);
         let is_same_room = self.limit.is_none_or(|last| last == limit);
@@ -42,13 +42,15 @@ impl SideWidth {
         let range = if is_same_room { Rangef::new(self.range.min, limit) } else { Rangef::point(expected) };
         let panel = panel.default_size(expected).size_range(range).show(ui, |ui| {
             let place = ui.available_rect_before_wrap();
-            contents(&mut ui.new_child(UiBuilder::new().id_salt("contents").max_rect(place)));
+            let contents = ui.new_child(UiBuilder::new().id_salt("contents").max_rect(place));
             ui.advance_cursor_after_rect(place);
+            contents
         });
         self.shown = panel.response.rect.width();
         if is_same_room && (self.shown - expected).abs() > ROUNDING {
             self.wanted = self.shown;
         }
         self.limit = Some(limit);
+        panel.inner
     }
 }

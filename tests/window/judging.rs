@@ -483,3 +483,22 @@ fn a_named_model_opens_its_own_run_and_leads_to_the_one_with_the_verdicts() {
     wait_for(&mut window, "1 of 2 images judged");
     assert_eq!(model(&window), CLASSIFIER);
 }
+
+#[test]
+fn the_bar_and_the_thumbnail_show_one_verdict_of_an_image_with_boxes() {
+    let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
+    wait_for(&mut window, "cup ");
+    // What is wrong is a box, never a whole image with boxes.
+    let wrong = Action::WrongClass.check(window.state().state());
+    assert_eq!(wrong, Err("Select the box that has the wrong class"));
+    press(&mut window, Key::A);
+    wait_for(&mut window, "Image: accepted");
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
+    window.run_steps(3);
+    assert_eq!(Action::WrongClass.check(window.state().state()), Ok(()));
+    press(&mut window, Key::R);
+    window.state_mut().command(ReviewCommand::SelectBox(None));
+    wait_for(&mut window, "Image: accepted, but a box is rejected");
+    let state = window.state().state();
+    assert_eq!(state.verdict_of(state.shown_sample().unwrap()), Some(VerdictKind::Reject));
+}

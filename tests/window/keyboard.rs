@@ -226,6 +226,7 @@ fn two_runs_beside_each_other_can_be_reached_and_have_names() {
 #[test]
 fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
     let mut window = predicted();
+    window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     // Each with something that only it says.
     for (action, text) in [
         (Action::Palette, "Type a command"),
@@ -417,6 +418,9 @@ fn menus_open_and_are_walked_through_by_keyboard() {
 fn the_thumbnails_are_one_stop_for_tab_and_the_arrows_walk_from_there() {
     let mut window = predicted();
     let stops = tab_round(&mut window, "the window");
+    let place = |name: &str| stops.iter().position(|stop| stop.name.contains(name));
+    let (middle, right) = (place("1:1").or_else(|| place("Actual size")), place("Minimum score"));
+    assert!(middle.is_some() && middle < right, "from left to right: {middle:?}, {right:?}, {stops:#?}");
     let images: Vec<&Widget> = stops.iter().filter(|stop| stop.name.contains("astronaut.png")).collect();
     assert_eq!(images.len(), 1, "{images:#?}");
     window.get_by_label("Images, astronaut.png is shown").focus();

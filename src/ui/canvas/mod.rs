@@ -208,8 +208,17 @@ fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     ui.painter().rect_filled(rect, 3.0, color);
     let line = egui::Stroke::new(1.0, theme::line(ui.visuals()));
     ui.painter().rect_stroke(rect, 3.0, line, egui::StrokeKind::Outside);
-    let text = RichText::new(format!("x {x}  y {y}   R {red}  G {green}  B {blue}   #{red:02x}{green:02x}{blue:02x}"));
-    ui.add(egui::Label::new(text.monospace()).truncate());
+    let hex = format!("#{red:02x}{green:02x}{blue:02x}");
+    let whole = format!("x {x}  y {y}   R {red}  G {green}  B {blue}   {hex}");
+    let font = egui::TextStyle::Monospace.resolve(ui.style());
+    let digit = ui.painter().layout_no_wrap("0".to_owned(), font, Color32::PLACEHOLDER).size().x;
+    let room = (ui.available_width() / digit) as usize;
+    let texts = [whole.clone(), format!("x {x}  y {y}   {hex}"), format!("{x} {y} {hex}"), hex];
+    if let Some(text) = texts.into_iter().find(|text| text.len() <= room) {
+        let label = ui.label(RichText::new(text).monospace());
+        label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, whole.as_str()));
+        label.on_hover_text(whole);
+    }
 }
 
 fn image_ui(

@@ -13,6 +13,8 @@ use crate::state::{
     TaskId, TaskSignal, TruthNames, TruthReading,
 };
 
+/// Below this width the buttons beside the title are a menu, in points.
+const NARROW: f32 = 380.0;
 /// The room of the title; with less, its buttons are below it.
 const LEAST_TITLE: f32 = 160.0;
 
@@ -69,13 +71,24 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let title = format!("Evaluation{run}");
         ui.add(Label::new(strong(title).size(15.0)).truncate());
     };
+    let truth_items_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+        for action in [Action::OpenTruth, Action::CloseTruth] {
+            action_menu_item_ui(ui, state, action, commands);
+        }
+    };
+    let is_narrow = ui.available_width() < NARROW;
     let buttons_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
-        ui.menu_button("Ground truth", |ui| {
-            for action in [Action::OpenTruth, Action::CloseTruth] {
-                action_menu_item_ui(ui, state, action, commands);
-            }
-        });
-        action_button_ui(ui, state, Action::ExportEvaluation, commands);
+        if is_narrow {
+            let menu = ui.menu_button("…", |ui| {
+                truth_items_ui(ui, commands);
+                ui.separator();
+                action_menu_item_ui(ui, state, Action::ExportEvaluation, commands);
+            });
+            menu.response.on_hover_text("Ground truth and export").accessible_name("Ground truth and export");
+        } else {
+            ui.menu_button("Ground truth", |ui| truth_items_ui(ui, commands));
+            action_button_ui(ui, state, Action::ExportEvaluation, commands);
+        }
         if ui.button("Show the image").on_hover_text("Back to the image and its boxes").clicked() {
             commands.push(Action::Evaluation);
         }

@@ -166,8 +166,8 @@ fn subject_ui(ui: &mut Ui, state: &State) {
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
     let sign = pos2(rect.left() + 9.0, rect.center().y);
-    if let Some(verdict) = verdict {
-        paint_verdict(ui.painter(), sign, 7.5, verdict.into());
+    if let Some(kind) = shown_kind(state) {
+        paint_verdict(ui.painter(), sign, 7.5, kind);
     } else {
         let pen = egui::Stroke::new(1.5, theme::line(ui.visuals()));
         ui.painter().circle_stroke(sign, 7.0, pen);
@@ -184,6 +184,14 @@ fn subject_ui(ui: &mut Ui, state: &State) {
     };
     paint_subject(ui, rect.with_min_x(rect.left() + 24.0), &subject, &words);
     response.on_hover_text(text);
+}
+
+/// The verdict that the sign shows: that of the selected box, or of the image with its boxes, as its thumbnail has it.
+fn shown_kind(state: &State) -> Option<VerdictKind> {
+    match state.shown.selected_box {
+        None if state.selection.selected().len() <= 1 => state.verdict_of(state.shown_sample()?),
+        _ => subject_verdict(state).map(VerdictKind::from),
+    }
 }
 
 fn on_one_line(subject: &str, words: &str) -> String {
@@ -232,7 +240,12 @@ fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
         return String::new();
     }
     if let Some(verdict) = verdict {
-        return verdict_text(verdict);
+        return match shown_kind(state) {
+            Some(kind) if kind != VerdictKind::from(verdict) => {
+                format!("{}, but a box is {}", verdict_text(verdict), verdict_word(kind))
+            }
+            _ => verdict_text(verdict),
+        };
     }
     let boxes = state.shown_boxes();
     let is_judged = |index: &&usize| {
