@@ -252,7 +252,9 @@ fn few_classes(
     };
     let is_doubtful = match list {
         ClassList::Complete => matched < of,
-        ClassList::Predicted => matched * 2 < of || (matched < of && classes.unmatched().next().is_some()),
+        ClassList::Predicted => {
+            matched * 2 < of || (matched < of && classes.unmatched().any(|class| class.name.is_some()))
+        }
     };
     is_doubtful.then_some(Doubt::FewClasses { matched, of })
 }
