@@ -133,7 +133,7 @@ impl AnnotationFile {
         Ok(Self { name: files.name(), found, written })
     }
 
-    /// What was recognised: “COCO results, 3 entries about 2 images in 1 class”.
+    /// What was recognized: “COCO results, 3 entries about 2 images in 1 class”.
     pub fn summary(&self) -> String {
         let Annotations { images, classes, .. } = &self.found.annotations;
         let Found { format, entries, .. } = &self.found;

@@ -114,7 +114,7 @@ def _raw_mode(image):
 
 
 def _values_of_16_bits(image, encoded):
-    """`[height, width, channels]` of uint16, the key colour as an alpha channel."""
+    """`[height, width, channels]` of uint16, the key color as an alpha channel."""
     name, order = _raw_mode(image).split(";16")
     if name == "LA":
         # Two channels of two bytes each are read as four channels of one byte.
@@ -123,7 +123,7 @@ def _values_of_16_bits(image, encoded):
     image.load()
     values = np.asarray(image).astype(np.uint16)
     if name in ("RGB", "RGBA"):
-        # Pillow keeps only the upper bytes of colours. Read with the other byte order, the file gives the lower ones.
+        # Pillow keeps only the upper bytes of colors. Read with the other byte order, the file gives the lower ones.
         order = order.replace("N", "L" if sys.byteorder == "little" else "B")
         values = values << 8 | _read_as(f"{name};16{'B' if order == 'L' else 'L'}", encoded)
     values = values.reshape(*values.shape[:2], -1)
@@ -154,8 +154,8 @@ def _in_rows(convert, values):
 
 def _over_white(rgba):
     """Blended with white, rounded to the nearest."""
-    colour, alpha = rgba[..., :3].astype(np.uint32), rgba[..., 3:].astype(np.uint32)
-    return (colour * alpha + 255 * (255 - alpha) + 127) // 255
+    color, alpha = rgba[..., :3].astype(np.uint32), rgba[..., 3:].astype(np.uint32)
+    return (color * alpha + 255 * (255 - alpha) + 127) // 255
 
 
 def _from_16_bits(values):
@@ -163,9 +163,9 @@ def _from_16_bits(values):
     values = values.astype(np.uint64)
     if values.shape[-1] in (1, 3):
         return (values + 128) // 257
-    colour, alpha = values[..., :-1], values[..., -1:]
+    color, alpha = values[..., :-1], values[..., -1:]
     full = 65535 * 257
-    return (colour * alpha + 65535 * (65535 - alpha) + full // 2) // full
+    return (color * alpha + 65535 * (65535 - alpha) + full // 2) // full
 
 
 def _turned_upright(image, rgb):

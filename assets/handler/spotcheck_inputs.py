@@ -27,7 +27,7 @@ class Placement(typing.NamedTuple):
     # Size of the tensor, and the position of the window in it.
     canvas: tuple
     offset: tuple
-    # Levels of the pixels around the window, RGB; `None` for a value of zero after normalisation.
+    # Levels of the pixels around the window, RGB; `None` for a value of zero after normalization.
     fill: typing.Optional[tuple]
     # From the tensor's pixels to those of the image: `x * scale + shift`.
     scale: tuple
@@ -100,7 +100,7 @@ def _cropped(size, full, *, width, height, offset):
 
 
 def _letterbox(
-    size, *, width, height, fill, position="centre", rounding="half-even", stride=None, boxes_back="each-axis"
+    size, *, width, height, fill, position="center", rounding="half-even", stride=None, boxes_back="each-axis"
 ):
     def fitted(canvas):
         gain = min(_ratios(canvas, size))
@@ -171,9 +171,9 @@ def _ratios(numerators, denominators):
 
 
 def to_tensor(card, placement, image):
-    """`image` resized, padded and normalised, in the layout of the card's input."""
-    is_grey = card.get("channels") == "grey"
-    if is_grey:
+    """`image` resized, padded and normalized, in the layout of the card's input."""
+    is_gray = card.get("channels") == "gray"
+    if is_gray:
         image = image.convert("L").convert("RGB")
     interpolation = card.get("interpolation", "pillow-bilinear")
     size, corner = _square(card, image.size)
@@ -192,7 +192,7 @@ def to_tensor(card, placement, image):
         levels = levels[..., ::-1]
         fill = fill and fill[::-1]
     is_uint8 = card["type"] == "uint8"
-    channels = 1 if is_grey else 3
+    channels = 1 if is_gray else 3
     tensor = np.zeros((placement.canvas[1], placement.canvas[0], channels), np.uint8 if is_uint8 else F32)
     x, y = placement.offset
     _, _, width, height = placement.window

@@ -232,7 +232,7 @@ def _in_image_pixels(convention, placement, parts, rows):
             angle = parts.angle[rows].astype(np.float64)[:, None]
             halves = abs(np.cos(angle)) * halves + abs(np.sin(angle)) * halves[:, ::-1]
         boxes = np.hstack([boxes[:, :2] - halves, boxes[:, :2] + halves])
-    if convention["box_space"] == "normalised":
+    if convention["box_space"] == "normalized":
         boxes = boxes * [*placement.canvas, *placement.canvas]
     boxes = boxes.astype(F32)
     if convention["box_space"] == "image-pixels":
@@ -264,7 +264,7 @@ def _decoded(grid, canvas, total, rows, numbers):
     if coding == "anchors":
         twice = 2 * _sigmoid(numbers[:, :4])
         return np.hstack([(twice[:, :2] - 0.5 + cell) * stride, twice[:, 2:] ** 2 * anchor])
-    points = (cell + (0.5 if options["point"] == "centre" else 0.0)) * stride
+    points = (cell + (0.5 if options["point"] == "center" else 0.0)) * stride
     if coding == "distances":
         distances = numbers[:, :4] * stride
         return np.hstack([points - distances[:, :2], points + distances[:, 2:]])

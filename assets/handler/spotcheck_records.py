@@ -29,7 +29,7 @@ def records(body):
 
 
 def image_of_example(example):
-    """The encoded image in a serialised tf.Example (tensorflow/core/example/{example,feature}.proto)."""
+    """The encoded image in a serialized tf.Example (tensorflow/core/example/{example,feature}.proto)."""
     images, names = {}, []
     try:
         # Numbers of the fields: Example.features = 1; Features.feature = 1, a map with key = 1 and value = 2;

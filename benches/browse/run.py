@@ -5,7 +5,7 @@ usage: python run.py FOLDER [--spotcheck PATH] [--rounds 3] [--only NAME]
 Linux only; needs Xvfb, numpy, and the programs.
 
 Each program starts in a virtual display whose pixels are in a file. Images are there when more than a few percent of
-the pixels are colourful: the programs themselves are grey. Memory (PSS) and processor time of the program and its
+the pixels are colorful: the programs themselves are gray. Memory (PSS) and processor time of the program and its
 children are read SETTLED seconds after that. The first round is cold (no cache of the program's own), later ones are
 warm; the files are in the page cache in all of them.
 Spotcheck does not predict what it opens, because the others do not either.
@@ -26,7 +26,7 @@ import numpy as np
 ROOT = Path(__file__).resolve().parents[2]
 DISPLAY = ":86"
 WIDTH, HEIGHT = 1280, 800
-COLOURFUL_SHARE = 0.03
+COLORFUL_SHARE = 0.03
 SETTLED = 5.0
 TIMEOUT = 60.0
 
@@ -43,7 +43,7 @@ class Screen:
         self.file = path.open("rb")
         self.memory = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
 
-    def colourful(self):
+    def colorful(self):
         """The share of pixels whose channels differ much; every fourth row and column."""
         pixels = np.frombuffer(self.memory, np.uint8)[-WIDTH * HEIGHT * 4:].reshape(HEIGHT, WIDTH, 4)
         pixels = pixels[::4, ::4, :3].astype(np.int16)
@@ -86,7 +86,7 @@ def start(screen, command, home):
     begun = time.perf_counter()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
-        while screen.colourful() < COLOURFUL_SHARE:
+        while screen.colorful() < COLORFUL_SHARE:
             if time.perf_counter() - begun > TIMEOUT or process.poll() is not None:
                 return None
             time.sleep(0.005)
@@ -101,7 +101,7 @@ def start(screen, command, home):
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-        while screen.colourful() > COLOURFUL_SHARE / 3:
+        while screen.colorful() > COLORFUL_SHARE / 3:
             time.sleep(0.02)
 
 

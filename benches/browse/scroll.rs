@@ -1,4 +1,4 @@
-//! What a frame costs without the rasteriser while a folder is listed, and while it is scrolled from top to bottom: the
+//! What a frame costs without the rasterizer while a folder is listed, and while it is scrolled from top to bottom: the
 //! application's own work, the interface, and tessellation, in the real window without a screen. And its memory.
 //!
 //! usage: cargo bench --bench scroll -- FOLDER|s3://BUCKET/PREFIX/ [FRAMES]

@@ -65,8 +65,8 @@ fn measure(file: &Path) {
         let depth = (part * 3.0 * std::f32::consts::TAU).cos().mul_add(-0.5, 0.5);
         let fitting = 1000.0 / size[0];
         let zoom = fitting * (4.0 / fitting).powf(depth);
-        let centre = [size[0] * (0.1 + 0.8 * part), size[1] * (0.9 - 0.8 * part)];
-        look_at(&mut window, zoom, centre);
+        let center = [size[0] * (0.1 + 0.8 * part), size[1] * (0.9 - 0.8 * part)];
+        look_at(&mut window, zoom, center);
         let frame_begun = Instant::now();
         window.step();
         let output = window.output();
@@ -90,8 +90,8 @@ fn measure(file: &Path) {
     println!("  memory: {}", memory());
 }
 
-fn look_at(window: &mut Harness<'static, App>, zoom: f32, centre: [f32; 2]) {
-    let view = CanvasView::Free { zoom, centre };
+fn look_at(window: &mut Harness<'static, App>, zoom: f32, center: [f32; 2]) {
+    let view = CanvasView::Free { zoom, center };
     window.state_mut().command(ReviewCommand::SetCanvas(view));
 }
 

@@ -3,8 +3,8 @@
 usage: python make_resnet50.py FOLDER
 
 The graph is what `torch.onnx.export(torchvision.models.resnet50().eval(), …)` gives: the stride is in the 3x3
-convolution (“v1.5”) and batch normalisation is folded into the convolutions. Only the weights are drawn at random (He's
-initialisation, fixed seed): the arithmetic is the same, and torch is not needed.
+convolution (“v1.5”) and batch normalization is folded into the convolutions. Only the weights are drawn at random (He's
+initialization, fixed seed): the arithmetic is the same, and torch is not needed.
 """
 import hashlib
 import sys
@@ -17,7 +17,7 @@ from onnx import TensorProto, helper, numpy_helper
 CARD = """id = "resnet50-random"
 name = "ResNet-50 with random weights"
 task = "classification"
-licence = "MIT OR Apache-2.0"
+license = "MIT OR Apache-2.0"
 origin = "benches/throughput/make_resnet50.py"
 labels = "imagenet"
 

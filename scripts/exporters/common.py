@@ -78,7 +78,7 @@ def tensors(images, height, width, scale=255.0):
 
 
 def settle(model, batch):
-    """Sets the statistics of the batch normalisations to those of `batch`. Without it the activations of a random
+    """Sets the statistics of the batch normalizations to those of `batch`. Without it the activations of a random
     network fade from layer to layer, and what is left of an image at the end is rounding noise."""
     import torch
 

@@ -38,7 +38,7 @@ def make(folder, images, name, module, resize):
 
 
 def settle(model, batch):
-    """Statistics of the batch normalisations from one pass."""
+    """Statistics of the batch normalizations from one pass."""
     import keras
 
     norms = [layer for layer in model._flatten_layers() if isinstance(layer, keras.layers.BatchNormalization)]

@@ -39,8 +39,8 @@ def make_detector(folder, images, name, outputs):
     # Of the size that the models see.
     model = torchvision.models.get_model(name, weights=None, weights_backbone=None).eval()
     sizes = model.transform.fixed_size or (model.transform.min_size[-1],) * 2
-    normalised = tensors(images, *sizes)
-    settle(model.backbone, (normalised - 0.45) / 0.225)
+    normalized = tensors(images, *sizes)
+    settle(model.backbone, (normalized - 0.45) / 0.225)
     inputs = [to_tensor(Image.open(image).convert("RGB")) for image in images]
     with_boxes(model, inputs)
     export(model, ([inputs[0]],), folder, ["input"], outputs, {"input": {1: "height", 2: "width"}})

@@ -204,7 +204,7 @@ CASES = [
     classifier("resnet", "ResNet", "ConvNext", depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512],
                layer_type="basic", embedding_size=64,
                processor_options={"size": {"shortest_edge": 224}, "crop_pct": 0.875, "resample": 3}),
-    # Their usual range lets the activations vanish beside the constant that batch normalisation adds.
+    # Their usual range lets the activations vanish beside the constant that batch normalization adds.
     classifier("mobilenet_v2", "MobileNetV2", "MobileNetV2", initializer_range=0.2),
     classifier("efficientnet", "EfficientNet", "EfficientNet", width_coefficient=1.0, depth_coefficient=1.0,
                hidden_dim=1280, image_size=224, initializer_range=0.2,

@@ -34,8 +34,8 @@ def make(folder, images, config="yolov8n.yaml", imgsz=640, **options):
         elif task == "obb":
             # Without their angle, as Spotcheck shows them.
             found = result.obb
-            centre, size = found.xywhr[:, :2], found.xywhr[:, 2:4]
-            boxes = torch.cat([centre - size / 2, centre + size / 2], 1)
+            center, size = found.xywhr[:, :2], found.xywhr[:, 2:4]
+            boxes = torch.cat([center - size / 2, center + size / 2], 1)
             predictions[image.name] = detections(boxes, found.conf, found.cls, names)
         else:
             found = result.boxes

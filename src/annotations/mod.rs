@@ -1,6 +1,6 @@
 //! Ground truth, and predictions made by other programs, read from the files that such programs write.
 //!
-//! What a file or folder is, is recognised by its content. One reader for each format serves truth and predictions
+//! What a file or folder is, is recognized by its content. One reader for each format serves truth and predictions
 //! alike. Knows nothing of models, projects and metrics; which class and which image of two sides are the same is
 //! decided in [`crate::matching`].
 
@@ -13,7 +13,7 @@ mod json_lines;
 mod judged;
 mod lines;
 mod names;
-mod recognise;
+mod recognize;
 pub(crate) mod rows;
 mod run;
 mod table;
@@ -29,7 +29,7 @@ pub use tf_record::of_records;
 
 use std::fmt;
 
-use self::recognise::Recognised;
+use self::recognize::Recognized;
 use crate::domain::Annotations;
 use crate::source::{FileEntry, Files, FilesError, SourceError};
 use crate::tasks::{Cancelled, TaskControl};
@@ -37,7 +37,7 @@ use crate::tasks::{Cancelled, TaskControl};
 /// What marks a text as UTF-8; skipped.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What a file or folder was recognised as.
+/// What a file or folder was recognized as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnnotationFormat {
     /// Images, annotations and categories in one JSON file.
@@ -131,18 +131,18 @@ fn known_splits(splits: &[String]) -> String {
 
 fn open_any(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut files = files.clone();
-    match recognise::recognise(&mut files, split, control)? {
-        Recognised::File { format, file, first_line } => open_file(&files, &file, (format, &first_line), control),
-        Recognised::Yolo(found) => {
+    match recognize::recognize(&mut files, split, control)? {
+        Recognized::File { format, file, first_line } => open_file(&files, &file, (format, &first_line), control),
+        Recognized::Yolo(found) => {
             if found.labels.is_empty() {
                 let reason = "there are no label files (.txt) in its folder".to_owned();
                 return Err(AnnotationsError::Unknown { place: files.name(), reason });
             }
             yolo::read(&files, *found, control)
         }
-        Recognised::PascalVoc(listed) => voc::read(&files, &listed, control),
-        Recognised::Folders(images) => Ok(names::of_folders(images.iter().map(|image| image.name.as_str()))),
-        Recognised::TfRecord => {
+        Recognized::PascalVoc(listed) => voc::read(&files, &listed, control),
+        Recognized::Folders(images) => Ok(names::of_folders(images.iter().map(|image| image.name.as_str()))),
+        Recognized::TfRecord => {
             let source = files.images(control).map_err(AnnotationsError::Source)?;
             of_records(&*source, control)
         }

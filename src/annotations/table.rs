@@ -26,7 +26,7 @@ const CORNERS: &[[&str; 4]] = &[
     ["left", "top", "right", "bottom"],
 ];
 const LEFT_TOP: &[[&str; 2]] = &[["x", "y"], ["left", "top"], ["xmin", "ymin"], ["x1", "y1"]];
-const CENTRES: &[[&str; 2]] = &[["xcenter", "ycenter"], ["xcentre", "ycentre"], ["centerx", "centery"], ["cx", "cy"]];
+const CENTERS: &[[&str; 2]] = &[["xcenter", "ycenter"], ["xcentre", "ycentre"], ["centerx", "centery"], ["cx", "cy"]];
 const WIDTH_HEIGHT: &[[&str; 2]] = &[["w", "h"], ["width", "height"]];
 /// Columns with all four numbers of a box.
 const WHOLE: &[&str] = &["bbox", "box", "boundingbox"];
@@ -55,8 +55,8 @@ struct Columns {
 enum Bounds {
     Corners([usize; 4]),
     Size([usize; 4]),
-    /// The centre and the size.
-    Centre([usize; 4]),
+    /// The center and the size.
+    Center([usize; 4]),
     /// Left, top, width and height in one column, as pandas writes COCO's `bbox`.
     Whole(usize),
 }
@@ -118,13 +118,13 @@ impl Bounds {
             .find_map(four)
             .map(Self::Corners)
             .or_else(|| LEFT_TOP.iter().find_map(with_size).map(Self::Size))
-            .or_else(|| CENTRES.iter().find_map(with_size).map(Self::Centre))
+            .or_else(|| CENTERS.iter().find_map(with_size).map(Self::Center))
             .or_else(|| whole().map(Self::Whole))
     }
 
     fn columns(&self) -> &[usize] {
         match self {
-            Self::Corners(columns) | Self::Size(columns) | Self::Centre(columns) => columns,
+            Self::Corners(columns) | Self::Size(columns) | Self::Center(columns) => columns,
             Self::Whole(column) => std::slice::from_ref(column),
         }
     }
@@ -138,7 +138,7 @@ impl Bounds {
             let wrong = || (Kind::Unreadable, format!("has “{}” instead of a number", shortened(text)));
             if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| wrong()) }
         };
-        let (Self::Corners(columns) | Self::Size(columns) | Self::Centre(columns)) = self else {
+        let (Self::Corners(columns) | Self::Size(columns) | Self::Center(columns)) = self else {
             let whole = self.columns().first().map(|column| text(*column)).unwrap_or_default();
             let inner = whole.trim_matches(|letter: char| "[](){} ".contains(letter));
             let parts = inner.split([',', ';', ' ', '\t']).filter(|part| !part.is_empty());
@@ -156,7 +156,7 @@ impl Bounds {
     fn bounds(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
         match self {
             Self::Corners(_) => [a, b, c - a, d - b],
-            Self::Centre(_) => [a - c / 2.0, b - d / 2.0, c, d],
+            Self::Center(_) => [a - c / 2.0, b - d / 2.0, c, d],
             Self::Size(_) | Self::Whole(_) => [a, b, c, d],
         }
     }
@@ -169,7 +169,7 @@ fn plain(name: &str) -> String {
 
 /// Whether the name of a column is one of a box; `width` and `height` may be those of the image.
 fn is_of_box(name: &str) -> bool {
-    let pairs = LEFT_TOP.iter().chain(CENTRES).chain(&WIDTH_HEIGHT[..1]).flatten();
+    let pairs = LEFT_TOP.iter().chain(CENTERS).chain(&WIDTH_HEIGHT[..1]).flatten();
     let is_known = |name: &str| CORNERS.iter().flatten().chain(pairs.clone()).any(|known| *known == name);
     let inner = ["bbox", "box"].into_iter().find_map(|prefix| name.strip_prefix(prefix));
     WHOLE.contains(&name)

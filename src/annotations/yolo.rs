@@ -1,4 +1,4 @@
-//! YOLO: a text file for each image with a line for each box, `class x_centre y_centre width height`, in parts of the
+//! YOLO: a text file for each image with a line for each box, `class x_center y_center width height`, in parts of the
 //! image's size (<https://docs.ultralytics.com/datasets/detect/>), and the names of the classes in `data.yaml` or
 //! `classes.txt`.
 //!
@@ -146,7 +146,7 @@ pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
         );
         return Err(AnnotationsError::Broken { place: files.name(), format: AnnotationFormat::Yolo, reason });
     }
-    reader.add_unlabelled(&found.images, &found.labels, found.split.as_ref());
+    reader.add_unlabeled(&found.images, &found.labels, found.split.as_ref());
     Ok(reader.finish(found.split))
 }
 
@@ -272,10 +272,10 @@ impl Reader {
         }
         let (bounds, score) = match (self.keypoints, rest) {
             (Some(keypoints), [x, y, w, h, rest @ ..]) if [keypoints, keypoints + 1].contains(&rest.len()) => {
-                (centred([*x, *y, *w, *h]), rest.get(keypoints).copied())
+                (centered([*x, *y, *w, *h]), rest.get(keypoints).copied())
             }
-            (_, &[x, y, w, h]) => (centred([x, y, w, h]), None),
-            (_, &[x, y, w, h, score]) => (centred([x, y, w, h]), Some(score)),
+            (_, &[x, y, w, h]) => (centered([x, y, w, h]), None),
+            (_, &[x, y, w, h, score]) => (centered([x, y, w, h]), Some(score)),
             (_, [points @ .., score]) if points.len() >= 6 && points.len() % 2 == 0 => {
                 self.polygons.add(place);
                 (around(points), Some(*score))
@@ -304,26 +304,26 @@ impl Reader {
     }
 
     /// Images without a label file: those of the split, or of the folders that have labels.
-    fn add_unlabelled(&mut self, images: &[String], found: &[FileEntry], split: Option<&DatasetSplit>) {
+    fn add_unlabeled(&mut self, images: &[String], found: &[FileEntry], split: Option<&DatasetSplit>) {
         let folders: std::collections::HashSet<String> =
             found.iter().map(|file| folder(&label_stem(&file.name)).to_owned()).collect();
         let is_meant = |image: &&String| split.is_some() || folders.contains(folder(image));
         let meant: Vec<&String> = images.iter().filter(is_meant).collect();
-        let is_unlabelled = |image: &&&String| self.collector.known_image(image).is_none();
-        let unlabelled_images: Vec<&String> = meant.iter().filter(is_unlabelled).copied().collect();
+        let is_unlabeled = |image: &&&String| self.collector.known_image(image).is_none();
+        let unlabeled_images: Vec<&String> = meant.iter().filter(is_unlabeled).copied().collect();
         // One image may well show nothing, even in a small data set.
-        let are_many = unlabelled_images.len() > 1 && unlabelled_images.len() * 4 > meant.len();
-        let mut unlabelled = Tally::default();
-        for image in unlabelled_images {
+        let are_many = unlabeled_images.len() > 1 && unlabeled_images.len() * 4 > meant.len();
+        let mut unlabeled = Tally::default();
+        for image in unlabeled_images {
             self.collector.image(image);
             if are_many {
                 self.collector.problem(Kind::Unlabeled, image, "has no label file; it is treated as empty");
             } else {
-                unlabelled.add(|| image.clone());
+                unlabeled.add(|| image.clone());
             }
         }
         let note =
-            unlabelled.note("image has no label file; treated as empty", "images have no label file; treated as empty");
+            unlabeled.note("image has no label file; treated as empty", "images have no label file; treated as empty");
         self.collector.notes.extend(note);
     }
 
@@ -338,8 +338,8 @@ impl Reader {
     }
 }
 
-/// Left, top, width and height of a box given by its centre.
-fn centred([x, y, width, height]: [f64; 4]) -> [f64; 4] {
+/// Left, top, width and height of a box given by its center.
+fn centered([x, y, width, height]: [f64; 4]) -> [f64; 4] {
     [x - width / 2.0, y - height / 2.0, width, height]
 }
 

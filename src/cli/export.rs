@@ -121,13 +121,13 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
 
     let root = project.root();
     let source = open_source(&project, &args.s3, &control)?;
-    let judgements = project.judgements()?;
+    let judgments = project.judgments()?;
     let report = with_progress("Exporting", &control, || -> anyhow::Result<ExportReport> {
         control.set_step("project");
-        let mut known = Known::read(&project, &run, &judgements, &control)?;
+        let mut known = Known::read(&project, &run, &judgments, &control)?;
         known.follow_listing(&*for_task(&source, &control));
         control.checkpoint()?;
-        let samples = known.chosen(&project, &run, &view, &query, &judgements, &control)?;
+        let samples = known.chosen(&project, &run, &view, &query, &judgments, &control)?;
         control.set_step("");
         control.set_total(Some(samples.len() as u64));
         control.set_done_before(0);
@@ -141,7 +141,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             truth: None,
         };
         let samples = samples.into_iter();
-        let mut rows = ProjectRows::new(project.clone(), run.id, samples, judgements.clone());
+        let mut rows = ProjectRows::new(project.clone(), run.id, samples, judgments.clone());
         let exported = export(&mut rows, &context, args.options(), &args.target(), &control);
         exported.with_context(|| format!("Could not export as {}", args.format.name()))
     })?;
@@ -283,7 +283,7 @@ impl Known {
     fn read(
         project: &Project,
         run: &RunInfo,
-        judgements: &[JudgedSample],
+        judgments: &[JudgedSample],
         control: &TaskControl,
     ) -> anyhow::Result<Self> {
         let stamps = project.stamps(run.id)?;
@@ -305,7 +305,7 @@ impl Known {
                 add(&summary.sample);
             }
         })?;
-        let only_judged = judgements.iter().filter(|judged| !stamps.contains_key(&judged.sample));
+        let only_judged = judgments.iter().filter(|judged| !stamps.contains_key(&judged.sample));
         for judged in only_judged {
             add(&judged.sample);
         }
@@ -336,7 +336,7 @@ impl Known {
         run: &RunInfo,
         view: &ViewSettings,
         query: &Query,
-        judgements: &[JudgedSample],
+        judgments: &[JudgedSample],
         control: &TaskControl,
     ) -> anyhow::Result<Vec<Sample>> {
         if query.is_empty() {
@@ -373,7 +373,7 @@ impl Known {
             labels: run.labels.clone(),
             view: view.clone(),
             suppressed: suppressed(project, run, view, &ids, control)?,
-            marks: marks(judgements, run.id, &ids),
+            marks: marks(judgments, run.id, &ids),
             query: query.clone(),
             samples: self.samples.iter().cloned().collect(),
             ..ArrangeRequest::default()
@@ -414,9 +414,9 @@ fn suppressed(
     Ok(Some(suppressed))
 }
 
-fn marks(judgements: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, SampleId>) -> Marks {
+fn marks(judgments: &[JudgedSample], run: RunId, ids: &HashMap<&SampleUri, SampleId>) -> Marks {
     let mut marks = Marks::default();
-    for judged in judgements {
+    for judged in judgments {
         let Some(&id) = ids.get(&judged.sample) else {
             continue;
         };

@@ -153,7 +153,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     Ok(if is_well { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 
-/// What is at a place; says what was recognised and what cannot be used.
+/// What is at a place; says what was recognized and what cannot be used.
 fn read(
     path: &Path,
     split: Option<&str>,

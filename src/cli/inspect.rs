@@ -1,4 +1,4 @@
-//! `spotcheck models inspect` and `models add`: recognises a model from its graph, and adds it to the library.
+//! `spotcheck models inspect` and `models add`: recognizes a model from its graph, and adds it to the library.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -21,7 +21,7 @@ use crate::library::{Library, LibraryError, Model, labels_from_file, write_card}
 use crate::remote::transform::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
-use crate::vision::recognise::{
+use crate::vision::recognize::{
     Basis, Finding, GraphSignature, Misfit, Overrules, Recognition, preset, presets, preview,
 };
 
@@ -61,7 +61,7 @@ pub(super) struct AddArgs {
     hints: Hints,
 }
 
-/// Corrections of the recognised card.
+/// Corrections of the recognized card.
 #[derive(Debug, Args)]
 struct Hints {
     /// File with class names: one per line (first is 0), `id<TAB>name`, a label map (`.pbtxt`), `names` of a `.yaml`,
@@ -104,7 +104,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
         let labels = args.hints.labels()?;
         let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, file)?;
         print(&signature_text(&args.model, inspection.signature()))?;
-        let recognition = recognise(&mut inspection, &args.hints, labels.as_ref(), &control)?;
+        let recognition = recognize(&mut inspection, &args.hints, labels.as_ref(), &control)?;
         if let Some(source) = &args.try_presets {
             let trials = try_presets(&mut inspection, &recognition, source, args.limit, &control)?;
             return print(&trials_text(&trials, &args.model));
@@ -136,7 +136,7 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let (card, labels) = match library.find(&args.file.to_string_lossy()) {
         Err(LibraryError::NoCard { .. }) => {
             let mut inspection = Inspection::open(&load_runtime(dirs, &control)?, &args.file)?;
-            let recognition = recognise(&mut inspection, &args.hints, given_labels.as_ref(), &control)?;
+            let recognition = recognize(&mut inspection, &args.hints, given_labels.as_ref(), &control)?;
             eprint!("{}", findings_text(&recognition));
             (recognition.card, recognition.labels)
         }
@@ -158,14 +158,14 @@ pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
 }
 
 /// The draft card with the hints applied.
-fn recognise(
+fn recognize(
     inspection: &mut Inspection,
     hints: &Hints,
     labels: Option<&LabelSet>,
     control: &TaskControl,
 ) -> anyhow::Result<Recognition> {
     let overrules = Overrules::parse(&hints.set)?;
-    let recognition = inspection.recognise(labels, &overrules, control)?;
+    let recognition = inspection.recognize(labels, &overrules, control)?;
     let Some(name) = &hints.preset else {
         check_settings(inspection, &recognition, &overrules, control)?;
         return Ok(recognition);
@@ -177,7 +177,7 @@ fn recognise(
     };
     let fields = preset.fields().into_iter().map(|(field, value)| format!("{field}={value}"));
     let overrules: Vec<String> = fields.chain(hints.set.iter().cloned()).collect();
-    Ok(inspection.recognise(labels, &Overrules::parse(&overrules)?, control)?)
+    Ok(inspection.recognize(labels, &Overrules::parse(&overrules)?, control)?)
 }
 
 /// Runs the model with the user's settings on a made-up image.
@@ -288,8 +288,8 @@ fn best_text(prediction: &Result<Prediction, String>) -> String {
     format!("{label} {score:.2}")
 }
 
-/// The recognised model of an ONNX file, for one run; prints what was recognised to stderr.
-pub(super) fn recognise_for_run(
+/// The recognized model of an ONNX file, for one run; prints what was recognized to stderr.
+pub(super) fn recognize_for_run(
     runtime: &Loaded,
     path: &Path,
     (preset, labels): (Option<&str>, Option<&LabelSet>),
@@ -297,8 +297,8 @@ pub(super) fn recognise_for_run(
 ) -> anyhow::Result<Model> {
     let mut inspection = Inspection::open(runtime, path)?;
     let hints = Hints { labels: None, set: Vec::new(), preset: preset.map(str::to_owned) };
-    let recognition = recognise(&mut inspection, &hints, labels, control)?;
-    for basis in [Basis::Given, Basis::Recognised] {
+    let recognition = recognize(&mut inspection, &hints, labels, control)?;
+    for basis in [Basis::Given, Basis::Recognized] {
         let findings: Vec<String> =
             recognition.with_basis(basis).map(|finding| format!("{} = {}", finding.field, finding.value)).collect();
         if !findings.is_empty() {
@@ -350,7 +350,7 @@ fn findings_text(recognition: &Recognition) -> String {
     let mut text = String::new();
     for (basis, heading) in [
         (Basis::Given, "set by you"),
-        (Basis::Recognised, "recognized"),
+        (Basis::Recognized, "recognized"),
         (Basis::Assumed, "assumed: ONNX does not record this; correct it with --set FIELD=VALUE"),
     ] {
         let findings: Vec<&Finding> = recognition.with_basis(basis).collect();

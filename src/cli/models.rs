@@ -100,7 +100,7 @@ fn row(mark: &str, entry: &LibraryEntry) -> [String; 8] {
         card.name.clone(),
         card.task.into_str().to_owned(),
         human_bytes(card.file.bytes),
-        card.licence.clone(),
+        card.license.clone(),
         card.accuracy.clone().unwrap_or_default(),
         state(entry),
     ]

@@ -116,7 +116,7 @@ fn info(project: &Project) -> anyhow::Result<()> {
             lines.extend(assumed.map(|assumed| format!("  assumed: {assumed}")));
         }
     }
-    let judged = project.judgements()?;
+    let judged = project.judgments()?;
     let count = |is_counted: fn(&JudgedSample) -> bool| judged.iter().filter(|judged| is_counted(judged)).count();
     lines.push(format!(
         "{} images with verdicts, {} with a note, {} with tags",

@@ -121,8 +121,8 @@ fn measure(dirs: &AppDirs, loaded: &Loaded) -> anyhow::Result<(String, DeviceRep
     let model = Library::open(dirs).default_for(ModelTask::Classification)?;
     let options = LoadOptions { batch: Some(1), ..LoadOptions::default() };
     let predictor = OnnxPredictor::load(loaded, &model, &options, &control)?;
-    let grey = vec![128; 224 * 224 * 3];
-    let image = RgbImage::new(224, 224, grey).context("a gray image")?;
+    let gray = vec![128; 224 * 224 * 3];
+    let image = RgbImage::new(224, 224, gray).context("a gray image")?;
     let prepared = predictor.prepare(&image)?;
     let begun = Instant::now();
     for call in 0..=MEASURED_CALLS {

@@ -13,8 +13,8 @@ pub struct ImageDetails {
     /// Width and height as stored, before the orientation is applied.
     pub stored_size: Option<(u32, u32)>,
     pub orientation: Orientation,
-    /// Colour model and depth: “RGB, 8 bits per channel”.
-    pub colour: Option<String>,
+    /// Color model and depth: “RGB, 8 bits per channel”.
+    pub color: Option<String>,
     /// Labels and values, the most useful first: camera, lens, exposure, date, place.
     pub exif: Vec<(String, String)>,
 }
@@ -43,7 +43,7 @@ pub fn details(bytes: &[u8]) -> ImageDetails {
         add_jpeg_header(&mut details, bytes);
     } else if let Ok(decoder) = raster::open(bytes, format) {
         details.stored_size = Some(decoder.dimensions());
-        details.colour = Some(colour_name(decoder.color_type()).to_owned());
+        details.color = Some(color_name(decoder.color_type()).to_owned());
     }
     details
 }
@@ -61,11 +61,11 @@ fn add_jpeg_header(details: &mut ImageDetails, bytes: &[u8]) {
         Colorspace::YCCK => "YCCK",
     };
     let progressive = if header.is_progressive { ", progressive" } else { "" };
-    details.colour = Some(format!("{model}, 8 bits per channel{progressive}"));
+    details.color = Some(format!("{model}, 8 bits per channel{progressive}"));
 }
 
-fn colour_name(colour: ColorType) -> &'static str {
-    match colour {
+fn color_name(color: ColorType) -> &'static str {
+    match color {
         ColorType::L8 => "gray, 8 bits per channel",
         ColorType::La8 => "gray and alpha, 8 bits per channel",
         ColorType::Rgb8 => "RGB, 8 bits per channel",

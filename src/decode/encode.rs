@@ -23,7 +23,7 @@ pub fn encode_png(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
     Ok(file)
 }
 
-/// A JPEG file without chroma subsampling, which would smear coloured lines and text. `quality` is `1..=100`.
+/// A JPEG file without chroma subsampling, which would smear colored lines and text. `quality` is `1..=100`.
 pub fn encode_jpeg(image: &RgbImage, quality: u8) -> Result<Vec<u8>, EncodeError> {
     compress(image, quality, Subsamp::None)
 }

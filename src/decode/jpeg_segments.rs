@@ -71,7 +71,7 @@ pub(super) struct Frame<'a> {
     pub(super) size: [u16; 2],
     /// The number of components that the header gives.
     pub(super) component_count: u8,
-    /// Id, sampling factors (across in the upper four bits, down in the lower), and quantisation table of each
+    /// Id, sampling factors (across in the upper four bits, down in the lower), and quantization table of each
     /// component that is there.
     pub(super) components: &'a [[u8; 3]],
     /// Whether the payload ends with the last component.

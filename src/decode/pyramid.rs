@@ -245,7 +245,7 @@ mod tests {
         DecodeLimits { budget: MemoryBudget::new(capacity), ..DecodeLimits::default() }
     }
 
-    /// Every pixel has another colour than its neighbours.
+    /// Every pixel has another color than its neighbors.
     fn gradient(width: u32, height: u32) -> RgbImage {
         let rgb =
             (0..height).flat_map(|y| (0..width).flat_map(move |x| [x as u8, y as u8, (x / 256 * 60) as u8])).collect();
@@ -273,9 +273,9 @@ mod tests {
     #[test]
     fn each_pixel_of_a_smaller_level_is_the_mean_of_four_and_odd_sides_are_rounded_up() {
         let mut rgb = vec![0; 1025 * 3 * 3];
-        let grey = |x: usize, y: usize| (y * 1025 + x) * 3;
+        let gray = |x: usize, y: usize| (y * 1025 + x) * 3;
         for (x, y, value) in [(0, 0, 0), (1, 0, 10), (0, 1, 30), (1, 1, 200), (1024, 2, 80)] {
-            rgb[grey(x, y)..][..3].fill(value);
+            rgb[gray(x, y)..][..3].fill(value);
         }
         let bytes = encode_png(&RgbImage::new(1025, 3, rgb).unwrap()).unwrap();
         let pyramid = ImagePyramid::open(bytes, &limits(1 << 30)).unwrap();

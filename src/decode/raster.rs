@@ -8,12 +8,12 @@ use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
 use super::limits::zeroed;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Orientation, metadata};
 
-/// Decodes the first frame. Grey becomes three equal channels, 16 bits are divided by 257, alpha is laid over white.
+/// Decodes the first frame. Gray becomes three equal channels, 16 bits are divided by 257, alpha is laid over white.
 pub(super) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
     let mut decoder = open(bytes, format)?;
     let (width, height) = decoder.dimensions();
     limits.check(u64::from(width), u64::from(height))?;
-    let colour = decoder.color_type();
+    let color = decoder.color_type();
     let orientation = if format == Format::Tiff {
         // The EXIF reader would copy the whole file.
         orientation_of_tiff(&mut decoder)
@@ -44,7 +44,7 @@ pub(super) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Res
         width,
         height,
         full_size: [width, height],
-        rgb: rgb8_over_white(stored, colour, format)?,
+        rgb: rgb8_over_white(stored, color, format)?,
         orientation,
         flaw: loss.map(Flaw::Loss),
         reservation,
@@ -71,7 +71,7 @@ fn estimated_bytes(format: Format, stored: u64, rgb: u64, orientation: Orientati
 pub(super) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '_, DecodeError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format.of_image_crate());
     let mut limits = Limits::no_limits();
-    // Headers, palettes and colour profiles; the pixels get their own limit once their number is known.
+    // Headers, palettes and color profiles; the pixels get their own limit once their number is known.
     limits.max_alloc = Some(256 << 20);
     reader.limits(limits);
     reader.into_decoder().map_err(|error| explain(&error, format))
@@ -133,11 +133,11 @@ fn is_end_of_file(error: &ImageError) -> bool {
 }
 
 /// `stored` holds the decoder's pixels with 16-bit channels in the machine's byte order.
-fn rgb8_over_white(stored: Vec<u8>, colour: ColorType, format: Format) -> Result<Vec<u8>, DecodeError> {
-    Ok(match colour {
+fn rgb8_over_white(stored: Vec<u8>, color: ColorType, format: Format) -> Result<Vec<u8>, DecodeError> {
+    Ok(match color {
         ColorType::Rgb8 => stored,
-        ColorType::L8 => converted(stored, |[grey]: &[u8; 1]| [*grey; 3]),
-        ColorType::La8 => converted(stored, |[grey, alpha]: &[u8; 2]| [over_white(*grey, *alpha); 3]),
+        ColorType::L8 => converted(stored, |[gray]: &[u8; 1]| [*gray; 3]),
+        ColorType::La8 => converted(stored, |[gray, alpha]: &[u8; 2]| [over_white(*gray, *alpha); 3]),
         ColorType::Rgba8 => converted(stored, |[red, green, blue, alpha]: &[u8; 4]| {
             [red, green, blue].map(|value| over_white(*value, *alpha))
         }),

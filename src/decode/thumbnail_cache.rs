@@ -91,8 +91,8 @@ mod tests {
         let cache = ThumbnailCache::new(folder.path().to_owned(), 1 << 30);
         let key = ThumbnailKey::new(&sample("a"), 128).unwrap();
         assert_eq!(cache.get(&key), None);
-        let grey = RgbImage::new(32, 24, vec![90; 32 * 24 * 3]).unwrap();
-        cache.put(&key, &grey).unwrap();
+        let gray = RgbImage::new(32, 24, vec![90; 32 * 24 * 3]).unwrap();
+        cache.put(&key, &gray).unwrap();
         let image = cache.get(&key).unwrap();
         assert_eq!((image.width(), image.height()), (32, 24));
         assert!(image.pixel(5, 5).unwrap()[0].abs_diff(90) < 3);

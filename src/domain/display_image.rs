@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 /// Pixels along a tile's side, without its border.
 pub const TILE_SIDE: u32 = 512;
-/// Pixels of the neighbours around each tile, so that no seam shows where two are scaled side by side.
+/// Pixels of the neighbors around each tile, so that no seam shows where two are scaled side by side.
 const TILE_BORDER: u32 = 1;
 /// Levels are added until the longer side is at most this many pixels.
 const SMALLEST_SIDE: u32 = 1024;
@@ -36,7 +36,7 @@ pub struct Tile {
 
 /// The pixels of an image at full size.
 pub trait PixelSource: Send + Sync {
-    /// The colour at column `x` and row `y`; `None` outside the image and while the pixels are not in memory. Never
+    /// The color at column `x` and row `y`; `None` outside the image and while the pixels are not in memory. Never
     /// waits.
     fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]>;
 }

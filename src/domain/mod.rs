@@ -69,7 +69,7 @@ pub use label_set::LabelSet;
 pub use listing::{ListPage, ListQuery, ListingChange, Page};
 pub use log_events::{LogEvent, LogFrom, LogPage, LogStream};
 pub use model_card::{
-    Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, CentreCrop,
+    Activation, AuxiliaryInput, AuxiliaryValue, Background, BoxFormat, BoxSpace, BoxesBack, CellPoint, CenterCrop,
     ChannelOrder, ClassValues, ClassificationOutput, Columns, DetectionOutput, ElementType, Fill, Grid, GridCoding,
     ImageInput, Interpolation, LabelChoice, Layout, ModelCard, ModelFile, ModelTask, OutputConvention, Position,
     ResizeRule, Rounding, Square,

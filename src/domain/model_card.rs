@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 pub use input::{
-    AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
+    AuxiliaryInput, AuxiliaryValue, BoxesBack, CenterCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
     Layout, Position, ResizeRule, Rounding, Square,
 };
 pub use output::{
@@ -28,7 +28,8 @@ pub struct ModelCard {
     pub name: String,
     pub task: ModelTask,
     /// SPDX identifier, or “unknown”.
-    pub licence: String,
+    #[serde(alias = "licence")]
+    pub license: String,
     /// The origin of the weights, as text.
     pub origin: String,
     /// The accuracy its makers state.
@@ -83,7 +84,7 @@ impl ModelCard {
                 OutputConvention::Classification(_) => ModelTask::Classification,
                 OutputConvention::Detection(_) => ModelTask::Detection,
             },
-            licence: "unknown".to_owned(),
+            license: "unknown".to_owned(),
             origin: String::new(),
             accuracy: None,
             assumed: Vec::new(),

@@ -121,7 +121,8 @@ pub enum MappedBoxSpace {
     Pixels,
     /// `0.0..=1.0` of the upright image.
     #[strum(serialize = "as fractions of the image")]
-    Normalised,
+    #[serde(alias = "normalised")]
+    Normalized,
 }
 
 impl OutputMapping {

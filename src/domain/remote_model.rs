@@ -53,7 +53,7 @@ impl RequestForm {
 }
 
 impl RemoteModel {
-    /// Files go as they are, and predictions are recognised.
+    /// Files go as they are, and predictions are recognized.
     pub fn at_endpoint(name: impl Into<String>, access: SageMakerAccess) -> Self {
         Self {
             at: RemoteAddress::Endpoint { name: name.into(), access },
@@ -63,7 +63,7 @@ impl RemoteModel {
         }
     }
 
-    /// Files go in JSON, to the signature that the model uses by itself, and predictions are recognised.
+    /// Files go in JSON, to the signature that the model uses by itself, and predictions are recognized.
     pub fn in_tf_serving(address: impl Into<String>) -> Self {
         Self {
             at: RemoteAddress::TfServing { address: address.into() },

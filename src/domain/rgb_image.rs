@@ -33,7 +33,7 @@ impl RgbImage {
         self.rgb
     }
 
-    /// The colour at column `x` and row `y`; `None` outside the image.
+    /// The color at column `x` and row `y`; `None` outside the image.
     pub fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         if x >= self.width || y >= self.height {
             return None;

@@ -5,7 +5,7 @@ use strum::IntoStaticStr;
 
 use super::{RunId, SampleUri};
 
-/// A person's judgement of a prediction for an image, or of one of its boxes.
+/// A person's judgment of a prediction for an image, or of one of its boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "lowercase", const_into_str)]

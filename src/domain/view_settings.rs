@@ -62,7 +62,7 @@ impl ViewSettings {
 
     /// Indices into `prediction.detections()`, highest score first. Empty for a classifier.
     ///
-    /// `confirmed` are the indices of the boxes that a person accepted or gave the right class. A judgement outranks
+    /// `confirmed` are the indices of the boxes that a person accepted or gave the right class. A judgment outranks
     /// every setting, so they are always visible; which other boxes are, does not depend on them.
     pub fn visible_detections(&self, prediction: &Prediction, confirmed: &[u32]) -> Vec<usize> {
         let detections = prediction.detections();

@@ -340,8 +340,8 @@ fn rows(details: &ImageDetails, size: [u32; 2], bytes: u64) -> Vec<(String, Stri
     if let Some(format) = details.format {
         row("Format", format.into_str().to_owned());
     }
-    if let Some(colour) = &details.colour {
-        row("Color", colour.clone());
+    if let Some(color) = &details.color {
+        row("Color", color.clone());
     }
     rows.extend(details.exif.iter().cloned());
     rows

@@ -77,13 +77,13 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     // The export includes the last verdicts.
     project.flush().map_err(|error| failed(&error))?;
-    let judgements = project.judgements().map_err(|error| failed(&error))?;
+    let judgments = project.judgments().map_err(|error| failed(&error))?;
     let evaluation = request.evaluation.as_ref().map(|evaluation| measured(shared, evaluation, control)).transpose()?;
     control.set_total(Some(request.samples.len() as u64));
     control.set_done_before(0);
     control.set_step("");
     let samples = request.samples.into_iter();
-    let mut rows = ProjectRows::new(project, request.run.id, samples, judgements);
+    let mut rows = ProjectRows::new(project, request.run.id, samples, judgments);
     let context = ExportContext {
         run: *request.run,
         view: request.view,

@@ -18,11 +18,11 @@ use crate::inference::{
 use crate::library::{built_in_labels, check_card, labels_from_file};
 use crate::state::{
     Event, Failure, ImportFinding, ImportPort, ImportProblem, ImportStart, ImportSubject, ImportTrial, LabelChoice,
-    ModelsEvent, PresetRow, PresetTable, PresetsRequest, RecogniseRequest, SaveRequest, SourceId, Ticket, TrialRequest,
+    ModelsEvent, PresetRow, PresetTable, PresetsRequest, RecognizeRequest, SaveRequest, SourceId, Ticket, TrialRequest,
 };
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::preprocess;
-use crate::vision::recognise::{
+use crate::vision::recognize::{
     Basis, Dimension, Finding, Overrules, Port, Recognition, draft_output, image_layouts, preview,
 };
 
@@ -44,7 +44,7 @@ struct InspectedModel {
     image: Option<(SourceId, SampleUri, RgbImage)>,
 }
 
-/// What is sent in if no image is open: grey of this width and height, in pixels.
+/// What is sent in if no image is open: gray of this width and height, in pixels.
 const GREY_SIZE: [u32; 2] = [640, 480];
 /// The most boxes in the preview.
 const MOST_BOXES: usize = 300;
@@ -52,16 +52,16 @@ const MOST_BOXES: usize = 300;
 const BEST_BOXES: usize = 3;
 
 impl ModelInspector {
-    pub(super) fn recognise(&self, shared: &Arc<Shared>, request: RecogniseRequest) {
+    pub(super) fn recognize(&self, shared: &Arc<Shared>, request: RecognizeRequest) {
         let model = Arc::clone(&self.model);
         let control = self.begin();
         let import = request.import;
         let ended = move |result: Result<ImportStart, String>| {
-            Event::Models(ModelsEvent::Recognised { import, result: result.map(Box::new) })
+            Event::Models(ModelsEvent::Recognized { import, result: result.map(Box::new) })
         };
         let work = move |shared: &Arc<Shared>| {
             let mut model = model.lock();
-            ended(recognise(shared, &mut model, &request, &control).map_err(|error| format!("{error:#}")))
+            ended(recognize(shared, &mut model, &request, &control).map_err(|error| format!("{error:#}")))
         };
         shared.spawn_reporting("inspect a model", work, move |reason| ended(Err(reason)));
     }
@@ -117,10 +117,10 @@ impl ModelInspector {
     }
 }
 
-fn recognise(
+fn recognize(
     shared: &Shared,
     model: &mut Option<InspectedModel>,
-    request: &RecogniseRequest,
+    request: &RecognizeRequest,
     control: &TaskControl,
 ) -> anyhow::Result<ImportStart> {
     let Some(_working) = shared.model_work.begin(control) else {
@@ -150,9 +150,9 @@ fn recognise(
     Ok(start)
 }
 
-/// A model that is not recognised is left to the user, unless it has no image input.
+/// A model that is not recognized is left to the user, unless it has no image input.
 fn start_of_file(inspection: &mut Inspection, reading: usize, control: &TaskControl) -> anyhow::Result<ImportStart> {
-    match inspection.recognise(None, &Overrules::with_reading(reading), control) {
+    match inspection.recognize(None, &Overrules::with_reading(reading), control) {
         Ok(recognition) => {
             let labels = labels_of(&recognition);
             let choice = match (&recognition.card.labels, &recognition.labels) {
@@ -290,7 +290,7 @@ fn fill_in(
     load_image(shared, model, request.image.as_ref()).map_err(|error| warning("", format!("{error:#}")))?;
     let (pixels, uri) = match &model.image {
         Some((_, uri, pixels)) => (pixels, Some(uri)),
-        None => (&grey_image(), None),
+        None => (&gray_image(), None),
     };
     let prepared = preprocess(&card.input, pixels).map_err(|error| fatal("input.resize", error.to_string()))?;
     if let Some(uri) = uri {
@@ -305,7 +305,7 @@ fn fill_in(
     let tried = model.inspection.try_card(&card, &labels, &prepared, control);
     let (prediction, misfits) = tried.map_err(|misfit| fatal(misfit.field, capitalized(&misfit.text)))?;
     for misfit in misfits {
-        // A grey image tells about shapes, not about values.
+        // A gray image tells about shapes, not about values.
         if misfit.field == "labels" {
             trial.problems.push(fatal(misfit.field, misfit.text));
         } else if uri.is_some() {
@@ -338,7 +338,7 @@ fn worth_showing(mut prediction: Prediction, card: &ModelCard, sure: &mut usize)
     prediction
 }
 
-fn grey_image() -> RgbImage {
+fn gray_image() -> RgbImage {
     let [width, height] = GREY_SIZE;
     let pixels = vec![128; width as usize * height as usize * 3];
     RgbImage::new(width, height, pixels).expect("there are three bytes for each pixel")

@@ -14,7 +14,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ModelsEffect) {
         ModelsEffect::List => list(shared),
         ModelsEffect::Fetch { id, from, ticket } => fetch(shared, id, from, ticket),
         ModelsEffect::Remove { id } => remove(shared, id),
-        ModelsEffect::Recognise(request) => effects.model_inspection.recognise(shared, request),
+        ModelsEffect::Recognize(request) => effects.model_inspection.recognize(shared, request),
         ModelsEffect::TryCard(request) => effects.model_inspection.try_card(shared, *request),
         ModelsEffect::TryPresets(request) => effects.model_inspection.try_presets(shared, *request),
         ModelsEffect::Save(request) => effects.model_inspection.save(shared, *request),

@@ -196,7 +196,7 @@ fn take_over(
         noted("the runs of the project", error);
         Vec::new()
     });
-    let judgements = project.judgements().unwrap_or_else(|error| {
+    let judgments = project.judgments().unwrap_or_else(|error| {
         noted("the verdicts of the project", error);
         Vec::new()
     });
@@ -214,7 +214,7 @@ fn take_over(
         status,
         runs,
         next_run: project.new_run_id(),
-        judgements,
+        judgments,
         views: views.into_iter().collect(),
         notes,
     };

@@ -37,8 +37,8 @@ pub enum TruthScores {
     Ignored,
 }
 
-/// Reads ground truth; the format of files is recognised by their content. Progress is in bytes. The notes of the
-/// result say what it was recognised as. `labels` names classes that only have numbers.
+/// Reads ground truth; the format of files is recognized by their content. Progress is in bytes. The notes of the
+/// result say what it was recognized as. `labels` names classes that only have numbers.
 ///
 /// # Errors
 /// It cannot be read, is not ground truth, or the class names do not fit.
@@ -120,7 +120,7 @@ fn verdicts(
 ) -> Result<Found, EvaluateError> {
     let root = project.root();
     let is_of_run = |(target, _): &(VerdictTarget, Verdict)| target.run.is_none_or(|of| of == run.id);
-    let mut judged = project.judgements()?;
+    let mut judged = project.judgments()?;
     judged.retain(|judged| judged.verdicts.iter().any(is_of_run));
     let mut images = Vec::new();
     for judged in judged.chunks(READ_AT_ONCE) {
@@ -158,7 +158,7 @@ fn verdicts(
     Ok(annotations::of_verdicts(judged_images, &run.labels))
 }
 
-/// What annotations were recognised as, and what is worth knowing of them.
+/// What annotations were recognized as, and what is worth knowing of them.
 pub(super) fn notes_of(name: &str, found: &Found) -> Vec<String> {
     let annotations = &found.annotations;
     let mut notes = vec![format!(

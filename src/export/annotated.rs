@@ -178,10 +178,10 @@ const DASH: i64 = 4;
 /// Of a missed object.
 const MISSED_DASH: i64 = 9;
 
-/// Of the ground truth; classes have other colours.
+/// Of the ground truth; classes have other colors.
 const TRUTH: [u8; 3] = [255, 255, 255];
 
-/// How an edge is drawn, with its colour.
+/// How an edge is drawn, with its color.
 #[derive(Debug, Clone, Copy)]
 enum Line {
     Solid([u8; 3]),
@@ -196,7 +196,7 @@ fn draw_box(canvas: &mut Canvas, bounds: &BoundingBox, line: Line, style: Style)
     let Some(area) = area_of(canvas, bounds) else {
         return;
     };
-    // A dark line on both sides keeps the colour apart from any background.
+    // A dark line on both sides keeps the color apart from any background.
     let edge = (style.stroke / 3).max(1);
     canvas.frame(area.grown(edge), style.stroke + 2 * edge, SHADOW);
     match line {
@@ -369,7 +369,7 @@ mod tests {
     fn a_label_at_the_right_edge_stays_inside_the_image() {
         let image = plain(400, 300, 90);
         let right = drawn(&image, &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]));
-        // The plate is moved to the left: its colour is far from the box.
+        // The plate is moved to the left: its color is far from the box.
         assert_eq!(right.pixel(360, 85), Some(class_color("class 3")));
     }
 

@@ -104,7 +104,7 @@ impl CocoWriter {
             return Ok(());
         };
         tally.boxes += 1;
-        tally.relabelled += u64::from(chosen.is_relabelled());
+        tally.relabeled += u64::from(chosen.is_relabeled());
         self.categories.entry(chosen.class_id).or_insert_with(|| chosen.label.to_owned());
         let id = self.next_annotation_id;
         self.next_annotation_id += 1;
@@ -118,7 +118,7 @@ impl CocoWriter {
             score: chosen.detection.score,
             verdict: chosen.verdict.map(Verdict::into_str),
             right_class: right_class(chosen.verdict),
-            model_category_id: chosen.is_relabelled().then_some(chosen.detection.class_id),
+            model_category_id: chosen.is_relabeled().then_some(chosen.detection.class_id),
         };
         self.put(|_, annotations| write_entry(annotations, id, &annotation))
     }
@@ -159,7 +159,7 @@ impl Writer for CocoWriter {
     fn finish(mut self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
         let categories: Vec<Category> =
             self.categories.iter().map(|(&id, name)| Category { id, name, supercategory: "" }).collect();
-        let categories = serde_json::to_string(&categories).expect("numbers, strings and lists always serialise");
+        let categories = serde_json::to_string(&categories).expect("numbers, strings and lists always serialize");
         self.put(|file, annotations| {
             write!(file, "\n],\"categories\":{categories},\"annotations\":[")?;
             annotations.flush()?;

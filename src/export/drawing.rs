@@ -34,7 +34,7 @@ impl Area {
     }
 }
 
-/// A colour and how much of it covers what is below, `0.0..=1.0`.
+/// A color and how much of it covers what is below, `0.0..=1.0`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint {
     pub(super) color: [u8; 3],

@@ -23,7 +23,7 @@ struct Line<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<&'r str>,
     #[serde(flatten)]
-    judgement: Judgement<'r>,
+    judgment: Judgment<'r>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<&'r str>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -52,19 +52,19 @@ struct JudgedBox<'r> {
     label: &'r str,
     score: f32,
     #[serde(flatten)]
-    judgement: Judgement<'r>,
+    judgment: Judgment<'r>,
 }
 
 /// A verdict's word, and the right class if the verdict is `wrong`.
 #[derive(Serialize)]
-struct Judgement<'r> {
+struct Judgment<'r> {
     #[serde(skip_serializing_if = "Option::is_none")]
     verdict: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     right_class: Option<&'r str>,
 }
 
-impl<'r> Judgement<'r> {
+impl<'r> Judgment<'r> {
     fn of(verdict: Option<&'r Verdict>) -> Self {
         Self { verdict: verdict.map(Verdict::into_str), right_class: right_class(verdict) }
     }
@@ -77,7 +77,7 @@ impl<'r> JudgedBox<'r> {
             class_id: detection.class_id,
             label: &detection.label,
             score: detection.score,
-            judgement: Judgement::of(verdict),
+            judgment: Judgment::of(verdict),
         }
     }
 }
@@ -85,7 +85,7 @@ impl<'r> JudgedBox<'r> {
 impl<'r> Line<'r> {
     /// A line without verdicts, note and tags.
     fn new(uri: &'r SampleUri, status: &'static str) -> Self {
-        Self { uri, status, predicted: None, error: None, judgement: Judgement::of(None), note: None, tags: Vec::new() }
+        Self { uri, status, predicted: None, error: None, judgment: Judgment::of(None), note: None, tags: Vec::new() }
     }
 
     fn ok(uri: &'r SampleUri, predicted: PredictedLine<'r>) -> Self {
@@ -116,7 +116,7 @@ impl<'r> Line<'r> {
             }
         };
         Self {
-            judgement: Judgement::of(row.verdict.as_ref()),
+            judgment: Judgment::of(row.verdict.as_ref()),
             note: row.note.as_deref(),
             tags: row.tags.iter().map(String::as_str).collect(),
             ..line
@@ -124,7 +124,7 @@ impl<'r> Line<'r> {
     }
 
     fn into_text(self) -> String {
-        serde_json::to_string(&self).expect("numbers, strings and lists always serialise")
+        serde_json::to_string(&self).expect("numbers, strings and lists always serialize")
     }
 }
 
@@ -202,7 +202,7 @@ mod tests {
     use crate::export::sampler::{self, Sampled};
 
     #[test]
-    fn judgements_stand_only_where_there_are_any_and_behind_what_the_model_said() {
+    fn judgments_stand_only_where_there_are_any_and_behind_what_the_model_said() {
         let mut rows = vec![sampler::row("a.jpg", &[(1, 0.9, [-1.0, 2.0, 30.5, 40.0])]), sampler::row("b.jpg", &[])];
         let plain = Sampled::of(ExportFormat::Jsonl, rows.clone());
         let card = sampler::run().card;

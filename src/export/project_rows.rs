@@ -16,15 +16,15 @@ pub struct ProjectRows<S> {
     project: Project,
     run: RunId,
     samples: S,
-    judgements: HashMap<SampleUri, JudgedSample>,
+    judgments: HashMap<SampleUri, JudgedSample>,
     page: VecDeque<ExportRow>,
 }
 
 impl<S: Iterator<Item = Sample>> ProjectRows<S> {
-    /// `judgements` are those of the whole project; a sample has those of this run, and notes and tags.
-    pub fn new(project: Project, run: RunId, samples: S, judgements: impl IntoIterator<Item = JudgedSample>) -> Self {
-        let judgements = judgements.into_iter().map(|judged| (judged.sample.clone(), judged));
-        Self { project, run, samples, judgements: judgements.collect(), page: VecDeque::new() }
+    /// `judgments` are those of the whole project; a sample has those of this run, and notes and tags.
+    pub fn new(project: Project, run: RunId, samples: S, judgments: impl IntoIterator<Item = JudgedSample>) -> Self {
+        let judgments = judgments.into_iter().map(|judged| (judged.sample.clone(), judged));
+        Self { project, run, samples, judgments: judgments.collect(), page: VecDeque::new() }
     }
 
     fn read_page(&mut self) -> Result<(), RowError> {
@@ -37,7 +37,7 @@ impl<S: Iterator<Item = Sample>> ProjectRows<S> {
             row.is_outdated = prediction.as_ref().is_some_and(|prediction| !prediction.is_of(&stamp));
             let prediction = prediction.filter(|_| !row.is_outdated);
             row.result = prediction.map(|prediction| prediction.result);
-            if let Some(judged) = self.judgements.get(&row.sample.uri) {
+            if let Some(judged) = self.judgments.get(&row.sample.uri) {
                 judge(&mut row, judged, self.run);
             }
             self.page.push_back(row);

@@ -38,7 +38,7 @@ impl ExportRow {
         confirmed.map(|(index, _)| *index).collect()
     }
 
-    /// An image without a prediction and without a judgement.
+    /// An image without a prediction and without a judgment.
     pub fn new(sample: Sample) -> Self {
         Self {
             sample,
@@ -171,7 +171,7 @@ pub(super) struct ChosenBox<'r> {
 }
 
 impl ChosenBox<'_> {
-    pub(super) fn is_relabelled(&self) -> bool {
+    pub(super) fn is_relabeled(&self) -> bool {
         self.class_id != self.detection.class_id
     }
 }

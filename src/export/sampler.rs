@@ -15,19 +15,19 @@ use crate::domain::{
 use crate::source::MemorySource;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-pub(super) const LABELS: &str = "1\tcat\n2\tdog\n7\tmouse: \"grey\"\n";
+pub(super) const LABELS: &str = "1\tcat\n2\tdog\n7\tmouse: \"gray\"\n";
 
 pub(super) fn run() -> RunInfo {
     let card: ModelCard = serde_json::from_value(serde_json::json!({
         "id": "test-detector",
         "name": "Test <detector> & co",
         "task": "detection",
-        "licence": "MIT",
+        "license": "MIT",
         "origin": "nowhere",
         "file": {"name": "model.onnx", "bytes": 1000, "sha256": "00"},
         "input": {"layout": "nchw", "type": "float32", "resize": {"keep": {}}},
         "output": {"detection": {
-            "boxes": "boxes", "labels": "labels", "scores": "scores", "box_format": "xyxy", "box_space": "normalised"
+            "boxes": "boxes", "labels": "labels", "scores": "scores", "box_format": "xyxy", "box_space": "normalized"
         }},
     }))
     .unwrap();

@@ -45,7 +45,7 @@ pub(super) struct Tally {
     pub(super) outdated: u64,
     /// Boxes that are completely outside the image.
     pub(super) outside: u64,
-    pub(super) relabelled: u64,
+    pub(super) relabeled: u64,
     /// Boxes judged to be of a class that the model does not have.
     pub(super) foreign_classes: u64,
     /// The first of these classes.
@@ -75,7 +75,7 @@ impl Tally {
         note(self.failed, "image", "images", "skipped because the prediction failed");
         note(self.outdated, "prediction", "predictions", "skipped because outdated; predict again");
         note(self.outside, "box", "boxes", "skipped because no part is inside the image");
-        note(self.relabelled, "box", "boxes", "written with the corrected class");
+        note(self.relabeled, "box", "boxes", "written with the corrected class");
         if let Some(class) = &self.foreign_class {
             let text = format!(
                 "corrected to a class that the model does not have (such as “{class}”); exported with the model's \

@@ -127,16 +127,16 @@ fn images_that_would_share_a_label_file_get_files_of_their_own_and_that_is_said(
 
 #[test]
 fn yolo_counts_classes_without_gaps_and_keeps_the_models_ids_beside() {
-    let unlabelled = (90, 0.8, [0.0, 0.0, 100.0, 80.0]);
-    let rows = vec![sampler::row("a.jpg", &[DOG, unlabelled]), sampler::row("b.jpg", &[])];
+    let unlabeled = (90, 0.8, [0.0, 0.0, 100.0, 80.0]);
+    let rows = vec![sampler::row("a.jpg", &[DOG, unlabeled]), sampler::row("b.jpg", &[])];
     let yolo = Sampled::of(ExportFormat::Yolo, rows);
     assert_eq!(
         yolo.file("labels/a.txt"),
         "1 0.1000000 0.1250000 0.2000000 0.2500000\n3 0.5000000 0.5000000 1.0000000 1.0000000\n"
     );
     assert_eq!(yolo.file("labels/b.txt"), "");
-    assert_eq!(yolo.file("classes.txt"), "cat\ndog\nmouse: \"grey\"\nclass 90\n");
-    let table = "yolo_id,model_class_id,label\n0,1,cat\n1,2,dog\n2,7,\"mouse: \"\"grey\"\"\"\n3,90,class 90\n";
+    assert_eq!(yolo.file("classes.txt"), "cat\ndog\nmouse: \"gray\"\nclass 90\n");
+    let table = "yolo_id,model_class_id,label\n0,1,cat\n1,2,dog\n2,7,\"mouse: \"\"gray\"\"\"\n3,90,class 90\n";
     assert_eq!(yolo.file("classes.csv"), table);
 }
 

@@ -58,7 +58,7 @@ impl<'c> VocWriter<'c> {
                 text(xml, "depth", "3")
             })?;
             text(xml, "segmented", "0")?;
-            write_judgement(xml, image.row.verdict.as_ref())?;
+            write_judgment(xml, image.row.verdict.as_ref())?;
             if let Some(note) = &image.row.note {
                 text(xml, "note", note)?;
             }
@@ -84,8 +84,8 @@ impl Writer for VocWriter<'_> {
         let inside: Vec<(&ChosenBox, BoundingBox)> =
             boxes.iter().filter_map(|chosen| Some((chosen, chosen.clipped?))).collect();
         tally.outside += (boxes.len() - inside.len()) as u64;
-        let relabelled = inside.iter().filter(|(chosen, _)| chosen.is_relabelled());
-        tally.relabelled += relabelled.count() as u64;
+        let relabeled = inside.iter().filter(|(chosen, _)| chosen.is_relabeled());
+        tally.relabeled += relabeled.count() as u64;
         let names = self.folder.name(image, tally);
         let xml = self.xml(image, &names, size, &inside).map_err(ExportError::write(&self.target.path))?;
         let boxes = inside.len() as u64;
@@ -109,7 +109,7 @@ fn write_object(xml: &mut XmlBytes, chosen: &ChosenBox, clipped: BoundingBox, si
         text(xml, "truncated", "0")?;
         text(xml, "difficult", "0")?;
         text(xml, "score", &chosen.detection.score.to_string())?;
-        write_judgement(xml, chosen.verdict)?;
+        write_judgment(xml, chosen.verdict)?;
         xml.create_element("bndbox").write_inner_content(|xml| {
             text(xml, "xmin", &xmin.to_string())?;
             text(xml, "ymin", &ymin.to_string())?;
@@ -128,7 +128,7 @@ fn inclusive(low: f32, high: f32, side: u32) -> [u32; 2] {
     [first, last]
 }
 
-fn write_judgement(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<()> {
+fn write_judgment(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<()> {
     if let Some(verdict) = verdict {
         text(xml, "verdict", verdict.into_str())?;
     }

@@ -1,4 +1,4 @@
-//! YOLO: a text file an image with a line a box, `class x_centre y_centre width height`, in parts of the image's size,
+//! YOLO: a text file an image with a line a box, `class x_center y_center width height`, in parts of the image's size,
 //! as Ultralytics describes it (<https://docs.ultralytics.com/datasets/detect/>).
 //!
 //! ```text
@@ -117,9 +117,9 @@ impl Writer for YoloWriter<'_> {
                 continue;
             };
             written += 1;
-            tally.relabelled += u64::from(chosen.is_relabelled());
+            tally.relabeled += u64::from(chosen.is_relabeled());
             let yolo_id = self.classes.yolo_id(chosen.class_id, chosen.label);
-            let [x, y, box_width, box_height] = centre_and_size(clipped, size.0, size.1);
+            let [x, y, box_width, box_height] = center_and_size(clipped, size.0, size.1);
             let _ = write!(lines, "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}");
             if self.with_scores {
                 let _ = write!(lines, " {}", chosen.detection.score);
@@ -156,8 +156,8 @@ impl Writer for YoloWriter<'_> {
     }
 }
 
-/// The centre and size as fractions of the image's width and height, `0.0..=1.0`.
-fn centre_and_size(bounds: BoundingBox, width: u32, height: u32) -> [f64; 4] {
+/// The center and size as fractions of the image's width and height, `0.0..=1.0`.
+fn center_and_size(bounds: BoundingBox, width: u32, height: u32) -> [f64; 4] {
     let [x1, y1, x2, y2] = <[f32; 4]>::from(bounds).map(f64::from);
     let (width, height) = (f64::from(width), f64::from(height));
     [f64::midpoint(x1, x2) / width, f64::midpoint(y1, y2) / height, (x2 - x1) / width, (y2 - y1) / height]
@@ -190,8 +190,8 @@ mod tests {
     }
 
     #[test]
-    fn a_box_is_given_by_its_centre_in_parts_of_the_image() {
+    fn a_box_is_given_by_its_center_in_parts_of_the_image() {
         let bounds = BoundingBox::new(10.0, 0.0, 30.0, 80.0);
-        assert_eq!(centre_and_size(bounds, 100, 80), [0.2, 0.5, 0.2, 1.0]);
+        assert_eq!(center_and_size(bounds, 100, 80), [0.2, 0.5, 0.2, 1.0]);
     }
 }

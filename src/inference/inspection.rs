@@ -13,14 +13,14 @@ use crate::domain::LabelSet;
 use crate::library::{LibraryError, Model, built_in_labels, model_file};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
-use crate::vision::recognise::{
-    GraphSignature, Neighbour, Notes, Overrules, RecogniseError, Recognition, RecognitionRequest, Refusal, recognise,
+use crate::vision::recognize::{
+    GraphSignature, Neighbor, Notes, Overrules, Recognition, RecognitionRequest, RecognizeError, Refusal, recognize,
 };
 
 /// The most files of one folder that are read for what they say about a model.
-const MAX_NEIGHBOURS: usize = 64;
+const MAX_NEIGHBORS: usize = 64;
 /// The largest of them: names of 22 thousand classes, as some classifiers have, are 2 MB.
-const MAX_NEIGHBOUR_BYTES: u64 = 16_000_000;
+const MAX_NEIGHBOR_BYTES: u64 = 16_000_000;
 
 /// A loaded graph without a card.
 pub struct Inspection {
@@ -35,7 +35,7 @@ pub enum InspectError {
     #[error("canceled")]
     Cancelled,
     #[error("{} cannot be used: {reason}", path.display())]
-    Refused { path: PathBuf, reason: RecogniseError },
+    Refused { path: PathBuf, reason: RecognizeError },
     #[error(transparent)]
     Library(#[from] LibraryError),
 }
@@ -79,7 +79,7 @@ impl Inspection {
     ///
     /// # Errors
     /// [`InspectError::Refused`] if the graph is none that Spotcheck can use.
-    pub fn recognise(
+    pub fn recognize(
         &mut self,
         labels: Option<&LabelSet>,
         overrules: &Overrules,
@@ -88,7 +88,7 @@ impl Inspection {
         let unknown = request(&self.weights, &self.signature, labels, overrules)?;
         let session = &mut self.session;
         let mut cancelled = false;
-        let recognised = recognise(unknown, &mut |inputs| {
+        let recognized = recognize(unknown, &mut |inputs| {
             session.run(inputs, &[], control).map_err(|error| {
                 cancelled |= error == PredictError::Cancelled;
                 error.to_string()
@@ -97,10 +97,10 @@ impl Inspection {
         if cancelled {
             return Err(InspectError::Cancelled);
         }
-        recognised.map_err(|reason| refused(&self.weights, reason))
+        recognized.map_err(|reason| refused(&self.weights, reason))
     }
 
-    /// The model with a recognised card, ready to load.
+    /// The model with a recognized card, ready to load.
     pub fn model(&self, recognition: &Recognition) -> Model {
         Model { card: recognition.card.clone(), labels: labels_of(recognition), weights: self.weights.clone() }
     }
@@ -128,15 +128,15 @@ pub(super) fn request<'m>(
 
 /// What the graph's metadata and the files beside it say.
 fn notes_of(weights: &Path, stem: &str, signature: &GraphSignature) -> Notes {
-    let (neighbours, remarks) = neighbours(weights, stem);
-    let mut notes = Notes::read(stem, &signature.metadata, &neighbours);
+    let (neighbors, remarks) = neighbors(weights, stem);
+    let mut notes = Notes::read(stem, &signature.metadata, &neighbors);
     notes.remarks.extend(remarks);
     notes
 }
 
 /// The files beside a model that can say anything about it, those of its own folder first, each folder by name; and
 /// which of them could not be read, with the reason.
-fn neighbours(weights: &Path, stem: &str) -> (Vec<Neighbour>, Vec<String>) {
+fn neighbors(weights: &Path, stem: &str) -> (Vec<Neighbor>, Vec<String>) {
     let own = weights.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut folders = vec![(own.to_owned(), "")];
     // Optimum and transformers.js keep the graphs in a folder of their own.
@@ -151,10 +151,10 @@ fn neighbours(weights: &Path, stem: &str) -> (Vec<Neighbour>, Vec<String>) {
         let mut files: Vec<(String, PathBuf)> =
             named.filter(|(name, path)| Notes::concern(name, stem) && path.is_file()).collect();
         files.sort_unstable();
-        for (name, path) in files.into_iter().take(MAX_NEIGHBOURS) {
+        for (name, path) in files.into_iter().take(MAX_NEIGHBORS) {
             let name = format!("{prefix}{name}");
             match read_text(&path) {
-                Ok(text) => found.push(Neighbour { name, text }),
+                Ok(text) => found.push(Neighbor { name, text }),
                 Err(reason) => remarks.push(format!("{name} was not used: {reason}")),
             }
         }
@@ -165,14 +165,14 @@ fn neighbours(weights: &Path, stem: &str) -> (Vec<Neighbour>, Vec<String>) {
 fn read_text(path: &Path) -> Result<String, String> {
     let file = std::fs::File::open(path).map_err(|error| error.to_string())?;
     let mut text = String::new();
-    file.take(MAX_NEIGHBOUR_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
-    if text.len() as u64 > MAX_NEIGHBOUR_BYTES {
-        return Err(format!("it is larger than {} MB", MAX_NEIGHBOUR_BYTES / 1_000_000));
+    file.take(MAX_NEIGHBOR_BYTES + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    if text.len() as u64 > MAX_NEIGHBOR_BYTES {
+        return Err(format!("it is larger than {} MB", MAX_NEIGHBOR_BYTES / 1_000_000));
     }
     Ok(text)
 }
 
-pub(super) fn refused(path: &Path, reason: impl Into<RecogniseError>) -> InspectError {
+pub(super) fn refused(path: &Path, reason: impl Into<RecognizeError>) -> InspectError {
     InspectError::Refused { path: path.to_owned(), reason: reason.into() }
 }
 

@@ -115,7 +115,7 @@ fn load_lane(
 }
 
 impl OnnxPredictor {
-    /// Loads `model` onto the requested device, or onto the best that works. Slow: reads and optimises the graph.
+    /// Loads `model` onto the requested device, or onto the best that works. Slow: reads and optimizes the graph.
     pub fn load(
         runtime: &Loaded,
         model: &Model,

@@ -6,7 +6,7 @@ use super::inspection::{InspectError, Inspection};
 use crate::domain::{ImageInput, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent, ResizeRule, RgbImage};
 use crate::library::imagenet_class;
 use crate::tasks::TaskControl;
-use crate::vision::recognise::{Preset, presets};
+use crate::vision::recognize::{Preset, presets};
 use crate::vision::{PredictError, preprocess};
 
 /// An image to try presets on.
@@ -202,7 +202,7 @@ mod tests {
     fn trials(measured: &[(&str, f64, Option<f64>)], known_images: usize) -> Vec<PresetTrial> {
         let input = ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::stretch(224, 224));
         let trial = |(name, mean_top_score, accuracy): &(&str, f64, Option<f64>)| PresetTrial {
-            preset: crate::vision::recognise::preset(ModelTask::Classification, &input, name).unwrap(),
+            preset: crate::vision::recognize::preset(ModelTask::Classification, &input, name).unwrap(),
             is_present: false,
             predictions: Vec::new(),
             mean_top_score: *mean_top_score,

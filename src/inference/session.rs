@@ -14,7 +14,7 @@ use ort::value::{DynValue, DynValueTypeMarker, TensorElementType, TensorRef, Val
 use super::InferenceError;
 use super::signature::port;
 use crate::tasks::TaskControl;
-use crate::vision::recognise::GraphSignature;
+use crate::vision::recognize::GraphSignature;
 use crate::vision::{PredictError, Tensor, TensorData};
 
 /// A graph in memory, ready to be called. One call at a time.

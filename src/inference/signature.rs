@@ -1,8 +1,8 @@
-//! From ONNX Runtime's description of a port to the vocabulary of `vision::recognise`.
+//! From ONNX Runtime's description of a port to the vocabulary of `vision::recognize`.
 
 use ort::value::{Outlet, TensorElementType, ValueType};
 
-use crate::vision::recognise::{Dimension, Port, PortElement};
+use crate::vision::recognize::{Dimension, Port, PortElement};
 
 pub(super) fn port(outlet: &Outlet) -> Port {
     let (element, dims) = match outlet.dtype() {

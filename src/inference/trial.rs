@@ -4,14 +4,14 @@ use super::inspection::{InspectError, Inspection, refused, request};
 use super::predictor::{join, used_outputs};
 use crate::domain::{KeepRule, LabelSet, ModelCard, Prediction, PredictionContent};
 use crate::tasks::TaskControl;
-use crate::vision::recognise::{Misfit, Outputs, Overrules, draft_card, found_labels, input_misfit, misfits};
+use crate::vision::recognize::{Misfit, Outputs, Overrules, draft_card, found_labels, input_misfit, misfits};
 use crate::vision::{PredictError, Prepared, postprocess};
 
 /// How far the scores of alike images of one call may differ.
 const SCORE_TOLERANCE: f32 = 1e-3;
 
 impl Inspection {
-    /// A card to begin with if the graph is not recognised, and the names of classes that the file has.
+    /// A card to begin with if the graph is not recognized, and the names of classes that the file has.
     ///
     /// # Errors
     /// [`InspectError::Refused`] if no input is an image.

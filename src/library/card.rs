@@ -329,7 +329,7 @@ mod tests {
         for (after, added) in [
             ("task", "confidence = 3"),
             ("bytes", "md5 = \"\""),
-            ("layout", "colour = \"rgb\""),
+            ("layout", "color = \"rgb\""),
             ("values", "softmax = true"),
             ("crop_width", "crop = 7"),
         ] {
@@ -381,6 +381,18 @@ mod tests {
             let text = write_card(&card).unwrap();
             assert_eq!(parse_card(&text, Path::new("again")).unwrap(), card);
         }
+    }
+
+    #[test]
+    fn british_spellings_of_earlier_versions_are_read() {
+        let text = include_str!("../../models/ssd-mobilenet-coco/model.toml");
+        let former = [("license", "licence"), ("\"rgb\"", "\"grey\""), ("model-pixels", "normalised")];
+        let former = former.iter().fold(text.to_owned(), |text, (now, then)| text.replacen(now, then, 1));
+        let card = parse_card(&former, Path::new("model.toml")).unwrap();
+        assert_eq!(card.license, "Apache-2.0");
+        assert_eq!(card.input.channels, crate::domain::ChannelOrder::Gray);
+        let OutputConvention::Detection(output) = card.output else { panic!("it is a detector") };
+        assert_eq!(output.box_space, crate::domain::BoxSpace::Normalized);
     }
 
     #[test]

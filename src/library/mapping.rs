@@ -215,7 +215,7 @@ boxes = "/detections/*/box"
 classes = "/detections/*/class"
 scores = "/detections/*/score"
 box_format = "xywh"
-box_space = "normalised"
+box_space = "normalized"
 class_offset = -1
 "#;
 

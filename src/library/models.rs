@@ -14,7 +14,7 @@ use super::weights::{copy_hashed, has_sha256, part_is_locked, pump};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, Problem};
 use crate::tasks::TaskControl;
-use crate::vision::recognise::read_labels;
+use crate::vision::recognize::read_labels;
 
 /// All models by id, and the folders of their weights. Cheap to clone. Every call reads the disk again, so nothing here
 /// goes stale; do not call it while drawing.
@@ -615,7 +615,7 @@ mod tests {
     fn every_built_in_card_is_usable_and_bears_the_name_of_its_folder() {
         for (built_in, known) in built_in::CARDS.iter().zip(BUILT_IN.iter()) {
             assert_eq!(built_in.id, known.card.id);
-            assert_ne!(known.card.licence, "unknown", "{}", built_in.id);
+            assert_ne!(known.card.license, "unknown", "{}", built_in.id);
             let mirrors = known.card.file.urls.len();
             assert!(mirrors == 0 || mirrors == 2, "{}", built_in.id);
         }
@@ -828,13 +828,13 @@ mod tests {
         let home = Home::new();
         home.write("good/model.toml", own_card_text("good", b"weights"));
         home.write("good/model.onnx", "weights");
-        home.write("broken/model.toml", "id = \"broken\"\ncolour = 3\n");
+        home.write("broken/model.toml", "id = \"broken\"\ncolor = 3\n");
         home.write("elsewhere/model.toml", own_card_text("here", b"weights"));
         home.write("resnet50-v1/model.toml", own_card_text("resnet50-v1", b"weights"));
 
         let problems: Vec<String> = home.library.problems().iter().map(ToString::to_string).collect();
         assert_eq!(problems.len(), 3, "{problems:?}");
-        assert!(problems[0].contains("line 2, column 1: unknown field `colour`"), "{}", problems[0]);
+        assert!(problems[0].contains("line 2, column 1: unknown field `color`"), "{}", problems[0]);
         assert!(problems[1].contains("name of the card's folder"), "{}", problems[1]);
         assert!(problems[2].contains("belongs to a built-in model"), "{}", problems[2]);
         assert_eq!(home.library.find("good").unwrap().card.id, "good");

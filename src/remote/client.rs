@@ -1,4 +1,4 @@
-//! Connects to a remote model and recognises its response format, or takes it from a mapping.
+//! Connects to a remote model and recognizes its response format, or takes it from a mapping.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -85,7 +85,7 @@ impl RemoteClient {
         })
     }
 
-    /// `first`: the response that was recognised, about an image of this width and height; it shows whether the labels
+    /// `first`: the response that was recognized, about an image of this width and height; it shows whether the labels
     /// that are known here fit. `known` knows models by their id. `lanes`: how many images may be on their way at once.
     pub fn ready_model(
         &self,

@@ -10,7 +10,7 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use parking_lot::Mutex;
 
-use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognised};
+use super::outputs::{LabelSource, OutputReader, OutputShape, Recognition, Unrecognized};
 use crate::domain::{
     IMAGE_CONTENT_TYPE, KeepRule, LabelSet, LatencyMs, ModelCard, ModelTask, OutputConvention, Prediction, RequestForm,
 };
@@ -79,12 +79,12 @@ pub fn send(
     Ok((response, sent.elapsed()))
 }
 
-/// Recognises the response format of a model by predicting one image.
+/// Recognizes the response format of a model by predicting one image.
 ///
 /// # Errors
 /// As [`Transport::carry`]; also [`PredictError::OutOfReach`] where the response has no shape that is known: no other
 /// will.
-pub fn recognise(
+pub fn recognize(
     transport: &dyn Transport,
     encoding: &RequestEncoding,
     image: &[u8],
@@ -92,8 +92,8 @@ pub fn recognise(
 ) -> Result<Recognition, PredictError> {
     let (response, _) = send(transport, encoding, image, control)?;
     Recognition::of(&response).map_err(|error| match error {
-        Unrecognised::Broken(reason) => PredictError::Failed(reason),
-        Unrecognised::Unknown(_) => PredictError::OutOfReach(error.to_string()),
+        Unrecognized::Broken(reason) => PredictError::Failed(reason),
+        Unrecognized::Unknown(_) => PredictError::OutOfReach(error.to_string()),
     })
 }
 
@@ -125,7 +125,7 @@ impl RemotePredictor {
         }
     }
 
-    /// Takes over what a run has learnt before, as [`OutputReader::learn`] does.
+    /// Takes over what a run has learned before, as [`OutputReader::learn`] does.
     pub fn learn(&self, known: &LabelSet) {
         self.reader.learn(known);
     }
@@ -251,7 +251,7 @@ mod tests {
     fn ask(response: &'static str, size: [u32; 2]) -> Result<Prediction, PredictError> {
         let control = TaskControl::new(ProgressUnit::Images);
         let transport = Arc::new(Always(response));
-        let found = recognise(&*transport, &RequestEncoding::default(), b"", &control)?;
+        let found = recognize(&*transport, &RequestEncoding::default(), b"", &control)?;
         let keep = KeepRule::default();
         let predictor =
             RemotePredictor::new(transport, RequestEncoding::default(), found.shape, LabelSource::Outputs, keep, 1);

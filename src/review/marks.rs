@@ -1,4 +1,4 @@
-//! What sorting and filtering need to know of judgements.
+//! What sorting and filtering need to know of judgments.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::{SampleId, SharedList, Verdict};
 
-/// The judgements of one run, with notes and tags, by sample. A clone is a snapshot that costs next to nothing.
+/// The judgments of one run, with notes and tags, by sample. A clone is a snapshot that costs next to nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
     samples: SharedList<Mark>,

@@ -47,7 +47,7 @@ pub struct Summary<'a> {
     pub scores: &'a [f32],
 }
 
-/// The predictions of neighbouring samples. A replaced answer leaves its boxes behind until they are more than half.
+/// The predictions of neighboring samples. A replaced answer leaves its boxes behind until they are more than half.
 #[derive(Debug, Clone)]
 struct Piece {
     rows: [Row; SAMPLES_A_PIECE],

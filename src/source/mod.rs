@@ -86,7 +86,7 @@ pub trait Source: Send + Sync {
         Ok((self.read(uri)?, Truth::default()))
     }
 
-    /// The serialised `tf.Example` of an image in a TFRecord file; `None` for an image file.
+    /// The serialized `tf.Example` of an image in a TFRecord file; `None` for an image file.
     fn read_example(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
         let _ = uri;
         Ok(None)

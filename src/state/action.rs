@@ -457,8 +457,8 @@ impl Action {
     pub fn label_now(self, state: &State) -> String {
         let about = match self {
             Self::Undo if state.filters_were_reset() => Some("reset filters"),
-            Self::Undo => state.judgements.undo_label(),
-            Self::Redo => state.judgements.redo_label(),
+            Self::Undo => state.judgments.undo_label(),
+            Self::Redo => state.judgments.redo_label(),
             _ => None,
         };
         about.map_or_else(|| self.label().to_owned(), |about| format!("{}: {about}", self.label()))
@@ -586,7 +586,7 @@ impl Action {
                 need(state.run().is_some_and(|run| run.predictions.predicted() > 0), "Nothing is predicted yet")
             }
             Self::Undo => can_undo(state),
-            Self::Redo => need(state.judgements.redo_label().is_some(), "Nothing to redo")
+            Self::Redo => need(state.judgments.redo_label().is_some(), "Nothing to redo")
                 .and_then(|()| state.project.check_writable()),
             Self::ClearProblems => need(!state.problems.is_empty(), "No problems"),
             _ => Ok(()),
@@ -638,7 +638,7 @@ fn can_undo(state: &State) -> Result<(), &'static str> {
     if state.filters_were_reset() {
         return Ok(());
     }
-    need(state.judgements.undo_label().is_some(), "Nothing to undo").and_then(|()| state.project.check_writable())
+    need(state.judgments.undo_label().is_some(), "Nothing to undo").and_then(|()| state.project.check_writable())
 }
 
 fn shown_is_kept(state: &State) -> bool {

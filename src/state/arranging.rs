@@ -296,7 +296,7 @@ impl State {
     pub fn completions(&self, text: &str, cursor: usize) -> Vec<Completion> {
         let empty = crate::domain::LabelSet::default();
         let labels = self.viewed_labels().unwrap_or(&empty);
-        let tags: Vec<String> = self.judgements.known_tags().map(str::to_owned).collect();
+        let tags: Vec<String> = self.judgments.known_tags().map(str::to_owned).collect();
         complete(text, cursor, labels, self.truth_classes(), &tags)
     }
 
@@ -352,7 +352,7 @@ impl State {
             data: Data {
                 samples: self.samples.revision(),
                 predictions: run.map_or(0, |run| run.predictions.revision()),
-                marks: self.judgements.marks().revision(),
+                marks: self.judgments.marks().revision(),
                 compared: self.comparison_number,
                 evaluated: self.evaluation_number,
             },
@@ -370,7 +370,7 @@ impl State {
             outdated: run.map(|run| run.outdated().clone()).unwrap_or_default(),
             labels: run.map(|run| run.labels().clone()).unwrap_or_default(),
             view: self.view().into_owned(),
-            marks: self.judgements.marks().clone(),
+            marks: self.judgments.marks().clone(),
             disagreement: self.comparing.as_ref().and_then(|comparing| comparing.column().cloned()),
             changes: self.comparing.as_ref().map(super::Comparing::changes).unwrap_or_default(),
             outcomes: self.evaluated().map(|run| Arc::clone(&run.outcomes)),

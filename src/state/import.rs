@@ -35,7 +35,7 @@ pub enum ImportSubject {
 #[derive(Debug)]
 pub enum ImportStatus {
     /// The file is being read.
-    Recognising,
+    Recognizing,
     /// There is nothing to fill in; the message says why and what to do.
     Refused(String),
     Form(Box<ImportForm>),
@@ -96,7 +96,7 @@ pub struct ImportStart {
     /// The names that were found with the model; empty if there are none.
     pub found_labels: LabelSet,
     pub findings: Vec<ImportFinding>,
-    /// Why the conventions were not recognised and are only a first guess.
+    /// Why the conventions were not recognized and are only a first guess.
     pub refusal: Option<String>,
     /// What the user should know of the files beside the model.
     pub remarks: Vec<String>,
@@ -115,7 +115,7 @@ pub struct ImportStart {
 pub struct ImportFinding {
     /// The path in the card, `input.layout`.
     pub field: String,
-    /// “recognised”, “assumed”.
+    /// “recognized”, “assumed”.
     pub basis: String,
     pub is_assumed: bool,
     /// A clause that follows “because”; may be empty.
@@ -151,7 +151,7 @@ pub enum LabelChoice {
 /// What the model gives for the image in view.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ImportTrial {
-    /// The image; `None` if none is open, and a grey one was used.
+    /// The image; `None` if none is open, and a gray one was used.
     pub image: Option<SampleUri>,
     /// Shape of the tensor and the numbers in it, for people; empty if there is none.
     pub tensor: Vec<String>,
@@ -173,9 +173,9 @@ pub struct ImportProblem {
     pub is_fatal: bool,
 }
 
-/// A model to recognise.
+/// A model to recognize.
 #[derive(Debug, Clone)]
-pub struct RecogniseRequest {
+pub struct RecognizeRequest {
     pub import: ImportId,
     pub subject: ImportSubject,
     /// An index into [`ImportStart::readings`]: 0 for the likeliest.
@@ -238,7 +238,7 @@ impl Import {
     pub fn form(&self) -> Option<&ImportForm> {
         match &self.status {
             ImportStatus::Form(form) => Some(form),
-            ImportStatus::Recognising | ImportStatus::Refused(_) => None,
+            ImportStatus::Recognizing | ImportStatus::Refused(_) => None,
         }
     }
 }

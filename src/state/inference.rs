@@ -42,7 +42,7 @@ pub enum InferenceCommand {
 pub enum InferenceEffect {
     /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
     Prepare(PrepareRequest),
-    /// Find out what a remote model responds with: send it images until a response can be recognised, or none if a
+    /// Find out what a remote model responds with: send it images until a response can be recognized, or none if a
     /// mapping says how responses are read.
     Connect(ConnectRequest),
     /// Predict one image with the remote model. Replaces a request that was not sent yet.
@@ -223,7 +223,7 @@ pub struct PrepareRequest {
 pub struct ConnectRequest {
     pub source: SourceId,
     pub model: RemoteModel,
-    /// The images that are sent one after the other until a response can be recognised.
+    /// The images that are sent one after the other until a response can be recognized.
     pub samples: Vec<(SampleId, Sample)>,
     /// The runs that the model made before.
     pub known: Vec<RunInfo>,

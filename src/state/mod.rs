@@ -19,7 +19,7 @@ mod export;
 mod filmstrip;
 mod import;
 mod inference;
-mod judgements;
+mod judgments;
 mod loadable;
 mod model_shelf;
 mod order;
@@ -64,7 +64,7 @@ pub use export::{
 pub use filmstrip::Filmstrip;
 pub use import::{
     Evidence, Import, ImportFinding, ImportForm, ImportId, ImportPort, ImportProblem, ImportStart, ImportStatus,
-    ImportSubject, ImportTrial, LabelChoice, PresetRow, PresetTable, PresetsRequest, RecogniseRequest, SaveRequest,
+    ImportSubject, ImportTrial, LabelChoice, PresetRow, PresetTable, PresetsRequest, RecognizeRequest, SaveRequest,
     TrialRequest,
 };
 use inference::QueuedImages;
@@ -72,7 +72,7 @@ pub use inference::{
     ConnectRequest, EngineFailure, ImageRequest, ImagesRequest, Inference, InferenceCommand, InferenceEffect,
     InferenceEvent, LocalEngine, Offer, PrepareRequest, RemoteEngine, RuntimeKind,
 };
-pub use judgements::{ImageJudgement, Judgements};
+pub use judgments::{ImageJudgment, Judgments};
 pub use loadable::{Failure, Loadable};
 pub use model_shelf::{ModelEntry, ModelShelf, ModelsCommand, ModelsEffect, ModelsEvent};
 pub use order::Order;
@@ -135,7 +135,7 @@ pub struct State {
     /// The filters of a model before they were reset, until something else is changed.
     reset_filters: Option<(ModelCard, ViewSettings)>,
     /// The verdicts, notes and tags.
-    pub judgements: Judgements,
+    pub judgments: Judgments,
     /// Two runs held against each other.
     pub comparing: Option<Comparing>,
     /// A number that changes with everything that a comparison depends on.
@@ -246,8 +246,8 @@ pub enum CanvasView {
     /// As large as the canvas allows, small images not enlarged beyond a few times.
     #[default]
     Fit,
-    /// `zoom` screen points an image pixel, with `centre` (in image pixels) in the middle of the canvas.
-    Free { zoom: f32, centre: [f32; 2] },
+    /// `zoom` screen points an image pixel, with `center` (in image pixels) in the middle of the canvas.
+    Free { zoom: f32, center: [f32; 2] },
 }
 
 /// Presentation mode.
@@ -410,7 +410,7 @@ impl State {
             // Predictions that are not read yet are in the project.
             run.status(sample) == PredictionStatus::Predicted || !run.is_loaded()
         });
-        may_have_prediction && self.judgements.is_prediction_judged(run, sample)
+        may_have_prediction && self.judgments.is_prediction_judged(run, sample)
     }
 
     /// Whether the prediction on screen is about an older version of the shown image's file.
@@ -422,7 +422,7 @@ impl State {
     /// Indices of the visible boxes of a run's prediction, highest score first: those that its filters show, and those
     /// that a person confirmed.
     pub fn visible_boxes(&self, run: RunId, sample: SampleId, prediction: &Prediction) -> Vec<usize> {
-        let confirmed = self.judgements.confirmed_boxes(run, sample);
+        let confirmed = self.judgments.confirmed_boxes(run, sample);
         let view = self.view_of_run(run);
         view.visible_detections(prediction, &confirmed)
     }
@@ -437,14 +437,14 @@ impl State {
     /// The boxes of the prediction on screen that a person confirmed.
     fn confirmed_boxes(&self) -> Vec<u32> {
         let shown = self.run().zip(self.shown_sample());
-        shown.map_or_else(Vec::new, |(run, sample)| self.judgements.confirmed_boxes(run.id(), sample))
+        shown.map_or_else(Vec::new, |(run, sample)| self.judgments.confirmed_boxes(run.id(), sample))
     }
 
     /// The verdict of an image, as the badge on its thumbnail, the search and the counts have it; `None` while it is
     /// unjudged: until it has a verdict of its own, or all of its visible boxes have one.
     pub fn verdict_of(&self, sample: SampleId) -> Option<VerdictKind> {
         let predictions = self.run().map(|run| &run.predictions);
-        let marks = self.judgements.marks();
+        let marks = self.judgments.marks();
         verdict_of_image(predictions, &self.view(), self.suppressed(), marks, sample)
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::domain::{LabelSet, ModelCard, ModelTask, Problem};
 use crate::state::{
     Failure, ImportId, ImportStart, ImportTrial, LabelChoice, ModelDefaults, PresetTable, PresetsRequest,
-    RecogniseRequest, SaveRequest, TaskId, Ticket, TrialRequest,
+    RecognizeRequest, SaveRequest, TaskId, Ticket, TrialRequest,
 };
 
 /// Commands about the library.
@@ -57,7 +57,7 @@ pub enum ModelsEffect {
         id: String,
     },
     /// Look into a model of the user's own.
-    Recognise(RecogniseRequest),
+    Recognize(RecognizeRequest),
     /// Run it with a card. Replaces the card that is being tried.
     TryCard(Box<TrialRequest>),
     /// Run it with common ways to prepare images.
@@ -81,7 +81,7 @@ pub enum ModelsEvent {
         result: Result<u64, String>,
     },
     /// The result of inspecting a model of the user's own.
-    Recognised {
+    Recognized {
         import: ImportId,
         result: Result<Box<ImportStart>, String>,
     },

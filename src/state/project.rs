@@ -124,7 +124,7 @@ pub struct ProjectContent {
     pub runs: Vec<RunInfo>,
     /// No run has or had this id or a later one, also none that was deleted.
     pub next_run: RunId,
-    pub judgements: Vec<JudgedSample>,
+    pub judgments: Vec<JudgedSample>,
     /// The view settings, as JSON by name.
     pub views: Vec<(String, String)>,
     /// A note for the user: a damaged file was moved aside.

@@ -9,7 +9,7 @@ use super::EXTENSION;
 use crate::dirs::AppDirs;
 use crate::domain::S3Place;
 
-/// Long enough to recognise, short enough for every file system.
+/// Long enough to recognize, short enough for every file system.
 const MAX_NAME_CHARS: usize = 40;
 
 /// `projects/photos-3f2a9c01b7de.spotcheck` in the folder of projects: one for each root, the name for the user, the

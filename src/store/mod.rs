@@ -255,8 +255,8 @@ impl Project {
     }
 
     /// All verdicts, notes and tags, in the order in which the samples were added; tags in alphabetical order.
-    pub fn judgements(&self) -> Result<Vec<JudgedSample>, StoreError> {
-        self.0.readers.judgements()
+    pub fn judgments(&self) -> Result<Vec<JudgedSample>, StoreError> {
+        self.0.readers.judgments()
     }
 
     /// View settings by name, as JSON.

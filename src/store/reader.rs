@@ -199,7 +199,7 @@ impl Readers {
         })
     }
 
-    pub(super) fn judgements(&self) -> ReadResult<Vec<JudgedSample>> {
+    pub(super) fn judgments(&self) -> ReadResult<Vec<JudgedSample>> {
         self.read("read the verdicts, notes and tags", |connection| {
             let mut judged: BTreeMap<i64, JudgedSample> = BTreeMap::new();
             let root = self.root.get();

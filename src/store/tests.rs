@@ -56,7 +56,7 @@ fn open_at(path: &Path, mode: OpenMode) -> Result<(Opened, Receiver<SaveEvent>),
 
 fn run_info(id: RunId, name: &str) -> RunInfo {
     let card = serde_json::json!({
-        "id": "toy", "name": "Toy", "task": "detection", "licence": "unknown", "origin": "a test",
+        "id": "toy", "name": "Toy", "task": "detection", "license": "unknown", "origin": "a test",
         "file": { "name": "model.onnx", "bytes": 1, "sha256": "00" },
         "input": { "layout": "nhwc", "type": "uint8", "mean": [0.1, 0.2, 0.3], "resize": { "keep": {} } },
         "output": { "detection": {
@@ -129,7 +129,7 @@ fn tags(sample: &str, tags: &[&str]) -> Change {
 }
 
 fn notes_of(project: &Project) -> Vec<(String, String)> {
-    let judged = project.judgements().unwrap().into_iter();
+    let judged = project.judgments().unwrap().into_iter();
     judged
         .filter(|judged| !judged.note.is_empty())
         .map(|judged| (judged.sample.as_str().to_owned(), judged.note))
@@ -195,7 +195,7 @@ fn everything_that_was_written_is_there_after_opening_again() {
         note: String::new(),
         tags: Vec::new(),
     };
-    assert_eq!(project.judgements().unwrap(), [a, b]);
+    assert_eq!(project.judgments().unwrap(), [a, b]);
     assert_eq!(project.views().unwrap()["view"], "{\"a\":2}");
 }
 
@@ -275,7 +275,7 @@ fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_ag
     });
     bench.with(|project| {
         assert_eq!(project.runs().unwrap(), []);
-        assert_eq!(project.judgements().unwrap(), []);
+        assert_eq!(project.judgments().unwrap(), []);
         assert_eq!(project.prediction(run, &SampleUri::new("/photos/a.jpg")).unwrap(), None);
         assert!(project.new_run_id() > run);
     });
@@ -503,7 +503,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
         let failure = Some(Err("the file is truncated".to_owned()));
         assert_eq!(project.prediction(run, &dog).unwrap(), failure);
         let target = |run, box_index| VerdictTarget { run, box_index };
-        let judged = project.judgements().unwrap();
+        let judged = project.judgments().unwrap();
         let verdicts: Vec<_> = judged.iter().map(|judged| (&judged.sample, &*judged.verdicts)).collect();
         let wolf = (target(Some(run), Some(1)), Verdict::WrongClass("wolf".to_owned()));
         let unsure = (target(None, None), Verdict::Unsure);
@@ -525,7 +525,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
     let opened = bench.open();
     assert_eq!(opened.notes, Vec::<String>::new());
     check(&opened.project);
-    assert_eq!(opened.project.judgements().unwrap()[0].tags, ["new"]);
+    assert_eq!(opened.project.judgments().unwrap()[0].tags, ["new"]);
 }
 
 #[test]
@@ -538,7 +538,7 @@ fn a_file_of_the_second_format_still_knows_which_files_its_predictions_belong_to
         let stamp = FileStamp { size_bytes: 4711, modified_ns: Some(1_700_000_000_000_000_001), etag: None };
         let stamps = project.stamps(RunId(3)).unwrap();
         assert_eq!(stamps[&cat].stamp, Some(stamp));
-        assert_eq!(project.judgements().unwrap()[0].tags, ["night"]);
+        assert_eq!(project.judgments().unwrap()[0].tags, ["night"]);
     };
     let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
     check(&reader.project);
@@ -747,7 +747,7 @@ fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
     let by_sql = [
         "ALTER TABLE answers RENAME TO replies",
         "ALTER TABLE answers DROP COLUMN etag",
-        "ALTER TABLE runs ADD COLUMN colour TEXT NOT NULL DEFAULT 'red'",
+        "ALTER TABLE runs ADD COLUMN color TEXT NOT NULL DEFAULT 'red'",
         "ALTER TABLE notes RENAME COLUMN text TO words",
     ];
     let by_sql = by_sql.map(str::to_owned).into_iter().chain(drops);

@@ -431,46 +431,46 @@ fn click(modifiers: Modifiers, sample: SampleId) -> Command {
 fn judged_text(state: &State, sample: SampleId) -> String {
     let verdict = state.verdict_of(sample);
     let mut text = verdict.map_or_else(String::new, |kind| format!(", {}", verdict_word(kind)));
-    if state.judgements.is_saving(sample) {
+    if state.judgments.is_saving(sample) {
         text.push_str(", saving");
     }
     text
 }
 
-/// The distance between the centres of two signs, in points.
+/// The distance between the centers of two signs, in points.
 const SIGN_WIDTH: f32 = 20.0;
 
 /// At the right end of the second line, from right to left, where they cover neither the image nor its labels: a
 /// problem, the verdict with a ring around it while it is not in the project file yet, a note or tags. Gives how wide
 /// they are.
 fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
-    let mark = state.judgements.marks().get(cell.sample);
+    let mark = state.judgments.marks().get(cell.sample);
     let painter = ui.painter();
     let line = cell.rect.with_min_y(cell.rect.bottom() - PADDING - HEADLINE_HEIGHT);
     let mut width = 0.0;
-    let mut next_centre = || {
+    let mut next_center = || {
         width += SIGN_WIDTH;
         let right = cell.image_place.right() - width;
         pos2(right + SIGN_WIDTH / 2.0, line.top() + HEADLINE_HEIGHT / 2.0)
     };
     if cell.headline.is_problem {
-        paint_problem(ui, next_centre());
+        paint_problem(ui, next_center());
     }
-    let is_saving = state.judgements.is_saving(cell.sample);
+    let is_saving = state.judgments.is_saving(cell.sample);
     let verdict = state.verdict_of(cell.sample);
     if is_saving || verdict.is_some() {
-        let centre = next_centre();
+        let center = next_center();
         if let Some(kind) = verdict {
-            paint_verdict(painter, centre, 7.0, kind);
+            paint_verdict(painter, center, 7.0, kind);
         }
         if is_saving {
             let ring = Stroke::new(1.5, theme::accent(ui.visuals()));
-            painter.circle_stroke(centre, 9.5, ring);
+            painter.circle_stroke(center, 9.5, ring);
         }
     }
     if mark.note.is_some() || !mark.tags.is_empty() {
         // Lines of text on a sheet.
-        let sheet = Rect::from_center_size(next_centre(), vec2(12.0, 13.0));
+        let sheet = Rect::from_center_size(next_center(), vec2(12.0, 13.0));
         painter.rect_filled(sheet, 2.0, Color32::from_black_alpha(200));
         for line in 0..3 {
             let y = sheet.top() + 3.5 + 3.0 * line as f32;
@@ -482,11 +482,11 @@ fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
 }
 
 /// A warning sign on a disc, readable in both themes.
-fn paint_problem(ui: &Ui, centre: Pos2) {
+fn paint_problem(ui: &Ui, center: Pos2) {
     let painter = ui.painter();
-    painter.circle_filled(centre, 9.0, Color32::from_black_alpha(200));
+    painter.circle_filled(center, 9.0, Color32::from_black_alpha(200));
     painter.text(
-        centre,
+        center,
         egui::Align2::CENTER_CENTER,
         "⚠",
         FontId::proportional(11.0),
@@ -540,7 +540,7 @@ fn headline(state: &State, sample: SampleId) -> Headline {
         PredictionStatus::Waiting => plain("waiting…"),
         PredictionStatus::Predicted => {
             let headline =
-                run.headline(sample, &state.view(), state.suppressed(), state.judgements.marks()).unwrap_or_default();
+                run.headline(sample, &state.view(), state.suppressed(), state.judgments.marks()).unwrap_or_default();
             if run.is_outdated(sample) {
                 let text = format!("outdated: {headline}");
                 let tooltip = if state.keeps_prediction(run.id(), sample) {
@@ -638,7 +638,7 @@ fn paint_thumbnail(ui: &Ui, cell: &Cell<'_>, thumbnail: Thumbnail) {
     ui.painter().add(shape.with_texture(thumbnail.texture, thumbnail.uv));
 }
 
-/// The largest rectangle of this shape that fits, centred.
+/// The largest rectangle of this shape that fits, centered.
 fn place_of_thumbnail(place: Rect, size: Vec2) -> Rect {
     let scale = (place.width() / size.x).min(place.height() / size.y);
     Rect::from_center_size(place.center(), size * scale)

@@ -128,8 +128,8 @@ fn image_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, s
             _ => "",
         };
         let font = FontId::proportional(28.0);
-        let centre = Align2::CENTER_CENTER;
-        ui.painter().text(screen.center(), centre, text, font, Color32::GRAY);
+        let center = Align2::CENTER_CENTER;
+        ui.painter().text(screen.center(), center, text, font, Color32::GRAY);
         return;
     };
     // An audience is shown no boxes of another image.
@@ -242,8 +242,8 @@ fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: 
     let painter = ui.painter();
     let galley = painter.layout_no_wrap(text.clone(), font, Color32::from_gray(225));
     let size = galley.size() + vec2(28.0, 14.0);
-    let centre = pos2(screen.center().x, screen.top() + size.y);
-    let plate = Rect::from_center_size(centre, size);
+    let center = pos2(screen.center().x, screen.top() + size.y);
+    let plate = Rect::from_center_size(center, size);
     painter.rect_filled(plate, 8.0, Color32::from_black_alpha(210));
     painter.galley(plate.min + vec2(14.0, 7.0), galley, Color32::WHITE);
     said(ui, plate, usize::MAX, &text);

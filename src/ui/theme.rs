@@ -1,4 +1,4 @@
-//! Colours, type and spacing, in light and in dark.
+//! Colors, type and spacing, in light and in dark.
 
 use std::num::NonZeroUsize;
 
@@ -14,7 +14,7 @@ use crate::state::{Settings, ThemeChoice};
 const REGULAR: &[u8] = include_bytes!("../../assets/fonts/Inter-Regular.otf");
 const SEMIBOLD: &[u8] = include_bytes!("../../assets/fonts/Inter-SemiBold.otf");
 
-/// The few colours everything is made of.
+/// The few colors everything is made of.
 struct Palette {
     /// Around the image.
     canvas: Color32,
@@ -113,9 +113,9 @@ pub(super) fn class_color(name: &str) -> Color32 {
     Color32::from_rgb(red, green, blue)
 }
 
-/// A colour for a strength of `0.0..=1.0`: cividis, from dark blue to bright yellow. It looks much the same to people
+/// A color for a strength of `0.0..=1.0`: cividis, from dark blue to bright yellow. It looks much the same to people
 /// who do not tell red from green, and its brightness alone gives the order (Nuñez, Anderton and Renslow, “Optimizing
-/// colormaps with consideration for color vision deficiency”, PLOS ONE 2018). Linear between ten of its colours.
+/// colormaps with consideration for color vision deficiency”, PLOS ONE 2018). Linear between ten of its colors.
 pub(super) fn heat_color(strength: f32) -> Color32 {
     const CIVIDIS: [[u8; 3]; 10] = [
         [0x00, 0x22, 0x4e],
@@ -221,7 +221,7 @@ fn scroll_style() -> ScrollStyle {
     let mut scroll = ScrollStyle::solid();
     scroll.bar_width = 8.0;
     let width = scroll.allocated_width();
-    // Only those that could float have handles of a strength of their own: in the colour of a button they are next to
+    // Only those that could float have handles of a strength of their own: in the color of a button they are next to
     // invisible on a light panel, and in that of the text they would be black.
     scroll.floating = true;
     scroll.floating_width = scroll.bar_width;

@@ -5,7 +5,7 @@ mod occlusion;
 mod postprocess;
 mod predictor;
 mod preprocess;
-pub mod recognise;
+pub mod recognize;
 mod resize;
 mod tensor;
 

@@ -1,11 +1,11 @@
 //! Which parts of an image carry a prediction, found by covering one part after the other.
 //!
 //! After Zeiler and Fergus, “Visualizing and Understanding Convolutional Networks” (ECCV 2014), section 4.2: a patch of
-//! one colour slides over the image, and the score of the prediction is written down for each place. The image is
+//! one color slides over the image, and the score of the prediction is written down for each place. The image is
 //! divided into cells; the patch covers `window` x `window` of them and moves by one. With `s` the score of the whole
 //! image and `s(w)` that with patch `w`, a cell under the patches `W` gets the mean of `s - s(w)` over all `w` in `W`.
 //!
-//! The patch has the mean colour of the image, which is less of an event to a model than black.
+//! The patch has the mean color of the image, which is less of an event to a model than black.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -52,7 +52,7 @@ pub fn occlusion_saliency(
     let search = Search {
         patches: Patches::new(reduced.width(), reduced.height(), grid),
         target: scaled(target, scale as f32),
-        colour: mean_colour(&reduced),
+        color: mean_color(&reduced),
         image: reduced,
         predictor,
         control,
@@ -73,7 +73,7 @@ pub fn occlusion_saliency(
 struct Search<'s> {
     image: RgbImage,
     target: SaliencyTarget,
-    colour: [u8; 3],
+    color: [u8; 3],
     patches: Patches,
     predictor: &'s dyn Predictor,
     control: &'s TaskControl,
@@ -148,7 +148,7 @@ impl Search<'_> {
         for row in rows {
             let line = &mut rgb[row * width as usize * 3..][..width as usize * 3];
             for pixel in line[columns.start * 3..columns.end * 3].as_chunks_mut().0 {
-                *pixel = self.colour;
+                *pixel = self.color;
             }
         }
         RgbImage::new(width, height, rgb).unwrap_or_else(|| self.image.clone())
@@ -249,7 +249,7 @@ fn scaled(target: SaliencyTarget, scale: f32) -> SaliencyTarget {
     }
 }
 
-fn mean_colour(image: &RgbImage) -> [u8; 3] {
+fn mean_color(image: &RgbImage) -> [u8; 3] {
     let pixels = image.rgb().as_chunks::<3>().0;
     let mut sums = [0_u64; 3];
     for pixel in pixels {
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!((saliency.rows, saliency.columns), (7, 14));
         assert_eq!(saliency.baseline, 1.0);
         let drop = |row: usize, column: usize| saliency.drops[row * 14 + column];
-        // The region is the cells 8..10 x 2..4. A patch of 3 x 3 cells that covers all of it leaves the mean colour,
+        // The region is the cells 8..10 x 2..4. A patch of 3 x 3 cells that covers all of it leaves the mean color,
         // 400 of 9800 pixels white: 10 of 255.
         let whole = 1.0 - 10.0 / 255.0;
         // Of the nine patches above cell (2, 8) four cover all of the region, four one half and one a quarter.

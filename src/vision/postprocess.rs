@@ -241,11 +241,11 @@ mod tests {
     }
 
     #[test]
-    fn normalised_yxyx_boxes_come_back_in_image_pixels_and_only_as_many_as_counted() {
+    fn normalized_yxyx_boxes_come_back_in_image_pixels_and_only_as_many_as_counted() {
         let convention = DetectionOutput {
             count: Some("n".to_owned()),
             box_format: BoxFormat::Yxyx,
-            box_space: BoxSpace::Normalised,
+            box_space: BoxSpace::Normalized,
             class_offset: -1,
             ..detector()
         };

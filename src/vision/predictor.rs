@@ -98,7 +98,7 @@ pub struct Prepared {
     pub auxiliary: Vec<(String, Tensor)>,
     /// The transform from pixels of the resized image to those of the upright image.
     pub image_from_model: AxisTransform,
-    /// Width and height of the image inside the tensor, padding included, in pixels; normalised boxes refer to it.
+    /// Width and height of the image inside the tensor, padding included, in pixels; normalized boxes refer to it.
     pub canvas_size: [u32; 2],
     /// Width and height of the upright image, in pixels.
     pub image_size: [u32; 2],

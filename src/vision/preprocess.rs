@@ -3,20 +3,20 @@
 use super::resize::{ResizeWindow, resize, warp};
 use super::{PredictError, Prepared, Tensor, TensorData};
 use crate::domain::{
-    AuxiliaryInput, AuxiliaryValue, AxisTransform, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput,
+    AuxiliaryInput, AuxiliaryValue, AxisTransform, BoxesBack, CenterCrop, ChannelOrder, ElementType, Fill, ImageInput,
     Interpolation, Layout, Position, ResizeRule, RgbImage, Rounding, Square,
 };
 
-/// Resizes, pads and normalises as the card says.
+/// Resizes, pads and normalizes as the card says.
 ///
 /// # Errors
 /// [`PredictError::Failed`] if the card asks for a crop that is larger than the resized image, or for an input that is
 /// too large, or if the image is too long to be resized.
 pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, PredictError> {
-    let grey;
-    let image = if input.channels == ChannelOrder::Grey {
-        grey = grey_of(image);
-        &grey
+    let gray;
+    let image = if input.channels == ChannelOrder::Gray {
+        gray = gray_of(image);
+        &gray
     } else {
         image
     };
@@ -51,7 +51,7 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
             TensorData::U8(lay_out(input, &placement, pixels, fill, |_, level| level))
         }
         ElementType::Float32 | ElementType::Float16 => {
-            let table = normalisation_table(input);
+            let table = normalization_table(input);
             let value = |channel: usize, level: u8| table[channel][usize::from(level)];
             let fill = placement.fill.map(|fill| in_channel_order(input, fill));
             let fill = [0, 1, 2].map(|channel| fill.map_or(0.0, |levels| value(channel, levels[channel])));
@@ -79,7 +79,7 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
 }
 
 /// The luma in every channel, as Pillow's `convert("L")` rounds it.
-fn grey_of(image: &RgbImage) -> RgbImage {
+fn gray_of(image: &RgbImage) -> RgbImage {
     let luma = |pixel: &[u8]| {
         let [red, green, blue] = [0, 1, 2].map(|channel| u32::from(pixel[channel]));
         ((red * 19_595 + green * 38_470 + blue * 7_471 + 0x8000) >> 16) as u8
@@ -217,7 +217,7 @@ fn in_channel_order(input: &ImageInput, Fill(fill): Fill) -> [u8; 3] {
 }
 
 /// The value of every 8-bit level for each of the model's channels: `(level / divide_by - mean) / std`.
-fn normalisation_table(input: &ImageInput) -> [[f32; 256]; 3] {
+fn normalization_table(input: &ImageInput) -> [[f32; 256]; 3] {
     [0, 1, 2].map(|channel| {
         std::array::from_fn(|level| (level as f32 / input.divide_by - input.mean[channel]) / input.std[channel])
     })
@@ -232,7 +232,7 @@ struct Placement {
     canvas_size: [u32; 2],
     /// Left and top of the window in the tensor.
     canvas_offset: [u32; 2],
-    /// The colour around the window; `None` for a value of zero after normalisation.
+    /// The color around the window; `None` for a value of zero after normalization.
     fill: Option<Fill>,
     image_from_model: AxisTransform,
 }
@@ -250,7 +250,7 @@ impl Placement {
             }
             ResizeRule::ShortSideCrop { short_side, long_side, crop_width, crop_height, crop_offset } => {
                 let full_size = short_side_to(short_side, long_side, width, height);
-                let crop = CentreCrop { width: crop_width, height: crop_height, offset: crop_offset };
+                let crop = CenterCrop { width: crop_width, height: crop_height, offset: crop_offset };
                 Self::cropped(width, height, full_size, crop)
             }
             ResizeRule::Letterbox {
@@ -306,7 +306,7 @@ impl Placement {
     }
 
     /// The middle of the image at `full_size`, which is the whole tensor.
-    fn cropped(width: u32, height: u32, full_size: [u32; 2], crop: CentreCrop) -> Result<Self, PredictError> {
+    fn cropped(width: u32, height: u32, full_size: [u32; 2], crop: CenterCrop) -> Result<Self, PredictError> {
         let size = [crop.width, crop.height];
         if size[0] > full_size[0] || size[1] > full_size[1] {
             return Err(PredictError::Failed(format!(
@@ -367,7 +367,7 @@ impl Letterbox {
             None => self.canvas_size[axis],
         });
         let canvas_offset = match self.position {
-            Position::Centre => [0, 1].map(|axis| (canvas_size[axis] - size[axis]) / 2),
+            Position::Center => [0, 1].map(|axis| (canvas_size[axis] - size[axis]) / 2),
             Position::TopLeft => [0, 0],
         };
         // Boxes come back by the tensor alone, which a stride may have made so small that the gain is another one.
@@ -536,12 +536,12 @@ mod tests {
     }
 
     #[test]
-    fn a_letterbox_is_centred_and_mapped_back() {
+    fn a_letterbox_is_centered_and_mapped_back() {
         let rule = ResizeRule::Letterbox {
             width: 4,
             height: 4,
             fill: Fill([9; 3]),
-            position: Position::Centre,
+            position: Position::Center,
             rounding: Rounding::HalfEven,
             stride: None,
             boxes_back: BoxesBack::EachAxis,
@@ -605,7 +605,7 @@ mod tests {
             width: 8,
             height: 6,
             fill: Fill([0; 3]),
-            position: Position::Centre,
+            position: Position::Center,
             rounding: Rounding::HalfEven,
             stride: None,
             boxes_back: BoxesBack::EachAxis,
@@ -634,7 +634,7 @@ mod tests {
             width: side,
             height: side,
             fill: Fill([114; 3]),
-            position: Position::Centre,
+            position: Position::Center,
             rounding: Rounding::HalfEven,
             stride,
             boxes_back: BoxesBack::EachAxis,

@@ -36,7 +36,7 @@ def f32(array):
     return np.asarray(array, np.float32).astype(np.float64)
 
 
-def from_centre(boxes):
+def from_center(boxes):
     x, y, width, height = np.moveaxis(boxes, -1, 0)
     return np.stack([x - width / 2, y - height / 2, x + width / 2, y + height / 2], axis=-1)
 
@@ -107,7 +107,7 @@ def random_of(name):
     return np.random.default_rng(zlib.crc32(name.encode()))
 
 
-def centres(random, rows, side=64.0):
+def centers(random, rows, side=64.0):
     """Boxes around a few places, so that many overlap."""
     places = random.uniform(0.2, 0.8, (6, 2))[random.integers(0, 6, rows)] * side
     return f32(np.hstack([places + random.normal(0, 0.02 * side, (rows, 2)),
@@ -115,7 +115,7 @@ def centres(random, rows, side=64.0):
 
 
 def corners(random, rows, side=64.0):
-    return f32(from_centre(centres(random, rows, side)))
+    return f32(from_center(centers(random, rows, side)))
 
 
 def scores_of(random, *shape):
@@ -125,23 +125,23 @@ def scores_of(random, *shape):
 def ultralytics():
     """Detection heads v5u to 12: [B, 4 + C, N], the best class of each candidate."""
     random = random_of("ultralytics")
-    boxes, scores = centres(random, 30), scores_of(random, 30, 4)
+    boxes, scores = centers(random, 30), scores_of(random, 30, 4)
     convention = {"boxes": "output0", "scores": {"output": "output0", "column": 4}, "candidates_last": True,
                   "box_format": "cxcywh", "box_space": "model-pixels", "nms_iou": 0.7}
     output = np.hstack([boxes, scores]).T[None]
     write("ultralytics", convention, {"output0": output}, [LETTERBOX],
-          [best_of(in_image(from_centre(boxes), LETTERBOX), scores)])
+          [best_of(in_image(from_center(boxes), LETTERBOX), scores)])
     # With masks: the columns after the classes are no scores.
     masks = random.normal(0, 5, (30, 6))
     write("ultralytics-segments", {**convention, "classes": 4},
           {"output0": np.hstack([boxes, scores, masks]).T[None]}, [LETTERBOX],
-          [best_of(in_image(from_centre(boxes), LETTERBOX), scores)])
+          [best_of(in_image(from_center(boxes), LETTERBOX), scores)])
 
 
 def ultralytics_obb():
-    """[B, 4 + C + 1, N], the angle last: the corners are the centre plus and minus half of each side, turned."""
+    """[B, 4 + C + 1, N], the angle last: the corners are the center plus and minus half of each side, turned."""
     random = random_of("obb")
-    boxes, scores, angle = centres(random, 20), scores_of(random, 20, 3), f32(random.uniform(-0.8, 2.4, (20, 1)))
+    boxes, scores, angle = centers(random, 20), scores_of(random, 20, 3), f32(random.uniform(-0.8, 2.4, (20, 1)))
     along = np.hstack([np.cos(angle), np.sin(angle)]) * boxes[:, 2:3] / 2
     across = np.hstack([-np.sin(angle), np.cos(angle)]) * boxes[:, 3:4] / 2
     points = np.stack([boxes[:, :2] + one * along + other * across for one in (-1, 1) for other in (-1, 1)])
@@ -169,18 +169,18 @@ def end_to_end():
 
 
 def ultralytics_rtdetr():
-    """Centre and size in 0..1: [B, 300, 6] with score and class (8.4), or [B, 300, 4 + C] (8.1)."""
+    """Center and size in 0..1: [B, 300, 6] with score and class (8.4), or [B, 300, 4 + C] (8.1)."""
     random = random_of("rtdetr")
-    boxes, scores = f32(centres(random, 12, 1.0)), scores_of(random, 12, 1)
+    boxes, scores = f32(centers(random, 12, 1.0)), scores_of(random, 12, 1)
     classes = random.integers(0, 5, (12, 1))
-    shown = in_image(from_centre(boxes) * 64, STRETCH)
+    shown = in_image(from_center(boxes) * 64, STRETCH)
     convention = {"boxes": "output0", "labels": {"output": "output0", "column": 5},
-                  "scores": {"output": "output0", "column": 4}, "box_format": "cxcywh", "box_space": "normalised"}
+                  "scores": {"output": "output0", "column": 4}, "box_format": "cxcywh", "box_space": "normalized"}
     write("ultralytics-rtdetr", convention, {"output0": np.hstack([boxes, scores, classes])[None]}, [STRETCH],
           [found(shown, classes[:, 0], scores[:, 0])])
     scores = scores_of(random, 12, 5)
     convention = {"boxes": "output0", "scores": {"output": "output0", "column": 4}, "box_format": "cxcywh",
-                  "box_space": "normalised"}
+                  "box_space": "normalized"}
     write("ultralytics-rtdetr-8-1", convention, {"output0": np.hstack([boxes, scores])[None]}, [STRETCH],
           [best_of(shown, scores)])
 
@@ -188,12 +188,12 @@ def ultralytics_rtdetr():
 def yolov5():
     """[B, N, 5 + C]: score is objectness times the class score."""
     random = random_of("yolov5")
-    boxes, objectness, classes = centres(random, 40), scores_of(random, 40, 1), scores_of(random, 40, 3)
+    boxes, objectness, classes = centers(random, 40), scores_of(random, 40, 1), scores_of(random, 40, 3)
     convention = {"boxes": "output", "objectness": {"output": "output", "column": 4},
                   "scores": {"output": "output", "column": 5}, "box_format": "cxcywh", "box_space": "model-pixels",
                   "nms_iou": 0.45}
     write("yolov5", convention, {"output": np.hstack([boxes, objectness, classes])[None]}, [LETTERBOX],
-          [best_of(in_image(from_centre(boxes), LETTERBOX), objectness * classes)])
+          [best_of(in_image(from_center(boxes), LETTERBOX), objectness * classes)])
 
 
 def yolov5_raw():
@@ -218,7 +218,7 @@ def yolov5_raw():
                   "grid": {"strides": strides, "coding": {"anchors": {"sizes": anchors.reshape(-1, 2).tolist()}}},
                   "box_format": "cxcywh", "box_space": "model-pixels", "nms_iou": 0.45}
     write("yolov5-raw", convention, outputs, [LETTERBOX],
-          [best_of(in_image(from_centre(np.array(boxes)), LETTERBOX), np.array(scores))])
+          [best_of(in_image(from_center(np.array(boxes)), LETTERBOX), np.array(scores))])
 
 
 def yolov7_end_to_end():
@@ -252,7 +252,7 @@ def yolox():
                   "scores": {"output": "output", "column": 5}, "grid": {"strides": strides, "coding": {"offsets": {}}},
                   "box_format": "cxcywh", "box_space": "model-pixels", "nms_iou": 0.65}
     write("yolox", convention, {"output": output[None]}, [image],
-          [best_of(in_image(from_centre(boxes), image), output[:, 4:5] * output[:, 5:])])
+          [best_of(in_image(from_center(boxes), image), output[:, 4:5] * output[:, 5:])])
 
 
 def mmdeploy():
@@ -281,7 +281,7 @@ def nanodet():
     """[1, N, C + 4 x 8]: distances from the cell's point are the expectation of a softmax over bins, in strides.
 
     NanoDet-Plus counts from the top left corner of a cell, and its graph ends with the sigmoid; the first NanoDet counts
-    from the centre and gives six maps, classes before the sigmoid."""
+    from the center and gives six maps, classes before the sigmoid."""
     random = random_of("nanodet")
     strides = [16, 32]
     image = {"canvas": [64, 48], "size": [128, 90], "scale": [2.0, 2.0], "offset": [0.0, -3.0]}
@@ -307,7 +307,7 @@ def nanodet():
     grid = {"strides": strides, "coding": {"distance-bins": {"bins": 8, "point": "top-left"}}}
     write("nanodet-plus", {"boxes": {"output": "output", "column": 3}, "scores": "output", "classes": 3, "grid": grid,
                            **common}, {"output": whole[None]}, [image], [best_of(boxes_of(0.0), scores)])
-    grid = {"strides": strides, "coding": {"distance-bins": {"bins": 8, "point": "centre"}}}
+    grid = {"strides": strides, "coding": {"distance-bins": {"bins": 8, "point": "center"}}}
     outputs = {}
     for stride, _, classes, bins in levels:
         outputs[f"cls_{stride}"], outputs[f"dis_{stride}"] = classes[None], bins[None]
@@ -330,23 +330,23 @@ def torchvision():
 def detr():
     """Softmax over the classes and “no object”, which is the last and dropped; then the best class of each query."""
     random = random_of("detr")
-    boxes, logits = f32(centres(random, 10, 1.0)), f32(random.normal(0, 3, (10, 6)))
+    boxes, logits = f32(centers(random, 10, 1.0)), f32(random.normal(0, 3, (10, 6)))
     image = {"canvas": [128, 64], "size": [400, 200], "scale": [3.125, 3.125], "offset": [0.0, 0.0]}
     convention = {"boxes": "pred_boxes", "scores": "logits", "activation": "softmax", "background": "last",
-                  "box_format": "cxcywh", "box_space": "normalised"}
+                  "box_format": "cxcywh", "box_space": "normalized"}
     write("detr", convention, {"logits": logits[None], "pred_boxes": boxes[None]}, [image],
-          [best_of(from_centre(boxes) * [400, 200, 400, 200], softmax(logits)[:, :-1])])
+          [best_of(from_center(boxes) * [400, 200, 400, 200], softmax(logits)[:, :-1])])
 
 
 def rtdetr():
     """Sigmoid, then the best `queries` of all queries and classes."""
     random = random_of("rtdetr-all")
-    boxes, logits = f32(centres(random, 8, 1.0)), f32(random.normal(-1, 2, (8, 5)))
+    boxes, logits = f32(centers(random, 8, 1.0)), f32(random.normal(-1, 2, (8, 5)))
     scores = sigmoid(logits).ravel()
     top = np.argsort(-scores, kind="stable")[:8]
     convention = {"boxes": "pred_boxes", "scores": "logits", "activation": "sigmoid", "label_choice": "all",
-                  "max_boxes": 8, "box_format": "cxcywh", "box_space": "normalised"}
-    shown = from_centre(boxes)[top // 5] * [200, 100, 200, 100]
+                  "max_boxes": 8, "box_format": "cxcywh", "box_space": "normalized"}
+    shown = from_center(boxes)[top // 5] * [200, 100, 200, 100]
     write("rtdetr", convention, {"logits": logits[None], "pred_boxes": boxes[None]}, [STRETCH],
           [found(shown, top % 5, scores[top])])
 
@@ -367,7 +367,7 @@ def tf_object_detection():
     boxes, scores = f32(corners(random, 6, 1.0)), scores_of(random, 1, 6)
     classes = random.integers(1, 91, (1, 6)).astype(float)
     convention = {"boxes": "detection_boxes", "labels": "detection_classes", "scores": "detection_scores",
-                  "count": "num_detections", "box_format": "yxyx", "box_space": "normalised", "class_offset": -1}
+                  "count": "num_detections", "box_format": "yxyx", "box_space": "normalized", "class_offset": -1}
     outputs = {"detection_boxes": boxes[None], "detection_classes": classes, "detection_scores": scores,
                "num_detections": np.array([4.0])}
     shown = boxes[:4][:, [1, 0, 3, 2]] * [200, 100, 200, 100]
@@ -380,7 +380,7 @@ def ssd():
     random = random_of("ssd")
     boxes, scores = f32(corners(random, 15, 1.0)), scores_of(random, 15, 4)
     convention = {"boxes": "boxes", "scores": "scores", "background": "first", "label_choice": "all",
-                  "box_format": "yxyx", "box_space": "normalised", "class_offset": 1, "nms_iou": 0.6}
+                  "box_format": "yxyx", "box_space": "normalized", "class_offset": 1, "nms_iou": 0.6}
     shown = np.repeat(boxes[:, [1, 0, 3, 2]] * [200, 100, 200, 100], 3, axis=0)
     write("ssd", convention, {"boxes": boxes[None, :, None], "scores": scores[None]}, [STRETCH],
           [found(shown, np.tile([1, 2, 3], 15), scores[:, 1:].ravel())])
@@ -418,8 +418,8 @@ def yunet():
     cls, obj = scores_of(random, len(cells)), scores_of(random, len(cells))
     numbers = f32(random.normal(0, 0.5, (len(cells), 4)))
     stride = cells[:, 2:]
-    centre = (cells[:, :2] + numbers[:, :2]) * stride
-    boxes = from_centre(np.hstack([centre, np.exp(numbers[:, 2:]) * stride]))
+    center = (cells[:, :2] + numbers[:, :2]) * stride
+    boxes = from_center(np.hstack([center, np.exp(numbers[:, 2:]) * stride]))
     ends = np.cumsum([0, 64, 16, 4])
     outputs = {}
     for kind, values in (("cls", cls[:, None]), ("obj", obj[:, None]), ("bbox", numbers)):

@@ -240,7 +240,7 @@ fn with_labels(boxes: Vec<(String, u64, [f64; 4])>) -> Vec<(String, String, [f64
 }
 
 #[test]
-fn json_lines_of_everything_are_what_predict_wrote_and_judgements_are_added() {
+fn json_lines_of_everything_are_what_predict_wrote_and_judgments_are_added() {
     for model in [DETECTOR, CLASSIFIER] {
         let predicted = Predicted::new(model);
         let plain = predicted.exported("jsonl", "plain.jsonl", &["--all-boxes"]);
@@ -460,8 +460,8 @@ fn a_filter_and_verdicts_choose_what_is_exported() {
     let of_truth = predicted.export("coco", &predicted.out("truth.json"), &["--filter", "fp class:cup"]);
     assert_eq!(of_truth.status.code(), Some(1));
     assert!(stderr(&of_truth).contains("needs ground truth"), "{}", stderr(&of_truth));
-    let relabelled = std::fs::read_to_string(predicted.out("accepted.json")).unwrap();
-    assert!(relabelled.contains("\"model_category_id\":1"), "{relabelled}");
+    let relabeled = std::fs::read_to_string(predicted.out("accepted.json")).unwrap();
+    assert!(relabeled.contains("\"model_category_id\":1"), "{relabeled}");
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn with_home(home: &Path, args: &[&str]) -> Ended {
 }
 
 #[test]
-fn inspect_shows_the_graph_what_is_recognised_what_is_assumed_and_the_card() {
+fn inspect_shows_the_graph_what_is_recognized_what_is_assumed_and_the_card() {
     let shown = ended(crate::support::spotcheck(&["models", "inspect", CIFAR, "--set", "input.channels=bgr"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let sections = [
@@ -157,7 +157,7 @@ fn nothing_is_added_that_does_not_fit() {
     let labels = labels.to_str().unwrap();
     for (args, reason) in [
         (["--labels", labels], "has 1001 classes but the label file has 2"),
-        (["--set", "input.colour=rgb"], "colour"),
+        (["--set", "input.color=rgb"], "color"),
         (["--set", "input.std=[0, 1, 1]"], "input.std"),
         (["--set", "id=resnet50-v2"], "--set id=NAME"),
         (["--set", r#"input.resize={"stretch": {"width": 0, "height": 9}}"#], "1 to 16384"),
@@ -189,7 +189,7 @@ fn a_folder_and_an_empty_file_are_not_inspected() {
 }
 
 #[test]
-fn a_bare_file_is_predicted_and_says_what_was_recognised_and_assumed() {
+fn a_bare_file_is_predicted_and_says_what_was_recognized_and_assumed() {
     let predicted = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [

@@ -269,10 +269,10 @@ fn an_unknown_model_is_an_error_that_names_the_known_ones() {
 fn a_broken_card_is_named_with_its_line_and_the_rest_is_listed() {
     let home = Home::new();
     fs::create_dir_all(home.path("")).unwrap();
-    fs::write(home.path("model.toml"), "id = \"mine\"\ncolour = 1\n").unwrap();
+    fs::write(home.path("model.toml"), "id = \"mine\"\ncolor = 1\n").unwrap();
     let listed = home.models(&["list"]);
     assert_eq!(listed.code, Some(0));
-    let place = format!("{}, line 2, column 1: unknown field `colour`", home.path("model.toml").display());
+    let place = format!("{}, line 2, column 1: unknown field `color`", home.path("model.toml").display());
     assert!(listed.stderr.contains(&place), "{}", listed.stderr);
     assert!(listed.stdout.contains("ssd-mobilenet-coco"));
 }

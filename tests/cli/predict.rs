@@ -42,7 +42,7 @@ fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
     write("empty.jpg", b"");
     write("good.jpg", &rocket);
     write("header.jpg", &rocket[..20]);
-    write("mislabelled.png", &rocket);
+    write("mislabeled.png", &rocket);
     write("text.jpg", b"Dear diary, this is not an image");
     write("truncated.jpg", &rocket[..rocket.len() / 2]);
     image::RgbImage::new(40_000, 10).save(folder.path().join("very wide.png")).unwrap();
@@ -51,7 +51,7 @@ fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
         ("empty.jpg", Err("empty")),
         ("good.jpg", Ok((640, 427))),
         ("header.jpg", Err("")),
-        ("mislabelled.png", Ok((640, 427))),
+        ("mislabeled.png", Ok((640, 427))),
         ("text.jpg", Err("not a supported image")),
         ("truncated.jpg", Err("truncated")),
         ("very wide.png", Ok((40_000, 10))),

@@ -172,7 +172,7 @@ def camera_exif():
 
 
 def jpeg_cases():
-    rgb, grey = scene_image(), scene_image(1)
+    rgb, gray = scene_image(), scene_image(1)
     for subsampling in ["4:4:4", "4:2:2", "4:2:0"]:
         data = encoded(rgb, "JPEG", quality=80, subsampling=subsampling)
         good("jpeg-" + subsampling.replace(":", ""), data, "jpg")
@@ -189,8 +189,8 @@ def jpeg_cases():
             options = {"subsampling": subsampling, "restart_marker_blocks": units}
             data = encoded(scene_image(width=61, height=45), "JPEG", **options)
             good(f"jpeg-restart-{subsampling.replace(':', '')}-every-{units}", data, "jpg")
-    good("jpeg-grey", encoded(grey, "JPEG", quality=85), "jpg")
-    good("jpeg-grey-progressive", encoded(grey, "JPEG", quality=85, progressive=True), "JPG")
+    good("jpeg-gray", encoded(gray, "JPEG", quality=85), "jpg")
+    good("jpeg-gray-progressive", encoded(gray, "JPEG", quality=85, progressive=True), "JPG")
     good("jpeg-rgb", encoded(rgb, "JPEG", quality=90, keep_rgb=True), "jpg")
     inks = Image.fromarray(eight(scene(channels=4)), "CMYK")
     cmyk = encoded(inks, "JPEG", quality=90)
@@ -212,7 +212,7 @@ def jpeg_cases():
     good("jpeg-extraneous-bytes-before-the-end", base[:-2] + b"\x00\x01\x02" + base[-2:], "jpg")
     table = next(start for marker, start, _ in segments(base) if marker == 0xC4)
     good("jpeg-extraneous-bytes-in-the-header", base[:table] + b"\x12\xff\x00\x34" + base[table:], "jpg")
-    good("jpeg-two-pictures-in-one-file", base + encoded(grey, "JPEG"), "jpg")
+    good("jpeg-two-pictures-in-one-file", base + encoded(gray, "JPEG"), "jpg")
     good("jpeg-named-png", base, "png")
     large = scene_image(width=96, height=80)
     whole = encoded(large, "JPEG", quality=75)
@@ -251,7 +251,7 @@ def damaged_jpeg_cases(large):
     own = encoded(large, "JPEG", quality=75, optimize=True)
     # Those of the standard do not fit, and Pillow says nothing.
     warned("jpeg-without-its-own-huffman-tables", without(own, 0xC4), "jpg", "")
-    bad("jpeg-without-quantisation-tables", without(standard, 0xDB), "jpg", "is damaged")
+    bad("jpeg-without-quantization-tables", without(standard, 0xDB), "jpg", "is damaged")
 
     black = encoded(Image.new("RGB", large.size), "JPEG", quality=75)
     middle = (data_start(black) + len(black)) // 2
@@ -289,7 +289,7 @@ def chunk(kind, body):
     return struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body))
 
 
-def png(values, depth, colour, extra=b"", interlaced=False, size=None):
+def png(values, depth, color, extra=b"", interlaced=False, size=None):
     """A PNG by the specification, without filters. `values` is [height, width, channels], 8 or 16 bit."""
     height, width = values.shape[:2]
     kind = ">u2" if depth == 16 else "u1"
@@ -304,7 +304,7 @@ def png(values, depth, colour, extra=b"", interlaced=False, size=None):
     else:
         body = rows(values)
     claimed = size or (width, height)
-    header = struct.pack(">IIBBBBB", *claimed, depth, colour, 0, 0, int(interlaced))
+    header = struct.pack(">IIBBBBB", *claimed, depth, color, 0, 0, int(interlaced))
     return (
         b"\x89PNG\r\n\x1a\n"
         + chunk(b"IHDR", header)
@@ -319,26 +319,26 @@ def png_cases():
     data = encoded(rgb, "PNG")
     good("png-rgb", data, "png")
     good("png-named-jpg", data, "jpg")
-    good("png-grey", encoded(scene_image(1), "PNG"), "png")
-    good("png-grey-1-bit", encoded(scene_image(1).convert("1"), "PNG"), "png")
-    good("png-grey-alpha", encoded(scene_image(2), "PNG"), "png")
+    good("png-gray", encoded(scene_image(1), "PNG"), "png")
+    good("png-gray-1-bit", encoded(scene_image(1).convert("1"), "PNG"), "png")
+    good("png-gray-alpha", encoded(scene_image(2), "PNG"), "png")
     good("png-alpha", encoded(scene_image(4), "PNG"), "png")
     palette = rgb.quantize(13)
     good("png-palette", encoded(palette, "PNG"), "png")
     good("png-palette-transparency", encoded(palette, "PNG", transparency=bytes(range(0, 260, 20))), "png")
-    good("png-grey-key", encoded(scene_image(1), "PNG", transparency=120), "png")
+    good("png-gray-key", encoded(scene_image(1), "PNG", transparency=120), "png")
     good("png-rgb-key", encoded(rgb, "PNG", transparency=rgb.getpixel((5, 5))), "png")
     for orientation in [3, 6]:
         good(f"png-orientation-{orientation}", encoded(rgb, "PNG", exif=exif(orientation)), "png")
     values = scene(channels=4)
     good("png-interlaced", png(eight(values[..., :3]), 8, 2, interlaced=True), "png")
     good("png-rgb-16-bit", png(values[..., :3], 16, 2), "png", expected=to_8_bits(values[..., :3]))
-    grey = values[..., :1]
-    good("png-grey-16-bit", png(grey, 16, 0), "png", expected=np.repeat(to_8_bits(grey), 3, axis=2))
+    gray = values[..., :1]
+    good("png-gray-16-bit", png(gray, 16, 0), "png", expected=np.repeat(to_8_bits(gray), 3, axis=2))
     good("png-alpha-16-bit", png(values, 16, 6), "png", expected=over_white_16(values[..., :3], values[..., 3:]))
     pair = values[..., :2]
     good(
-        "png-grey-alpha-16-bit",
+        "png-gray-alpha-16-bit",
         png(pair, 16, 4),
         "png",
         expected=np.repeat(over_white_16(pair[..., :1], pair[..., 1:]), 3, axis=2),
@@ -358,10 +358,10 @@ def png_cases():
 
 
 def other_cases():
-    rgb, grey, rgba = scene_image(), scene_image(1), scene_image(4)
+    rgb, gray, rgba = scene_image(), scene_image(1), scene_image(4)
     good("bmp-rgb", encoded(rgb, "BMP"), "bmp")
     good("bmp-palette", encoded(rgb.quantize(16), "BMP"), "bmp")
-    good("bmp-1-bit", encoded(grey.convert("1"), "BMP"), "bmp")
+    good("bmp-1-bit", encoded(gray.convert("1"), "BMP"), "bmp")
     bad("bmp-truncated", encoded(rgb, "BMP")[:900], "bmp", "is truncated")
 
     good("webp-lossless", encoded(rgb, "WEBP", lossless=True), "webp")
@@ -394,14 +394,14 @@ def other_cases():
             "tif",
         )
     good("tiff-jpeg", encoded(rgb, "TIFF", compression="jpeg", quality=90), "tif", CLOSE)
-    good("tiff-grey", encoded(grey, "TIFF"), "tiff")
-    good("tiff-1-bit", encoded(grey.convert("1"), "TIFF"), "tiff")
+    good("tiff-gray", encoded(gray, "TIFF"), "tiff")
+    good("tiff-1-bit", encoded(gray.convert("1"), "TIFF"), "tiff")
     good("tiff-alpha", encoded(rgba, "TIFF", compression="tiff_lzw"), "tif")
     good("tiff-cmyk", encoded(Image.fromarray(eight(scene(channels=4)), "CMYK"), "TIFF"), "tif", ROUNDING)
     bad("tiff-palette", encoded(rgb.quantize(16), "TIFF"), "tif", "is an unsupported kind of TIFF")
     values = scene(channels=1)
     good(
-        "tiff-grey-16-bit",
+        "tiff-gray-16-bit",
         encoded(Image.fromarray(values[..., 0]), "TIFF"),
         "tif",
         expected=np.repeat(to_8_bits(values), 3, axis=2),

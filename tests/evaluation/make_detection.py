@@ -27,7 +27,7 @@ def random_box(random, width, height, largest):
 
 
 def fixture(seed, image_count, category_ids, *, largest, crowds, ties, per_image):
-    """Random objects; detections are moved, relabelled and doubled copies of them, and background."""
+    """Random objects; detections are moved, relabeled and doubled copies of them, and background."""
     random = np.random.default_rng(seed)
     image_ids = random.permutation(np.arange(3, 3 + 7 * image_count, 7))
     images = [

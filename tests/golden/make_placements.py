@@ -71,7 +71,7 @@ def mmdetection(width, height, target):
 
 
 def stretch_and_crop(width, height, resized, crop, rounding):
-    """transformers' DeiT rounds down, timm's squash to the even neighbour."""
+    """transformers' DeiT rounds down, timm's squash to the even neighbor."""
     left, top = (rounding((side - inner) / 2) for side, inner in zip(resized, crop))
     # The padding is below zero: the tensor begins inside the image.
     return resized, crop, (0, 0), (width / resized[0], height / resized[1]), (-left, -top)

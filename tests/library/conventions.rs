@@ -1,4 +1,4 @@
-//! The recogniser on the real runtime: graphs with the outside of well-known models, each also with every input and
+//! The recognizer on the real runtime: graphs with the outside of well-known models, each also with every input and
 //! output renamed, and graphs that cannot be used (`tests/cases/conventions/make.py` made them all).
 
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use spotcheck::domain::{LabelSet, ModelCard, OutputConvention};
 use spotcheck::inference::{InspectError, Inspection, labels_of};
 use spotcheck::library::{Model, check_card, parse_card};
-use spotcheck::vision::recognise::{Basis, Overrules, RecogniseError, Recognition, preset};
+use spotcheck::vision::recognize::{Basis, Overrules, Recognition, RecognizeError, preset};
 
 use crate::support::models::{Runtime, control, predict};
 
@@ -17,11 +17,11 @@ const SCORE_TOLERANCE: f64 = 1e-4;
 const EDGE_TOLERANCE: f64 = 0.05;
 
 #[test]
-fn every_convention_is_recognised_and_the_rest_is_marked_as_assumed() {
+fn every_convention_is_recognized_and_the_rest_is_marked_as_assumed() {
     let runtime = Runtime::load();
     let mut complaints = String::new();
     for (case, expected) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object()) {
-        match recognise(runtime, &case.join("model.onnx")) {
+        match recognize(runtime, &case.join("model.onnx")) {
             Ok(got) => complaints += &differences(&case, &got, &expected),
             Err(error) => writeln!(complaints, "{}: {error}", case.display()).unwrap(),
         }
@@ -33,8 +33,8 @@ fn every_convention_is_recognised_and_the_rest_is_marked_as_assumed() {
 fn names_of_inputs_and_outputs_do_not_decide() {
     let runtime = Runtime::load();
     for (case, _) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object()) {
-        let known = recognise(runtime, &case.join("model.onnx")).unwrap();
-        let renamed = recognise(runtime, &case.join("renamed.onnx")).unwrap();
+        let known = recognize(runtime, &case.join("model.onnx")).unwrap();
+        let renamed = recognize(runtime, &case.join("renamed.onnx")).unwrap();
         assert_eq!(without_names(&known), without_names(&renamed), "{}", case.display());
     }
 }
@@ -46,14 +46,14 @@ fn what_cannot_be_used_is_refused_with_the_reason() {
         let Some(reason) = expected["refused"].as_str() else {
             continue;
         };
-        // Some outputs are recognised by their names alone.
+        // Some outputs are recognized by their names alone.
         let names_decide = expected["names_decide"] == true;
         for file in ["model.onnx", "renamed.onnx"].into_iter().filter(|file| !names_decide || *file == "model.onnx") {
-            let error = recognise(runtime, &case.join(file)).expect_err(reason);
+            let error = recognize(runtime, &case.join(file)).expect_err(reason);
             let text = error.to_string();
             // The renamed graph is refused too, with other names in the text.
             assert!(file == "renamed.onnx" || text.contains(reason), "{}: {text}", case.display());
-            let InspectError::Refused { reason: RecogniseError::Refused(refusal), .. } = error else {
+            let InspectError::Refused { reason: RecognizeError::Refused(refusal), .. } = error else {
                 panic!("{}: {text}", case.display());
             };
             let nearest = refusal.nearest.map(|nearest| nearest.exporter);
@@ -73,7 +73,7 @@ fn both_kinds_of_detector_are_read_back_into_image_pixels() {
         let Some(expected) = expected["detections"].as_array() else {
             continue;
         };
-        let (model, _) = runtime.recognise_file(&case.join("model.onnx")).unwrap();
+        let (model, _) = runtime.recognize_file(&case.join("model.onnx")).unwrap();
         let got = predict(&runtime.predictor(&model), &case.join("picture.png"));
         assert_eq!(got.detections().len(), expected.len(), "{}: {got:?}", case.display());
         for (got, expected) in got.detections().iter().zip(expected) {
@@ -102,7 +102,7 @@ fn classifiers_predict_as_their_exporters_do_by_what_is_written_or_with_their_pr
         let Some(classes) = expected["classes"].as_object() else {
             continue;
         };
-        let (mut model, _) = runtime.recognise_file(&case.join("model.onnx")).unwrap();
+        let (mut model, _) = runtime.recognize_file(&case.join("model.onnx")).unwrap();
         if let Some(name) = expected["preset"].as_str() {
             model.card.input = preset(model.card.task, &model.card.input, name).unwrap().input;
         }
@@ -129,8 +129,8 @@ fn files_above_a_folder_called_onnx_say_how_images_are_prepared() {
     for file in ["config.json", "preprocessor_config.json"] {
         std::fs::copy(case.join(file), folder.path().join(file)).unwrap();
     }
-    let beside = recognise(runtime, &case.join("model.onnx")).unwrap();
-    let above = recognise(runtime, &graphs.join("model_quantized.onnx")).unwrap();
+    let beside = recognize(runtime, &case.join("model.onnx")).unwrap();
+    let above = recognize(runtime, &graphs.join("model_quantized.onnx")).unwrap();
     assert_eq!(above.card.input, beside.card.input);
     assert_eq!(above.labels, beside.labels);
     assert_eq!(above.with_basis(Basis::Assumed).count(), 0, "{:?}", above.findings);
@@ -140,7 +140,7 @@ fn files_above_a_folder_called_onnx_say_how_images_are_prepared() {
     // In a folder of another name nothing is known.
     let other = folder.path().join("graphs");
     std::fs::rename(&graphs, &other).unwrap();
-    let alone = recognise(runtime, &other.join("model_quantized.onnx")).unwrap();
+    let alone = recognize(runtime, &other.join("model_quantized.onnx")).unwrap();
     assert_ne!(alone.card.input.resize, beside.card.input.resize);
     assert_eq!(alone.labels, None);
 }
@@ -157,7 +157,7 @@ fn of_two_label_files_that_fit_the_nearest_is_taken_and_the_other_shown() {
             std::fs::copy(case.join(file), folder.path().join(file)).unwrap();
         }
         let labels = |folder: &Path| {
-            let got = recognise(runtime, &folder.join("model.onnx")).unwrap();
+            let got = recognize(runtime, &folder.join("model.onnx")).unwrap();
             let because = got.findings.iter().find(|finding| finding.field == "labels").unwrap().because.clone();
             (got.labels, because)
         };
@@ -179,13 +179,13 @@ fn one_class_more_than_names_is_assumed_to_be_the_background_in_front_and_can_be
     std::fs::copy(case.join("model.onnx"), &weights).unwrap();
     let names = std::fs::read_to_string(case.join("labels.txt")).unwrap();
     std::fs::write(folder.path().join("labels.txt"), names.strip_suffix("background\n").unwrap()).unwrap();
-    let first = recognise(runtime, &weights).unwrap();
+    let first = recognize(runtime, &weights).unwrap();
     let background = first.with_basis(Basis::Assumed).find(|finding| finding.field.ends_with("background")).unwrap();
     assert_eq!(background.value, "first");
 
     let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
     let overrules = Overrules::parse(&["output.classification.background=last"]).unwrap();
-    let mut last = inspection.recognise(None, &overrules, &control()).unwrap();
+    let mut last = inspection.recognize(None, &overrules, &control()).unwrap();
     last.card.input = preset(last.card.task, &last.card.input, "in-graph-bilinear").unwrap().input;
     let model = Model { labels: labels_of(&last), card: last.card, weights };
     let text = std::fs::read_to_string(case.join("expected.json")).unwrap();
@@ -206,7 +206,7 @@ fn torchvisions_own_exports_get_the_card_that_was_written_for_them() {
         let folder = crate::support::repository().join("tests/parity").join(case);
         let text = std::fs::read_to_string(folder.join("model.toml")).unwrap();
         let mut written = parse_card(&text, Path::new(case)).unwrap();
-        let mut got = recognise(runtime, &folder.join("model.onnx")).unwrap().card;
+        let mut got = recognize(runtime, &folder.join("model.onnx")).unwrap().card;
         // The random classes of these graphs have no names, however many there are.
         got.labels = None;
         if let OutputConvention::Detection(output) = &mut written.output {
@@ -227,18 +227,18 @@ fn a_label_file_of_another_model_is_refused_with_both_numbers() {
         let names: Vec<String> = (0..count).map(|class| format!("name {class}")).collect();
         LabelSet::parse(&names.join("\n")).unwrap()
     };
-    let recognise = |case: &str, count: usize| {
+    let recognize = |case: &str, count: usize| {
         let weights = case_folder().join(case).join("model.onnx");
         let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
-        inspection.recognise(Some(&names(count)), &Overrules::default(), &control())
+        inspection.recognize(Some(&names(count)), &Overrules::default(), &control())
     };
     for (case, count, has) in
         [("keras-cifar10", 12, "10"), ("tensorflow-resnet50", 1002, "1001"), ("tf-object-detection", 80, "91")]
     {
-        let error = recognise(case, count).unwrap_err().to_string();
+        let error = recognize(case, count).unwrap_err().to_string();
         assert!(error.contains(has) && error.contains(&count.to_string()), "{case}: {error}");
     }
-    let with_background = recognise("tensorflow-resnet50", 1000).unwrap();
+    let with_background = recognize("tensorflow-resnet50", 1000).unwrap();
     assert_eq!(with_background.labels.unwrap().len(), 1000);
 }
 
@@ -251,21 +251,21 @@ fn every_field_can_be_overridden_and_is_then_not_an_assumption() {
         "input.mean=[0.4, 0.4, 0.4]",
         r#"input.resize.stretch={"width": 224, "height": 224}"#,
         "labels=coco-80",
-        "licence=MIT",
+        "license=MIT",
     ])
     .unwrap();
     let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
-    let got = inspection.recognise(None, &overrules, &control()).unwrap();
+    let got = inspection.recognize(None, &overrules, &control()).unwrap();
     let card = serde_json::to_value(&got.card).unwrap();
     assert_eq!(card["input"]["channels"], "bgr");
     assert_eq!(card["input"]["resize"]["stretch"]["width"], 224);
-    assert_eq!((&card["labels"], &card["licence"]), (&"coco-80".into(), &"MIT".into()));
+    assert_eq!((&card["labels"], &card["license"]), (&"coco-80".into(), &"MIT".into()));
     let assumed =
         ["input.interpolation = pillow-bilinear", "input.divide_by = 255.0", "input.std = [0.229, 0.224, 0.225]"];
     assert_eq!(got.card.assumed, assumed);
     assert_eq!(got.with_basis(Basis::Given).count(), 5);
     let misspelt = Overrules::parse(&["input.chanels=bgr"]).unwrap();
-    let error = inspection.recognise(None, &misspelt, &control()).unwrap_err();
+    let error = inspection.recognize(None, &misspelt, &control()).unwrap_err();
     assert!(error.to_string().contains("chanels"), "{error}");
 }
 
@@ -276,7 +276,7 @@ fn a_cancelled_inspection_says_so() {
     let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();
     let control = control();
     control.cancel();
-    let error = inspection.recognise(None, &Overrules::default(), &control).unwrap_err();
+    let error = inspection.recognize(None, &Overrules::default(), &control).unwrap_err();
     assert!(matches!(error, InspectError::Cancelled), "{error}");
 }
 
@@ -299,8 +299,8 @@ fn cases() -> Vec<(PathBuf, Value)> {
     cases
 }
 
-fn recognise(runtime: &Runtime, weights: &Path) -> Result<Recognition, InspectError> {
-    Inspection::open(&runtime.0, weights)?.recognise(None, &Overrules::default(), &control())
+fn recognize(runtime: &Runtime, weights: &Path) -> Result<Recognition, InspectError> {
+    Inspection::open(&runtime.0, weights)?.recognize(None, &Overrules::default(), &control())
 }
 
 fn differences(case: &Path, got: &Recognition, expected: &Value) -> String {
@@ -310,7 +310,7 @@ fn differences(case: &Path, got: &Recognition, expected: &Value) -> String {
     differing_fields("", &card, &expected["card"], &mut |field, got, expected| {
         writeln!(complaints, "{case}: {field} is {got}, expected {expected}").unwrap();
     });
-    for (basis, key) in [(Basis::Recognised, "recognised"), (Basis::Assumed, "assumed")] {
+    for (basis, key) in [(Basis::Recognized, "recognized"), (Basis::Assumed, "assumed")] {
         for field in expected[key].as_array().unwrap() {
             let found = got.with_basis(basis).any(|finding| field == &finding.field);
             if !found {

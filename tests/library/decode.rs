@@ -279,7 +279,7 @@ fn details_are_read_without_decoding() {
     };
     let camera = details_of("jpeg-camera");
     assert_eq!(camera.stored_size, Some((37, 29)));
-    assert_eq!(camera.colour.as_deref(), Some("YCbCr, 8 bits per channel"));
+    assert_eq!(camera.color.as_deref(), Some("YCbCr, 8 bits per channel"));
     let rows: Vec<(&str, &str)> = camera.exif.iter().map(|(label, value)| (label.as_str(), value.as_str())).collect();
     assert_eq!(
         rows,
@@ -293,7 +293,7 @@ fn details_are_read_without_decoding() {
             ("Place", "48.85833, -2.29444"),
         ]
     );
-    assert_eq!(details_of("png-alpha-16-bit").colour.as_deref(), Some("RGB and alpha, 16 bits per channel"));
+    assert_eq!(details_of("png-alpha-16-bit").color.as_deref(), Some("RGB and alpha, 16 bits per channel"));
     assert_eq!(details_of("text-named-jpg").format, None);
 }
 

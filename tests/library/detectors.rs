@@ -35,7 +35,7 @@ fn a_free_batch_gives_the_same_predictions_bit_for_bit_in_one_call() {
     let mirrored = scene.rgb().chunks_exact(3).rev().flatten().copied().collect();
     let mirrored = RgbImage::new(scene.width(), scene.height(), mirrored).unwrap();
     for (case, batches) in [("yolov8-free-batch", true), ("yolov8", false), ("yolov7-end-to-end", false)] {
-        let (model, _) = runtime.recognise_file(&folder.join(case).join("model.onnx")).unwrap();
+        let (model, _) = runtime.recognize_file(&folder.join(case).join("model.onnx")).unwrap();
         assert_eq!(model.card.input.batches, batches, "{case}");
         if !batches {
             continue;
@@ -61,15 +61,15 @@ fn cases() -> Vec<PathBuf> {
 
 fn check(runtime: &Runtime, case: &Path) -> Result<(), String> {
     let expected: Value = serde_json::from_str(&std::fs::read_to_string(case.join("expected.json")).unwrap()).unwrap();
-    let recognised = runtime.recognise_file(&case.join("model.onnx")).map_err(|error| error.to_string());
+    let recognized = runtime.recognize_file(&case.join("model.onnx")).map_err(|error| error.to_string());
     if let Some(reason) = expected["refused"].as_str() {
-        return match recognised {
+        return match recognized {
             Err(error) if error.contains(reason) => Ok(()),
             Err(error) => Err(format!("refused for another reason: {error}")),
             Ok((model, _)) => Err(format!("not refused: {:?}", model.card)),
         };
     }
-    let (model, recognition) = recognised?;
+    let (model, recognition) = recognized?;
     if let Some(readings) = expected["readings"].as_u64()
         && readings != recognition.readings.len() as u64
     {

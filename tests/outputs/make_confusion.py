@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes confusion.json beside itself, with NumPy alone: true and predicted classes, with their accuracy and
-row-normalised confusion matrix.
+row-normalized confusion matrix.
 
 One class is never true, and one is never predicted."""
 

@@ -2,7 +2,7 @@
 
 usage: python make.py PHOTO...        (pip install torch==2.8.0 torchvision==0.23.0 onnx onnxruntime pillow numpy)
 Both graphs have the full depth and every operator of the real ones, an eighth of the width, and seeded random weights;
-batch normalisation is calibrated on the images, so that the numbers stay in the range that trained ones have.
+batch normalization is calibrated on the images, so that the numbers stay in the range that trained ones have.
 Writes resnet50/ and faster-rcnn/, each with model.onnx, model.toml and expected.json: torch's prediction
 for each image, with torchvision's own transforms on Pillow's images. Needed to make the cases anew, not to test.
 
@@ -44,7 +44,7 @@ class NarrowResNet50(ResNet):
 
 
 def calibrate(model, run):
-    """Sets the running statistics of batch normalisation to those of the images."""
+    """Sets the running statistics of batch normalization to those of the images."""
     for module in model.modules():
         if isinstance(module, torch.nn.BatchNorm2d):
             module.reset_running_stats()
@@ -73,7 +73,7 @@ CARD = """\
 id = "{id}"
 name = "{name}"
 task = "{task}"
-licence = "MIT OR Apache-2.0"
+license = "MIT OR Apache-2.0"
 origin = "tests/parity/make.py: torchvision's architecture, random weights"
 
 [file]

@@ -50,7 +50,7 @@ CARD = {
     "id": "toy",
     "name": "Toy",
     "task": "detection",
-    "licence": "unknown",
+    "license": "unknown",
     "origin": "a test",
     "file": {"name": "model.onnx", "bytes": 1, "sha256": "00"},
     "input": {"layout": "nhwc", "type": "uint8", "resize": {"keep": {}}},

@@ -1,4 +1,4 @@
-//! The tests' own control plane, checked against AWS's own client and descriptions and against the known behaviour of
+//! The tests' own control plane, checked against AWS's own client and descriptions and against the known behavior of
 //! Batch Transform.
 
 use std::io::Write as _;

@@ -544,7 +544,7 @@ fn a_failure_for_one_image_fails_that_image_and_an_outage_ends_the_run() {
     let mapping = account.home.path().join("mine.toml");
     let text = "id = \"mine\"\nname = \"Mine\"\n[prediction.detection]\nboxes = \"/b\"\nclasses = \"/c\"\n\
         scores = \"/s\"\n\
-                box_format = \"xyxy\"\nbox_space = \"normalised\"\n";
+                box_format = \"xyxy\"\nbox_space = \"normalized\"\n";
     std::fs::write(&mapping, text).unwrap();
     let predict = [
         "predict",

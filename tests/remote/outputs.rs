@@ -398,7 +398,7 @@ boxes = "/found/*/at"
 classes = "/found/*/is"
 scores = "/found/*/p"
 box_format = "xywh"
-box_space = "normalised"
+box_space = "normalized"
 "#;
     write(bench.folder.path(), "cafe.toml", mapping.as_bytes());
     write(bench.folder.path(), "cafe.pbtxt", b"item { id: 47 name: 'cup' }");

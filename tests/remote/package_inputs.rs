@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 use spotcheck::domain::{
-    AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
+    AuxiliaryInput, AuxiliaryValue, BoxesBack, CenterCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
     Layout, Position, ResizeRule, RgbImage, Rounding, Square,
 };
 use spotcheck::vision::{Prepared, Tensor, TensorData, preprocess};
@@ -77,7 +77,7 @@ fn rules() -> Vec<ResizeRule> {
         width: 64,
         height: 64,
         fill: Fill([114; 3]),
-        position: Position::Centre,
+        position: Position::Center,
         rounding: Rounding::HalfEven,
         stride: None,
         boxes_back: BoxesBack::EachAxis,
@@ -102,7 +102,7 @@ fn rules() -> Vec<ResizeRule> {
     let middle = |offset| ResizeRule::Stretch {
         width: 39,
         height: 31,
-        crop: Some(CentreCrop { width: 28, height: 22, offset }),
+        crop: Some(CenterCrop { width: 28, height: 22, offset }),
     };
     let short_side = |pad_to_multiple, cut_to_multiple| ResizeRule::ShortSidePad {
         short_side: 40,
@@ -130,7 +130,7 @@ fn rules() -> Vec<ResizeRule> {
     ];
     for &boxes_back in BoxesBack::VARIANTS {
         for stride in [None, Some(16), Some(1000)] {
-            rules.push(letterbox(Position::Centre, Rounding::HalfEven, stride, boxes_back));
+            rules.push(letterbox(Position::Center, Rounding::HalfEven, stride, boxes_back));
         }
     }
     rules

@@ -15,11 +15,11 @@ const SCORE_TOLERANCE: f64 = 1e-4;
 const EDGE_TOLERANCE: f64 = 0.05;
 const IMAGE: &str = "application/x-image";
 
-/// Both models of the repository, and the convention of quantised TensorFlow models: bytes in, bytes out, a class for
+/// Both models of the repository, and the convention of quantized TensorFlow models: bytes in, bytes out, a class for
 /// the background.
 fn models() -> [String; 3] {
-    let quantised = repository().join("tests/cases/conventions/quantised-mobilenet/model.onnx");
-    ["efficientnet-lite0".to_owned(), "ssd-mobilenet-coco".to_owned(), quantised.to_string_lossy().into_owned()]
+    let quantized = repository().join("tests/cases/conventions/quantized-mobilenet/model.onnx");
+    ["efficientnet-lite0".to_owned(), "ssd-mobilenet-coco".to_owned(), quantized.to_string_lossy().into_owned()]
 }
 
 fn photos() -> Vec<PathBuf> {
@@ -80,9 +80,9 @@ fn the_handler_makes_the_boxes_of_the_exporters_rules_of_their_outputs() {
 #[test]
 fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
-    let original = repository().join("tests/cases/conventions/quantised-mobilenet/model.onnx");
+    let original = repository().join("tests/cases/conventions/quantized-mobilenet/model.onnx");
     let archives = folders.each_ref().map(|folder| {
-        let copy = folder.path().join("quantised.onnx");
+        let copy = folder.path().join("quantized.onnx");
         // A new file, with a time of its own.
         std::fs::copy(&original, &copy).unwrap();
         package(folder.path(), &["--model", copy.to_str().unwrap()])

@@ -99,7 +99,7 @@ fn an_archive_in_s3_is_rehearsed_as_one_of_this_machine() {
 }
 
 #[test]
-fn the_handler_knows_every_convention_that_is_recognised() {
+fn the_handler_knows_every_convention_that_is_recognized() {
     let cases = repository().join("tests/cases/conventions");
     let mut tried = 0;
     for entry in std::fs::read_dir(cases).unwrap() {

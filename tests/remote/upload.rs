@@ -276,7 +276,7 @@ fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
     upload.must_have_arrived("other size.jpg", b"mine");
     upload.must_have_arrived("not ours.jpg", b"hers");
 
-    // An object that we wrote is recognised by its checksum.
+    // An object that we wrote is recognized by its checksum.
     upload.add("new.jpg", b"more");
     upload.run(&[]).must(3, &["new.jpg: an object with different content exists"]);
     upload.must_have_arrived("new.jpg", b"mine");

@@ -11,7 +11,7 @@ use spotcheck::inference::{InspectError, Inspection, LoadOptions, OnnxPredictor}
 use spotcheck::library::{Model, parse_card};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::vision::Predictor;
-use spotcheck::vision::recognise::{Overrules, Recognition};
+use spotcheck::vision::recognize::{Overrules, Recognition};
 
 /// ONNX Runtime of the shared home.
 pub(crate) struct Runtime(pub(crate) Loaded);
@@ -25,9 +25,9 @@ impl Runtime {
     }
 
     /// The model of a bare ONNX file, and how its conventions were found.
-    pub(crate) fn recognise_file(&self, weights: &Path) -> Result<(Model, Recognition), InspectError> {
+    pub(crate) fn recognize_file(&self, weights: &Path) -> Result<(Model, Recognition), InspectError> {
         let mut inspection = Inspection::open(&self.0, weights)?;
-        let recognition = inspection.recognise(None, &Overrules::default(), &control())?;
+        let recognition = inspection.recognize(None, &Overrules::default(), &control())?;
         Ok((inspection.model(&recognition), recognition))
     }
 

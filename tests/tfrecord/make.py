@@ -2,7 +2,7 @@
 
 usage: python make.py SAMPLES_DIR      (pip install tfrecord==1.14.6 pillow)
 Writes photos/ and photos.tfrecord into the folder of this script. The images are those of assets/samples, scaled
-to 160 pixels; licences as its CREDITS.md says. Labels are ImageNet's (from 1, as TensorFlow's own records have them),
+to 160 pixels; licenses as its CREDITS.md says. Labels are ImageNet's (from 1, as TensorFlow's own records have them),
 boxes were drawn by eye. The last record has neither a name nor anything else beside its image.
 """
 

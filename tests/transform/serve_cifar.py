@@ -1,5 +1,5 @@
 """A container with the responses of TensorFlow Serving for a classifier of CIFAR-10: {"predictions": [[p0, …, p9]]},
-from the mean colour of an image and the weights in cifar.json. Started as SageMaker starts containers."""
+from the mean color of an image and the weights in cifar.json. Started as SageMaker starts containers."""
 
 import argparse
 import io

@@ -167,7 +167,7 @@ fn values_that_cannot_be_are_said_at_once() {
 }
 
 #[test]
-fn a_model_that_is_not_recognised_is_finished_by_hand() {
+fn a_model_that_is_not_recognized_is_finished_by_hand() {
     let mut window = open_form("refused-8-bit-logits");
     assert!(sees(&window, "Not recognized: "));
     choose(&mut window, "Values", "Probabilities");

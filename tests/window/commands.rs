@@ -53,7 +53,7 @@ fn the_palette_preselects_only_what_can_be_done_now() {
     let mut window = open(None, CLASSIFIER);
     window.key_press_modifiers(Modifiers::COMMAND, Key::K);
     wait_for(&mut window, "Type a command");
-    // What Enter would take: the lines that are pressed, and whether they are greyed.
+    // What Enter would take: the lines that are pressed, and whether they are grayed.
     let preselected = |window: &Harness<'static, App>| -> Vec<(String, bool)> {
         let lines = window.query_all_by_role(Role::Button);
         let lines = lines.map(|line| line.accesskit_node());
@@ -172,7 +172,7 @@ fn no_key_reaches_what_is_behind_a_dialog() {
             assert_eq!(state.overlay, overlay, "{key:?}");
             assert_eq!(state.selection.selected().len(), 1, "{key:?}");
             assert_eq!(state.shown_sample(), before, "{key:?}");
-            assert_eq!(state.judgements.iter().count(), 0, "{key:?}");
+            assert_eq!(state.judgments.iter().count(), 0, "{key:?}");
             assert!(state.presenting.is_none(), "{key:?}");
             assert!(!state.settings.thumbnails_only, "{key:?}");
         }

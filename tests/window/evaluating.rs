@@ -22,7 +22,7 @@ use crate::window::{click, open, sees, wait_for, wait_until, wait_until_idle};
 const MODEL: &str = "efficientnet-lite0";
 const SIDE: u32 = 100;
 
-/// Images of one colour, outputs of a model for them, and their ground truth.
+/// Images of one color, outputs of a model for them, and their ground truth.
 struct Bench {
     images: tempfile::TempDir,
     outputs: tempfile::TempDir,

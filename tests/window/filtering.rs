@@ -364,7 +364,7 @@ fn hidden_overlaps_are_left_out_of_every_count() {
         };
         let run = state.run().unwrap();
         let visible = state.visible_boxes(run.id(), sample, whole).len();
-        let marks = state.judgements.marks();
+        let marks = state.judgments.marks();
         let headline = run.headline(sample, &state.view(), state.suppressed(), marks);
         assert!(headline.unwrap().starts_with(&format!("{visible} box")));
     }

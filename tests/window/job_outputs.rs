@@ -121,7 +121,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
 }
 
 #[test]
-fn a_run_that_goes_on_keeps_the_classes_that_it_has_learnt() {
+fn a_run_that_goes_on_keeps_the_classes_that_it_has_learned() {
     let images = folder_of(3, "chelsea.png");
     let outputs = tempfile::tempdir().unwrap();
     let projects = tempfile::tempdir().unwrap();

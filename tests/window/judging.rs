@@ -43,7 +43,7 @@ fn letters_judge_the_image_and_go_on_to_the_next() {
     press(&mut window, Key::R);
     press(&mut window, Key::U);
     wait_for(&mut window, "3 of 4 images judged: 1 accepted, 1 rejected, 1 unsure");
-    // The cell says it too, and not only by a colour.
+    // The cell says it too, and not only by a color.
     assert!(sees(&window, "1-chelsea.png") && sees(&window, ", rejected"));
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
     wait_for(&mut window, "Undone: mark 2-chelsea.png as unsure");
@@ -116,9 +116,9 @@ fn a_note_and_tags_are_written_without_the_mouse() {
     assert!(!sees(&window, "Remove the tag blurry"));
     press(&mut window, Key::ArrowLeft);
     wait_for(&mut window, "Remove the tag blurry");
-    let judgements = &window.state().state().judgements;
+    let judgments = &window.state().state().judgments;
     let sample = window.state().state().shown_sample().unwrap();
-    assert_eq!(judgements.note(sample), "ears cut off");
+    assert_eq!(judgments.note(sample), "ears cut off");
     click(&mut window, "Remove the tag blurry");
     wait_until(&mut window, "the tag to go", |window| !sees(window, "Remove the tag blurry"));
 }
@@ -135,7 +135,7 @@ fn a_box_is_judged_by_itself() {
     let sample = state.shown_sample().unwrap();
     let boxes = state.shown_boxes();
     assert!(boxes.len() > 1);
-    assert!(state.judgements.box_verdict(sample, boxes[0]).is_some());
+    assert!(state.judgments.box_verdict(sample, boxes[0]).is_some());
     press(&mut window, Key::Escape);
     wait_for(&mut window, &format!("1 of {} boxes judged", boxes.len()));
 }
@@ -224,8 +224,8 @@ fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
     assert_eq!(annotations(&path), 1);
     press(&mut window, Key::R);
     let verdict = |window: &Harness<'static, App>| {
-        let judgements = &window.state().state().judgements;
-        judgements.box_verdict(sample, last).cloned()
+        let judgments = &window.state().state().judgments;
+        judgments.box_verdict(sample, last).cloned()
     };
     assert_eq!(verdict(&window), Some(Verdict::Accept), "keys belong to the dialog");
     window.state_mut().command(ExportCommand::Dismiss);
@@ -274,7 +274,7 @@ fn enter_gives_the_keyboard_back_and_a_tag_that_was_not_finished_waits_for_no_ot
     window.run_steps(3);
     let state = window.state().state();
     let shown = state.shown_sample().unwrap();
-    assert_eq!(state.judgements.tags(shown), ["night"]);
+    assert_eq!(state.judgments.tags(shown), ["night"]);
     assert!(!is_typing(&window));
 }
 

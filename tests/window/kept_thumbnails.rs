@@ -21,10 +21,10 @@ const KILLS: usize = 6;
 /// Home folder and folder of images, for the process that is killed.
 const HOME_VARIABLE: &str = "SPOTCHECK_KILLED_WINDOW_HOME";
 const IMAGES_VARIABLE: &str = "SPOTCHECK_KILLED_WINDOW_IMAGES";
-/// What JPEG may change of a channel of one plain colour.
+/// What JPEG may change of a channel of one plain color.
 const NEARLY: u8 = 6;
 
-/// Each image has a plain colour of its own.
+/// Each image has a plain color of its own.
 fn color_of(number: u32) -> [u8; 3] {
     [40 + (number % 6 * 40) as u8, 40 + (number / 6 % 6 * 40) as u8, 40 + (number / 36 % 7 * 30) as u8]
 }
@@ -163,7 +163,7 @@ fn wait_for_colors(window: &mut Harness<'static, App>) {
     }
 }
 
-/// Whether every thumbnail on screen has the colour of its image.
+/// Whether every thumbnail on screen has the color of its image.
 fn shows_right_colors(window: &mut Harness<'static, App>) -> bool {
     let cells: Vec<(u32, Rect)> = window
         .query_all_by_label_contains(".jpg, ")

@@ -54,7 +54,7 @@ fn in_one_frame(window: &mut Harness<'static, App>, events: impl IntoIterator<It
 fn verdicts(window: &Harness<'static, App>) -> Vec<Option<Verdict>> {
     let state = window.state().state();
     let samples = (0..state.samples.len()).map(SampleId::from_index);
-    samples.map(|sample| state.judgements.verdict(sample).cloned()).collect()
+    samples.map(|sample| state.judgments.verdict(sample).cloned()).collect()
 }
 
 #[track_caller]
@@ -89,9 +89,9 @@ fn a_tag_a_note_and_a_verdict_fit_in_one_frame() {
     let (_folder, mut window) = slow_window(3);
     let words = [typed("t"), typed("rainy"), pressed(Key::Enter), typed("n"), typed("a rug"), pressed(Key::Enter)];
     in_one_frame(&mut window, words.into_iter().chain([typed("r"), typed("a")]));
-    let judgements = &window.state().state().judgements;
-    assert_eq!(judgements.tags(SampleId(0)), ["rainy"]);
-    assert_eq!(judgements.note(SampleId(0)), "a rug");
+    let judgments = &window.state().state().judgments;
+    assert_eq!(judgments.tags(SampleId(0)), ["rainy"]);
+    assert_eq!(judgments.note(SampleId(0)), "a rug");
     assert_eq!(verdicts(&window), [Some(Verdict::Reject), Some(Verdict::Accept), None]);
 }
 

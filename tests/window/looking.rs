@@ -64,12 +64,12 @@ fn zoom_to_box_brings_the_selected_box_into_the_middle() {
     let state = window.state().state();
     let prediction = state.shown.prediction.as_ref().unwrap();
     let bounds = prediction.detections()[state.shown.selected_box.unwrap()].bounds;
-    let CanvasView::Free { centre, .. } = state.canvas else {
+    let CanvasView::Free { center, .. } = state.canvas else {
         panic!("the image is still fitted");
     };
     let middle = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
-    let apart = (centre[0] - middle[0]).hypot(centre[1] - middle[1]);
-    assert!(apart < 2.0, "{centre:?} {middle:?}");
+    let apart = (center[0] - middle[0]).hypot(center[1] - middle[1]);
+    assert!(apart < 2.0, "{center:?} {middle:?}");
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn the_same_file_continues_its_run_and_a_changed_one_begins_another() {
 }
 
 #[test]
-fn what_is_dropped_on_images_is_recognised_by_its_content() {
+fn what_is_dropped_on_images_is_recognized_by_its_content() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let path = |name: &str| files.path().join(name);
     let write = |name: &str, content: &str| {

@@ -89,7 +89,7 @@ pub(crate) fn send(window: &mut Harness<'static, App>) {
     wait_for(window, "SageMaker jobs");
 }
 
-/// Clicks until the click is taken: a check that begins anew greys the button for a while.
+/// Clicks until the click is taken: a check that begins anew grays the button for a while.
 pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     let is_taken = |window: &Harness<'static, App>| {
         let state = window.state().state();
@@ -423,7 +423,7 @@ fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
             wait_for(&mut window, "would make the job fail");
-            // Nothing happens where it is greyed.
+            // Nothing happens where it is grayed.
             click(&mut window, "Start the job");
             assert!(!window.state().state().remote.job_form.start.is_loading());
             click(&mut window, "AWS CLI commands");

@@ -1,7 +1,7 @@
 //! Images of the real window for the README: they cannot show what the program does not do.
 //!
 //! The test always draws them and looks at what was drawn; it writes `screenshots/` only where
-//! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasteriser differ in the last bit.
+//! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasterizer differ in the last bit.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -220,7 +220,7 @@ fn the_window_compares_two_runs() {
     take(&mut window, "comparing-dark");
 }
 
-/// The detector once more, given its colours the wrong way round: what many a deployment does without noticing.
+/// The detector once more, given its colors the wrong way round: what many a deployment does without noticing.
 fn home_with_another_detector(home: &Path) -> AppDirs {
     let dirs = AppDirs::below(home);
     let built_in = repository().join("models").join(DETECTOR);

@@ -98,7 +98,7 @@ fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
-    // A path that is typed above the thumbnails is recognised as one that is dropped.
+    // A path that is typed above the thumbnails is recognized as one that is dropped.
     window.state_mut().command(EvaluationCommand::CloseTruth);
     window.state_mut().command(BrowseCommand::OpenTyped(folder.path().join("truth.json")));
     wait_until_idle(&mut window);

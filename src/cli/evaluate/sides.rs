@@ -152,8 +152,8 @@ fn judged(path: &Path, wanted: Option<&str>, dirs: &AppDirs) -> anyhow::Result<T
     let run = if let Some(wanted) = wanted {
         find_run(&runs, wanted)?
     } else {
-        let judgements = project.judgements()?;
-        let targets = judgements.iter().flat_map(|judged| &judged.verdicts).filter_map(|(target, _)| target.run);
+        let judgments = project.judgments()?;
+        let targets = judgments.iter().flat_map(|judged| &judged.verdicts).filter_map(|(target, _)| target.run);
         let judged: HashSet<RunId> = targets.collect();
         let newest = runs.iter().rfind(|run| judged.contains(&run.id));
         let newest = newest.with_context(|| format!("No verdicts on predictions in {}", path.display()))?;

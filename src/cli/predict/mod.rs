@@ -12,7 +12,7 @@ use std::sync::Arc;
 use anyhow::bail;
 use clap::Args;
 
-use super::inspect::recognise_for_run;
+use super::inspect::recognize_for_run;
 use super::out_file::{Replaceable, check_is_no_image, check_out};
 use super::place::{self, LayoutArgs, Opened, S3Args, parse_location};
 use super::progress::{summary, with_progress};
@@ -425,7 +425,7 @@ fn load_here(args: &PredictArgs, model: &str, dirs: &AppDirs, control: &TaskCont
             }
             model
         }
-        Err(bare_file) => recognise_for_run(&runtime, &bare_file, (args.preset.as_deref(), labels.as_ref()), control)?,
+        Err(bare_file) => recognize_for_run(&runtime, &bare_file, (args.preset.as_deref(), labels.as_ref()), control)?,
     };
     let options = LoadOptions {
         device: args.device,

@@ -17,13 +17,13 @@ use crate::domain::{
 use crate::library::Library;
 use crate::remote::client::{RemoteClient, USUAL_LANES, from_mapping, known_to};
 use crate::remote::outputs::{ReadingChoice, Recognition};
-use crate::remote::predictor::{RemotePredictor, recognise};
+use crate::remote::predictor::{RemotePredictor, recognize};
 use crate::remote::tf_serving::TfServingAddress;
 use crate::source::{Source, SourceError};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
-/// The number of images that are tried to recognise the response format.
+/// The number of images that are tried to recognize the response format.
 const PROBES: usize = 3;
 
 /// Remote model, instead of `--model`.
@@ -89,7 +89,7 @@ pub(super) struct Remote {
 }
 
 impl RemoteArgs {
-    /// Connects to the model. Predicts the first images to recognise the response format, unless a mapping is given.
+    /// Connects to the model. Predicts the first images to recognize the response format, unless a mapping is given.
     pub(super) fn load(
         &self,
         place: Option<&S3Place>,
@@ -183,7 +183,7 @@ fn probe(
                 continue;
             }
         };
-        match recognise(transport, &client.encoding, &bytes, control) {
+        match recognize(transport, &client.encoding, &bytes, control) {
             Ok(found) => return Ok(found),
             Err(PredictError::Failed(reason)) => {
                 failures.push(format!("{}: {reason}", sample.uri));

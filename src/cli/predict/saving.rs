@@ -472,7 +472,7 @@ fn find_missing(
     }
     // A verdict on a prediction, or on its third box, means nothing for another prediction.
     let judged: HashSet<SampleUri> = project
-        .judgements()?
+        .judgments()?
         .into_iter()
         .filter(|judged| judged.verdicts.iter().any(|(target, _)| target.run == Some(run)))
         .map(|judged| judged.sample)

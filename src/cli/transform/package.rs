@@ -7,7 +7,7 @@ use anyhow::{Context, bail};
 use clap::Args;
 
 use crate::cli::Outcome;
-use crate::cli::inspect::recognise_for_run;
+use crate::cli::inspect::recognize_for_run;
 use crate::cli::out_file::check_is_no_input;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
@@ -122,7 +122,7 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
     match Library::open(&dirs).find(model) {
         Err(LibraryError::NoCard { path }) => {
             let runtime = with_progress("ONNX Runtime", control, || runtime::ensure_loaded(&dirs, None, control))?;
-            recognise_for_run(&runtime, &path, (None, None), control)
+            recognize_for_run(&runtime, &path, (None, None), control)
         }
         found => Ok(found?),
     }

@@ -20,14 +20,14 @@ pub(super) const ZIGZAG: [u8; BLOCK] = [
 
 /// The frequencies that a block of this size can show, and what they are multiplied by, which is the same for every
 /// block.
-pub(super) fn selection(quantisation: &[u8; BLOCK], [width, height]: [usize; 2]) -> (Selection, Vec<f32>) {
+pub(super) fn selection(quantization: &[u8; BLOCK], [width, height]: [usize; 2]) -> (Selection, Vec<f32>) {
     let mut selection = Selection { last: 0, places: [(width * height) as u8; BLOCK] };
     let mut factors = vec![0.0; width * height];
     for (index, place) in selection.places.iter_mut().enumerate() {
         let [v, u] = [ZIGZAG[index] / 8, ZIGZAG[index] % 8].map(usize::from);
         if u < width && v < height {
             // An eighth: A.3.3 with the cosines of `basis`.
-            let factor = f32::from(quantisation[index]) / 8.0;
+            let factor = f32::from(quantization[index]) / 8.0;
             factors[v * width + u] = factor * share(u, width) * share(v, height);
             *place = (v * width + u) as u8;
             selection.last = index;
@@ -126,7 +126,7 @@ const fn basis<const SIZE: usize>() -> [[f32; SIZE]; SIZE] {
 pub(super) fn rgb(luma: &Samples, blue: &Samples, red: &Samples) -> [u32; LANES] {
     let mut rgb = [0; LANES];
     for lane in 0..LANES {
-        // What a sharp edge swings beyond black and white is cut off before the colours, as libjpeg does.
+        // What a sharp edge swings beyond black and white is cut off before the colors, as libjpeg does.
         let luma = luma[lane].clamp(-128.0, 127.0);
         let blue = blue[lane].clamp(-128.0, 127.0);
         let red = red[lane].clamp(-128.0, 127.0);

@@ -1,7 +1,7 @@
 //! A JPEG at a quarter or an eighth of its size, for thumbnails: of each block only the frequencies that are still seen
 //! at that size are read, and nearly all of the work of a decoder is about the others.
 //!
-//! Only for what nearly all files are: 8 bits, Huffman codes, one scan, grey or YCbCr. Everything else, and whatever is
+//! Only for what nearly all files are: 8 bits, Huffman codes, one scan, gray or YCbCr. Everything else, and whatever is
 //! damaged or merely odd, is left to libjpeg-turbo, which knows what to make of it. Formulas and section numbers are
 //! those of ITU-T T.81.
 
@@ -37,7 +37,7 @@ pub(super) fn working_bytes(bytes: &[u8]) -> u64 {
 
 /// What stands before the scan.
 struct Tables<'a> {
-    quantisation: [Option<&'a [u8; BLOCK]>; 4],
+    quantization: [Option<&'a [u8; BLOCK]>; 4],
     dc: [Option<Table>; 4],
     ac: [Option<(Leaps, Table)>; 4],
     /// Units between two restart markers; 0 if there are none.
@@ -51,7 +51,7 @@ struct Tables<'a> {
 impl<'a> Tables<'a> {
     fn of(bytes: &'a [u8]) -> Option<Self> {
         let mut tables = Self {
-            quantisation: [None; 4],
+            quantization: [None; 4],
             dc: [const { None }; 4],
             ac: [const { None }; 4],
             restart_interval: 0,
@@ -66,7 +66,7 @@ impl<'a> Tables<'a> {
                     tables.frame = Some(Frame::parse(content)?);
                 }
                 0xc4 => tables.add_huffman(content)?,
-                0xdb => tables.add_quantisation(content)?,
+                0xdb => tables.add_quantization(content)?,
                 0xdd => tables.restart_interval = u16::from_be_bytes(content.try_into().ok()?),
                 START_OF_SCAN => {
                     tables.scan = content;
@@ -81,10 +81,10 @@ impl<'a> Tables<'a> {
     }
 
     /// B.2.4.1, of 8 bits each.
-    fn add_quantisation(&mut self, mut content: &'a [u8]) -> Option<()> {
+    fn add_quantization(&mut self, mut content: &'a [u8]) -> Option<()> {
         while let Some((&index, rest)) = content.split_first() {
             let (table, rest) = rest.split_first_chunk()?;
-            *self.quantisation.get_mut(usize::from(index))? = Some(table);
+            *self.quantization.get_mut(usize::from(index))? = Some(table);
             content = rest;
         }
         Some(())
@@ -136,7 +136,7 @@ impl<'a> Tables<'a> {
             .components
             .iter()
             .zip(scan)
-            .map(|(&[id, sampling, quantisation], &[scan_id, tables])| {
+            .map(|(&[id, sampling, quantization], &[scan_id, tables])| {
                 let factors = [sampling >> 4, sampling & 15].map(usize::from);
                 if id != scan_id || factors.iter().any(|factor| !(1..=2).contains(factor)) {
                     return None;
@@ -146,7 +146,7 @@ impl<'a> Tables<'a> {
                 Some(Coded {
                     // A component alone in its scan comes block by block, whatever its factors; A.2.2.
                     blocks: if count == 1 { [1, 1] } else { factors },
-                    quantisation: (*self.quantisation.get(usize::from(quantisation))?)?,
+                    quantization: (*self.quantization.get(usize::from(quantization))?)?,
                     codes: Codes { dc, ac, leaps },
                 })
             })
@@ -158,7 +158,7 @@ impl<'a> Tables<'a> {
 struct Coded<'a> {
     /// The number of blocks in each unit of the scan, across and down.
     blocks: [usize; 2],
-    quantisation: &'a [u8; BLOCK],
+    quantization: &'a [u8; BLOCK],
     codes: Codes<'a>,
 }
 
@@ -258,24 +258,24 @@ impl<'a> Scan<'a> {
 
     /// Line `y` of the units that are in the lanes, as RGB; as many pixels as there is room for.
     fn write_line(&self, y: usize, line: &mut [u8]) {
-        let mut colours = [[0; LANES]; SIDE];
+        let mut colors = [[0; LANES]; SIDE];
         match self.components.as_slice() {
             [luma, blue, red] => {
                 let samples = luma.line(y).iter().zip(blue.line(y)).zip(red.line(y));
-                for (colour, ((luma, blue), red)) in colours.iter_mut().zip(samples) {
-                    *colour = rgb(luma, blue, red);
+                for (color, ((luma, blue), red)) in colors.iter_mut().zip(samples) {
+                    *color = rgb(luma, blue, red);
                 }
             }
             components => {
-                let samples = components.iter().flat_map(|grey| grey.line(y));
-                for (colour, grey) in colours.iter_mut().zip(samples) {
-                    *colour = rgb(grey, &[0.0; LANES], &[0.0; LANES]);
+                let samples = components.iter().flat_map(|gray| gray.line(y));
+                for (color, gray) in colors.iter_mut().zip(samples) {
+                    *color = rgb(gray, &[0.0; LANES], &[0.0; LANES]);
                 }
             }
         }
         for (lane, pixels) in (0..LANES).zip(line.chunks_mut(self.unit[0] * 3)) {
-            for (pixel, colour) in pixels.as_chunks_mut::<3>().0.iter_mut().zip(&colours) {
-                let [red, green, blue, _] = colour[lane].to_le_bytes();
+            for (pixel, color) in pixels.as_chunks_mut::<3>().0.iter_mut().zip(&colors) {
+                let [red, green, blue, _] = color[lane].to_le_bytes();
                 *pixel = [red, green, blue];
             }
         }
@@ -307,7 +307,7 @@ impl<'a> Component<'a> {
         let [across, down] = coded.blocks;
         // A block that stands for more of the image becomes larger, which saves to enlarge it afterwards.
         let block = [unit[0] / across, unit[1] / down];
-        let (selection, factors) = selection(coded.quantisation, block);
+        let (selection, factors) = selection(coded.quantization, block);
         Some(Self {
             selection,
             factors,

@@ -105,16 +105,17 @@ pub enum ChannelOrder {
     Rgb,
     Bgr,
     /// One channel, the luma of `Image.convert("L")`.
-    Grey,
+    #[serde(alias = "grey")]
+    Gray,
 }
 
 impl ChannelOrder {
-    /// The image channel, 0 for red, of each of the model's channels. A grey image has the luma in all of its channels.
+    /// The image channel, 0 for red, of each of the model's channels. A gray image has the luma in all of its channels.
     pub fn image_channels(self) -> &'static [usize] {
         match self {
             Self::Rgb => &[0, 1, 2],
             Self::Bgr => &[2, 1, 0],
-            Self::Grey => &[0],
+            Self::Gray => &[0],
         }
     }
 }
@@ -189,7 +190,7 @@ pub enum ResizeRule {
         width: u32,
         height: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        crop: Option<CentreCrop>,
+        crop: Option<CenterCrop>,
     },
     /// The short side to `short_side`, the long side in proportion and rounded by `long_side`, then the middle
     /// `crop_width` x `crop_height`, its left and top offset rounded by `crop_offset`.
@@ -213,7 +214,7 @@ pub enum ResizeRule {
     },
     /// Scaled in proportion so that the short side has `short_side` pixels but the long one at most `max_long_side`.
     ///
-    /// With `pad_to_multiple` above 1 (ONNX Model Zoo) sides are rounded down, then zeros (after normalisation) follow
+    /// With `pad_to_multiple` above 1 (ONNX Model Zoo) sides are rounded down, then zeros (after normalization) follow
     /// to the right and below up to that multiple; boxes are scaled back by the one ratio of both axes. With 1 nothing
     /// is padded, the short side is rounded half to even and the long one down (transformers: DETR, YOLOS); boxes are
     /// scaled back by the ratio of each axis.
@@ -233,13 +234,13 @@ impl ResizeRule {
         Self::Stretch { width, height, crop: None }
     }
 
-    /// In the middle of grey, as Ultralytics does it.
+    /// In the middle of gray, as Ultralytics does it.
     pub fn letterbox(width: u32, height: u32) -> Self {
         Self::Letterbox {
             width,
             height,
             fill: Fill([114; 3]),
-            position: Position::Centre,
+            position: Position::Center,
             rounding: Rounding::HalfEven,
             stride: None,
             boxes_back: BoxesBack::EachAxis,
@@ -278,7 +279,7 @@ impl ResizeRule {
     /// Width and height of the tensor; `None` if they depend on the image. A stride of a letterbox is not counted.
     pub fn tensor_size(&self) -> Option<[u32; 2]> {
         match *self {
-            Self::Stretch { crop: Some(CentreCrop { width, height, .. }), .. }
+            Self::Stretch { crop: Some(CenterCrop { width, height, .. }), .. }
             | Self::Stretch { width, height, crop: None }
             | Self::Letterbox { width, height, .. }
             | Self::ShortSideCrop { crop_width: width, crop_height: height, .. } => Some([width, height]),
@@ -290,7 +291,7 @@ impl ResizeRule {
 /// The middle of a resized image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct CentreCrop {
+pub struct CenterCrop {
     pub width: u32,
     pub height: u32,
     /// Rounds the left and the top offset.
@@ -310,7 +311,7 @@ fn half_even() -> Rounding {
     Rounding::HalfEven
 }
 
-/// The colour around a letterboxed image, 8-bit RGB. Written as one number if all three are the same.
+/// The color around a letterboxed image, 8-bit RGB. Written as one number if all three are the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "FillForm", into = "FillForm")]
 pub struct Fill(pub [u8; 3]);
@@ -318,14 +319,14 @@ pub struct Fill(pub [u8; 3]);
 #[derive(Serialize, Deserialize)]
 #[serde(untagged)]
 enum FillForm {
-    Grey(u8),
+    Gray(u8),
     Rgb([u8; 3]),
 }
 
 impl From<FillForm> for Fill {
     fn from(form: FillForm) -> Self {
         match form {
-            FillForm::Grey(level) => Self([level; 3]),
+            FillForm::Gray(level) => Self([level; 3]),
             FillForm::Rgb(levels) => Self(levels),
         }
     }
@@ -334,7 +335,7 @@ impl From<FillForm> for Fill {
 impl From<Fill> for FillForm {
     fn from(Fill(levels): Fill) -> Self {
         let [red, green, blue] = levels;
-        if red == green && green == blue { Self::Grey(red) } else { Self::Rgb(levels) }
+        if red == green && green == blue { Self::Gray(red) } else { Self::Rgb(levels) }
     }
 }
 
@@ -345,7 +346,8 @@ impl From<Fill> for FillForm {
 pub enum Position {
     /// In the middle; of an odd rest the right and the bottom get one more pixel.
     #[default]
-    Centre,
+    #[serde(alias = "centre")]
+    Center,
     TopLeft,
 }
 
@@ -380,7 +382,7 @@ impl BoxesBack {
 pub enum Rounding {
     /// Towards zero, as Python's `int()` (torchvision's long side).
     Down,
-    /// Rounds to the nearest, halves to the even neighbour, as Python's `round()` (torchvision's crop offset).
+    /// Rounds to the nearest, halves to the even neighbor, as Python's `round()` (torchvision's crop offset).
     HalfEven,
     /// Rounds to the nearest, halves up: `int(x + 0.5)` (`MMDetection`'s sides).
     HalfUp,

@@ -142,7 +142,7 @@ pub struct DetectionOutput {
     /// The position in the batch of the image that a row belongs to, if rows of all images follow one another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_index: Option<Columns>,
-    /// The rotation of each box around its centre, in radians, clockwise on screen. The upright box around the rotated
+    /// The rotation of each box around its center, in radians, clockwise on screen. The upright box around the rotated
     /// one is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub angle: Option<Columns>,
@@ -338,15 +338,15 @@ pub struct Grid {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum GridCoding {
-    /// YOLOX: the centre is `(xy + cell) * stride`, the size `exp(wh) * stride`.
+    /// YOLOX: the center is `(xy + cell) * stride`, the size `exp(wh) * stride`.
     Offsets {},
-    /// NanoDet (generalised focal loss): `bins` numbers for each side, whose softmax gives the expected distance from
+    /// NanoDet (generalized focal loss): `bins` numbers for each side, whose softmax gives the expected distance from
     /// the cell's point to the left, top, right and bottom edge, in strides.
     DistanceBins { bins: u32, point: CellPoint },
     /// SCRFD: distances from the cell's point to the left, top, right and bottom edge, in strides. The candidates of a
     /// cell follow one another.
     Distances { anchors: u32, point: CellPoint },
-    /// YOLOv5 and YOLOv7: of the sigmoid `s` of each number the centre is `(2 s - 0.5 + cell) * stride`, the size
+    /// YOLOv5 and YOLOv7: of the sigmoid `s` of each number the center is `(2 s - 0.5 + cell) * stride`, the size
     /// `(2 s)^2 * anchor`.
     Anchors {
         /// Width and height in pixels of the input: as many for each level, level after level. The candidates of a
@@ -375,7 +375,8 @@ impl GridCoding {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum CellPoint {
-    Centre,
+    #[serde(alias = "centre")]
+    Center,
     TopLeft,
 }
 
@@ -387,7 +388,7 @@ pub enum BoxFormat {
     Xyxy,
     /// top, left, bottom, right
     Yxyx,
-    /// centre and size: x, y, width, height
+    /// center and size: x, y, width, height
     Cxcywh,
 }
 
@@ -398,7 +399,8 @@ pub enum BoxSpace {
     /// Pixels of the image the model was given, before any padding was removed.
     ModelPixels,
     /// `0.0..=1.0` of the image the model was given.
-    Normalised,
+    #[serde(alias = "normalised")]
+    Normalized,
     /// Pixels of the upright image: the graph was told its size by an auxiliary input.
     ImagePixels,
 }

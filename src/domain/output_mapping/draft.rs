@@ -215,7 +215,7 @@ impl BoxesDraft {
             return;
         };
         self.boxes = shown(boxes);
-        self.box_space = if boxes.are_parts() { MappedBoxSpace::Normalised } else { MappedBoxSpace::Pixels };
+        self.box_space = if boxes.are_parts() { MappedBoxSpace::Normalized } else { MappedBoxSpace::Pixels };
         let beside = |field: MappingField, words: &[&str]| {
             let mut suiting = places.iter().filter(|place| place.suits(field));
             suiting.find(|place| place.count() == boxes.count() && place.is_called(words))
@@ -316,7 +316,7 @@ mod tests {
                 scores: pointer("/d/*/score"),
                 count: Some(pointer("/n")),
                 box_format: MappedBoxFormat::Cxcywh,
-                box_space: MappedBoxSpace::Normalised,
+                box_space: MappedBoxSpace::Normalized,
                 class_offset: -1,
             }),
         ] {

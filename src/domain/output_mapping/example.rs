@@ -32,7 +32,7 @@ pub struct ResponseExamples {
 /// How the outputs are to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadingRequest {
-    /// `None`: as is recognised.
+    /// `None`: as is recognized.
     pub mapping: Option<Box<OutputMapping>>,
     /// A label set or a file of labels; empty: as is found.
     pub labels: String,

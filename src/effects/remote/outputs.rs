@@ -249,7 +249,7 @@ impl ResultSink for Bundles<'_> {
 impl OutputSink for Bundles<'_> {
     fn labels(&mut self, labels: &LabelSet) {
         self.send();
-        self.shared.report(OutputsEvent::Labelled {
+        self.shared.report(OutputsEvent::Labeled {
             source: self.source,
             run: self.run,
             labels: Box::new(labels.clone()),

@@ -51,21 +51,21 @@ fn trial_of(examples: &ResponseExamples, request: ReadingRequest) -> ReadingTria
         (Err(reason), _) | (_, Err(reason)) => return failed_trial(request, reason),
     };
     let read = ExampleReadings::of(&examples.responses, mapping.as_ref(), labels);
-    let recognised = match &read.shape {
+    let recognized = match &read.shape {
         Ok(OutputShape::Mapped(found)) if mapping.is_none() => Some((**found).clone()),
         _ => None,
     };
     ReadingTrial {
         request,
         description: read.shape.map(|shape| shape.description()),
-        recognised,
+        recognized,
         assumed: read.assumed,
         readings: read.readings,
     }
 }
 
 fn failed_trial(request: ReadingRequest, reason: String) -> ReadingTrial {
-    ReadingTrial { request, description: Err(reason), recognised: None, assumed: Vec::new(), readings: Vec::new() }
+    ReadingTrial { request, description: Err(reason), recognized: None, assumed: Vec::new(), readings: Vec::new() }
 }
 
 pub(in super::super) fn list(shared: &Arc<Shared>) {

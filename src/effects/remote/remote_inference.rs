@@ -17,7 +17,7 @@ use crate::domain::{
 };
 use crate::predict::upright_size;
 use crate::remote::client::{ConnectError, RemoteClient, USUAL_LANES, from_mapping, known_to};
-use crate::remote::outputs::{Recognition, Unrecognised};
+use crate::remote::outputs::{Recognition, Unrecognized};
 use crate::remote::predictor::RemotePredictor;
 use crate::remote::tf_serving::{TfServing, TfServingAddress};
 use crate::source::{SourceError, for_task};
@@ -108,7 +108,7 @@ impl Connected {
     pub(in super::super) fn report_classes(&self, shared: &Shared, source: SourceId, run: RunId) {
         let labels = self.predictor.labels();
         if self.reported_classes.swap(labels.len(), Ordering::Relaxed) != labels.len() {
-            shared.report(OutputsEvent::Labelled { source, run, labels: Box::new(labels) });
+            shared.report(OutputsEvent::Labeled { source, run, labels: Box::new(labels) });
         }
     }
 
@@ -224,7 +224,7 @@ fn request_response(
     Ok(Response { body, took, size })
 }
 
-/// Sends one image after the other until a response can be recognised.
+/// Sends one image after the other until a response can be recognized.
 fn first_response<'r>(
     shared: &Shared,
     client: &RemoteClient,
@@ -245,10 +245,10 @@ fn first_response<'r>(
         };
         match Recognition::of(&response.body) {
             Ok(recognition) => return Ok((recognition, (*sample, entry, response))),
-            Err(Unrecognised::Broken(reason)) => {
+            Err(Unrecognized::Broken(reason)) => {
                 failures.push((*sample, entry.uri.file_name(), reason));
             }
-            Err(Unrecognised::Unknown(_)) => {
+            Err(Unrecognized::Unknown(_)) => {
                 return Err(ConnectFailure::Failed {
                     message: format!(
                         "{} returns predictions in an unknown format; set up a mapping for scores, boxes and classes",

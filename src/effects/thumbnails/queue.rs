@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_are_read_after_all_thumbnails_until_another_image_is_looked_at() {
+    fn neighbors_are_read_after_all_thumbnails_until_another_image_is_looked_at() {
         let mut queue = ThumbnailQueue::new();
         request(&mut queue, 1, SIDE, &[1]);
         let ahead = ["7", "8", "9"].map(|name| sample(name, 1000));

@@ -301,7 +301,7 @@ impl<'m> Classes<'m> {
         class.map_or("a class that the ground truth does not have", |class| &class.name).to_owned()
     }
 
-    /// The id that decides the colour.
+    /// The id that decides the color.
     fn id(&self, class: u32) -> u32 {
         let id = self.0.get(class as usize).and_then(|class| class.id?.try_into().ok());
         id.unwrap_or(class)

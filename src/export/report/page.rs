@@ -311,7 +311,7 @@ fn settings(context: &ExportContext, options: ExportOptions) -> Markup {
                 @if !key.weights_sha256.is_empty() {
                     (line("Weights", &format!("{}, sha256 {}", human_bytes(card.file.bytes), key.weights_sha256)))
                 }
-                (line("License", &card.licence))
+                (line("License", &card.license))
                 (line("Origin", &card.origin))
                 @if let Some(accuracy) = &card.accuracy { (line("Published accuracy", accuracy)) }
                 @if !card.assumed.is_empty() { (line("Assumed", &card.assumed.join("; "))) }

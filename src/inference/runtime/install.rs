@@ -97,7 +97,7 @@ fn download(
     pip::download(package, pin, &folder, control)
 }
 
-/// Unpacks the libraries and the licences, nothing else, and checks them.
+/// Unpacks the libraries and the licenses, nothing else, and checks them.
 fn unpack(
     package: RuntimePackage,
     wheel: &Path,
@@ -169,10 +169,10 @@ fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result
 fn name_to_keep(entry: &str, package: RuntimePackage) -> Option<String> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_library = folder == package.folder_in_wheel() && is_needed(name);
-    let is_licence = ["LICENSE", "ThirdPartyNotices.txt"].contains(&name)
+    let is_license = ["LICENSE", "ThirdPartyNotices.txt"].contains(&name)
         && (folder.ends_with(".dist-info/licenses") || !folder.contains('/'));
     let is_plain = !name.contains(['\\', ':']);
-    ((is_library || is_licence) && is_plain).then(|| name.to_owned())
+    ((is_library || is_license) && is_plain).then(|| name.to_owned())
 }
 
 fn unpack_file(

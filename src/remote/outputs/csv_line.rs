@@ -1,7 +1,7 @@
 //! A line of CSV, as SageMaker joins predictions to CSV inputs: the columns of the input, then the prediction. Pure.
 
 use super::json::Json;
-use super::recognise::SUM_SLACK;
+use super::recognize::SUM_SLACK;
 use crate::annotations::rows::{Quotes, split_field};
 
 /// The key of the input's columns beside the response. No line of JSON has it.

@@ -9,7 +9,7 @@ use super::named::IMAGE_FIELDS;
 use super::open::FoundOutputs;
 use super::places::places_of;
 use super::reader::{LabelSource, OutputReader};
-use super::recognise::{OutputShape, Recognition, Unrecognised};
+use super::recognize::{OutputShape, Recognition, Unrecognized};
 use super::shown::{shown, shown_raw};
 use crate::domain::{ExampleResponse, KeepRule, LabelSet, OutputMapping, Prediction, ResponseExamples, Sample};
 use crate::source::{Source, for_task};
@@ -101,7 +101,7 @@ fn example_of(source: &dyn Source, sample: &Sample, response: Vec<u8>) -> Exampl
 }
 
 impl ResponseExamples {
-    /// Recognises and reads example responses.
+    /// Recognizes and reads example responses.
     pub fn of(responses: Vec<ExampleResponse>) -> Self {
         let Some(first) = responses.first() else {
             return Self::default();
@@ -115,17 +115,17 @@ impl ResponseExamples {
 }
 
 impl ExampleReadings {
-    /// Reads them with a mapping, or as they are recognised without one. `labels` name the classes; `None` leaves that
+    /// Reads them with a mapping, or as they are recognized without one. `labels` name the classes; `None` leaves that
     /// to the responses.
     pub fn of(examples: &[ExampleResponse], mapping: Option<&OutputMapping>, labels: Option<LabelSet>) -> Self {
-        let recognised = match mapping {
+        let recognized = match mapping {
             Some(mapping) => {
                 Ok(Recognition { shape: OutputShape::Mapped(Box::new(mapping.clone())), assumed: Vec::new() })
             }
-            None => recognise(examples),
+            None => recognize(examples),
         };
-        let Recognition { shape, assumed } = match recognised {
-            Ok(recognised) => recognised,
+        let Recognition { shape, assumed } = match recognized {
+            Ok(recognized) => recognized,
             Err(reason) => {
                 return Self { shape: Err(reason), assumed: Vec::new(), readings: Vec::new() };
             }
@@ -148,17 +148,17 @@ impl ExampleReadings {
     }
 }
 
-/// Recognises the format by the first response that has a known one.
-fn recognise(examples: &[ExampleResponse]) -> Result<Recognition, String> {
+/// Recognizes the format by the first response that has a known one.
+fn recognize(examples: &[ExampleResponse]) -> Result<Recognition, String> {
     let mut reason = None;
     for example in examples {
         match Recognition::of(&example.response) {
-            Ok(recognised) => return Ok(recognised),
-            Err(Unrecognised::Broken(why)) => {
+            Ok(recognized) => return Ok(recognized),
+            Err(Unrecognized::Broken(why)) => {
                 reason.get_or_insert(why);
             }
             // The response itself is beside it.
-            Err(Unrecognised::Unknown(_)) => return Err(UNKNOWN.to_owned()),
+            Err(Unrecognized::Unknown(_)) => return Err(UNKNOWN.to_owned()),
         }
     }
     Err(reason.unwrap_or_else(|| "there are no responses to show".to_owned()))

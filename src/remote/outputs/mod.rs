@@ -1,7 +1,7 @@
 //! Remote outputs read as predictions: the `.out` objects of Batch Transform, and responses of endpoints and TensorFlow
 //! Serving.
 //!
-//! The shape of outputs is recognised once, from the first that can be read, and said; every other output must have it,
+//! The shape of outputs is recognized once, from the first that can be read, and said; every other output must have it,
 //! too. An output that is broken, or that says what cannot be, is a problem of its image and never a wrong prediction.
 //! Knows nothing of how the responses were asked for.
 
@@ -18,7 +18,7 @@ mod pending;
 mod places;
 mod read;
 mod reader;
-mod recognise;
+mod recognize;
 mod responses;
 mod seen;
 mod shown;
@@ -31,7 +31,7 @@ pub use of_job::{OutputsOrigin, OutputsPart, RetryPart};
 pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
 pub use read::{OutputSink, ReadOutcome};
 pub use reader::{LabelSource, OutputReader};
-pub use recognise::{OutputShape, Recognition, Unrecognised};
+pub use recognize::{OutputShape, Recognition, Unrecognized};
 pub use seen::SeenOutputs;
 
 use super::transform::OUT;

@@ -73,7 +73,7 @@ impl OutputsPart {
     }
 
     /// A retry from another machine. Its manifest was written by Spotcheck too.
-    fn recognised_by_name(mut self, job_name: &str) -> Self {
+    fn recognized_by_name(mut self, job_name: &str) -> Self {
         if let Some(NamedFrom::Manifest { is_ours, .. }) = &mut self.named_from {
             *is_ours = true;
         }
@@ -116,7 +116,7 @@ impl OutputsOrigin {
         Self { job: None, made, parts: vec![OutputsPart::in_folder(folder)], notes: Vec::new() }
     }
 
-    /// Finds the outputs. Retries from this machine are known; others are recognised by their parameters.
+    /// Finds the outputs. Retries from this machine are known; others are recognized by their parameters.
     ///
     /// # Errors
     /// SageMaker does not know the job, or its input images are unknown.
@@ -154,7 +154,7 @@ impl OutputsOrigin {
             let name = &spec.job_name;
             match (part(spec, record.as_ref()), record) {
                 (Ok(part), Some(_)) => parts.push(OutputsPart { retry: Some(RetryPart::Known(name.clone())), ..part }),
-                (Ok(part), None) => parts.push(part.recognised_by_name(name)),
+                (Ok(part), None) => parts.push(part.recognized_by_name(name)),
                 (Err(error), Some(_)) => return Err(error),
                 (Err(error), None) if is_final(&error) => return Err(error),
                 (Err(error), None) => {

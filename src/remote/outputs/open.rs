@@ -1,4 +1,4 @@
-//! A folder of outputs opened as a run: listed, joined to the images, recognised and described.
+//! A folder of outputs opened as a run: listed, joined to the images, recognized and described.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use super::join::{Images, Joined, Work, Written, is_list, join};
 use super::json::Json;
 use super::of_job::{OutputsPart, RetryPart, Sent};
 use super::reader::{LabelSource, OutputReader};
-use super::recognise::{OutputShape, Recognition, Unrecognised};
+use super::recognize::{OutputShape, Recognition, Unrecognized};
 use super::responses::Responses;
 use crate::aws::{AwsError, AwsErrorKind};
 use crate::domain::{
@@ -20,7 +20,7 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// The number of outputs that are tried for recognition.
 const LOOKED_AT: usize = 50;
-/// The part of an unrecognised output that is in the message.
+/// The part of an unrecognized output that is in the message.
 const RAW_BYTES: u64 = 400;
 /// The number of names that a message gives as examples.
 pub(super) const EXAMPLES: usize = 3;
@@ -83,7 +83,7 @@ impl From<FilesError> for OutputsError {
 /// How to read outputs.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingChoice {
-    /// The mapping; `None` recognises the format.
+    /// The mapping; `None` recognizes the format.
     pub mapping: Option<OutputMapping>,
     /// The labels; `None` takes those of the mapping, the model's card or the outputs.
     pub labels: Option<LabelSet>,
@@ -146,7 +146,7 @@ struct FoundPart {
     first: usize,
 }
 
-/// The recognised outputs as a run.
+/// The recognized outputs as a run.
 pub struct OutputRun {
     pub key: RunKey,
     pub card: ModelCard,
@@ -394,7 +394,7 @@ impl FoundOutputs {
         examples.join(", ")
     }
 
-    /// Recognises the format from the first outputs, and makes a run. `known` finds models by id.
+    /// Recognizes the format from the first outputs, and makes a run. `known` finds models by id.
     ///
     /// # Errors
     /// None of them can be read, or the shape of none is known.
@@ -485,10 +485,10 @@ impl FoundOutputs {
             let example = self.name_of(work.output());
             match looked_at {
                 Ok(first) => return Ok(first),
-                Err(error @ Unrecognised::Unknown(_)) => {
+                Err(error @ Unrecognized::Unknown(_)) => {
                     unknown.get_or_insert((example, error.to_string()));
                 }
-                Err(Unrecognised::Broken(reason)) => {
+                Err(Unrecognized::Broken(reason)) => {
                     broken.get_or_insert((example, reason));
                 }
             }
@@ -500,44 +500,44 @@ impl FoundOutputs {
         Err(OutputsError::Broken { example, reason })
     }
 
-    fn first_of(&self, work: &Work, control: &TaskControl) -> Result<First, Unrecognised> {
+    fn first_of(&self, work: &Work, control: &TaskControl) -> Result<First, Unrecognized> {
         let (folder, file) = (self.folder_of(work.output()), &self.files[work.output()]);
         let of = |json: Json, bytes: &[u8]| {
             Recognition::of_json(&json, bytes).map(|recognition| First { recognition, response: Some(json) })
         };
         if let Work::One { .. } = work {
             let bytes = folder.read(file, control);
-            let bytes = bytes.map_err(Unrecognised::Broken)?;
-            let json = Json::parse(&bytes).map_err(Unrecognised::Broken)?;
+            let bytes = bytes.map_err(Unrecognized::Broken)?;
+            let json = Json::parse(&bytes).map_err(Unrecognized::Broken)?;
             return of(json, &bytes);
         }
         let responses = Responses { folder, file, control };
-        let mut found = Err(Unrecognised::Broken("it contains no response".to_owned()));
+        let mut found = Err(Unrecognized::Broken("it contains no response".to_owned()));
         let mut looked_at = 0;
         responses
             .try_for_each(|response| {
-                let recognised = response.map_err(Unrecognised::Broken);
-                let recognised = recognised.and_then(|json| of(json, b""));
+                let recognized = response.map_err(Unrecognized::Broken);
+                let recognized = recognized.and_then(|json| of(json, b""));
                 looked_at += 1;
-                let tells_more = match (&found, &recognised) {
-                    (_, Ok(_)) | (Err(Unrecognised::Broken(_)), Err(Unrecognised::Unknown(_))) => true,
+                let tells_more = match (&found, &recognized) {
+                    (_, Ok(_)) | (Err(Unrecognized::Broken(_)), Err(Unrecognized::Unknown(_))) => true,
                     (_, Err(_)) => looked_at == 1,
                 };
                 if tells_more {
-                    found = recognised;
+                    found = recognized;
                 }
                 if found.is_ok() || looked_at == LOOKED_AT {
                     return ControlFlow::Break(());
                 }
                 ControlFlow::Continue(())
             })
-            .map_err(Unrecognised::Broken)?;
+            .map_err(Unrecognized::Broken)?;
         found.map_err(|error| match error {
-            Unrecognised::Unknown(_) => {
+            Unrecognized::Unknown(_) => {
                 let beginning = folder.read_range(file, 0..RAW_BYTES, control);
-                Unrecognised::unknown(&beginning.unwrap_or_default())
+                Unrecognized::unknown(&beginning.unwrap_or_default())
             }
-            broken @ Unrecognised::Broken(_) => broken,
+            broken @ Unrecognized::Broken(_) => broken,
         })
     }
 }

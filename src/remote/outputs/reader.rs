@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use parking_lot::Mutex;
 
 use super::json::{Json, Name, excerpt};
-use super::recognise::{OutputShape, own_predictions, response_within};
+use super::recognize::{OutputShape, own_predictions, response_within};
 use crate::domain::{
     Background, BoundingBox, ClassScore, Detection, JsonPointer, KeepRule, LabelSet, MappedBoxFormat, MappedBoxSpace,
     MappedBoxes, MappedClasses, MappedContent, ModelTask, OutputMapping, Prediction, PredictionContent, ScoreValues,
@@ -78,7 +78,7 @@ impl OutputReader {
         (!labels.are_of_outputs).then(|| labels.set.clone())
     }
 
-    /// Takes over what a run has learnt before, where only the outputs name the classes: an output that says otherwise
+    /// Takes over what a run has learned before, where only the outputs name the classes: an output that says otherwise
     /// is a problem.
     pub fn learn(&self, known: &LabelSet) {
         let mut labels = self.labels.lock();
@@ -544,7 +544,7 @@ fn in_image(mapping: &MappedBoxes, edges: [f64; 4], size: [u32; 2]) -> Result<Bo
     };
     let [width, height] = match mapping.box_space {
         MappedBoxSpace::Pixels => [1.0, 1.0],
-        MappedBoxSpace::Normalised => size.map(f64::from),
+        MappedBoxSpace::Normalized => size.map(f64::from),
     };
     believable([x1 * width, y1 * height, x2 * width, y2 * height], size)
 }

@@ -29,7 +29,7 @@ impl SeenOutputs {
 
     /// The change that stores it in the project.
     pub fn change(self, run: RunId) -> Change {
-        let json = serde_json::to_string(&self).expect("a number always serialises");
+        let json = serde_json::to_string(&self).expect("a number always serializes");
         Change::SetView { name: name(run), json }
     }
 

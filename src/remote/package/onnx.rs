@@ -84,7 +84,7 @@ pub fn package_model(
         keep: options.keep,
         card,
     };
-    let card_text = serde_json::to_string_pretty(&packaged_card).expect("numbers, strings and lists always serialise");
+    let card_text = serde_json::to_string_pretty(&packaged_card).expect("numbers, strings and lists always serialize");
 
     let mut archive = ArchiveWriter::create(target, control)?;
     archive.add_bytes(CARD_FILE, format!("{card_text}\n").as_bytes())?;

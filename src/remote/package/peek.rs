@@ -1,4 +1,4 @@
-//! Recognises the content of an archive by its file names. Unpacks nothing, and reads truncated archives as far as they
+//! Recognizes the content of an archive by its file names. Unpacks nothing, and reads truncated archives as far as they
 //! go.
 
 use std::cell::Cell;

@@ -77,7 +77,7 @@ pub fn package_saved_model(
         for (name, text) in HANDLER {
             archive.add_bytes(name, text.as_bytes())?;
         }
-        let serving = serde_json::to_string(options).expect("two texts always serialise");
+        let serving = serde_json::to_string(options).expect("two texts always serialize");
         archive.add_bytes("code/spotcheck-serving.json", serving.as_bytes())?;
     }
     archive.finish()

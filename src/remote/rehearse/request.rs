@@ -72,7 +72,7 @@ fn line_around(image: &[u8]) -> Vec<u8> {
     format!("{{\"b64\":\"{}\"}}", STANDARD.encode(image)).into_bytes()
 }
 
-/// A serialised `tf.Example` with the feature `image/encoded` (`tensorflow/core/example/{example,feature}.proto`).
+/// A serialized `tf.Example` with the feature `image/encoded` (`tensorflow/core/example/{example,feature}.proto`).
 fn example_around(image: &[u8]) -> Vec<u8> {
     let bytes_list = field(1, image);
     let feature = field(1, &bytes_list);

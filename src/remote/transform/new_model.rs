@@ -9,7 +9,7 @@ use crate::domain::{ArchiveContent, ModelSource, ModelSpec, S3Address, default_i
 use crate::remote::package::{peek, peek_file};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// The part of an archive in S3 that is read to recognise its content.
+/// The part of an archive in S3 that is read to recognize its content.
 const LOOKED_AT: u64 = 1 << 20;
 
 /// A model to create.

@@ -233,7 +233,7 @@ mod tests {
             ("date = \"yesterday\"", "2026-11-21"),
             ("source = \"\"", "needs a source"),
             ("instance_type = \"m5\"", "ml.m5.xlarge"),
-            ("colour = \"red\"", "colour"),
+            ("color = \"red\"", "color"),
         ] {
             let text = entry(change);
             std::fs::write(&path, &text).unwrap();

@@ -72,8 +72,8 @@ pub enum OutputsEvent {
         run: RunId,
         found: Box<FoundRun>,
     },
-    /// The classes of a run, learnt with its predictions. Comes before the predictions that need them.
-    Labelled {
+    /// The classes of a run, learned with its predictions. Comes before the predictions that need them.
+    Labeled {
         source: SourceId,
         run: RunId,
         labels: Box<LabelSet>,

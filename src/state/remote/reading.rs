@@ -45,8 +45,8 @@ pub struct ReadingTrial {
     pub request: ReadingRequest,
     /// How they are read, for people, or why that is not known.
     pub description: Result<String, String>,
-    /// The mapping that was recognised, if none was requested.
-    pub recognised: Option<OutputMapping>,
+    /// The mapping that was recognized, if none was requested.
+    pub recognized: Option<OutputMapping>,
     /// The assumptions that the predictions do not confirm, for people.
     pub assumed: Vec<String>,
     /// The prediction of each example, or why it cannot be read.

@@ -247,7 +247,7 @@ fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Eff
     state.selection.clear();
     state.arranging.source_changed();
     state.runs.clear();
-    state.judgements.clear();
+    state.judgments.clear();
     super::run_on_screen::forget(state);
     state.reset_filters = None;
     state.project.reopen();
@@ -303,7 +303,7 @@ pub(super) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Queu
     state.samples.append(samples);
     for sample in (first_new..state.samples.len()).map(SampleId::from_index) {
         if let Some(entry) = state.samples.get(sample) {
-            state.judgements.listed(sample, &entry.uri);
+            state.judgments.listed(sample, &entry.uri);
         }
     }
     if is_first {
@@ -416,7 +416,7 @@ fn displayed(
         unreadable(state, source, sample, reason.clone());
     }
     if state.selection.shown() == Some(sample) {
-        read_neighbours_ahead(state, source, sample, effects);
+        read_neighbors_ahead(state, source, sample, effects);
         state.shown.display = match result {
             Ok(info) => Display::Ready(info),
             Err(reason) => Display::Failed(reason),
@@ -426,7 +426,7 @@ fn displayed(
 }
 
 /// The next image comes first: most users go forwards.
-fn read_neighbours_ahead(state: &State, source: SourceId, sample: SampleId, effects: &mut Queue<Effect>) {
+fn read_neighbors_ahead(state: &State, source: SourceId, sample: SampleId, effects: &mut Queue<Effect>) {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
         return;

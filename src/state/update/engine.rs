@@ -179,7 +179,7 @@ pub(super) fn predicted(
     };
     let replaced = predictions.iter().map(|prediction| prediction.sample);
     let replaced = replaced.filter(|sample| run.status(*sample) == PredictionStatus::Predicted);
-    state.judgements.forget_predictions(run_id, &replaced.collect());
+    state.judgments.forget_predictions(run_id, &replaced.collect());
     let mut changes = Vec::new();
     if !run.is_in_project {
         run.is_in_project = true;

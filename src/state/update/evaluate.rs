@@ -307,7 +307,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
     let ticket = run_tasks::begin(state, TaskKind::ReadTruth, ProgressUnit::Bytes, title);
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.truth = Loadable::Loading(ticket.id);
-        evaluating.verdicts = state.judgements.marks().revision();
+        evaluating.verdicts = state.judgments.marks().revision();
     }
     let request = TruthRequest { from, reading, class_map, samples: state.samples.snapshot() };
     effects.push(EvaluationEffect::OpenTruth { request, ticket });
@@ -415,7 +415,7 @@ impl State {
         };
         let is_of_verdicts = matches!(evaluating.at, TruthAt::Verdicts(_));
         let basis = evaluating.of_run(run.id()).and_then(|evaluation| evaluation.basis.as_ref());
-        is_of_verdicts && evaluating.verdicts != self.judgements.marks().revision()
+        is_of_verdicts && evaluating.verdicts != self.judgments.marks().revision()
             || basis.is_some_and(|basis| basis.predictions != run.predictions.revision())
     }
 }

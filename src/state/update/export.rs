@@ -74,7 +74,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let basis = CountBasis {
         run: run.id(),
         predictions: run.predictions.revision(),
-        marks: state.judgements.marks().revision(),
+        marks: state.judgments.marks().revision(),
         view: is_visible.then(|| state.view().into_owned()),
         hidden: state.suppressed().map_or(0, Suppressed::revision),
         outdated: run.outdated.clone(),
@@ -92,7 +92,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
             predictions: run.predictions.clone(),
             view: basis.view.clone(),
             suppressed: state.suppressed().cloned(),
-            marks: state.judgements.marks().clone(),
+            marks: state.judgments.marks().clone(),
             outdated: basis.outdated.clone(),
             order: basis.order.clone(),
             selected: basis.selected.clone(),

@@ -8,7 +8,7 @@ use super::run_tasks::{begin, settle, signal};
 use crate::domain::ModelCard;
 use crate::state::{
     Effect, Failure, Import, ImportForm, ImportId, ImportStart, ImportStatus, ImportSubject, ImportTrial, LabelChoice,
-    Loadable, ModelsEffect, PresetTable, PresetsRequest, Queue, RecogniseRequest, SaveRequest, State, TaskId, TaskKind,
+    Loadable, ModelsEffect, PresetTable, PresetsRequest, Queue, RecognizeRequest, SaveRequest, State, TaskId, TaskKind,
     TaskSignal, TrialRequest,
 };
 use crate::tasks::ProgressUnit;
@@ -17,7 +17,7 @@ use crate::tasks::ProgressUnit;
 const PRESET_IMAGES: usize = 12;
 
 pub(super) fn open(state: &mut State, subject: ImportSubject, effects: &mut Queue<Effect>) {
-    recognise(state, subject, 0, effects);
+    recognize(state, subject, 0, effects);
 }
 
 /// Begins anew with another reading of the outputs.
@@ -26,14 +26,14 @@ pub(super) fn choose_reading(state: &mut State, reading: usize, effects: &mut Qu
     if open_form(state).is_some()
         && let Some(import) = &state.import
     {
-        recognise(state, import.subject.clone(), reading, effects);
+        recognize(state, import.subject.clone(), reading, effects);
     }
 }
 
-fn recognise(state: &mut State, subject: ImportSubject, reading: usize, effects: &mut Queue<Effect>) {
+fn recognize(state: &mut State, subject: ImportSubject, reading: usize, effects: &mut Queue<Effect>) {
     let id = ImportId(state.ids.next());
-    state.import = Some(Import { id, subject: subject.clone(), status: ImportStatus::Recognising });
-    effects.push(ModelsEffect::Recognise(RecogniseRequest {
+    state.import = Some(Import { id, subject: subject.clone(), status: ImportStatus::Recognizing });
+    effects.push(ModelsEffect::Recognize(RecognizeRequest {
         import: id,
         subject,
         reading,
@@ -47,7 +47,7 @@ pub(super) fn close(state: &mut State, effects: &mut Queue<Effect>) {
     effects.push(ModelsEffect::CloseImport);
 }
 
-pub(super) fn recognised(
+pub(super) fn recognized(
     state: &mut State,
     id: ImportId,
     result: Result<Box<ImportStart>, String>,

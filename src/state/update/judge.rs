@@ -3,7 +3,7 @@
 use super::{browse, project_requests, view};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
 use crate::review::{PredictionStatus, next_less_certain};
-use crate::state::judgements::{EditOutcome, Mark, in_order};
+use crate::state::judgments::{EditOutcome, Mark, in_order};
 use crate::state::{Effect, JudgeField, NoticeOffer, Overlay, Queue, Run, State, Step};
 
 /// More images than these are judged at once only after a question.
@@ -63,7 +63,7 @@ fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effec
     let judged = judged_box(state);
     state.judges_boxes = judged.is_some();
     let was_judged = judged.is_some_and(|(sample, _, box_index)| {
-        let verdict = state.judgements.box_verdict(sample, box_index as usize);
+        let verdict = state.judgments.box_verdict(sample, box_index as usize);
         verdict.is_some()
     });
     let (label, marks) = if let Some((sample, run, box_index)) = judged {
@@ -112,7 +112,7 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
 pub(super) fn take_back_prediction(state: &mut State, run: RunId, sample: SampleId, effects: &mut Queue<Effect>) {
     let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
     let label = format!("clear the verdicts on {name}");
-    let targets = state.judgements.verdicts_on_prediction(run, sample);
+    let targets = state.judgments.verdicts_on_prediction(run, sample);
     let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
     let marks = marks.collect();
     edit(state, label, marks, effects);
@@ -135,7 +135,7 @@ fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: 
     let visible = state.shown_boxes();
     let place = visible.iter().position(|&index| index == judged as usize);
     let (before, after) = visible.split_at(place.map_or(0, |place| place + 1));
-    let is_open = |index: &&usize| state.judgements.box_verdict(sample, **index).is_none();
+    let is_open = |index: &&usize| state.judgments.box_verdict(sample, **index).is_none();
     let next = if was_judged { after.first() } else { after.iter().chain(before).find(is_open) };
     match next {
         Some(&next) => select_box(state, Some(next)),
@@ -181,7 +181,7 @@ pub(super) fn remove_tag(state: &mut State, tag: &str, effects: &mut Queue<Effec
 fn edit_tags(state: &mut State, label: String, change: impl Fn(&[String]) -> Vec<String>, effects: &mut Queue<Effect>) {
     let selected = state.selection.selected().iter();
     let marks = selected.map(|sample| {
-        let tags = change(state.judgements.tags(sample));
+        let tags = change(state.judgments.tags(sample));
         (sample, Mark::Tags(tags))
     });
     let marks = marks.collect();
@@ -193,7 +193,7 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
         state.show_notice(reason);
         return;
     }
-    if let Some(outcome) = state.judgements.edit(label, marks) {
+    if let Some(outcome) = state.judgments.edit(label, marks) {
         state.reset_filters = None;
         save(state, &outcome, effects);
         // An older notice may offer to undo something that is no longer the last edit.
@@ -208,14 +208,14 @@ pub(super) fn undo(state: &mut State, effects: &mut Queue<Effect>) {
     if view::undo_reset(state, effects) {
         return;
     }
-    if let Some(outcome) = state.judgements.undo() {
+    if let Some(outcome) = state.judgments.undo() {
         notify_and_show(state, "Undone", &outcome, effects);
         save(state, &outcome, effects);
     }
 }
 
 pub(super) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
-    if let Some(outcome) = state.judgements.redo() {
+    if let Some(outcome) = state.judgments.redo() {
         notify_and_show(state, "Redone", &outcome, effects);
         save(state, &outcome, effects);
     }
@@ -244,7 +244,7 @@ fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
     };
     let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
     let ticket = project_requests::save(state, changes, effects);
-    state.judgements.begin_saving(ticket, &outcome.samples());
+    state.judgments.begin_saving(ticket, &outcome.samples());
 }
 
 /// The next image in the order on screen that is not judged, from the shown one on and around the end.

@@ -46,7 +46,7 @@ pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
         Message::Event(event) => on_event(state, event, &mut effects),
     }
     let run = state.run().map(Run::id);
-    state.judgements.follow_run(run);
+    state.judgments.follow_run(run);
     run_on_screen::follow(state, &mut effects);
     view::follow(state);
     if state.overlay == Overlay::Quit && state.unfinished().is_empty() {

@@ -41,7 +41,7 @@ pub(super) fn on_event(state: &mut State, event: ModelsEvent, effects: &mut Queu
             models_listed(state, entries, defaults, problems, effects);
         }
         ModelsEvent::Removed { id, result } => model_removed(state, &id, result, effects),
-        ModelsEvent::Recognised { import, result } => import::recognised(state, import, result, effects),
+        ModelsEvent::Recognized { import, result } => import::recognized(state, import, result, effects),
         ModelsEvent::Tried { import, trial } => import::tried(state, import, trial),
         ModelsEvent::PresetsTried { task, result } => import::presets_tried(state, task, result),
         ModelsEvent::Saved { import, result } => import::saved(state, import, result, effects),

@@ -56,7 +56,7 @@ fn opened(state: &mut State, source: SourceId, mut content: ProjectContent, effe
         state.runs.add(run);
     }
     let samples = &state.samples;
-    state.judgements.restore(content.judgements, |uri| samples.find(uri));
+    state.judgments.restore(content.judgments, |uri| samples.find(uri));
     for (name, json) in &content.views {
         super::view::restore(state, name, json);
         super::arrange::restore(state, name, json);
@@ -75,7 +75,7 @@ fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Ef
     }
     state.project.set_saved(up_to);
     state.runs.set_saved(up_to);
-    state.judgements.saved(up_to);
+    state.judgments.saved(up_to);
     for task in std::mem::take(&mut state.project.held_back) {
         run_tasks::signal(state, task, TaskSignal::Resume, effects);
     }
@@ -112,7 +112,7 @@ fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: V
         let is_of_this_file = |entry: &Sample| row.stamp.is_none_or(|seen| seen == entry.stamp());
         let is_outdated = !state.samples.get(sample).is_some_and(is_of_this_file);
         let is_judged = matches!(row.prediction, StoredPrediction::Predicted { .. })
-            && state.judgements.is_prediction_judged(run_id, sample);
+            && state.judgments.is_prediction_judged(run_id, sample);
         if is_outdated && !is_judged {
             run.outdated_count += 1;
             continue;
@@ -269,7 +269,7 @@ fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     let is_in_project = run.is_in_project;
     run_tasks::cancel_run(state, run_id, effects);
     state.runs.remove(run_id);
-    state.judgements.forget_run(run_id);
+    state.judgments.forget_run(run_id);
     super::evaluate::forget_run(state, run_id);
     if is_in_project {
         project_requests::save(state, vec![Change::DeleteRun(run_id)], effects);

@@ -25,7 +25,7 @@ pub(super) fn restore(state: &mut State, content: &mut ProjectContent, effects: 
     state.remembered_runs = remembered.unwrap_or_default();
     let is_judged = |run: RunId| {
         let is_of_run = |judged: &JudgedSample| judged.verdicts.iter().any(|(target, _)| target.run == Some(run));
-        content.judgements.iter().any(is_of_run)
+        content.judgments.iter().any(is_of_run)
     };
     let automatic = &state.remembered_runs.automatic;
     let (surplus, kept): (Vec<RunInfo>, Vec<RunInfo>) =
@@ -64,7 +64,7 @@ pub(super) fn show(state: &mut State, effects: &mut Queue<Effect>) {
 
 fn run_to_open(state: &State) -> Option<RunId> {
     let last = state.remembered_runs.on_screen.filter(|run| state.runs.get(*run).is_some());
-    if last.is_some_and(|run| state.judgements.judged_images(run) > 0) {
+    if last.is_some_and(|run| state.judgments.judged_images(run) > 0) {
         return last;
     }
     let newest = state.runs.iter().last().map(Run::id);
@@ -73,7 +73,7 @@ fn run_to_open(state: &State) -> Option<RunId> {
 
 /// The run in which most images have a verdict; `None` without verdicts.
 fn most_judged(state: &State) -> Option<RunId> {
-    let counts = state.runs.iter().map(|run| (state.judgements.judged_images(run.id()), run.id()));
+    let counts = state.runs.iter().map(|run| (state.judgments.judged_images(run.id()), run.id()));
     counts.max().filter(|(count, _)| *count > 0).map(|(_, run)| run)
 }
 
@@ -81,10 +81,10 @@ fn most_judged(state: &State) -> Option<RunId> {
 /// message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let on_screen = state.run().map(Run::id);
-    let seen = (on_screen, state.judgements.marks().revision());
+    let seen = (on_screen, state.judgments.marks().revision());
     let before = state.judged_seen.replace(seen);
     if before != Some(seen) {
-        let is_judged = on_screen.is_some_and(|run| state.judgements.judged_images(run) > 0);
+        let is_judged = on_screen.is_some_and(|run| state.judgments.judged_images(run) > 0);
         state.other_judged_run = most_judged(state).filter(|_| !is_judged);
         let is_other_run = before.is_none_or(|(before, _)| before != on_screen);
         if let Some((text, run)) = state.other_judged_run_text().zip(state.other_judged_run).filter(|_| is_other_run) {
@@ -123,7 +123,7 @@ impl State {
     pub fn other_judged_run_text(&self) -> Option<String> {
         let run = self.runs.get(self.other_judged_run?)?;
         let name = &run.info.name;
-        Some(match self.judgements.judged_images(run.id()) {
+        Some(match self.judgments.judged_images(run.id()) {
             1 => format!("1 image is judged in the run {name}"),
             count => format!("{} are judged in the run {name}", super::images(count)),
         })

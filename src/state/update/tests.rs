@@ -87,7 +87,7 @@ fn empty_project(source: SourceId) -> Event {
             status: ProjectStatus::Writable,
             runs: Vec::new(),
             next_run: RunId(1),
-            judgements: Vec::new(),
+            judgments: Vec::new(),
             views: Vec::new(),
             notes: Vec::new(),
         }),
@@ -115,7 +115,7 @@ fn models(ids: &[&str]) -> Event {
 
 fn card(id: &str) -> ModelCard {
     let text = format!(
-        r#"{{"id":"{id}","name":"{id}","task":"classification","licence":"MIT","origin":"test",
+        r#"{{"id":"{id}","name":"{id}","task":"classification","license":"MIT","origin":"test",
         "file":{{"name":"m.onnx","bytes":1,"sha256":""}},
         "input":{{"layout":"nchw","type":"float32","resize":{{"stretch":{{"width":2,"height":2}}}}}},
         "output":{{"classification":{{"values":"logits"}}}}}}"#
@@ -288,7 +288,7 @@ fn a_model_file_of_the_command_line_opens_the_form_about_it() {
     let mut state = State::default();
     let effects = command(&mut state, Command::Start { source: None, model: Some("/models/net.onnx".to_owned()) });
     let file = ImportSubject::File(PathBuf::from("/models/net.onnx"));
-    assert!(has!(effects, Effect::Models(ModelsEffect::Recognise(request)) if request.subject == file));
+    assert!(has!(effects, Effect::Models(ModelsEffect::Recognize(request)) if request.subject == file));
     event(&mut state, models(&["small"]));
     assert_eq!(state.models.chosen_id(), Some("small"));
     assert_eq!(state.notice, None);
@@ -561,16 +561,16 @@ fn pausing_goes_to_the_task_that_was_named() {
 #[test]
 fn a_late_look_at_a_model_and_a_late_trial_of_a_card_are_dropped() {
     let (mut state, ..) = opened();
-    let recognised = |import| Event::Models(ModelsEvent::Recognised { import, result: Ok(Box::new(testing::start())) });
+    let recognized = |import| Event::Models(ModelsEvent::Recognized { import, result: Ok(Box::new(testing::start())) });
     let id = |state: &State| state.import.as_ref().unwrap().id;
     command(&mut state, BrowseCommand::Drop(vec![PathBuf::from("/m.onnx")]));
     let first = id(&state);
     command(&mut state, BrowseCommand::Drop(vec![PathBuf::from("/n.onnx")]));
-    event(&mut state, recognised(first));
+    event(&mut state, recognized(first));
     assert!(state.import.as_ref().unwrap().form().is_none());
 
     let now = id(&state);
-    let effects = event(&mut state, recognised(now));
+    let effects = event(&mut state, recognized(now));
     assert!(has!(effects, Effect::Models(ModelsEffect::TryCard(request)) if request.image.is_some()), "{effects:?}");
     let before = id(&state);
     let mut card = testing::start().card;
@@ -600,7 +600,7 @@ fn an_edited_card_begins_a_new_run_and_is_loaded_anew() {
     let id = |state: &State| state.import.as_ref().unwrap().id;
     let now = id(&state);
     let start = testing::start();
-    event(&mut state, ModelsEvent::Recognised { import: now, result: Ok(Box::new(start)) });
+    event(&mut state, ModelsEvent::Recognized { import: now, result: Ok(Box::new(start)) });
     let now = id(&state);
     event(&mut state, ModelsEvent::Saved { import: now, result: Ok("small".to_owned()) });
     assert!(state.import.is_none());

@@ -147,8 +147,8 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     state.shown.selected_box = Some(visible[next]);
     if let CanvasView::Free { zoom, .. } = state.canvas {
         let bounds = prediction.detections()[visible[next]].bounds.clipped(prediction.width, prediction.height);
-        let centre = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
-        state.canvas = CanvasView::Free { zoom, centre };
+        let center = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
+        state.canvas = CanvasView::Free { zoom, center };
     }
 }
 

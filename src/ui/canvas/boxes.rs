@@ -1,4 +1,4 @@
-//! Boxes over the image, each with its label: readable on any background, and never by colour alone.
+//! Boxes over the image, each with its label: readable on any background, and never by color alone.
 
 use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2};
 
@@ -39,7 +39,7 @@ pub(super) fn boxes_ui(
         placement.screen_from_image(clipped)
     };
     let sample = state.shown_sample()?;
-    let verdict = |index: usize| state.judgements.box_verdict(sample, index);
+    let verdict = |index: usize| state.judgments.box_verdict(sample, index);
     let selected = state.shown.selected_box;
     let hovered = pointer.and_then(|at| smallest_under(&visible, place, at));
     // The best scores last, on top of the others; what is pointed at on top of all.
@@ -82,7 +82,7 @@ fn labels_ui(
             continue;
         }
         let detection = &prediction.detections()[index];
-        let verdict = state.judgements.box_verdict(sample, index);
+        let verdict = state.judgments.box_verdict(sample, index);
         let texts = tag_texts(detection, verdict, state.outcome_of_box(sample, index));
         let color = theme::class_color(&detection.label);
         let is_placed = tag(labels, place(index), &texts, color);
@@ -133,8 +133,8 @@ pub(super) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement) 
 
 /// Labels of the objects of the ground truth, if those of the model leave room; found ones need none.
 pub(super) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, labels: &mut Labels<'_>) {
-    let unlabelled = truth_places(objects, placement).filter(|(_, object)| object.is_found != Some(true));
-    for (place, object) in unlabelled.take(MOST_DASHED) {
+    let unlabeled = truth_places(objects, placement).filter(|(_, object)| object.is_found != Some(true));
+    for (place, object) in unlabeled.take(MOST_DASHED) {
         // At the bottom, where the model's label is not.
         let bottom = place.bottom().min(placement.canvas().bottom());
         let edge = place.with_min_y(bottom).with_max_y(bottom);
@@ -241,7 +241,7 @@ fn smallest_under(visible: &[usize], place: impl Fn(usize) -> Rect, at: Pos2) ->
         .min_by(|&left, &right| place(left).area().total_cmp(&place(right).area()))
 }
 
-/// The line style of an edge: it tells verdicts and runs apart without colours.
+/// The line style of an edge: it tells verdicts and runs apart without colors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Line {
     Solid,
@@ -290,7 +290,7 @@ pub(super) fn wrong(painter: &Painter, rect: Rect, strength: f32) {
     paint_wrong_small(painter, Rect::from_min_size(corner, vec2(side, side)), strength);
 }
 
-/// A coloured line between two dark ones.
+/// A colored line between two dark ones.
 pub(super) fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32, is_raised: bool, line: Line) {
     let corner = CornerRadius::same(2);
     if is_raised {
@@ -319,7 +319,7 @@ pub(super) fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32
     }
 }
 
-/// Draws the first of `texts` that has room, on the class's colour. Returns false if none has.
+/// Draws the first of `texts` that has room, on the class's color. Returns false if none has.
 pub(super) fn tag(labels: &mut Labels<'_>, rect: Rect, texts: &[String], background: Color32) -> bool {
     let around = rect.translate(vec2(-LINE / 2.0, 0.0));
     let Some(label) = labels.place(around, texts, theme::text_on(background)) else {

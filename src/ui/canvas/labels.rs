@@ -49,7 +49,7 @@ impl<'p> Labels<'p> {
         self.places.reserve(bounds_of(place));
     }
 
-    /// To be painted on this colour.
+    /// To be painted on this color.
     pub(super) fn add(&mut self, label: Label, background: Color32) {
         self.added.push((label, background));
     }

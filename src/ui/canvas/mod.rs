@@ -71,7 +71,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    // Centred by hand: a horizontal layout inside a centred one is as wide as the panel.
+    // Centered by hand: a horizontal layout inside a centered one is as wide as the panel.
     let width = 410.0;
     ui.allocate_ui_with_layout(vec2(width, 32.0), Layout::left_to_right(Align::Center), |ui| {
         ui.set_min_width(width);
@@ -183,7 +183,7 @@ fn zoom_id() -> Id {
     Id::unique("zoom in percent")
 }
 
-/// Position and value of a pixel: decimal, hexadecimal, and as a patch of its colour.
+/// Position and value of a pixel: decimal, hexadecimal, and as a patch of its color.
 fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let Some([x, y]) = at else {
         let hints = [
@@ -383,6 +383,6 @@ fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
 
 /// A rectangle of this size near the bottom of the canvas.
 fn near_bottom(canvas: Rect, size: Vec2) -> Rect {
-    let centre = egui::pos2(canvas.center().x, canvas.bottom() - size.y / 2.0 - 12.0);
-    Rect::from_center_size(centre, size)
+    let center = egui::pos2(canvas.center().x, canvas.bottom() - size.y / 2.0 - 12.0);
+    Rect::from_center_size(center, size)
 }

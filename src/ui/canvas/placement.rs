@@ -31,15 +31,15 @@ pub(in super::super) struct Placement {
 impl Placement {
     /// `size` is the image's in pixels.
     pub(in super::super) fn new(canvas: Rect, size: Vec2, view: CanvasView) -> Self {
-        let (zoom, centre) = match view {
+        let (zoom, center) = match view {
             CanvasView::Fit => {
                 let room = (canvas.size() - Vec2::splat(2.0 * MARGIN)).max(Vec2::splat(1.0));
                 let fitting = (room.x / size.x).min(room.y / size.y);
                 (fitting.min(MAX_FIT_ZOOM), size / 2.0)
             }
-            CanvasView::Free { zoom, centre } => (zoom, vec2(centre[0], centre[1])),
+            CanvasView::Free { zoom, center } => (zoom, vec2(center[0], center[1])),
         };
-        let origin = canvas.center() - centre * zoom;
+        let origin = canvas.center() - center * zoom;
         Self { canvas, size, zoom, on_screen: Rect::from_min_size(origin, size * zoom) }
     }
 
@@ -95,15 +95,15 @@ impl Placement {
     }
 
     fn requested(&self, action: Action, state: &State, pixels_per_point: f32) -> CanvasView {
-        let centre = self.canvas.center();
+        let center = self.canvas.center();
         match action {
             Action::ZoomToBox => match selected_bounds(state) {
                 Some(bounds) => self.zoomed_to_box(bounds),
                 None => state.canvas,
             },
-            Action::ActualSize => self.zoomed_to(1.0 / pixels_per_point, centre),
-            Action::ZoomIn => self.zoomed_to(self.zoom * KEY_FACTOR, centre),
-            Action::ZoomOut => self.zoomed_to(self.zoom / KEY_FACTOR, centre),
+            Action::ActualSize => self.zoomed_to(1.0 / pixels_per_point, center),
+            Action::ZoomIn => self.zoomed_to(self.zoom * KEY_FACTOR, center),
+            Action::ZoomOut => self.zoomed_to(self.zoom / KEY_FACTOR, center),
             _ => CanvasView::Fit,
         }
     }
@@ -113,26 +113,26 @@ impl Placement {
         let bounds = bounds.clipped(self.size.x as u32, self.size.y as u32);
         let size = vec2(bounds.width(), bounds.height()).max(Vec2::splat(1.0));
         let fitting = (self.canvas.size() / size).min_elem() * BOX_SHARE;
-        let centre = vec2(bounds.x1, bounds.y1) + vec2(bounds.width(), bounds.height()) / 2.0;
-        self.free(fitting.clamp(MIN_ZOOM, MAX_ZOOM), centre)
+        let center = vec2(bounds.x1, bounds.y1) + vec2(bounds.width(), bounds.height()) / 2.0;
+        self.free(fitting.clamp(MIN_ZOOM, MAX_ZOOM), center)
     }
 
     /// The pixel under `at` stays where it is.
     fn zoomed_to(&self, zoom: f32, at: Pos2) -> CanvasView {
         let zoom = zoom.clamp(MIN_ZOOM, MAX_ZOOM);
-        let centre = self.image_from_screen(at) + (self.canvas.center() - at) / zoom;
-        self.free(zoom, centre)
+        let center = self.image_from_screen(at) + (self.canvas.center() - at) / zoom;
+        self.free(zoom, center)
     }
 
     fn moved(&self, by: Vec2) -> CanvasView {
-        let centre = self.image_from_screen(self.canvas.center()) - by / self.zoom;
-        self.free(self.zoom, centre)
+        let center = self.image_from_screen(self.canvas.center()) - by / self.zoom;
+        self.free(self.zoom, center)
     }
 
     /// The middle of the canvas never leaves the image, so that it cannot get lost.
-    fn free(&self, zoom: f32, centre: Vec2) -> CanvasView {
-        let centre = centre.clamp(Vec2::ZERO, self.size);
-        CanvasView::Free { zoom, centre: [centre.x, centre.y] }
+    fn free(&self, zoom: f32, center: Vec2) -> CanvasView {
+        let center = center.clamp(Vec2::ZERO, self.size);
+        CanvasView::Free { zoom, center: [center.x, center.y] }
     }
 }
 
@@ -171,10 +171,10 @@ mod tests {
     #[test]
     fn an_image_cannot_be_dragged_out_of_sight() {
         let placement = Placement::new(CANVAS, vec2(100.0, 100.0), CanvasView::Fit);
-        let CanvasView::Free { centre, .. } = placement.moved(vec2(1e6, -1e6)) else {
+        let CanvasView::Free { center, .. } = placement.moved(vec2(1e6, -1e6)) else {
             panic!("dragging leaves the fitted view");
         };
-        assert_eq!(centre, [0.0, 100.0]);
+        assert_eq!(center, [0.0, 100.0]);
     }
 
     #[test]

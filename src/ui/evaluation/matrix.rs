@@ -31,7 +31,7 @@ const MARGIN: Vec2 = Vec2::splat(12.0);
 
 #[derive(Default)]
 pub(super) struct MatrixMemory {
-    normalise: Normalise,
+    normalize: Normalize,
     classes: Classes,
     /// `None` fits the window.
     side: Option<f32>,
@@ -71,7 +71,7 @@ impl Classes {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
-enum Normalise {
+enum Normalize {
     Counts,
     #[default]
     #[strum(serialize = "% of row")]
@@ -80,7 +80,7 @@ enum Normalise {
     Columns,
 }
 
-impl Normalise {
+impl Normalize {
     fn tooltip(self) -> &'static str {
         match self {
             Self::Counts => "Number of objects or images",
@@ -185,7 +185,7 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
         .as_ref()
         .filter(|([truth, predicted], query)| query == text && shown.cell(*truth, *predicted) == *query);
     let outlined = outlined.map(|(place, _)| *place);
-    let drawn = cells_ui(ui, shown, (arranged, memory.normalise, outlined), all, side);
+    let drawn = cells_ui(ui, shown, (arranged, memory.normalize, outlined), all, side);
     names_ui(ui, shown, arranged, all, side, &drawn);
     if let Some(place) = drawn.clicked {
         let query = shown.cell(place[0], place[1]);
@@ -220,10 +220,10 @@ fn names_room(side: f32) -> Vec2 {
 
 fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory) {
     ui.horizontal_wrapped(|ui| {
-        for choice in Normalise::VARIANTS {
-            let label = ui.selectable_label(memory.normalise == *choice, choice.into_str());
+        for choice in Normalize::VARIANTS {
+            let label = ui.selectable_label(memory.normalize == *choice, choice.into_str());
             if label.on_hover_text(choice.tooltip()).clicked() {
-                memory.normalise = *choice;
+                memory.normalize = *choice;
             }
         }
         ui.separator();
@@ -260,7 +260,7 @@ struct Drawn {
 fn cells_ui(
     ui: &mut Ui,
     shown: &Shown<'_>,
-    (arranged, normalise, outlined): (&Arranged, Normalise, Option<[Option<u32>; 2]>),
+    (arranged, normalize, outlined): (&Arranged, Normalize, Option<[Option<u32>; 2]>),
     all: Rect,
     side: f32,
 ) -> Drawn {
@@ -295,7 +295,7 @@ fn cells_ui(
                     of_column: count as f64 / Arranged::sum(&arranged.column_sums, predicted) as f64,
                 };
                 let is_outlined = outlined == Some([truth, predicted]);
-                if cell_ui(ui, shown, &cell, (normalise, arranged.most, is_outlined), rect) {
+                if cell_ui(ui, shown, &cell, (normalize, arranged.most, is_outlined), rect) {
                     clicked = Some([truth, predicted]);
                 }
             }
@@ -320,18 +320,18 @@ fn cell_ui(
     ui: &Ui,
     shown: &Shown<'_>,
     cell: &Cell,
-    (normalise, most, is_outlined): (Normalise, u64, bool),
+    (normalize, most, is_outlined): (Normalize, u64, bool),
     rect: Rect,
 ) -> bool {
     let id = ui.scope_id().with((cell.truth, cell.predicted));
     let response = ui.interact(rect, id, Sense::click());
     let text = text_of(shown, cell);
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, is_outlined, &text));
-    let strength = match normalise {
+    let strength = match normalize {
         // Small counts are to be seen beside large ones.
-        Normalise::Counts => (cell.count as f64 / most as f64).sqrt(),
-        Normalise::Rows => cell.of_row,
-        Normalise::Columns => cell.of_column,
+        Normalize::Counts => (cell.count as f64 / most as f64).sqrt(),
+        Normalize::Rows => cell.of_row,
+        Normalize::Columns => cell.of_column,
     };
     let visuals = ui.visuals();
     let is_right = cell.truth == cell.predicted;
@@ -339,10 +339,10 @@ fn cell_ui(
     let fill = theme::sunken_fill(visuals).lerp_to_gamma(full, 0.12 + 0.88 * strength as f32);
     ui.painter().rect_filled(rect.shrink(0.5), 0.0, fill);
     if side_of(rect) >= NUMBERED_SIDE {
-        let number = match normalise {
-            Normalise::Counts => short(cell.count),
-            Normalise::Rows => percent(cell.of_row),
-            Normalise::Columns => percent(cell.of_column),
+        let number = match normalize {
+            Normalize::Counts => short(cell.count),
+            Normalize::Rows => percent(cell.of_row),
+            Normalize::Columns => percent(cell.of_column),
         };
         let size = if side_of(rect) >= 34.0 { 12.0 } else { 9.5 };
         let font = FontId::proportional(size);

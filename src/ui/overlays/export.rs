@@ -232,7 +232,7 @@ fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
     ui.add_space(8.0);
 }
 
-/// The formats in a list; those that the model's predictions do not fit are greyed out.
+/// The formats in a list; those that the model's predictions do not fit are grayed out.
 fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let fill = theme::sunken_fill(ui.visuals());
     let frame = Frame::new().fill(fill).corner_radius(8).inner_margin(6);

@@ -49,7 +49,7 @@ pub(in super::super) fn import_ui(
         ui.set_width(WIDTH.min(room.x));
         title_ui(ui, state, import);
         match &import.status {
-            ImportStatus::Recognising => {
+            ImportStatus::Recognizing => {
                 ui.horizontal(|ui| {
                     ui.spinner();
                     ui.weak("Reading the file and running the model on test images…");

@@ -122,7 +122,7 @@ fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-/// A sign, so that colour is not alone.
+/// A sign, so that color is not alone.
 pub(super) fn status_sign(status: TransformStatus) -> &'static str {
     match status {
         TransformStatus::InProgress => "▶",

@@ -1,4 +1,4 @@
-//! How predictions of other programs are read: as recognised, or with a mapping that is made, tried and saved here. A
+//! How predictions of other programs are read: as recognized, or with a mapping that is made, tried and saved here. A
 //! part of the dialogs that need it.
 
 mod fields;
@@ -20,7 +20,7 @@ pub(super) const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cif
 /// The width of the buttons on the right of fields, in points.
 pub(super) const BUTTON_WIDTH: f32 = 92.0;
 const LOAD_WIDTH: f32 = 60.0;
-const RECOGNISED: &str = "Automatically";
+const RECOGNIZED: &str = "Automatically";
 const OWN: &str = "With a mapping";
 
 /// Drafts of the fields.
@@ -66,18 +66,18 @@ impl ReadingMemory {
         self.labels.clone_from(&saved.labels);
     }
 
-    /// A mapping that is guessed from the first example, or from how it is recognised.
+    /// A mapping that is guessed from the first example, or from how it is recognized.
     fn begin_mapping(&mut self, state: &State) {
         self.has_mapping = true;
         let reading = &state.remote.reading;
-        let recognised = reading.trial.as_ref();
-        let recognised = recognised.and_then(|trial| trial.recognised.as_ref());
-        self.draft = match (recognised, reading.examples()) {
+        let recognized = reading.trial.as_ref();
+        let recognized = recognized.and_then(|trial| trial.recognized.as_ref());
+        self.draft = match (recognized, reading.examples()) {
             (Some(mapping), _) => MappingDraft { id: String::new(), ..MappingDraft::from(mapping) },
             (None, Some(examples)) => MappingDraft::of_places(&examples.places),
             (None, None) => MappingDraft::default(),
         };
-        if let (true, Some(labels)) = (self.labels.is_empty(), recognised.and_then(|mapping| mapping.labels.as_ref())) {
+        if let (true, Some(labels)) = (self.labels.is_empty(), recognized.and_then(|mapping| mapping.labels.as_ref())) {
             self.labels.clone_from(labels);
         }
     }
@@ -125,12 +125,12 @@ fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Queue<
 
 fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
     let reading = &state.remote.reading;
-    let chosen = if memory.has_mapping { OWN } else { RECOGNISED };
+    let chosen = if memory.has_mapping { OWN } else { RECOGNIZED };
     let combo = ComboBox::from_id_salt("how predictions are read")
         .width(ui.available_width())
         .selected_text(chosen)
         .show_ui(ui, |ui| {
-            if ui.selectable_label(!memory.has_mapping, RECOGNISED).clicked() {
+            if ui.selectable_label(!memory.has_mapping, RECOGNIZED).clicked() {
                 memory.has_mapping = false;
             }
             if ui.selectable_label(memory.has_mapping, OWN).clicked() && !memory.has_mapping {

@@ -158,7 +158,7 @@ fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>,
 /// What the next verdict is about, and the one it has.
 fn subject_ui(ui: &mut Ui, state: &State) {
     let verdict = subject_verdict(state);
-    let is_saving = state.shown_sample().is_some_and(|sample| state.judgements.is_saving(sample));
+    let is_saving = state.shown_sample().is_some_and(|sample| state.judgments.is_saving(sample));
     let saving = if is_saving { ", saving…" } else { "" };
     let (subject, words) = (subject(state), subject_words(state, verdict));
     let text = format!("{}{saving}", on_one_line(&subject, &words));
@@ -250,7 +250,7 @@ fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
     let boxes = state.shown_boxes();
     let is_judged = |index: &&usize| {
         let sample = state.shown_sample();
-        sample.is_some_and(|sample| state.judgements.box_verdict(sample, **index).is_some())
+        sample.is_some_and(|sample| state.judgments.box_verdict(sample, **index).is_some())
     };
     let is_image = state.shown.selected_box.is_none();
     match boxes.iter().filter(is_judged).count() {
@@ -268,8 +268,8 @@ fn subject_verdict(state: &State) -> Option<&Verdict> {
         return None;
     }
     match state.shown.selected_box {
-        Some(index) => state.judgements.box_verdict(sample, index),
-        None => state.judgements.verdict(sample),
+        Some(index) => state.judgments.box_verdict(sample, index),
+        None => state.judgments.verdict(sample),
     }
 }
 
@@ -296,7 +296,7 @@ fn note_ui(
     wants_focus: bool,
     commands: &mut Queue<Command>,
 ) {
-    let note = state.judgements.note(sample);
+    let note = state.judgments.note(sample);
     if memory.note_of.is_none() && memory.note != note {
         note.clone_into(&mut memory.note);
     }
@@ -338,7 +338,7 @@ impl Room {
             let galley = ui.painter().layout_no_wrap(text, font.clone(), egui::Color32::WHITE);
             galley.size().x + 2.0 * spacing.button_padding.x + spacing.item_spacing.x
         };
-        let chips: Vec<f32> = state.judgements.tags(sample).iter().map(|tag| width(chip_text(tag))).collect();
+        let chips: Vec<f32> = state.judgments.tags(sample).iter().map(|tag| width(chip_text(tag))).collect();
         let room = ui.available_width() - TAG_WIDTH - 3.0 * spacing.item_spacing.x;
         let all = chips.iter().sum::<f32>();
         if all <= room - *NOTE_WIDTHS.start() {
@@ -379,7 +379,7 @@ fn tags_ui(
     commands: &mut Queue<Command>,
 ) {
     let is_writable = state.project.is_writable();
-    let tags = state.judgements.tags(sample);
+    let tags = state.judgments.tags(sample);
     for tag in tags.iter().take(shown) {
         chip_ui(ui, state, tag, commands);
     }
@@ -450,7 +450,7 @@ fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     if typed.is_empty() {
         return Vec::new();
     }
-    let known = state.judgements.known_tags();
+    let known = state.judgments.known_tags();
     known.filter(|tag| tag.to_lowercase().starts_with(&typed)).take(MAX_SUGGESTIONS).collect()
 }
 

@@ -77,8 +77,8 @@ fn crop_ui(ui: &mut Ui, state: &State, textures: &mut Textures, detection: &Dete
     let size = vec2(bounds.width(), bounds.height()).max(egui::Vec2::splat(1.0));
     let with_context = size + egui::Vec2::splat(2.0 * CONTEXT * size.max_elem());
     let zoom = (place.size() / with_context).min_elem().min(MAX_ZOOM);
-    let centre = vec2(bounds.x1, bounds.y1) + size / 2.0;
-    let origin = place.center() - centre * zoom;
+    let center = vec2(bounds.x1, bounds.y1) + size / 2.0;
+    let origin = place.center() - center * zoom;
     let on_screen = Rect::from_min_size(origin, vec2(width as f32, height as f32) * zoom);
     shown.paint(&painter, on_screen);
     let outline = Rect::from_min_size(origin + vec2(bounds.x1, bounds.y1) * zoom, size * zoom);

@@ -81,7 +81,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
         0 => "class numbers only".to_owned(),
         count => format!("{count} classes"),
     };
-    let mut facts = vec![capitalized(card.task.into_str()), labels, card.licence.clone()];
+    let mut facts = vec![capitalized(card.task.into_str()), labels, card.license.clone()];
     facts.extend(card.accuracy.clone());
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     assumed_ui(ui, state, card, commands);

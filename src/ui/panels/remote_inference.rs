@@ -131,7 +131,7 @@ pub(super) fn latency_ui(ui: &mut Ui, state: &State) {
         let text = format!("Predicted in {} by {made}", milliseconds(took_ms));
         let label = ui.add(Label::new(RichText::new(text).weak()).wrap());
         label.on_hover_text(
-            "From sending the request to the complete response: network, queueing, decoding, inference and retries. \
+            "From sending the request to the complete response: network, queuing, decoding, inference and retries. \
             Reading the file on this computer is not included",
         );
     }

@@ -210,7 +210,7 @@ fn detections_ui(
         let detection = &prediction.detections()[index];
         let color = theme::class_color(&detection.label);
         let is_selected = state.shown.selected_box == Some(index);
-        let verdict = state.shown_sample().and_then(|sample| state.judgements.box_verdict(sample, index));
+        let verdict = state.shown_sample().and_then(|sample| state.judgments.box_verdict(sample, index));
         let outcome = state.shown_sample().and_then(|sample| state.outcome_of_box(sample, index));
         let label = class_text(detection, verdict, outcome);
         let label = match outcome {

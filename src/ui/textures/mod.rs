@@ -81,7 +81,7 @@ impl Textures {
         self.image.as_mut().filter(of)
     }
 
-    /// An explanation in colours, one pixel a cell; the task that made it tells it from others.
+    /// An explanation in colors, one pixel a cell; the task that made it tells it from others.
     pub(super) fn heat(
         &mut self,
         ctx: &egui::Context,

@@ -58,12 +58,12 @@ impl ShownImage {
         self.image.layout.size()
     }
 
-    /// The colour of a pixel; `None` while it is not in memory at full size.
+    /// The color of a pixel; `None` while it is not in memory at full size.
     pub(crate) fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]> {
         self.image.pixels.pixel(x, y)
     }
 
-    /// Requests the colour of a pixel. Pixels that were dropped from memory for a model are requested once more; those
+    /// Requests the color of a pixel. Pixels that were dropped from memory for a model are requested once more; those
     /// of an image that is only known coarsely wait until it is enlarged that far.
     pub(crate) fn request_pixel(&mut self, x: u32, y: u32) {
         if self.pixel(x, y).is_some() {
@@ -88,7 +88,7 @@ impl ShownImage {
     pub(super) fn add(&mut self, ctx: &egui::Context, key: TileKey, tile: &Tile) {
         let size = [tile.width as usize, tile.height as usize];
         let image = ColorImage::from_rgba_premultiplied(size, &tile.rgba);
-        // Its pixels can be dropped from memory before the first colour is wanted.
+        // Its pixels can be dropped from memory before the first color is wanted.
         self.has_known_pixels |= key.level == 0;
         // Beyond 1:1 a pixel is a square; a coarse tile in place of finer ones is smoothed.
         let texture = upload(ctx, "picture", image, key.level == 0);
@@ -149,8 +149,8 @@ impl ShownImage {
             }
         }
         let mut missing = self.missing.split_off(missing_before);
-        let centre = visible.center();
-        let distance = |key: &TileKey| self.screen_rect(on_screen, *key).center().distance_sq(centre);
+        let center = visible.center();
+        let distance = |key: &TileKey| self.screen_rect(on_screen, *key).center().distance_sq(center);
         missing.sort_by(|left, right| distance(left).total_cmp(&distance(right)));
         self.missing.append(&mut missing);
     }
@@ -316,7 +316,7 @@ mod tests {
         assert!(shown.tiles.contains_key(&tile(0, MAX_TILES as u32 - 1, 0).0));
     }
 
-    /// Grey, as long as it is there.
+    /// Gray, as long as it is there.
     struct Lent(AtomicBool);
 
     impl PixelSource for Lent {
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_that_were_dropped_are_requested_once_when_their_colour_is_wanted() {
+    fn pixels_that_were_dropped_are_requested_once_when_their_color_is_wanted() {
         let ctx = egui::Context::default();
         let lent = Arc::new(Lent(AtomicBool::new(false)));
         let pixels = Arc::clone(&lent) as Arc<dyn PixelSource>;

@@ -116,7 +116,7 @@ impl Thumbnails {
         let texture = self.pages.get(index / self.slots_a_page())?.id();
         let [x, y] = self.corner(index).map(|at| at as f32);
         let size = vec2(slot.size[0] as f32, slot.size[1] as f32);
-        // Half a pixel inside: the neighbours must not shine through where it is scaled.
+        // Half a pixel inside: the neighbors must not shine through where it is scaled.
         let inset = Vec2::splat(0.5).min(size / 2.0);
         let in_page = Rect::from_min_size(pos2(x, y), size).shrink2(inset);
         let scale = 1.0 / PAGE_SIDE as f32;

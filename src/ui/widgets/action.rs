@@ -5,7 +5,7 @@ use eframe::egui::{self, Button, Response, RichText};
 use super::super::{keys, theme};
 use crate::state::{Action, Command, Queue, State};
 
-/// A button with the action's own label, tooltip and key; greyed with the reason if it is not possible now.
+/// A button with the action's own label, tooltip and key; grayed with the reason if it is not possible now.
 pub(in super::super) fn action_button_ui(
     ui: &mut egui::Ui,
     state: &State,
@@ -47,7 +47,7 @@ pub(in super::super) fn action_icon_ui(
     response
 }
 
-/// A button of any look for an action; greyed with the reason if it is not possible now.
+/// A button of any look for an action; grayed with the reason if it is not possible now.
 pub(in super::super) fn button_of_action_ui(
     ui: &mut egui::Ui,
     state: &State,

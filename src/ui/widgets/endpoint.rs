@@ -7,7 +7,7 @@ use crate::domain::{EndpointStatus, human_usd};
 use crate::state::{EndpointPresence, KnownEndpoint};
 use crate::tasks::clock_text;
 
-/// A sign, so that colour is not alone.
+/// A sign, so that color is not alone.
 pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
     match status {
         EndpointStatus::InService => "✓",

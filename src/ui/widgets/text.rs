@@ -127,7 +127,7 @@ pub(in super::super) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) 
     });
 }
 
-/// The kind of message in a banner. Its words say it, too: colour is never alone.
+/// The kind of message in a banner. Its words say it, too: color is never alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Tone {
     Hint,

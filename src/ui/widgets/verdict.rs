@@ -1,4 +1,4 @@
-//! How a verdict looks: a shape, a sign and a colour, each of which says it alone.
+//! How a verdict looks: a shape, a sign and a color, each of which says it alone.
 
 use eframe::egui::{Color32, Painter, Pos2, Shape, Stroke, pos2, vec2};
 
@@ -61,13 +61,13 @@ pub(in super::super) fn verdict_color(kind: VerdictKind) -> Color32 {
 
 /// Draws a disc with a tick, a square with a cross, a diamond with a question mark, or a triangle with “not equal”;
 /// readable on any image.
-pub(in super::super) fn paint_verdict(painter: &Painter, centre: Pos2, radius: f32, kind: VerdictKind) {
+pub(in super::super) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: VerdictKind) {
     let outline = Stroke::new(1.5, Color32::from_black_alpha(200));
     let fill = verdict_color(kind);
-    let at = |x: f32, y: f32| centre + vec2(x, y) * radius;
+    let at = |x: f32, y: f32| center + vec2(x, y) * radius;
     let shape = match kind {
         VerdictKind::Accept => {
-            painter.circle(centre, radius, fill, outline);
+            painter.circle(center, radius, fill, outline);
             None
         }
         VerdictKind::Reject => Some(vec![at(-0.9, -0.9), at(0.9, -0.9), at(0.9, 0.9), at(-0.9, 0.9)]),
@@ -93,7 +93,7 @@ pub(in super::super) fn paint_verdict(painter: &Painter, centre: Pos2, radius: f
         VerdictKind::Unsure => {
             let font = eframe::egui::FontId::proportional(radius * 1.5);
             let align = eframe::egui::Align2::CENTER_CENTER;
-            painter.text(pos2(centre.x, centre.y), align, "?", font, ink);
+            painter.text(pos2(center.x, center.y), align, "?", font, ink);
         }
         VerdictKind::WrongClass => {
             line(at(-0.45, 0.2), at(0.45, 0.2));

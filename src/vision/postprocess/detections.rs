@@ -384,13 +384,13 @@ impl<'o> Tables<'o> {
         };
         let scale = match convention.box_space {
             BoxSpace::ModelPixels | BoxSpace::ImagePixels => [1.0, 1.0],
-            BoxSpace::Normalised => prepared.canvas_size.map(f64::from),
+            BoxSpace::Normalized => prepared.canvas_size.map(f64::from),
         };
         let edge = |at: usize| (corners[at] * scale[at % 2]) as f32;
         let bounds = BoundingBox::new(edge(0), edge(1), edge(2), edge(3));
         match convention.box_space {
             BoxSpace::ImagePixels => bounds,
-            BoxSpace::ModelPixels | BoxSpace::Normalised => prepared.image_from_model.apply(bounds),
+            BoxSpace::ModelPixels | BoxSpace::Normalized => prepared.image_from_model.apply(bounds),
         }
     }
 }

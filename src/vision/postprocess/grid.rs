@@ -48,7 +48,7 @@ impl Cells {
         self.levels.last().map_or(0, Level::end)
     }
 
-    /// The box of a row, which must be below [`Self::rows`], in pixels of the input: as centre and size, or as corners
+    /// The box of a row, which must be below [`Self::rows`], in pixels of the input: as center and size, or as corners
     /// for distances. `numbers` gives those of the graph.
     pub(super) fn decoded(&self, grid: &Grid, row: usize, numbers: impl Fn(usize) -> f64) -> [f64; 4] {
         let number = self.levels.partition_point(|level| level.first_row <= row).saturating_sub(1);
@@ -99,7 +99,7 @@ impl Cells {
 /// Where a point is in its cell, in cells.
 fn shift(point: CellPoint) -> f64 {
     match point {
-        CellPoint::Centre => 0.5,
+        CellPoint::Center => 0.5,
         CellPoint::TopLeft => 0.0,
     }
 }

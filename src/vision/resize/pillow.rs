@@ -2,7 +2,7 @@
 //!
 //! Models were trained on images resized by Pillow, and a model notices a difference of one level. The arithmetic
 //! (Pillow, `src/libImaging/Resample.c`): two passes, columns first, each rounded to 8 bits; a filter whose support
-//! grows with the reduction; coefficients normalised in 64-bit floats and turned into fixed point with 22 fractional
+//! grows with the reduction; coefficients normalized in 64-bit floats and turned into fixed point with 22 fractional
 //! bits. That is every version up to 12.0; newer ones compute some sizes rows first (12.2: images more than 100 times
 //! as high as wide, 13: also those that lose more than twice as many rows as columns), where some levels differ by 1.
 

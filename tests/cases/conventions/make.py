@@ -1,8 +1,8 @@
-"""Small graphs with the outside of well-known models, and what a recogniser should make of each.
+"""Small graphs with the outside of well-known models, and what a recognizer should make of each.
 
 usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.32.0 pillow numpy)
 Writes CASE/model.onnx, CASE/renamed.onnx (the same with every input and output renamed) and CASE/expected.json: the
-parts of the card, which of its fields are recognised and which only assumed, or a part of the refusal. The two
+parts of the card, which of its fields are recognized and which only assumed, or a part of the refusal. The two
 detectors do not learn: they find the red and the blue patch of picture.png, so that a wrong channel order, mean,
 size, padding or box convention shows in boxes, classes and scores. Their "detections" come from Pillow and NumPy
 below, not from the graphs.
@@ -111,7 +111,7 @@ def mlperf_resnet():
             "input": {"layout": "nchw", "type": "float32", "batches": True, "resize": crop(256), **TENSORFLOW_PIXELS},
             "output": {"classification": {"values": "probabilities", "background": "first"}},
         },
-        recognised=["task", "input.layout", "input.type", "input.batches", "output.classification.values", "output.classification.background"],
+        recognized=["task", "input.layout", "input.type", "input.batches", "output.classification.values", "output.classification.background"],
         assumed=["labels", *PIXEL_FIELDS],
         ignored=1,
     )
@@ -128,7 +128,7 @@ def arg_max_only():
             "input": {"layout": "nchw", "batches": True, "resize": crop(256), **IMAGENET_PIXELS},
             "output": {"classification": {"values": "arg-max"}},
         },
-        recognised=["task", "input.layout", "output.classification.values"],
+        recognized=["task", "input.layout", "output.classification.values"],
         assumed=["labels", "output.classification.background", *PIXEL_FIELDS],
         ignored=0,
     )
@@ -145,7 +145,7 @@ def caffe2_resnet():
             "input": {"layout": "nchw", "resize": crop(256), **IMAGENET_PIXELS},
             "output": {"classification": {"values": "probabilities"}},
         },
-        recognised=["task", "input.layout", "output.classification.values"],
+        recognized=["task", "input.layout", "output.classification.values"],
         assumed=["labels", *PIXEL_FIELDS],
         ignored=0,
     )
@@ -162,27 +162,27 @@ def tensorflow_resnet():
             "input": {"layout": "nhwc", "batches": True, "resize": crop(256), **TENSORFLOW_PIXELS},
             "output": {"classification": {"values": "logits", "background": "first"}},
         },
-        recognised=["task", "input.layout", "output.classification.background"],
+        recognized=["task", "input.layout", "output.classification.background"],
         assumed=["labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
 
 
-def quantised_mobilenet():
+def quantized_mobilenet():
     graph = Graph()
     pixels = graph.op("Cast", "input", to=F32)
     logits = classifier(graph, graph.op("Div", pixels, graph.const(8.0)), 1001, "nhwc")
     scale, zero = graph.const(1 / 256), graph.const(0, np.uint8)
     graph.op("QuantizeLinear", graph.op("Softmax", logits, axis=1), scale, zero, outputs=["scores"])
     write(
-        "quantised-mobilenet",
+        "quantized-mobilenet",
         graph.model([("input", U8, [1, 224, 224, 3])], [("scores", U8, [1, 1001])]),
         card={
             "labels": "imagenet",
             "input": {"layout": "nhwc", "type": "uint8", "resize": crop(256), **RAW_PIXELS},
             "output": {"classification": {"values": "probabilities", "background": "first"}},
         },
-        recognised=["task", "input.layout", "input.type", "input.divide_by", "output.classification.values", "output.classification.background"],
+        recognized=["task", "input.layout", "input.type", "input.divide_by", "output.classification.values", "output.classification.background"],
         assumed=["labels", "input.channels", "input.resize", "input.interpolation"],
         ignored=0,
     )
@@ -200,7 +200,7 @@ def keras_cifar():
             "input": {"layout": "nhwc", "batches": True, "resize": {"stretch": {"width": 32, "height": 32}}, **RAW_PIXELS},
             "output": {"classification": {"values": "probabilities"}},
         },
-        recognised=["task", "input.layout", "output.classification.values"],
+        recognized=["task", "input.layout", "output.classification.values"],
         assumed=["labels", *PIXEL_FIELDS],
         ignored=0,
     )
@@ -219,7 +219,7 @@ def all_dimensions_free():
             "input": {"layout": "nchw", "batches": False, "resize": crop(256), **IMAGENET_PIXELS},
             "output": {"classification": {"values": "logits"}},
         },
-        recognised=["input.layout", "input.batches"],
+        recognized=["input.layout", "input.batches"],
         assumed=["task", "labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
@@ -243,7 +243,7 @@ def ultralytics_classifier():
             },
             "output": {"classification": {"values": "probabilities"}},
         },
-        recognised=["labels", "task", "input.layout", *PIXEL_FIELDS],
+        recognized=["labels", "task", "input.layout", *PIXEL_FIELDS],
         assumed=[],
         ignored=0,
     )
@@ -260,7 +260,7 @@ def half_precision():
             "input": {"layout": "nchw", "type": "float16", "resize": {"stretch": {"width": 48, "height": 64}}, **IMAGENET_PIXELS},
             "output": {"classification": {"values": "logits"}},
         },
-        recognised=["input.layout", "input.type"],
+        recognized=["input.layout", "input.type"],
         assumed=["task", "labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
@@ -279,7 +279,7 @@ def size_only_said_to_be_free():
             "input": {"layout": "nchw", "batches": True, "resize": crop(256), **IMAGENET_PIXELS},
             "output": {"classification": {"values": "logits"}},
         },
-        recognised=["input.layout", "input.batches"],
+        recognized=["input.layout", "input.batches"],
         assumed=["task", "labels", "output.classification.values", *PIXEL_FIELDS],
         ignored=0,
     )
@@ -317,7 +317,7 @@ def channel(graph, image, index, axis):
 
 
 def picture():
-    """A red and a blue patch on grey; 200 x 150."""
+    """A red and a blue patch on gray; 200 x 150."""
     pixels = np.full((150, 200, 3), 90, np.uint8)
     pixels[30:70, 20:80] = (252, 40, 30)
     pixels[80:140, 110:190] = (30, 40, 251)
@@ -373,7 +373,7 @@ def zoo_faster_rcnn():
             },
             "output": {"detection": {"box_format": "xyxy", "box_space": "model-pixels", "class_offset": -1}},
         },
-        recognised=["task", "input.layout", "output.detection.boxes", "output.detection.labels", "output.detection.scores",
+        recognized=["task", "input.layout", "output.detection.boxes", "output.detection.labels", "output.detection.scores",
                     "output.detection.box_format", "output.detection.box_space"],
         assumed=["labels", "output.detection.class_offset", *PIXEL_FIELDS],
         ignored=0,
@@ -467,9 +467,9 @@ def tf_object_detection():
             "task": "detection",
             "labels": "coco-91",
             "input": {"layout": "nhwc", "type": "uint8", "resize": {"keep": {}}, **RAW_PIXELS},
-            "output": {"detection": {"box_format": "yxyx", "box_space": "normalised", "class_offset": 0, "max_boxes_in_graph": BOXES}},
+            "output": {"detection": {"box_format": "yxyx", "box_space": "normalized", "class_offset": 0, "max_boxes_in_graph": BOXES}},
         },
-        recognised=["task", "input.layout", "input.type", "input.divide_by", "output.detection.boxes", "output.detection.labels",
+        recognized=["task", "input.layout", "input.type", "input.divide_by", "output.detection.boxes", "output.detection.labels",
                     "output.detection.scores", "output.detection.count", "output.detection.box_format", "output.detection.box_space"],
         assumed=["labels", "output.detection.class_offset", "input.channels", "input.resize"],
         ignored=4,
@@ -479,7 +479,7 @@ def tf_object_detection():
 
 
 def mlperf_ssd():
-    """Normalised boxes that are not TensorFlow's: only where they move to tells that x comes first."""
+    """Normalized boxes that are not TensorFlow's: only where they move to tells that x comes first."""
     graph = Graph()
     batch = graph.op("Squeeze", "image", graph.const([0], np.int64))
     small = graph.op("Slice", batch, graph.const([0, 0], np.int64), graph.const([1200, 1200], np.int64), graph.const([1, 2], np.int64), graph.const([10, 10], np.int64))
@@ -504,9 +504,9 @@ def mlperf_ssd():
                 "layout": "nchw", "channels": "rgb", "divide_by": 255.0, "mean": [0, 0, 0], "std": [1, 1, 1],
                 "resize": {"stretch": {"width": 1200, "height": 1200}},
             },
-            "output": {"detection": {"box_format": "xyxy", "box_space": "normalised", "class_offset": 0}},
+            "output": {"detection": {"box_format": "xyxy", "box_space": "normalized", "class_offset": 0}},
         },
-        recognised=["task", "input.layout", "output.detection.boxes", "output.detection.labels", "output.detection.scores",
+        recognized=["task", "input.layout", "output.detection.boxes", "output.detection.labels", "output.detection.scores",
                     "output.detection.box_format", "output.detection.box_space"],
         assumed=["labels", "output.detection.class_offset", *PIXEL_FIELDS],
         ignored=0,
@@ -602,7 +602,7 @@ if __name__ == "__main__":
     arg_max_only()
     caffe2_resnet()
     tensorflow_resnet()
-    quantised_mobilenet()
+    quantized_mobilenet()
     keras_cifar()
     all_dimensions_free()
     ultralytics_classifier()

@@ -38,7 +38,7 @@ def middle(image, side, offset):
     return image.crop((left, top, left + side, top + side))
 
 
-def normalised(image, divide_by=255.0, mean=(0, 0, 0), std=(1, 1, 1)):
+def normalized(image, divide_by=255.0, mean=(0, 0, 0), std=(1, 1, 1)):
     return (np.asarray(image, np.float64) / divide_by - np.asarray(mean)) / np.asarray(std)
 
 
@@ -124,7 +124,7 @@ def make(
             "input": {"layout": layout, **({} if preset else known)},
             "output": {"classification": {"values": words.get(values, "probabilities")}},
         },
-        recognised=[
+        recognized=[
             *output_fields[False], *(["labels"] if has_names else []), "input.layout",
             *(field for field in pixel_fields if field not in likely_fields),
         ],
@@ -154,7 +154,7 @@ def id2label(names):
 def timm():
     names = ["robin", "wren", "finch", "tit", "lark"]
     resized = short_side(PHOTO, 235, Image.BICUBIC)  # floor(224 / 0.95)
-    pixels = normalised(middle(resized, 224, round), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(middle(resized, 224, round), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     config = {
         "architecture": "resnet18", "num_classes": 5, "label_names": names,
         "pretrained_cfg": {
@@ -168,7 +168,7 @@ def timm():
 def timm_squash():
     """Each side is resized to that of the input divided by the share, then the middle is taken."""
     names = ["anvil", "bell", "crank"]
-    pixels = normalised(middle(PHOTO.resize((107, 107), Image.BICUBIC), 96, round), mean=[0.5] * 3, std=[0.5] * 3)
+    pixels = normalized(middle(PHOTO.resize((107, 107), Image.BICUBIC), 96, round), mean=[0.5] * 3, std=[0.5] * 3)
     config = {
         "architecture": "vit_tiny", "num_classes": 3, "label_names": names,
         "pretrained_cfg": {
@@ -183,7 +183,7 @@ def timm_squash():
 def transformers_deit():
     """Both sides are resized, whatever the aspect ratio, then the middle is taken."""
     names = ["copper", "tin", "zinc"]
-    pixels = normalised(middle(PHOTO.resize((256, 256), Image.BICUBIC), 224, int), mean=[0.5] * 3, std=[0.5] * 3)
+    pixels = normalized(middle(PHOTO.resize((256, 256), Image.BICUBIC), 224, int), mean=[0.5] * 3, std=[0.5] * 3)
     files = {
         "config.json": {"model_type": "deit", "id2label": id2label(names)},
         "preprocessor_config.json": {
@@ -199,7 +199,7 @@ def transformers_deit():
 def transformers_multi_label():
     """A sigmoid for each class follows."""
     names = ["fog", "sun", "night"]
-    pixels = normalised(PHOTO.resize((224, 224), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
+    pixels = normalized(PHOTO.resize((224, 224), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
     files = {
         "config.json": {
             "model_type": "vit", "id2label": id2label(names), "problem_type": "multi_label_classification"
@@ -214,7 +214,7 @@ def transformers_multi_label():
 
 def transformers_vit():
     names = ["no", "yes", "perhaps"]
-    pixels = normalised(PHOTO.resize((224, 224), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
+    pixels = normalized(PHOTO.resize((224, 224), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
     files = {
         "config.json": {"model_type": "vit", "id2label": id2label(names)},
         "preprocessor_config.json": {
@@ -229,7 +229,7 @@ def transformers_vit():
 def transformers_convnext():
     names = ["oak", "elm", "ash", "yew"]
     resized = short_side(PHOTO, 256, Image.BICUBIC)  # int(224 / 0.875)
-    pixels = normalised(middle(resized, 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(middle(resized, 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     files = {
         "config.json": {"model_type": "convnext", "id2label": id2label(names)},
         "preprocessor_config.json": {
@@ -241,9 +241,9 @@ def transformers_convnext():
 
 
 def transformers_mobilevit():
-    """The processor swaps red and blue, and does not normalise even if its file says so."""
+    """The processor swaps red and blue, and does not normalize even if its file says so."""
     names = ["rain", "snow", "hail"]
-    pixels = normalised(middle(short_side(PHOTO, 288, Image.BILINEAR), 256, int))[:, :, ::-1]
+    pixels = normalized(middle(short_side(PHOTO, 288, Image.BILINEAR), 256, int))[:, :, ::-1]
     files = {
         "config.json": {"model_type": "mobilevit", "id2label": id2label(names)},
         "preprocessor_config.json": {
@@ -260,7 +260,7 @@ def transformers_mobilevit():
 def transformers_levit():
     """The short side is resized to 256/224 of the size in the file."""
     names = ["iron", "lead"]
-    pixels = normalised(middle(short_side(PHOTO, 256, Image.BICUBIC), 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(middle(short_side(PHOTO, 256, Image.BICUBIC), 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     files = {
         "config.json": {"model_type": "levit", "id2label": id2label(names)},
         "preprocessor_config.json": {
@@ -275,7 +275,7 @@ def transformers_levit():
 def transformers_poolformer():
     """The short side is resized to the size in the file divided by its crop_pct."""
     names = ["salt", "sand", "silt"]
-    pixels = normalised(middle(short_side(PHOTO, 235, Image.BICUBIC), 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(middle(short_side(PHOTO, 235, Image.BICUBIC), 224, int), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     files = {
         "config.json": {"model_type": "poolformer", "id2label": id2label(names)},
         "preprocessor_config.json": {
@@ -290,7 +290,7 @@ def transformers_poolformer():
 def transformers_unknown():
     """The numbers of a processor with unknown rules are only likely."""
     names = ["ash", "coal"]
-    pixels = normalised(PHOTO.resize((96, 96), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
+    pixels = normalized(PHOTO.resize((96, 96), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
     files = {
         "config.json": {"model_type": "vit", "id2label": id2label(names)},
         "preprocessor_config.json": {
@@ -328,8 +328,8 @@ def teachable_machine():
 
 def transformers_efficientnet():
     """The processor divides by the standard deviation twice if the classifier is on top."""
-    names = ["red", "green", "blue", "grey"]
-    pixels = normalised(PHOTO.resize((240, 240), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    names = ["red", "green", "blue", "gray"]
+    pixels = normalized(PHOTO.resize((240, 240), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     pixels = pixels / np.asarray(IMAGENET_STD)
     files = {
         "config.json": {"model_type": "efficientnet", "id2label": id2label(names)},
@@ -345,7 +345,7 @@ def transformers_efficientnet():
 def ultralytics_square():
     """The short side to the size of the input, the middle, and a division by 255."""
     names = ["rust", "moss"]
-    pixels = normalised(middle(short_side(PHOTO, 64, Image.BILINEAR), 64, round))
+    pixels = normalized(middle(short_side(PHOTO, 64, Image.BILINEAR), 64, round))
     metadata = {"task": "classify", "names": str(dict(enumerate(names))), "imgsz": "[64, 64]", "stride": "1"}
     resize = crop_rule(64, 64, "half-even")
     make("ultralytics-cls", pixels, names, {}, resize, metadata=metadata, values="softmax")
@@ -369,7 +369,7 @@ def keras_caffe():
 
 
 def keras_torch():
-    pixels = normalised(PHOTO.resize((96, 96), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(PHOTO.resize((96, 96), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     make("keras-torch", pixels, NUMBERS, layout="nhwc", values="softmax", preset="keras-torch")
 
 
@@ -380,7 +380,7 @@ def keras_scaled_inside():
 
 def sigmoids():
     """Several classes apply to one image: the scores do not sum to 1."""
-    pixels = normalised(PHOTO.resize((96, 96), Image.BILINEAR))
+    pixels = normalized(PHOTO.resize((96, 96), Image.BILINEAR))
     make("sigmoids", pixels, [*NUMBERS, "class 4"], values="sigmoid", preset="unit")
 
 
@@ -395,16 +395,16 @@ def tflite():
     make("tflite-inaturalist", pixels, names, {"labels.txt": "\n".join(names) + "\n"}, **options)
 
 
-def grey():
+def gray():
     """One channel, as in MNIST."""
     names = [f"digit {number}" for number in range(10)]
     pixels = np.asarray(PHOTO.convert("L").resize((28, 28), Image.BILINEAR), np.float64)[..., None] / 255
     labels = {"labels.txt": "".join(f"{name}\n" for name in names)}
-    options = {"channels": "grey", "only_likely": [field for field in PIXEL_FIELDS if field != "input.channels"]}
-    make("grey-planes", pixels, names, labels, stretch_rule(28), **options)
+    options = {"channels": "gray", "only_likely": [field for field in PIXEL_FIELDS if field != "input.channels"]}
+    make("gray-planes", pixels, names, labels, stretch_rule(28), **options)
     pixels = np.asarray(PHOTO.convert("L").resize((28, 28), Image.NEAREST), np.float64)[..., None] / 255
     make(
-        "grey-last", pixels, names, labels, stretch_rule(28), "pillow-nearest", layout="nhwc", values="softmax", **options
+        "gray-last", pixels, names, labels, stretch_rule(28), "pillow-nearest", layout="nhwc", values="softmax", **options
     )
 
 
@@ -455,7 +455,7 @@ def custom_vision():
             },
             "output": {"classification": {"values": "probabilities"}},
         },
-        recognised=["task", "labels", "input.layout", *written],
+        recognized=["task", "labels", "input.layout", *written],
         assumed=[field for field in PIXEL_FIELDS if field not in written],
         ignored=1,
         image=IMAGE,
@@ -472,7 +472,7 @@ def keras_named():
         "keras-named", pixels, ["dune", "reef", "fen"], labels, stretch_rule(96), "pillow-nearest", values="softmax",
         layout="nhwc", **options,
     )
-    pixels = normalised(PHOTO.resize((96, 96), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(PHOTO.resize((96, 96), Image.NEAREST), mean=IMAGENET_MEAN, std=IMAGENET_STD)
     make(
         "one-probability-planes", pixels, ["dune", "reef"], {"labels.txt": "dune\nreef\n"}, stretch_rule(96),
         "pillow-nearest", values="second probability", only_likely=PIXEL_FIELDS,
@@ -511,7 +511,7 @@ def yolov5_classifier():
     left, top = (PHOTO.width - side) // 2, (PHOTO.height - side) // 2
     square = np.asarray(PHOTO)[top : top + side, left : left + side]
     resized = cv2.resize(square, (96, 96), interpolation=cv2.INTER_LINEAR)
-    pixels = normalised(resized, mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(resized, mean=IMAGENET_MEAN, std=IMAGENET_STD)
     metadata = {"stride": "32", "names": str(names)}
     make(
         "yolov5-cls", pixels, names, {}, stretch_rule(96), "opencv-linear", metadata=metadata, square="crop",
@@ -526,7 +526,7 @@ def paddle_classifier():
     width, height = round(PHOTO.width * scale), round(PHOTO.height * scale)
     resized = cv2.resize(np.asarray(PHOTO), (width, height), interpolation=cv2.INTER_LINEAR)
     left, top = (width - 96) // 2, (height - 96) // 2
-    pixels = normalised(resized[top : top + 96, left : left + 96], mean=IMAGENET_MEAN, std=IMAGENET_STD)
+    pixels = normalized(resized[top : top + 96, left : left + 96], mean=IMAGENET_MEAN, std=IMAGENET_STD)
     config = f"""Global:
   model_name: PP-LCNet_x1_0
 PreProcess:
@@ -556,7 +556,7 @@ CASES = [
     timm, transformers_vit, transformers_convnext, transformers_mobilevit, transformers_efficientnet,
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
     keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
-    onnx_image_metadata, teachable_machine, grey, one_probability, custom_vision, keras_named,
+    onnx_image_metadata, teachable_machine, gray, one_probability, custom_vision, keras_named,
     wd_tagger, yolov5_classifier, paddle_classifier,
 ]
 

@@ -84,7 +84,7 @@ def classifiers():
     pixels = [f"input.{field}" for field in pixels]
     make(
         "as-many-names-as-numbers", graph, [("output", features(graph, 512), [1, 512])], {"labels.txt": names},
-        card=card, recognised=["task", "labels"], assumed=["output.classification.values", *pixels], ignored=0,
+        card=card, recognized=["task", "labels"], assumed=["output.classification.values", *pixels], ignored=0,
     )
 
     graph = Graph()
@@ -94,7 +94,7 @@ def classifiers():
         "features-and-logits",
         graph,
         [("last_hidden_state", tokens, [1, 50, 24]), ("pooler_output", pooled, [1, 768]), ("logits", logits, [1, 7])],
-        card=card, recognised=["output.classification.name"],
+        card=card, recognized=["output.classification.name"],
         assumed=["task", "labels", "output.classification.values", *pixels], ignored=2,
     )
 

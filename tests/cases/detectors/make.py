@@ -3,8 +3,8 @@
 usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.31.1 opencv-python-headless==5.0.0 pillow numpy)
 Writes scene.png, and CASE/model.onnx, the files that exporters write beside it, and CASE/expected.json: the detections
 above `min_score`, after the family's own non-maximum suppression and limit, best first, in pixels of scene.png.
-Every number that a graph gives depends on where the colours of the image are, so a wrong size, place, order of channels
-or normalisation changes boxes and scores. Preparing the image and reading the outputs is written here with Pillow,
+Every number that a graph gives depends on where the colors of the image are, so a wrong size, place, order of channels
+or normalization changes boxes and scores. Preparing the image and reading the outputs is written here with Pillow,
 OpenCV and NumPy, after the rules that the exporters publish; the graphs only give the raw numbers.
 """
 
@@ -104,7 +104,7 @@ def scene():
     return image
 
 
-def letterbox(image, width, height, fill, centred=True, rounding=round, stride=None):
+def letterbox(image, width, height, fill, centered=True, rounding=round, stride=None):
     """The padded image, and the functions of `boxes_back`: Ultralytics' LetterBox, YOLOX's preproc."""
     ratio = min(width / image.shape[1], height / image.shape[0])
     new = max(rounding(image.shape[1] * ratio), 1), max(rounding(image.shape[0] * ratio), 1)
@@ -112,7 +112,7 @@ def letterbox(image, width, height, fill, centred=True, rounding=round, stride=N
     gap = [width - new[0], height - new[1]]
     if stride:
         gap = [side % stride for side in gap]
-    left, top = [(round(side / 2 - 0.1) if centred else 0) for side in gap]
+    left, top = [(round(side / 2 - 0.1) if centered else 0) for side in gap]
     canvas = np.full((new[1] + gap[1], new[0] + gap[0], 3), fill, np.uint8)
     canvas[top : top + new[1], left : left + new[0]] = resized
     return canvas, ratio, new, (left, top)
@@ -141,8 +141,8 @@ def stretched(boxes, image, size=(SIDE, SIDE)):
 
 
 def corners(boxes):
-    centre, size = boxes[:, :2], boxes[:, 2:]
-    return np.concatenate([centre - size / 2, centre + size / 2], axis=1)
+    center, size = boxes[:, :2], boxes[:, 2:]
+    return np.concatenate([center - size / 2, center + size / 2], axis=1)
 
 
 def iou(left, right):
@@ -221,9 +221,9 @@ def dense_table(graph, features, size, anchors=1, extra=0, objectness=False, str
     """Decoded boxes around their cells, then scores: `[batch, candidates, 4 + objectness + classes + extra]`."""
     grid = cells(size, strides, anchors)
     waves = graph.waves(features, len(grid), 4 + int(objectness) + CLASSES + extra, seed, batch)
-    centre = (grid[:, :2] + 0.5) * grid[:, 2:]
+    center = (grid[:, :2] + 0.5) * grid[:, 2:]
     shifts = graph.op("Mul", graph.columns(waves, 0, 2), graph.const(np.repeat(grid[:, 2:], 2, axis=1)[None]))
-    places = graph.op("Add", shifts, graph.const(centre[None]))
+    places = graph.op("Add", shifts, graph.const(center[None]))
     sizes = graph.op(
         "Mul", graph.op("Exp", graph.columns(waves, 2, 4)), graph.const(np.repeat(grid[:, 2:], 2, axis=1)[None] * 2.0)
     )
@@ -284,10 +284,10 @@ def yolo(case, image, version, back, kind="float32", batch=1, size=(SIDE, SIDE),
     write(case, model, found, 0.25)
 
 
-def final_rows(graph, features, count, order, size, normalised=False, seed=3):
+def final_rows(graph, features, count, order, size, normalized=False, seed=3):
     """Boxes with one class and score each, as columns in `order`, sorted by score: `[1, count, ...]`."""
     waves = graph.waves(features, count, 6, seed)
-    extent = np.array([1.0, 1.0]) if normalised else np.array(size, np.float64)
+    extent = np.array([1.0, 1.0]) if normalized else np.array(size, np.float64)
     places = graph.op("Mul", graph.scaled(graph.columns(waves, 0, 2), 0.4, 0.5), graph.const(extent))
     sizes = graph.op("Mul", graph.scaled(graph.columns(waves, 2, 4), 0.15, 0.2), graph.const(extent))
     half = graph.op("Mul", sizes, graph.const(0.5))
@@ -298,20 +298,20 @@ def final_rows(graph, features, count, order, size, normalised=False, seed=3):
     ), None
     labels = graph.op("Floor", graph.scaled(graph.columns(waves, 5, 6), 1.49, 1.5))
     labels = graph.op("Min", graph.op("Max", labels, graph.const(0.0)), graph.const(float(CLASSES - 1)))
-    parts = {"corners": [low, high], "centre": [places, sizes], "score": ["best"], "class": [labels]}
+    parts = {"corners": [low, high], "center": [places, sizes], "score": ["best"], "class": [labels]}
     zero = graph.op("Mul", labels, graph.const(0.0))
     parts["image"] = [zero]
     return graph.op("Concat", *[part for name in order for part in parts[name]], axis=2)
 
 
-def end_to_end(case, image, order, metadata, rank=3, back=None, normalised=False, layout="nchw", kind=F32, beside=None):
+def end_to_end(case, image, order, metadata, rank=3, back=None, normalized=False, layout="nchw", kind=F32, beside=None):
     graph = Graph()
     if kind == U8 or layout == "nhwc":
         pixels, scale = graph.op("Cast", "image", to=F32) if kind == U8 else "image", 1 / 255
     else:
         pixels, scale = "image", 1.0
     features = graph.features(pixels, layout, scale)
-    rows = final_rows(graph, features, 24, order, (SIDE, SIDE), normalised)
+    rows = final_rows(graph, features, 24, order, (SIDE, SIDE), normalized)
     width = 7 if "image" in order else 6
     graph.op("Reshape", rows, graph.const([1, 24, width] if rank == 3 else [24, width], np.int64), outputs=["output0"])
     outputs = [("output0", F32, [1, 24, width] if rank == 3 else ["rows", width])]
@@ -328,13 +328,13 @@ def end_to_end(case, image, order, metadata, rank=3, back=None, normalised=False
         canvas, ratio, new, pad = letterbox(image, SIDE, SIDE, 114)
     tensor = canvas[None].astype(np.float32) if layout == "nhwc" else planar(canvas)
     table = run(model, {"image": tensor.astype(np.uint8) if kind == U8 else tensor})["output0"].reshape(24, width).astype(np.float64)
-    place = {"image": 1, "corners": 4, "centre": 4, "score": 1, "class": 1}
+    place = {"image": 1, "corners": 4, "center": 4, "score": 1, "class": 1}
     starts = {name: sum(place[before] for before in order[:at]) for at, name in enumerate(order)}
-    first = starts.get("corners", starts.get("centre"))
+    first = starts.get("corners", starts.get("center"))
     boxes = table[:, first : first + 4]
-    if "centre" in order:
+    if "center" in order:
         boxes = corners(boxes)
-    if normalised:
+    if normalized:
         boxes = boxes * SIDE
     boxes = stretched(boxes, image) if back is stretched else back(boxes, image, ratio, new, pad)
     found = detections(boxes, table[:, starts["class"]].astype(int), table[:, starts["score"]], 0.25)
@@ -342,7 +342,7 @@ def end_to_end(case, image, order, metadata, rank=3, back=None, normalised=False
 
 
 def queries_8_1(image):
-    """Ultralytics' RT-DETR before 8.4: `[1, queries, 4 + classes]`, centre and size from 0 to 1."""
+    """Ultralytics' RT-DETR before 8.4: `[1, queries, 4 + classes]`, center and size from 0 to 1."""
     graph = Graph()
     waves = graph.waves(graph.features("images"), 30, 4 + CLASSES, 4)
     boxes = graph.scaled(graph.columns(waves, 0, 4), 0.4, 0.45)
@@ -400,7 +400,7 @@ def yolox(image, decoded):
         scores = graph.op("Sigmoid", graph.scaled(graph.columns(waves, 4, 5 + CLASSES), 6.0, -1.0))
         graph.op("Concat", graph.columns(waves, 0, 4), scores, axis=2, outputs=["output"])
     model = graph.model([("images", F32, [1, 3, SIDE, SIDE])], [("output", F32, [1, count, 5 + CLASSES])])
-    canvas, ratio, new, pad = letterbox(image[..., ::-1], SIDE, SIDE, 114, centred=False, rounding=int)
+    canvas, ratio, new, pad = letterbox(image[..., ::-1], SIDE, SIDE, 114, centered=False, rounding=int)
     table = run(model, {"images": planar(canvas, 1.0)})["output"][0].astype(np.float64)
     if not decoded:
         grid = cells((SIDE, SIDE), (8, 16, 32))
@@ -462,7 +462,7 @@ def mmdeploy(image):
     labels = graph.op("Cast", graph.columns(rows, 5, 6), to=I64)
     graph.op("Reshape", labels, graph.const([1, 24], np.int64), outputs=["labels"])
     model = graph.model([("input", F32, [1, 3, SIDE, SIDE])], [("dets", F32, [1, 24, 5]), ("labels", I64, [1, 24])])
-    canvas, ratio, new, pad = letterbox(image, SIDE, SIDE, 114, centred=False, rounding=lambda side: int(side + 0.5))
+    canvas, ratio, new, pad = letterbox(image, SIDE, SIDE, 114, centered=False, rounding=lambda side: int(side + 0.5))
     raw = run(model, {"input": planar(canvas, 1.0, (123.675, 116.28, 103.53), (58.395, 57.12, 57.375))})
     dets = raw["dets"][0].astype(np.float64)
     boxes = each_axis(dets[:, :4], image, ratio, new, pad)
@@ -533,7 +533,7 @@ def transformer(case, image, model_type, count):
 def d_fine(image):
     """The authors' own export: `orig_target_sizes` besides the image."""
     graph = Graph()
-    rows = final_rows(graph, graph.features("images"), 24, ["corners", "score", "class"], (SIDE, SIDE), normalised=True, seed=2)
+    rows = final_rows(graph, graph.features("images"), 24, ["corners", "score", "class"], (SIDE, SIDE), normalized=True, seed=2)
     sizes = graph.op("Cast", "orig_target_sizes", to=F32)
     twice = graph.op("Concat", sizes, sizes, axis=1)
     graph.op("Mul", graph.columns(rows, 0, 4), twice, outputs=["boxes"])
@@ -585,7 +585,7 @@ if __name__ == "__main__":
     yolo("yolov5", image, None, exact_padding, objectness=True)
     yolo("yolov5-half", image, None, exact_padding, objectness=True, kind="float16")
     end_to_end("ultralytics-end-to-end", image, ["corners", "score", "class"], ultralytics(version="8.4.190"), back=each_axis)
-    end_to_end("ultralytics-rt-detr", image, ["centre", "score", "class"], ultralytics(version="8.4.190"), back=stretched, normalised=True)
+    end_to_end("ultralytics-rt-detr", image, ["center", "score", "class"], ultralytics(version="8.4.190"), back=stretched, normalized=True)
     end_to_end("yolov7-end-to-end", image, ["image", "corners", "class", "score"], {}, rank=2, back=exact_padding)
     end_to_end("centernet", image, ["corners", "score", "class"], {}, back=stretched, layout="nhwc", beside={"labels.txt": "\n".join(NAMES) + "\n"})
     queries_8_1(image)

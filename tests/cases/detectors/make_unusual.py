@@ -28,24 +28,24 @@ COCO = 80
 
 
 def parts(graph, features, count, classes, extent, seed, grid=None):
-    """Centre, size, and a score from 0 to 1 for each class: `[1, count, …]` each."""
+    """Center, size, and a score from 0 to 1 for each class: `[1, count, …]` each."""
     waves = graph.waves(features, count, 4 + classes, seed)
     if grid is None:
         extent = np.array(extent, np.float64)
-        centre = graph.op("Mul", graph.scaled(graph.columns(waves, 0, 2), 0.4, 0.5), graph.const(extent))
+        center = graph.op("Mul", graph.scaled(graph.columns(waves, 0, 2), 0.4, 0.5), graph.const(extent))
         size = graph.op("Mul", graph.scaled(graph.columns(waves, 2, 4), 0.08, 0.14), graph.const(extent))
     else:
         stride = np.repeat(grid[:, 2:], 2, axis=1)[None]
         shift = graph.op("Mul", graph.columns(waves, 0, 2), graph.const(stride))
-        centre = graph.op("Add", shift, graph.const(((grid[:, :2] + 0.5) * grid[:, 2:])[None]))
+        center = graph.op("Add", shift, graph.const(((grid[:, :2] + 0.5) * grid[:, 2:])[None]))
         size = graph.op("Mul", graph.op("Exp", graph.columns(waves, 2, 4)), graph.const(2.0 * stride))
     scores = graph.op("Sigmoid", graph.scaled(graph.columns(waves, 4, 4 + classes), 14.0, -12.5))
-    return centre, size, scores
+    return center, size, scores
 
 
-def as_corners(graph, centre, size, first="x"):
+def as_corners(graph, center, size, first="x"):
     half = graph.op("Mul", size, graph.const(0.5))
-    corners = [graph.op("Sub", centre, half), graph.op("Add", centre, half)]
+    corners = [graph.op("Sub", center, half), graph.op("Add", center, half)]
     if first == "y":
         corners = [graph.op("Gather", corner, graph.const([1, 0], np.int64), axis=2) for corner in corners]
     return graph.op("Concat", *corners, axis=2)
@@ -101,13 +101,13 @@ def ranked(boxes, scores, nms=None, limit=None, every=False):
 
 
 def yolo_nas(image, case="yolo-nas", classes=COCO):
-    """super-gradients, `model.export` without postprocessing: corners in input pixels, then scores. RGB/255 in a centred
+    """super-gradients, `model.export` without postprocessing: corners in input pixels, then scores. RGB/255 in a centered
     letterbox filled with 114 (its margin of four pixels is left out here), every class of a box
     (`multi_label_per_box`), suppression at 0.7."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("input"), len(grid), classes, None, 21, grid)
-    named(graph, as_corners(graph, centre, size), "904")
+    center, size, scores = parts(graph, graph.features("input"), len(grid), classes, None, 21, grid)
+    named(graph, as_corners(graph, center, size), "904")
     named(graph, scores, "913")
     model = graph.model([("input", F32, [1, 3, side, side])], [("904", F32, [1, len(grid), 4]), ("913", F32, [1, len(grid), classes])])
     canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
@@ -121,9 +121,9 @@ def damo_yolo(image):
     whatever the aspect ratio (`keep_ratio` is off), every class of a box, suppression at 0.7."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("images", scale=1 / 255), len(grid), COCO, None, 22, grid)
+    center, size, scores = parts(graph, graph.features("images", scale=1 / 255), len(grid), COCO, None, 22, grid)
     named(graph, scores, "output")
-    named(graph, as_corners(graph, centre, size), "1068")
+    named(graph, as_corners(graph, center, size), "1068")
     model = graph.model([("images", F32, [1, 3, side, side])], [("output", F32, [1, len(grid), COCO]), ("1068", F32, [1, len(grid), 4])])
     canvas = cv2.resize(image, (side, side), interpolation=cv2.INTER_LINEAR)
     raw = d.run(model, {"images": d.planar(canvas, 1.0)})
@@ -135,8 +135,8 @@ def yolov4(image):
     """pytorch-YOLOv4: `boxes` [1, n, 1, 4], corners from 0 to 1, and `confs` [1, n, classes], objectness included.
     RGB/255, resized by OpenCV whatever the aspect ratio, suppression at 0.6."""
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("input"), 1260, COCO, (1, 1), 23)
-    reshaped(graph, as_corners(graph, centre, size), [1, 1260, 1, 4], "boxes")
+    center, size, scores = parts(graph, graph.features("input"), 1260, COCO, (1, 1), 23)
+    reshaped(graph, as_corners(graph, center, size), [1, 1260, 1, 4], "boxes")
     named(graph, scores, "confs")
     model = graph.model([("input", F32, [1, 3, 64, 64])], [("boxes", F32, [1, 1260, 1, 4]), ("confs", F32, [1, 1260, COCO])])
     raw = d.run(model, {"input": d.planar(cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR))})
@@ -150,8 +150,8 @@ def yolov3_zoo(image, case, shape):
     the middle of 416 x 416 filled with 128."""
     graph = d.Graph()
     count = 1260
-    centre, size, scores = parts(graph, graph.features("input_1"), count, COCO, (1, 1), 24)
-    boxes = as_corners(graph, centre, size, "y")
+    center, size, scores = parts(graph, graph.features("input_1"), count, COCO, (1, 1), 24)
+    boxes = as_corners(graph, center, size, "y")
     graph.op("Mul", boxes, graph.op("Concat", "image_shape", "image_shape", axis=1), outputs=["boxes"])
     swapped(graph, scores, "scores")
     limits = graph.const([2], np.int64), graph.const([0.5]), graph.const([0.75])
@@ -177,8 +177,8 @@ def tensorflow_raw_coco(image):
     is COCO's id. 8-bit RGB of any size, suppression at 0.6."""
     graph = d.Graph()
     pixels = graph.op("Cast", "image", to=F32)
-    centre, size, scores = parts(graph, graph.features(pixels, "nhwc", 1 / 255), 1917, 91, (1, 1), 25)
-    named(graph, as_corners(graph, centre, size, "y"), "raw_detection_boxes")
+    center, size, scores = parts(graph, graph.features(pixels, "nhwc", 1 / 255), 1917, 91, (1, 1), 25)
+    named(graph, as_corners(graph, center, size, "y"), "raw_detection_boxes")
     named(graph, scores, "raw_detection_scores")
     model = graph.model(
         [("image", U8, [1, "height", "width", 3])],
@@ -208,10 +208,10 @@ def ultraface(image):
     """UltraFace (and pytorch-ssd): `scores` [1, n, 2] after the softmax, the background first, and `boxes` as corners
     from 0 to 1. RGB, (pixel - 127) / 128, resized by OpenCV whatever the aspect ratio, suppression at 0.5."""
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("input", scale=0.5), 1105, 1, (1, 1), 26)
+    center, size, scores = parts(graph, graph.features("input", scale=0.5), 1105, 1, (1, 1), 26)
     rest = graph.op("Sub", graph.const(1.0), scores)
     graph.op("Concat", rest, scores, axis=2, outputs=["scores"])
-    named(graph, as_corners(graph, centre, size), "boxes")
+    named(graph, as_corners(graph, center, size), "boxes")
     model = graph.model([("input", F32, [1, 3, 48, 64])], [("scores", F32, [1, 1105, 2]), ("boxes", F32, [1, 1105, 4])])
     canvas = cv2.resize(image, (64, 48), interpolation=cv2.INTER_LINEAR)
     raw = d.run(model, {"input": d.planar(canvas, 1.0, (127,) * 3, (128,) * 3)})
@@ -224,10 +224,10 @@ def ppyoloe_raw():
     [1, classes, n]."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("image"), len(grid), COCO, None, 27, grid)
+    center, size, scores = parts(graph, graph.features("image"), len(grid), COCO, None, 27, grid)
     twice = graph.op("Concat", *["scale_factor"] * 2, axis=1)
     flipped = graph.op("Gather", twice, graph.const([1, 0, 3, 2], np.int64), axis=1)
-    graph.op("Div", as_corners(graph, centre, size), flipped, outputs=["boxes"])
+    graph.op("Div", as_corners(graph, center, size), flipped, outputs=["boxes"])
     swapped(graph, scores, "scores")
     model = graph.model(
         [("image", F32, [1, 3, side, side]), ("scale_factor", F32, [1, 2])],
@@ -249,7 +249,7 @@ def logits_and_boxes(graph, features, count, columns, shift, seed):
 
 
 def detr_bare(image):
-    """transformers' DETR without its configuration: `logits`, whose last is “no object”, `pred_boxes` as centre and size
+    """transformers' DETR without its configuration: `logits`, whose last is “no object”, `pred_boxes` as center and size
     from 0 to 1. ImageNet's mean and std, resized by Pillow."""
     graph = d.Graph()
     no_object = np.array([0.0] * 7 + [4.0])
@@ -293,7 +293,7 @@ def detr_fixed_mask(image):
 
 
 def rf_detr(image):
-    """Roboflow's RF-DETR: `dets` as centre and size from 0 to 1, `labels` [1, n, 91] before the sigmoid, whose index is
+    """Roboflow's RF-DETR: `dets` as center and size from 0 to 1, `labels` [1, n, 91] before the sigmoid, whose index is
     COCO's id; the best 300 (here as many as queries) over queries and classes. ImageNet's mean and std, and
     torchvision's antialiased resize of floats, which differs from Pillow's by the rounding to 8 bits alone."""
     graph = d.Graph()
@@ -318,7 +318,7 @@ def rt_detr_all_outputs():
         named(graph, logits, of_scores)
         outputs += [(of_scores, F32, [1, count, COCO]), (of_boxes, F32, [1, count, 4])]
     model = graph.model([("pixel_values", F32, [1, 3, 64, 64])], outputs)
-    output = {"boxes": "pred_boxes", "scores": "logits", "activation": "sigmoid", "box_format": "cxcywh", "box_space": "normalised", "label_choice": "all"}
+    output = {"boxes": "pred_boxes", "scores": "logits", "activation": "sigmoid", "box_format": "cxcywh", "box_space": "normalized", "label_choice": "all"}
     write_json("rt-detr-all-outputs", model, {"output": output})
 
 
@@ -380,16 +380,16 @@ def counted(image, case, names, kind=F32, filled=None, count_type=I32):
 def yolo_world(image, case, seen_in_probes):
     """YOLO-World and MMYOLO with suppression for ONNX Runtime: a count, boxes as corners in input pixels, scores and
     classes, and a last row that fills up: a box of zeros, a score of 0 and class -1. RGB/255, in a letterbox filled with
-    114. Test images without colours leave that row alone in one of the cases."""
+    114. Test images without colors leave that row alone in one of the cases."""
     graph = d.Graph()
     features = graph.features("images")
     boxes, scores, labels = final_parts(graph, features, 24, (64, 64), 48)
     kept = graph.op("Greater", scores, graph.const(0.25))
     if not seen_in_probes:
         red, _, blue = (graph.op("Gather", features, graph.const([at], np.int64), axis=1) for at in (9, 10, 11))
-        colour = graph.op("Div", graph.op("Abs", graph.op("Sub", red, blue)), graph.op("Add", red, blue))
-        is_colourful = graph.op("Unsqueeze", graph.op("Greater", colour, graph.const(0.1)), graph.const([1], np.int64))
-        kept = graph.op("And", kept, is_colourful)
+        color = graph.op("Div", graph.op("Abs", graph.op("Sub", red, blue)), graph.op("Add", red, blue))
+        is_colorful = graph.op("Unsqueeze", graph.op("Greater", color, graph.const(0.1)), graph.const([1], np.int64))
+        kept = graph.op("And", kept, is_colorful)
     count = graph.op("ReduceSum", graph.op("Cast", kept, to=I64), graph.const([1, 2], np.int64), keepdims=0)
     graph.op("Unsqueeze", count, graph.const([1], np.int64), outputs=["num_dets"])
     condition = graph.op("Reshape", kept, graph.const([24], np.int64))
@@ -502,8 +502,8 @@ def deepstream(image, older):
     columns (older: in three outputs). RGB/255, letterbox, suppression at 0.45."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("input"), len(grid), 5, None, 44, grid)
-    corners = as_corners(graph, centre, size)
+    center, size, scores = parts(graph, graph.features("input"), len(grid), 5, None, 44, grid)
+    corners = as_corners(graph, center, size)
     tops = graph.op("ReduceMax", scores, axes=[2], keepdims=1)
     labels = graph.op("Cast", graph.op("ArgMax", scores, axis=2, keepdims=1), to=F32)
     count = len(grid)
@@ -589,9 +589,9 @@ def tensorflow_three_classes(image):
     reshaped(graph, graph.op("Add", labels, graph.const(1.0)), [1, 24], "detection_classes")
     graph.op("Sigmoid", graph.waves(features, 24, 4, 49), outputs=["detection_multiclass_scores"])
     raw = graph.waves(features, 525, 8, 50)
-    centre = graph.scaled(graph.columns(raw, 0, 2), 0.4, 0.5)
+    center = graph.scaled(graph.columns(raw, 0, 2), 0.4, 0.5)
     size = graph.scaled(graph.columns(raw, 2, 4), 0.08, 0.12)
-    named(graph, as_corners(graph, centre, size, "y"), "raw_detection_boxes")
+    named(graph, as_corners(graph, center, size, "y"), "raw_detection_boxes")
     graph.op("Sigmoid", graph.scaled(graph.columns(raw, 4, 8), 6.0, -5.0), outputs=["raw_detection_scores"])
     named(graph, graph.const(np.float32([24])), "num_detections")
     named(graph, graph.const(np.arange(24, dtype=np.float32)[None] * 20), "detection_anchor_indices")
@@ -616,8 +616,8 @@ def yolov8_rows(image):
     """[1, candidates, 4 + 80] without metadata: YOLOv8 transposed. RGB/255, letterbox, suppression at 0.7."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("images"), len(grid), COCO, None, 51, grid)
-    graph.op("Concat", centre, size, scores, axis=2, outputs=["output0"])
+    center, size, scores = parts(graph, graph.features("images"), len(grid), COCO, None, 51, grid)
+    graph.op("Concat", center, size, scores, axis=2, outputs=["output0"])
     model = graph.model([("images", F32, [1, 3, side, side])], [("output0", F32, [1, len(grid), 4 + COCO])])
     canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
     table = in_rows(d.run(model, {"images": d.planar(canvas)})["output0"])
@@ -643,8 +643,8 @@ def finds_nothing():
     """A YOLOv8 whose scores stay below 0.2."""
     grid = d.cells((64, 64), STRIDES)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("images"), len(grid), 5, None, 58, grid)
-    table = graph.op("Concat", centre, size, graph.op("Mul", scores, graph.const(0.2)), axis=2)
+    center, size, scores = parts(graph, graph.features("images"), len(grid), 5, None, 58, grid)
+    table = graph.op("Concat", center, size, graph.op("Mul", scores, graph.const(0.2)), axis=2)
     swapped(graph, table, "output0")
     model = graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 9, len(grid)])])
     output = {"boxes": "output0", "scores": {"output": "output0", "column": 4}, "candidates_last": True}
@@ -655,9 +655,9 @@ def yolov6():
     """YOLOv6: an objectness that is always 1."""
     grid = d.cells((64, 64), STRIDES)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("images"), len(grid), 5, None, 52, grid)
+    center, size, scores = parts(graph, graph.features("images"), len(grid), 5, None, 52, grid)
     one = graph.op("Add", graph.op("Mul", graph.columns(scores, 0, 1), graph.const(0.0)), graph.const(1.0))
-    graph.op("Concat", centre, size, one, scores, axis=2, outputs=["outputs"])
+    graph.op("Concat", center, size, one, scores, axis=2, outputs=["outputs"])
     model = graph.model([("images", F32, [1, 3, 64, 64])], [("outputs", F32, [1, len(grid), 10])])
     output = {"boxes": "outputs", "scores": {"output": "outputs", "column": 5}, "objectness": {"output": "outputs", "column": 4}, "box_format": "cxcywh"}
     write_json("yolov6", model, {"output": output})
@@ -667,8 +667,8 @@ def yolov3_pytorch():
     """PyTorch-YOLOv3 and -YOLOv4: [1, n, 85] with an objectness, the coarsest level first, three anchors a cell."""
     grid = d.cells((64, 64), (32, 16, 8), 3)
     graph = d.Graph()
-    centre, size, scores = parts(graph, graph.features("input"), len(grid), 1 + COCO, None, 53, grid)
-    graph.op("Concat", centre, size, scores, axis=2, outputs=["output"])
+    center, size, scores = parts(graph, graph.features("input"), len(grid), 1 + COCO, None, 53, grid)
+    graph.op("Concat", center, size, scores, axis=2, outputs=["output"])
     model = graph.model([("input", F32, [1, 3, 64, 64])], [("output", F32, [1, len(grid), 5 + COCO])])
     output = {"boxes": "output", "scores": {"output": "output", "column": 5}, "objectness": {"output": "output", "column": 4}, "box_format": "cxcywh"}
     write_json("yolov3-pytorch", model, {"output": output})
@@ -680,8 +680,8 @@ def yolov9_dual():
     graph = d.Graph()
     features = graph.features("images")
     for number in (0, 1):
-        centre, size, scores = parts(graph, features, len(grid), COCO, None, 54 + number, grid)
-        table = graph.op("Concat", centre, size, scores, axis=2)
+        center, size, scores = parts(graph, features, len(grid), COCO, None, 54 + number, grid)
+        table = graph.op("Concat", center, size, scores, axis=2)
         swapped(graph, table, f"output{number}")
     ports = [(f"output{number}", F32, [1, 4 + COCO, len(grid)]) for number in (0, 1)]
     model = graph.model([("images", F32, [1, 3, 64, 64])], ports)
@@ -701,7 +701,7 @@ def picodet():
             ports.append((f"{kind}_{stride}", F32, [1, count, width]))
     model = graph.model([("image", F32, [1, 3, 64, 64])], ports)
     levels = lambda kind: [f"{kind}_{stride}" for stride in (8, 16, 32, 64)]  # noqa: E731
-    grid = {"strides": [8, 16, 32, 64], "coding": {"distance-bins": {"bins": 8, "point": "centre"}}}
+    grid = {"strides": [8, 16, 32, 64], "coding": {"distance-bins": {"bins": 8, "point": "center"}}}
     write_json("picodet", model, {"output": {"boxes": levels("bins"), "scores": levels("scores"), "grid": grid}})
 
 
@@ -710,8 +710,8 @@ def yolop():
     grid = d.cells((64, 64), STRIDES, 3)
     graph = d.Graph()
     features = graph.features("images")
-    centre, size, scores = parts(graph, features, len(grid), 2, None, 63, grid)
-    graph.op("Concat", centre, size, scores, axis=2, outputs=["det_out"])
+    center, size, scores = parts(graph, features, len(grid), 2, None, 63, grid)
+    graph.op("Concat", center, size, scores, axis=2, outputs=["det_out"])
     ports = [("det_out", F32, [1, len(grid), 6])]
     for number, name in enumerate(("drive_area_seg", "lane_line_seg")):
         reshaped(graph, graph.waves(features, 2, 64 * 64, 64 + number), [1, 2, 64, 64], name)
@@ -734,20 +734,20 @@ def yolox_coco():
 
 
 def yolov8_tflite():
-    """Ultralytics' TFLite export through tf2onnx: channels last, centre and size from 0 to 1, no metadata."""
+    """Ultralytics' TFLite export through tf2onnx: channels last, center and size from 0 to 1, no metadata."""
     grid = d.cells((64, 64), STRIDES)
     graph = d.Graph()
     features = graph.features("serving_default_images:0", "nhwc")
-    centre, size, scores = parts(graph, features, len(grid), 20, None, 67, grid)
+    center, size, scores = parts(graph, features, len(grid), 20, None, 67, grid)
     share = graph.const(1 / 64)
-    table = graph.op("Concat", graph.op("Mul", centre, share), graph.op("Mul", size, graph.const(0.25 / 64)), scores, axis=2)
+    table = graph.op("Concat", graph.op("Mul", center, share), graph.op("Mul", size, graph.const(0.25 / 64)), scores, axis=2)
     swapped(graph, table, "PartitionedCall:0")
     model = graph.model(
         [("serving_default_images:0", F32, [1, 64, 64, 3])], [("PartitionedCall:0", F32, [1, 24, len(grid)])]
     )
     output = {
         "boxes": "PartitionedCall:0", "scores": {"output": "PartitionedCall:0", "column": 4}, "objectness": None,
-        "candidates_last": True, "box_format": "cxcywh", "box_space": "normalised",
+        "candidates_last": True, "box_format": "cxcywh", "box_space": "normalized",
     }
     write_json("yolov8-tflite", model, {"output": output})
 
@@ -803,7 +803,7 @@ def scrfd(image):
         reshaped(graph, table, [count, width], str(440 + number))
         ports.append((str(440 + number), F32, [count, width]))
     model = graph.model([("input.1", F32, [1, 3, side, side])], ports)
-    canvas, ratio, new, pad = d.letterbox(image, side, side, 0, centred=False, rounding=int)
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 0, centered=False, rounding=int)
     raw = d.run(model, {"input.1": d.planar(canvas, 1.0, (127.5,) * 3, (128,) * 3)})
     boxes, scores = [], []
     for level, stride in enumerate(STRIDES):

@@ -157,7 +157,7 @@ fn outputs_of_detectors() {
             b"int64",
             b"xyxy",
             b"cxcywh",
-            b"normalised",
+            b"normalized",
         ],
     );
 }

@@ -24,7 +24,7 @@ use spotcheck::review::{Query, complete};
 use spotcheck::source::{Files, MemorySource, Source, WithRecords, framed_record};
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
-use spotcheck::vision::recognise::{Neighbour, Notes};
+use spotcheck::vision::recognize::{Neighbor, Notes};
 use spotcheck::vision::{Prepared, Tensor, postprocess};
 
 /// The only file of a folder that this thread has for itself, for parsers that take a path.
@@ -114,8 +114,8 @@ pub(crate) fn notes(bytes: &[u8]) -> bool {
         "selected_tags.csv",
     ];
     let metadata = ["names", "imgsz", "stride", "args"].map(|key| (key.to_owned(), text.clone())).into();
-    let neighbours = names.map(|name| Neighbour { name: name.to_owned(), text: text.clone() });
-    let notes = Notes::read("model", &metadata, &neighbours);
+    let neighbors = names.map(|name| Neighbor { name: name.to_owned(), text: text.clone() });
+    let notes = Notes::read("model", &metadata, &neighbors);
     for labels in &notes.labels {
         assert!(labels.value.iter().all(|(_, name)| !name.trim().is_empty()));
     }
@@ -185,14 +185,14 @@ fn check_prediction(prediction: &Prediction) {
 }
 
 pub(crate) fn outputs_json(bytes: &[u8]) -> bool {
-    let Ok(recognised) = Recognition::of(bytes) else {
+    let Ok(recognized) = Recognition::of(bytes) else {
         return false;
     };
-    let labels = match &recognised.shape {
+    let labels = match &recognized.shape {
         OutputShape::Spotcheck { .. } => LabelSource::Outputs,
         OutputShape::Mapped(_) => LabelSource::Known(LabelSet::default()),
     };
-    let reader = OutputReader::new(recognised.shape, labels, KeepRule::default());
+    let reader = OutputReader::new(recognized.shape, labels, KeepRule::default());
     match reader.read(bytes, Some(SIZE)) {
         Ok(prediction) => {
             assert_eq!([prediction.width, prediction.height], SIZE);
@@ -401,7 +401,7 @@ pub(crate) fn project(bytes: &[u8]) -> bool {
     let project = opened.project;
     let control = TaskControl::new(ProgressUnit::Images);
     let mut is_whole = project.place().is_ok() && project.views().is_ok();
-    is_whole &= project.judgements().is_ok();
+    is_whole &= project.judgments().is_ok();
     let runs = project.runs();
     is_whole &= runs.is_ok();
     for run in runs.unwrap_or_default() {

@@ -52,7 +52,7 @@ auxiliary = "".join(
 (HERE / "model.toml").write_text(f'''id = "auxiliary"
 name = "Auxiliary inputs"
 task = "classification"
-licence = "MIT OR Apache-2.0"
+license = "MIT OR Apache-2.0"
 origin = "tests/package/auxiliary/make.py"
 
 [file]

@@ -421,7 +421,7 @@ Content-Length: ",
             self.violation(format!("{operation}: its body is not JSON"));
             return Err(Refusal::of("SerializationException", "Unable to parse the request."));
         };
-        authorise(login, service, operation)?;
+        authorize(login, service, operation)?;
         self.perform(service, operation, &request)
     }
 
@@ -490,7 +490,7 @@ Content-Length: ",
 }
 
 /// Whether someone may do something, judged by what they may do in SeaweedFS.
-fn authorise(login: Login, service: &str, operation: &str) -> Result<(), Refusal> {
+fn authorize(login: Login, service: &str, operation: &str) -> Result<(), Refusal> {
     let needed = match operation {
         name if name.starts_with("Describe") || name.starts_with("Get") => "Read",
         name if name.starts_with("List") || name.starts_with("Filter") => "List",

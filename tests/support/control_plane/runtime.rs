@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::failure::Before;
-use super::{ACCOUNT, REGION, Refusal, Response, Shared, authorise, text};
+use super::{ACCOUNT, REGION, Refusal, Response, Shared, authorize, text};
 use crate::support::http::{Head, Transfer};
 
 /// The largest body.
@@ -62,7 +62,7 @@ impl Shared {
 
     fn invoke_endpoint(&self, head: &Head, body: &[u8]) -> Result<Response, Refusal> {
         let login = self.signer(head, body, "sagemaker")?;
-        authorise(login, "sagemaker", OPERATION)?;
+        authorize(login, "sagemaker", OPERATION)?;
         if body.len() > LIMIT_BYTES {
             return Err(Refusal {
                 status: 413,

@@ -15,10 +15,10 @@ const FACTORS: [ScalingFactor; 2] = [ScalingFactor::ONE_QUARTER, ScalingFactor::
 
 const SAMPLINGS: [Subsamp; 5] = [Subsamp::None, Subsamp::Sub2x1, Subsamp::Sub1x2, Subsamp::Sub2x2, Subsamp::Gray];
 
-/// libjpeg rounds each sample before it becomes a colour.
+/// libjpeg rounds each sample before it becomes a color.
 const ROUNDING: f64 = 2.0;
 
-/// The tolerance where libjpeg enlarges the colours of a smooth image, and this decoder does not.
+/// The tolerance where libjpeg enlarges the colors of a smooth image, and this decoder does not.
 const SMOOTH: f64 = 8.0;
 
 fn root() -> PathBuf {
@@ -99,7 +99,7 @@ fn differences(got: &[u8], expected: &[u8]) -> [f64; 2] {
     [sum / got.len() as f64, largest]
 }
 
-/// The file with quantisers of zero for all frequencies that blocks of these sizes cannot show: libjpeg then knows no
+/// The file with quantizers of zero for all frequencies that blocks of these sizes cannot show: libjpeg then knows no
 /// more than we do.
 fn with_low_frequencies_only(file: &[u8], blocks_of_tables: [[usize; 2]; 2]) -> Vec<u8> {
     let mut changed = file.to_vec();
@@ -107,9 +107,9 @@ fn with_low_frequencies_only(file: &[u8], blocks_of_tables: [[usize; 2]; 2]) -> 
         for table in changed[segment.payload].chunks_exact_mut(1 + BLOCK) {
             let block = blocks_of_tables[usize::from(table[0])];
             let [width, height] = block.map(|side| side as u8);
-            for (quantiser, place) in table[1..].iter_mut().zip(ZIGZAG) {
+            for (quantizer, place) in table[1..].iter_mut().zip(ZIGZAG) {
                 if place % 8 >= width || place / 8 >= height {
-                    *quantiser = 0;
+                    *quantizer = 0;
                 }
             }
         }
@@ -159,7 +159,7 @@ fn sizes_that_are_no_multiple_of_a_block_are_those_of_libjpeg() {
 }
 
 #[test]
-fn colours_that_are_halved_in_one_direction_lie_in_their_places() {
+fn colors_that_are_halved_in_one_direction_lie_in_their_places() {
     let ramp = |x: u32, y: u32| [x * 255 / 160, (x + y) * 255 / 280, y * 255 / 120];
     let pixels = (0..120).flat_map(|y| (0..160).flat_map(move |x| ramp(x, y)));
     let ramps = RgbImage::new(160, 120, pixels.map(|value| value as u8).collect()).unwrap();
@@ -200,7 +200,7 @@ fn odd_sizes_of_every_subsampling_look_as_libjpeg_reduces_them() {
 }
 
 /// libjpeg's pixels are means over all frequencies. Those that are left out take part in a mean with at most a third of
-/// their strength, so they are missed at hard edges only; and if libjpeg enlarges colours, it smooths them.
+/// their strength, so they are missed at hard edges only; and if libjpeg enlarges colors, it smooths them.
 fn check_likeness(file: &[u8], what: &str) {
     let [mean_tolerance, largest_tolerance] = [6.0, 72.0];
     for factor in FACTORS {
@@ -256,7 +256,7 @@ fn whatever_is_not_of_the_common_kind_is_left_to_libjpeg() {
             "jpeg-cmyk-unknown-adobe-transform",
             "jpeg-cmyk-with-a-hole",
             "jpeg-extraneous-bytes-before-the-end",
-            "jpeg-grey-progressive",
+            "jpeg-gray-progressive",
             "jpeg-header-only",
             "jpeg-hole-and-no-end",
             "jpeg-hole-in-the-data",
@@ -271,7 +271,7 @@ fn whatever_is_not_of_the_common_kind_is_left_to_libjpeg() {
             "jpeg-truncated-progressive",
             "jpeg-without-huffman-tables",
             "jpeg-without-its-own-huffman-tables",
-            "jpeg-without-quantisation-tables",
+            "jpeg-without-quantization-tables",
             "jpeg-wrong-restart-marker",
             "jpeg-ycck",
         ]

@@ -1,4 +1,4 @@
-//! The plots of an evaluation as SVG. Colours are never the only sign: lines differ in their dashes, cells and bars
+//! The plots of an evaluation as SVG. Colors are never the only sign: lines differ in their dashes, cells and bars
 //! have their numbers.
 
 mod bars;

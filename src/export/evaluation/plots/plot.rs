@@ -5,7 +5,7 @@ use strum::IntoStaticStr;
 
 use super::super::super::drawing::TextSize;
 
-/// The page's colours on paper: those of `report/style.css` in the light.
+/// The page's colors on paper: those of `report/style.css` in the light.
 const ON_PAPER: [(&str, &str); 9] = [
     ("var(--card)", "#fff"),
     ("var(--text)", "#1b1e25"),
@@ -38,7 +38,7 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// The rules of plots. Colours are those of the page that they are in.
+    /// The rules of plots. Colors are those of the page that they are in.
     pub const STYLE: &str = include_str!("plot.css");
 
     /// Inside a page with [`Self::STYLE`].

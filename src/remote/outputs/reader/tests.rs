@@ -1,6 +1,6 @@
 use serde::Deserialize;
 
-use super::super::recognise::{Recognition, Unrecognised};
+use super::super::recognize::{Recognition, Unrecognized};
 use super::*;
 use crate::library::{built_in_labels, parse_mapping};
 
@@ -36,15 +36,15 @@ const CLOSE_SCORE: f32 = 1e-6;
 const CLOSE_EDGE: f32 = 1e-3;
 
 fn reader_of(output: &str) -> OutputReader {
-    let recognised = Recognition::of(output.as_bytes()).unwrap();
-    let labels = match &recognised.shape {
+    let recognized = Recognition::of(output.as_bytes()).unwrap();
+    let labels = match &recognized.shape {
         OutputShape::Spotcheck { .. } => LabelSource::Outputs,
         OutputShape::Mapped(mapping) => {
             let labels = mapping.labels.as_deref().and_then(built_in_labels);
             LabelSource::Known(labels.unwrap_or_default())
         }
     };
-    OutputReader::new(recognised.shape, labels, KeepRule::default())
+    OutputReader::new(recognized.shape, labels, KeepRule::default())
 }
 
 fn read(output: &str) -> Result<Prediction, String> {
@@ -236,11 +236,11 @@ fn an_output_of_another_shape_than_the_first_is_a_problem() {
 fn what_cannot_be_read_is_told_apart_from_what_is_unknown() {
     for output in ["", "{", "NaN", r#"{"error": "no such model"}"#] {
         let error = Recognition::of(output.as_bytes()).unwrap_err();
-        assert!(matches!(error, Unrecognised::Broken(_)), "{output}: {error}");
+        assert!(matches!(error, Unrecognized::Broken(_)), "{output}: {error}");
     }
     for output in [r#"{"boxes": [[1, 2, 3, 4]]}"#, "7", r#"{"predictions": []}"#, r#"["cat"]"#] {
         let error = Recognition::of(output.as_bytes()).unwrap_err();
-        let Unrecognised::Unknown(text) = &error else {
+        let Unrecognized::Unknown(text) = &error else {
             panic!("{output}: {error}");
         };
         assert_eq!(text, output);
@@ -289,24 +289,24 @@ fn a_mapping_reads_an_unknown_format() {
     let classes: Vec<(&str, f32)> = found.classes().iter().map(|class| (class.label.as_str(), class.score)).collect();
     assert_eq!(classes, [("cat", 0.5), ("dog", 0.125)]);
 
-    let centred = mapped(
+    let centered = mapped(
         r#"
-            id = "centred"
-            name = "Centred"
+            id = "centered"
+            name = "Centered"
             [prediction.detection]
             boxes = "/b"
             classes = "/c"
             scores = "/s"
             box_format = "cxcywh"
-            box_space = "normalised"
+            box_space = "normalized"
             class_offset = 1
         "#,
         "1\tcat",
     );
     let output = r#"{"b": [[0.5, 0.5, 0.5, 1.0]], "c": [0], "s": [1]}"#;
-    let found = centred.read(output.as_bytes(), Some([100, 50])).unwrap();
+    let found = centered.read(output.as_bytes(), Some([100, 50])).unwrap();
     assert_eq!(<[f32; 4]>::from(found.detections()[0].bounds), [25.0, 0.0, 75.0, 50.0]);
     assert_eq!(found.detections()[0].label, "cat");
-    let foreign = centred.read(output.replace("\"c\": [0]", "\"c\": [1]").as_bytes(), Some([100, 50]));
+    let foreign = centered.read(output.replace("\"c\": [0]", "\"c\": [1]").as_bytes(), Some([100, 50]));
     assert!(foreign.unwrap_err().contains("labels end at 1"));
 }

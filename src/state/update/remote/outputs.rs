@@ -28,7 +28,7 @@ pub(in super::super) fn on_command(state: &mut State, command: OutputsCommand, e
 pub(in super::super) fn on_event(state: &mut State, event: OutputsEvent, effects: &mut Queue<Effect>) {
     match event {
         OutputsEvent::Found { source, run, found, .. } => outputs_found(state, source, run, *found, effects),
-        OutputsEvent::Labelled { source, run, labels } => labelled(state, source, run, *labels, effects),
+        OutputsEvent::Labeled { source, run, labels } => labeled(state, source, run, *labels, effects),
         OutputsEvent::Read { source, task, result } => outputs_read(state, source, task, result, effects),
         OutputsEvent::Previewed { source, task, result } => outputs_previewed(state, source, task, result, effects),
         OutputsEvent::Tried { question, trial } => {
@@ -186,8 +186,8 @@ fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRu
     }
 }
 
-/// The names of the classes are learnt with the predictions.
-fn labelled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, effects: &mut Queue<Effect>) {
+/// The names of the classes are learned with the predictions.
+fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, effects: &mut Queue<Effect>) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
     let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
         return;

@@ -1,6 +1,6 @@
 //! Predicting with a remote model: connecting to it, and storing its predictions.
 //!
-//! Only the image in view and what the user asks for is sent: no neighbours, and no image twice.
+//! Only the image in view and what the user asks for is sent: no neighbors, and no image twice.
 
 use super::super::{engine, predict, project_requests, shown};
 use super::begin;

@@ -64,11 +64,11 @@ fn a_verdict_is_sent_to_the_project_at_once_and_is_saving_until_it_is_there() {
     let effects = command(&mut state, Action::Accept);
     let expected = set_verdict("a.jpg", Some(run), Some(Verdict::Accept));
     assert_eq!(changes(&effects), [expected]);
-    assert!(state.judgements.is_saving(SampleId(0)));
+    assert!(state.judgments.is_saving(SampleId(0)));
     let up_to = ticket(&effects);
     event(&mut state, ProjectEvent::Saved { source, up_to });
-    assert!(!state.judgements.is_saving(SampleId(0)));
-    assert_eq!(state.judgements.verdict(SampleId(0)), Some(&Verdict::Accept));
+    assert!(!state.judgments.is_saving(SampleId(0)));
+    assert_eq!(state.judgments.verdict(SampleId(0)), Some(&Verdict::Accept));
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
     let effects = event(&mut state, predicted(source, run, boxes(1)));
     assert_eq!(changes(&effects), []);
     assert!(state.run().unwrap().is_outdated(SampleId(0)));
-    let verdict = state.judgements.box_verdict(SampleId(0), 1);
+    let verdict = state.judgments.box_verdict(SampleId(0), 1);
     assert_eq!(verdict, Some(&Verdict::Reject));
     let shown = state.shown.prediction.as_ref().unwrap();
     assert_eq!(shown.detections().len(), 2);
@@ -143,7 +143,7 @@ fn verdicts_that_are_taken_back_for_a_new_prediction_never_come_to_lie_on_it() {
         [Change::SetVerdict { target, verdict: None, .. }, ..] if target.box_index == Some(1)));
     event(&mut state, predicted(source, run, boxes(2)));
     assert!(!state.run().unwrap().is_outdated(SampleId(0)));
-    assert!(state.judgements.get(SampleId(0)).is_none());
+    assert!(state.judgments.get(SampleId(0)).is_none());
     assert!(Action::Undo.check(&state).is_err());
     assert!(Action::PredictAnew.check(&state).is_err());
 }
@@ -155,7 +155,7 @@ fn verdicts_that_are_brought_back_before_the_new_prediction_is_there_keep_the_ol
     command(&mut state, Action::Undo);
     let effects = event(&mut state, predicted(source, run, boxes(1)));
     assert_eq!(changes(&effects), []);
-    let verdict = state.judgements.box_verdict(SampleId(0), 1);
+    let verdict = state.judgments.box_verdict(SampleId(0), 1);
     assert_eq!(verdict, Some(&Verdict::Reject));
 }
 
@@ -168,7 +168,7 @@ fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
     let Event::Project(ProjectEvent::Opened { mut content, .. }) = project_with(source, vec![stored_run(run)]) else {
         unreachable!("that is what it makes");
     };
-    content.judgements = vec![JudgedSample {
+    content.judgments = vec![JudgedSample {
         sample: SampleUri::new("/photos/a.jpg"),
         verdicts: vec![(VerdictTarget { run: Some(run), box_index: None }, Verdict::Accept)],
         note: String::new(),
@@ -260,10 +260,10 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
     let sample = SampleUri::new("/photos/a.jpg");
     let verdict = Some(wrong.clone());
     assert_eq!(changes(&effects), [Change::SetVerdict { sample, target, verdict }]);
-    assert_eq!(state.judgements.box_verdict(SampleId(0), 0), Some(&wrong));
-    assert_eq!(state.judgements.verdict(SampleId(0)), None);
+    assert_eq!(state.judgments.box_verdict(SampleId(0), 0), Some(&wrong));
+    assert_eq!(state.judgments.verdict(SampleId(0)), None);
     assert_eq!(state.shown.selected_box, Some(1));
-    assert_eq!(state.judgements.undo_label(), Some("set the class of the cat in a.jpg to “dog”"));
+    assert_eq!(state.judgments.undo_label(), Some("set the class of the cat in a.jpg to “dog”"));
     assert!(verdicts(&state).is_empty(), "one of two boxes is judged");
     command(&mut state, Action::Accept);
     assert_eq!(verdicts(&state), [VerdictKind::WrongClass]);
@@ -291,7 +291,7 @@ fn after_boxes_no_key_judges_a_whole_image_unasked() {
     assert_eq!(verdicts(&state).len(), 2);
     assert!(notice(&state).contains("to the whole image"), "{}", notice(&state));
     command(&mut state, Action::Accept);
-    assert_eq!(state.judgements.verdict(SampleId(2)), Some(&Verdict::Accept));
+    assert_eq!(state.judgments.verdict(SampleId(2)), Some(&Verdict::Accept));
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn without_a_box_verdicts_are_on_the_image_again() {
     command(&mut state, Action::Accept);
     command(&mut state, ReviewCommand::SelectBox(None));
     command(&mut state, Action::Reject);
-    assert_eq!(state.judgements.verdict(SampleId(0)), Some(&Verdict::Reject));
+    assert_eq!(state.judgments.verdict(SampleId(0)), Some(&Verdict::Reject));
 }
 
 #[test]
@@ -352,9 +352,9 @@ fn clearing_also_deletes_verdicts_from_before_there_was_a_prediction() {
     prediction(&mut state, source, run, 0);
     command(&mut state, Action::Reject);
     command(&mut state, Action::ClearVerdict);
-    assert_eq!(state.judgements.verdict(SampleId(0)), None);
+    assert_eq!(state.judgments.verdict(SampleId(0)), None);
     command(&mut state, Action::Undo);
-    assert_eq!(state.judgements.verdict(SampleId(0)), Some(&Verdict::Reject));
+    assert_eq!(state.judgments.verdict(SampleId(0)), Some(&Verdict::Reject));
 }
 
 #[test]
@@ -363,7 +363,7 @@ fn notes_and_tags_are_written_for_the_selection() {
     command(&mut state, Action::SelectAll);
     command(&mut state, ReviewCommand::AddTag("  night ".to_owned()));
     command(&mut state, ReviewCommand::AddTag("blurry".to_owned()));
-    assert_eq!(state.judgements.tags(SampleId(2)), ["blurry", "night"]);
+    assert_eq!(state.judgments.tags(SampleId(2)), ["blurry", "night"]);
     let samples: SampleSet = [SampleId(1)].into_iter().collect();
     let text = "look again\n".to_owned();
     let effects = command(&mut state, ReviewCommand::SetNote { samples, text });
@@ -373,8 +373,8 @@ fn notes_and_tags_are_written_for_the_selection() {
     );
     command(&mut state, BrowseCommand::Show(SampleId(2)));
     command(&mut state, ReviewCommand::RemoveTag("night".to_owned()));
-    assert_eq!(state.judgements.tags(SampleId(1)), ["blurry", "night"]);
-    assert_eq!(state.judgements.tags(SampleId(2)), ["blurry"]);
+    assert_eq!(state.judgments.tags(SampleId(1)), ["blurry", "night"]);
+    assert_eq!(state.judgments.tags(SampleId(2)), ["blurry"]);
     assert_eq!(verdicts(&state).len(), 0);
 }
 
@@ -437,12 +437,12 @@ fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
     let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
         panic!("it is the event of an opened project");
     };
-    content.judgements = vec![judged("a.jpg"), judged("b.jpg"), judged("gone.jpg")];
+    content.judgments = vec![judged("a.jpg"), judged("b.jpg"), judged("gone.jpg")];
     event(&mut state, ProjectEvent::Opened { source, content });
     event(&mut state, listed(&["b.jpg"]));
     for sample in [SampleId(0), SampleId(1)] {
-        assert_eq!(state.judgements.verdict(sample), Some(&Verdict::Reject));
-        assert_eq!(state.judgements.note(sample), "seen");
+        assert_eq!(state.judgments.verdict(sample), Some(&Verdict::Reject));
+        assert_eq!(state.judgments.note(sample), "seen");
     }
     assert_eq!(verdicts(&state).len(), 2);
     assert!(Action::Undo.check(&state).is_err());
@@ -468,7 +468,7 @@ fn reopened_with(judged: &[(RunId, &str)], remembered: &str) -> (State, Vec<Effe
     let Event::Project(ProjectEvent::Opened { mut content, .. }) = project_with(source, runs) else {
         unreachable!("that is what it makes");
     };
-    content.judgements = judged
+    content.judgments = judged
         .iter()
         .map(|(run, name)| JudgedSample {
             sample: SampleUri::new(format!("/photos/{name}")),

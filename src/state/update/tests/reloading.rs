@@ -97,9 +97,9 @@ fn a_place_that_could_not_be_opened_is_opened_anew() {
 }
 
 #[test]
-fn the_neighbours_of_the_image_are_read_ahead_the_next_one_first() {
+fn the_neighbors_of_the_image_are_read_ahead_the_next_one_first() {
     let (mut state, source) = listed();
-    for (shown, neighbours) in [(1, &["c.jpg", "a.jpg"][..]), (2, &["b.jpg"])] {
+    for (shown, neighbors) in [(1, &["c.jpg", "a.jpg"][..]), (2, &["b.jpg"])] {
         command(&mut state, BrowseCommand::Show(SampleId(shown)));
         let effects = event(
             &mut state,
@@ -110,6 +110,6 @@ fn the_neighbours_of_the_image_are_read_ahead_the_next_one_first() {
             _ => None,
         });
         let names: Vec<&str> = ahead.unwrap().iter().map(|sample| sample.name.as_str()).collect();
-        assert_eq!(names, neighbours);
+        assert_eq!(names, neighbors);
     }
 }

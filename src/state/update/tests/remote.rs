@@ -447,7 +447,7 @@ fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
         |names: &[(u32, &str)]| -> LabelSet { names.iter().map(|(id, name)| (*id, (*name).to_owned())).collect() };
     state.runs.get_mut(run).unwrap().info.labels = named(&[(1, "cat")]);
     let labels = Box::new(named(&[(1, "lion"), (2, "dog")]));
-    event(&mut state, OutputsEvent::Labelled { source, run, labels });
+    event(&mut state, OutputsEvent::Labeled { source, run, labels });
     let known = &state.runs.get(run).unwrap().info.labels;
     assert_eq!(*known, named(&[(1, "cat"), (2, "dog")]));
 }
@@ -460,7 +460,7 @@ fn trial(request: ReadingRequest) -> Box<ReadingTrial> {
     Box::new(ReadingTrial {
         request,
         description: Ok("scores".to_owned()),
-        recognised: None,
+        recognized: None,
         assumed: Vec::new(),
         readings: Vec::new(),
     })

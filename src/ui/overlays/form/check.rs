@@ -75,7 +75,7 @@ fn is_shown(check: &Check) -> bool {
     check.grade != CheckGrade::Ok || is_about_money
 }
 
-/// The verdict as a sign and as a colour, then what was found and what to do.
+/// The verdict as a sign and as a color, then what was found and what to do.
 fn point_ui(ui: &mut Ui, check: &Check) {
     let visuals = ui.visuals();
     let (sign, color) = match check.grade {

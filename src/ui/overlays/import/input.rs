@@ -10,7 +10,7 @@ use super::rows::{
     CONTROL_WIDTH, Rows, SIDES, combo, decimal, heading_ui, menu, number, optional_number, port, tick, word_of,
 };
 use crate::domain::{
-    AuxiliaryInput, AuxiliaryValue, BoxesBack, CentreCrop, ChannelOrder, ElementType, ImageInput, Interpolation,
+    AuxiliaryInput, AuxiliaryValue, BoxesBack, CenterCrop, ChannelOrder, ElementType, ImageInput, Interpolation,
     Layout, Position, ResizeRule, Rounding, Square,
 };
 use crate::state::{ImportPort, ImportStart};
@@ -57,7 +57,7 @@ fn pixels_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput) {
     let colors = match input.channels {
         ChannelOrder::Rgb => &["red", "green", "blue"][..],
         ChannelOrder::Bgr => &["blue", "green", "red"],
-        ChannelOrder::Grey => &["grey"],
+        ChannelOrder::Gray => &["gray"],
     };
     for (path, name, values) in [("input.mean", "Mean", &mut input.mean), ("input.std", "Std", &mut input.std)] {
         rows.row(ui, path, name, |ui, field| {
@@ -157,9 +157,9 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             rows.choice_row(ui, "input.resize.stretch.crop", "Crop", |ui, field| {
                 tick(ui, field, &mut crops, "Center crop only");
             });
-            let whole = || CentreCrop { width: *width, height: *height, offset: Rounding::HalfEven };
+            let whole = || CenterCrop { width: *width, height: *height, offset: Rounding::HalfEven };
             *crop = crops.then(|| crop.unwrap_or_else(whole));
-            if let Some(CentreCrop { width, height, offset }) = crop {
+            if let Some(CenterCrop { width, height, offset }) = crop {
                 let table = "input.resize.stretch.crop";
                 size_ui(ui, rows, table, ["width", "height"], "Crop size", [width, height]);
                 rounding_ui(ui, rows, &format!("{table}.offset"), "Crop rounding", offset);

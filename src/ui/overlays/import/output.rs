@@ -229,7 +229,7 @@ fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 5] {
     [
         (None, None),
         (with(GridCoding::Offsets {}), Some(BoxFormat::Cxcywh)),
-        (with(GridCoding::DistanceBins { bins: 8, point: CellPoint::Centre }), Some(BoxFormat::Xyxy)),
+        (with(GridCoding::DistanceBins { bins: 8, point: CellPoint::Center }), Some(BoxFormat::Xyxy)),
         (with(GridCoding::Distances { anchors: 2, point: CellPoint::TopLeft }), Some(BoxFormat::Xyxy)),
         (with(GridCoding::Anchors { sizes: GridCoding::YOLOV5_ANCHORS.to_vec() }), Some(BoxFormat::Cxcywh)),
     ]

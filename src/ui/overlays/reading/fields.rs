@@ -187,6 +187,6 @@ fn format_text(format: MappedBoxFormat) -> String {
 fn space_text(space: MappedBoxSpace) -> &'static str {
     match space {
         MappedBoxSpace::Pixels => "pixels of the image",
-        MappedBoxSpace::Normalised => "fractions of the image, from 0 to 1",
+        MappedBoxSpace::Normalized => "fractions of the image, from 0 to 1",
     }
 }

@@ -1,0 +1,100 @@
+//! The outputs of a detector as a draft.
+
+use super::boxes::Row;
+use crate::domain::{BoxFormat, BoxSpace, DetectionOutput, LabelChoice};
+use crate::vision::raw_candidates;
+use crate::vision::recognize::finding::{Basis, Finding};
+use crate::vision::recognize::probe::Prober;
+use crate::vision::recognize::usual::Usual;
+
+pub(super) const NO_MASKS: &str = "masks are not shown, only boxes";
+pub(super) const NO_KEY_POINTS: &str = "key points are not shown, only boxes";
+
+/// Graphs that end with the choice of the best give at most so many boxes.
+pub(super) const MAX_FINAL_ROWS: usize = 1000;
+
+/// The outputs of a detector as a draft.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) output: DetectionOutput,
+    /// Why this is a detector.
+    pub(super) because: String,
+    pub(super) parts: Vec<Finding>,
+    /// How many classes have a score each, background left out.
+    pub(super) classes: Option<usize>,
+    /// Whether these are found in an output that is not used.
+    pub(super) has_separate_classes: bool,
+    /// Whether files beside the model or the names of the outputs say that this is the reading.
+    pub(super) is_identified: bool,
+    /// Whether the graph chose the class of each box.
+    pub(super) is_final: bool,
+    /// Columns that nothing explains.
+    pub(super) unknown_columns: usize,
+    /// Whether the boxes are near the cells that they belong to; `None` if they belong to none.
+    pub(super) is_in_cells: Option<bool>,
+    /// What the layout alone says about boxes.
+    pub(super) decided_format: Option<(BoxFormat, String)>,
+    pub(super) decided_space: Option<(BoxSpace, String)>,
+    /// The exporter that writes such outputs, for what the graph does not record.
+    pub(super) usual: Option<Usual>,
+    /// What of the prediction is not shown.
+    pub(super) not_shown: Option<&'static str>,
+}
+
+impl Found {
+    pub(super) fn new(output: DetectionOutput) -> Self {
+        Self {
+            output,
+            because: String::new(),
+            parts: Vec::new(),
+            classes: None,
+            has_separate_classes: false,
+            is_identified: false,
+            is_final: false,
+            unknown_columns: 0,
+            is_in_cells: None,
+            decided_format: None,
+            decided_space: None,
+            usual: None,
+            not_shown: None,
+        }
+    }
+
+    pub(super) fn part(&mut self, field: &str, value: &str, is_known: bool, because: &str) {
+        self.parts.push(Finding {
+            field: format!("output.detection.{field}"),
+            value: value.to_owned(),
+            basis: if is_known { Basis::Recognized } else { Basis::Assumed },
+            because: because.to_owned(),
+        });
+    }
+
+    /// What exporters do whose suppression is within each class: a box can be of several classes.
+    pub(super) fn keep_all_classes(&mut self) {
+        self.output.label_choice = LabelChoice::All;
+        let because = "a graph does not record it; such exporters keep every class of a box with a sufficient score";
+        self.part("label_choice", "all", false, because);
+    }
+
+    /// Reads every box once, with its best class, whatever the graph's own suppression keeps: made-up images rarely
+    /// leave a box.
+    pub(super) fn every_box(&self) -> DetectionOutput {
+        DetectionOutput { selected: None, label_choice: LabelChoice::Best, ..self.output.clone() }
+    }
+
+    /// The boxes that count in each run, with their numbers as the graph gives them.
+    pub(super) fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
+        let output = self.every_box();
+        let of_run = |outputs| {
+            let candidates = raw_candidates(&output, outputs, prober.size()).unwrap_or_default().into_iter();
+            let rows = candidates.map(|candidate| Row {
+                edges: candidate.numbers,
+                class: candidate.class,
+                score: f64::from(candidate.score),
+            });
+            // Graphs of fixed size fill up with zeros.
+            rows.filter(|row| row.score > 0.0).collect()
+        };
+        prober.predictions.iter().map(of_run).collect()
+    }
+}
