@@ -64,7 +64,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands
         let label = ui.label("Minimum score");
         fit_slider(ui);
         let field = slider(&mut min_score, lowest..=1.0).fixed_decimals(2);
-        let response = ui.add(field).labeled_by(label.id);
+        let response = ui.add(field).labelled_by(label.id);
         if response.changed() {
             change(commands, ViewChange::MinScore(min_score));
         }
@@ -86,7 +86,7 @@ fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, command
             .on_hover_text("Classes below this are not listed; an image without any class counts as “none”");
         fit_slider(ui);
         let field = slider(&mut min_score, 0.0..=1.0).fixed_decimals(2);
-        if ui.add(field).labeled_by(label.id).changed() {
+        if ui.add(field).labelled_by(label.id).changed() {
             change(commands, ViewChange::MinClassScore(min_score));
         }
     });
@@ -99,7 +99,7 @@ fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, command
         let label = ui.label("Maximum number of classes");
         fit_slider(ui);
         let field = slider(&mut top_k, 1..=most);
-        if ui.add(field).labeled_by(label.id).changed() {
+        if ui.add(field).labelled_by(label.id).changed() {
             change(commands, ViewChange::TopK(top_k));
         }
     });
