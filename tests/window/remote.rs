@@ -102,7 +102,7 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     }
 }
 
-const RETRY_FAILED: &str = "Retry only the failed ones…";
+const RETRY_FAILED: &str = "Retry failed images…";
 
 /// Replaces an image that the model refused, and lets the page of its job see that.
 pub(crate) fn replace_refused(window: &mut Harness<'static, App>, bucket: &Bucket, key: &str, image: &[u8]) {

@@ -455,7 +455,7 @@ fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &
     }
     ui.horizontal_wrapped(|ui| {
         if outcome.worth_a_retry() > 0 {
-            let text = if refused > 0 { "Retry the others…" } else { "Retry only the failed ones…" };
+            let text = if refused > 0 { "Retry the others…" } else { "Retry failed images…" };
             if ui.add(primary_button(ui, text)).on_hover_text(PLANS).clicked() {
                 commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::NotRefused));
             }
