@@ -1,64 +1,64 @@
-//! Labels and boxes of many images from files of other programs: ground truth, or predictions if they have scores.
+//! Labels and boxes of many images in files from other tools: ground truth, or predictions if they have scores.
 //!
-//! The numbers are kept as the file gives them (`f64`, left, top, width and height): rounding a box or a score would
-//! change which boxes match, and with it the metrics.
+//! Numbers are kept as the file has them (`f64`; left, top, width, height): rounding a box or a score would change
+//! which boxes match, and with it the metrics.
 
 use std::collections::BTreeMap;
 
 use super::TruthLabel;
 
-/// The problems of one kind that are kept with their places; further ones are counted.
+/// Problems of each kind that are kept with their location; further ones are only counted.
 const KEPT_PER_KIND: u64 = 1000;
 
-/// What a file or folder of annotations says, in the order of the file.
+/// The content of an annotation file or folder, in file order.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Annotations {
-    /// The classes by number, name or both; [`AnnotatedBox::class`] is an index into them.
+    /// Classes by number, name or both; [`AnnotatedBox::class`] is an index into them.
     pub classes: Vec<TruthLabel>,
     pub images: Vec<AnnotatedImage>,
-    /// What could not be used. Everything that a file holds is either in `images` or counted here.
+    /// The entries that could not be used. Every entry is either in `images` or counted here.
     pub problems: AnnotationProblems,
-    /// The part that was read, if a data set has several.
+    /// The split that was read, if the dataset has several.
     pub split: Option<DatasetSplit>,
 }
 
-/// A part of a data set, such as `val`.
+/// A split of a dataset, such as `val`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DatasetSplit {
     pub name: String,
-    /// The names of all parts, with this one.
+    /// The names of all splits, including this one.
     pub all: Vec<String>,
 }
 
-/// What is annotated in one image. Without labels and boxes it is an image that is known to show nothing.
+/// The annotations of one image. Without labels and boxes, the image is known to be empty.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AnnotatedImage {
-    /// What the file numbers the image with (COCO's `id`).
+    /// The file's id for the image (COCO's `id`).
     pub id: Option<AnnotatedImageId>,
-    /// The path or name that the file gives the image, with `/` between its parts; empty if it gives only a number.
+    /// The path or name in the file, with `/` between its parts; empty if the file has only a number.
     pub name: String,
-    /// Width and height of the upright image in pixels, if the file tells.
+    /// Width and height of the upright image in pixels, if the file states them.
     pub size: Option<[u32; 2]>,
     pub status: PredictionStatus,
-    /// What the whole image shows; for predictions the best class first.
+    /// Classes of the whole image; for predictions, best first.
     pub labels: Vec<AnnotatedLabel>,
     pub boxes: Vec<AnnotatedBox>,
 }
 
-/// Whether a file with a row or line per image has a prediction of an image.
+/// Whether a file with one row or line per image has a prediction for an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum PredictionStatus {
-    /// It has one, which may be empty; also ground truth.
+    /// A prediction, which may be empty; also ground truth.
     #[default]
     Predicted,
-    /// The prediction failed, with the reason: words that follow the name of the image.
+    /// The reason for the failure, to follow the image name.
     Failed(String),
-    /// The image changed after it was predicted.
+    /// The image changed after prediction.
     Outdated,
     Unpredicted,
 }
 
-/// The id that a file gives an image. A text with nothing but a number, as it would be written, is a number.
+/// An image id in a file. A string that is a number in canonical form is a number.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AnnotatedImageId {
     Number(i64),
@@ -77,72 +77,72 @@ pub struct AnnotatedLabel {
 /// One object of an image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AnnotatedBox {
-    /// Left, top, width and height, in `unit`s of the upright image. Finite; width and height are not negative, but may
-    /// be zero: such a box counts, and nothing matches it.
+    /// Left, top, width and height, in `unit`s of the upright image. Finite; width and height are not negative but may
+    /// be zero: such a box counts, but nothing matches it.
     pub bounds: [f64; 4],
     pub unit: BoxUnit,
     /// Index into [`Annotations::classes`].
     pub class: u32,
     /// `0.0..=1.0`; `None` in ground truth.
     pub score: Option<f64>,
-    /// The area of the object in square pixels, if the file gives one (COCO's is that of the mask); otherwise that of
-    /// the box counts.
+    /// The area of the object in square pixels, if the file has one (for COCO, that of the mask); otherwise the area of
+    /// the box is used.
     pub area: Option<f64>,
     pub role: BoxRole,
 }
 
-/// How the numbers of a box are counted.
+/// The unit of a box's numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BoxUnit {
     #[default]
     Pixels,
-    /// Parts of the width and height of the image, `0.0..=1.0`.
+    /// Fractions of the image's width and height, `0.0..=1.0`.
     Fractions,
 }
 
-/// How a box of the ground truth counts.
+/// How a ground-truth box counts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum BoxRole {
     #[default]
     Object,
-    /// A region with many objects (COCO's `iscrowd`): what overlaps it is neither right nor wrong.
+    /// A region with many objects (COCO's `iscrowd`): what overlaps it is neither correct nor wrong.
     Crowd,
-    /// One object that does not count, found or not (`difficult` of Pascal VOC).
+    /// An object that does not count, whether found or not (Pascal VOC's `difficult`).
     Ignored,
 }
 
-/// Something in the file that could not be used, and why.
+/// An entry of a file that could not be used, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnnotationProblem {
     pub kind: AnnotationProblemKind,
-    /// The file, and the line or the entry in it: `labels/7.txt, line 3`, `annotations[17]`.
+    /// The file, and the line or entry in it: `labels/7.txt, line 3`, `annotations[17]`.
     pub place: String,
-    /// What is wrong: words that follow the place.
+    /// What is wrong, to follow the location.
     pub reason: String,
 }
 
-/// What an [`AnnotationProblem`] is about; problems are counted by it.
+/// What an [`AnnotationProblem`] is about; problems are counted by kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum AnnotationProblemKind {
-    /// A file, line or entry that does not have the form of its format.
+    /// A file, line or entry that violates its format.
     Unreadable,
-    /// A box with a negative size or without four finite numbers; or, with fractions, far outside.
+    /// A box with a negative size or without four finite numbers; for fractions, one far outside.
     BrokenBox,
     /// A class that the file does not name.
     UnknownClass,
     /// An image that the file does not list.
     UnknownImage,
-    /// A number or name that was given before, so that only one of both counts.
+    /// A number or name that occurred before, so that only one of them counts.
     Duplicate,
-    /// An annotation whose id was given before; both count.
+    /// An annotation whose id occurred before; both count.
     RepeatedId,
-    /// An image without a label file, if they are so many that the files may be missing; it counts as empty.
+    /// An image without a label file, if there are so many that files may be missing; treated as empty.
     Unlabeled,
     /// A prediction without a score, or with one outside `0.0..=1.0`.
     BrokenScore,
 }
 
-/// The first problems of each kind, and how many there are.
+/// The first problems of each kind, and their total counts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AnnotationProblems {
     kept: Vec<AnnotationProblem>,
@@ -150,7 +150,7 @@ pub struct AnnotationProblems {
 }
 
 impl AnnotationProblemKind {
-    /// Its name in files.
+    /// The name of the kind in files.
     pub fn word(self) -> &'static str {
         match self {
             Self::Unreadable => "unreadable",
@@ -174,12 +174,12 @@ impl AnnotationProblems {
         }
     }
 
-    /// Those that are kept, in the order in which they were found.
+    /// The kept problems, in the order in which they were found.
     pub fn iter(&self) -> impl Iterator<Item = &AnnotationProblem> {
         self.kept.iter()
     }
 
-    /// How many there are of each kind that there is.
+    /// The count of each kind that occurred.
     pub fn counts(&self) -> impl Iterator<Item = (AnnotationProblemKind, u64)> {
         self.counts.iter().map(|(kind, count)| (*kind, *count))
     }
@@ -200,7 +200,6 @@ impl std::fmt::Display for AnnotationProblem {
 }
 
 impl AnnotationProblemKind {
-    /// “3 boxes are broken”.
     pub fn text(self, count: u64) -> String {
         let (one, several) = match self {
             Self::Unreadable => ("entry is unreadable", "entries are unreadable"),
@@ -220,7 +219,7 @@ impl AnnotationProblemKind {
         super::counted(count as usize, one, several)
     }
 
-    /// Whether such an entry counts all the same.
+    /// Whether such an entry is used anyway.
     pub fn is_used(self) -> bool {
         matches!(self, Self::RepeatedId | Self::Unlabeled)
     }
@@ -245,12 +244,11 @@ impl From<String> for AnnotatedImageId {
 }
 
 impl Annotations {
-    /// Whether at least one box or label has a score: predictions rather than ground truth.
+    /// Whether any box or label has a score, which makes these predictions rather than ground truth.
     pub fn has_scores(&self) -> bool {
         self.scores().next().is_some()
     }
 
-    /// The scores of boxes and labels that have one.
     pub fn scores(&self) -> impl Iterator<Item = f64> {
         let scores = |image: &AnnotatedImage| {
             let of_labels = image.labels.iter().filter_map(|label| label.score);
@@ -268,7 +266,7 @@ impl Annotations {
 }
 
 impl AnnotatedImage {
-    /// Its name for people; the id if it has none.
+    /// The name; the id if there is no name.
     pub fn shown_name(&self) -> String {
         match &self.id {
             Some(id) if self.name.is_empty() => format!("image {id}"),
@@ -278,8 +276,7 @@ impl AnnotatedImage {
 }
 
 impl AnnotatedBox {
-    /// Left, top, width and height in pixels of an upright image of `size`; `None` if they are fractions and the size
-    /// is unknown.
+    /// Left, top, width and height in pixels of an upright image of `size`; `None` for fractions of an unknown size.
     pub fn in_pixels(&self, size: Option<[u32; 2]>) -> Option<[f64; 4]> {
         let [x, y, width, height] = self.bounds;
         match self.unit {

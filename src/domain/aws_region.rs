@@ -1,7 +1,7 @@
-//! Names of AWS regions: how they look, and those that this version knows.
+//! Names of AWS regions: their syntax, and the ones that this version knows.
 
-/// The regions of botocore 1.44.5, by partition and name; a test compares them. AWS adds new ones, so an unknown region
-/// is not refused.
+/// The regions of botocore 1.44.5, by partition and name; a test compares them. AWS adds new ones, so unknown regions
+/// are not rejected.
 pub const AWS_REGIONS: [&str; 48] = [
     "af-south-1",
     "ap-east-1",
@@ -53,7 +53,7 @@ pub const AWS_REGIONS: [&str; 48] = [
     "us-isof-south-1",
 ];
 
-/// What is wrong with the name of a region, as a sentence without its end.
+/// What is wrong with a region name, as a sentence without its period.
 pub fn region_problem(region: &str) -> Option<String> {
     let is_word = |part: &&str| part.len() >= 2 && part.bytes().all(|byte| byte.is_ascii_lowercase());
     let is_number = |part: &str| (1..=2).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
@@ -63,7 +63,7 @@ pub fn region_problem(region: &str) -> Option<String> {
     (!fits).then(|| format!("“{region}” is not an AWS region; a region looks like eu-west-1"))
 }
 
-/// What to know of a region that looks like one and that this version does not know; `None` of one that it knows.
+/// A warning about a name that looks like a region but is unknown to this version; `None` for known ones.
 pub fn region_doubt(region: &str) -> Option<String> {
     if AWS_REGIONS.contains(&region) {
         return None;
@@ -74,7 +74,7 @@ pub fn region_doubt(region: &str) -> Option<String> {
     Some(format!("this version of Spotcheck does not know the region {region}{meant}"))
 }
 
-/// How many letters have to be put in, taken out or replaced to make one of the other (Levenshtein, 1965).
+/// The edit distance of two texts (Levenshtein, 1965).
 fn differences(one: &str, other: &str) -> usize {
     let other: Vec<char> = other.chars().collect();
     let mut row: Vec<usize> = (0..=other.len()).collect();

@@ -1,18 +1,18 @@
-//! What is written to a project file, one change at a time.
+//! Changes to a project file.
 
 use super::{FileStamp, LabelSet, Prediction, RunId, RunInfo, SampleUri, Verdict, VerdictTarget};
 
-/// A change of a project. Applied in the order in which they were made.
+/// A change to a project. Changes apply in the order in which they were made.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     AddRun(Box<RunInfo>),
     RenameRun(RunId, String),
-    /// More class names of a run that gets them only with its predictions; known ones stay. Written before the
+    /// Adds class names to a run that learns them only from its predictions; known ones stay. Written before the
     /// predictions that need them.
     SetRunLabels(RunId, LabelSet),
     /// Deletes a run with its predictions and the verdicts on them.
     DeleteRun(RunId),
-    /// Predictions of one run, or why there is none. They replace earlier ones of the same images.
+    /// Predictions of one run, or why there are none. They replace earlier ones of the same images.
     Predictions {
         run: RunId,
         predictions: Vec<SamplePrediction>,
@@ -23,7 +23,7 @@ pub enum Change {
         target: VerdictTarget,
         verdict: Option<Verdict>,
     },
-    /// An empty text takes the note away.
+    /// An empty text deletes the note.
     SetNote {
         sample: SampleUri,
         text: String,
@@ -40,18 +40,17 @@ pub enum Change {
     },
 }
 
-/// The prediction of a run for one sample.
+/// A run's prediction for one sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SamplePrediction {
     pub sample: SampleUri,
-    /// The file that was predicted; another size or time means that the prediction is out of date.
+    /// The predicted file. A different size or time means that the prediction is outdated.
     pub stamp: FileStamp,
-    /// The prediction, or why there is none.
     pub result: Result<Prediction, String>,
 }
 
 impl SamplePrediction {
-    /// Whether it is about this state of the file, as far as anybody knows.
+    /// Whether the prediction is of this version of the file, as far as is known.
     pub fn is_of(&self, file: &FileStamp) -> bool {
         self.stamp.is_of(file)
     }

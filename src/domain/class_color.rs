@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
-/// The 80 class names of COCO, one per line after its number: most detectors know them, with different numbers.
+/// The 80 class names of COCO, one per line after its number. Most detectors know them, under different numbers.
 const COMMON: &str = include_str!("../../models/labels/coco-80.txt");
 /// Lightness and chroma in OKLCH.
 const SHADES: [(f64, f64); 5] = [(0.76, 0.16), (0.68, 0.18), (0.86, 0.12), (0.72, 0.10), (0.81, 0.17)];
@@ -26,9 +26,9 @@ pub fn class_color(name: &str) -> [u8; 3] {
     }
 }
 
-/// 16 hues in 5 shades: as 16 and 5 have no common factor, each of 80 numbers has a pair of its own.
+/// 16 hues in 5 shades: 16 and 5 are coprime, so each of 80 numbers has its own pair.
 fn color_of_common(number: u32) -> [u8; 3] {
-    /// Neighbors are nearly opposite each other on the circle of hues.
+    /// Neighbors are nearly opposite on the color wheel.
     const STEP: u32 = 7;
     let shade = number % SHADES.len() as u32;
     let (lightness, chroma) = SHADES[shade as usize];
@@ -37,16 +37,15 @@ fn color_of_common(number: u32) -> [u8; 3] {
 }
 
 fn color_of_id(class_id: u32) -> [u8; 3] {
-    /// Successive multiples never come close to each other: the circle divided by the golden ratio.
+    /// The golden section of the circle: successive multiples never come close to each other.
     const GOLDEN_ANGLE: f64 = 137.507_764_050_037_85;
-    /// Hues that are next to each other after a few dozen ids have different shades.
+    /// Hues that become neighbors after a few dozen ids have different shades.
     const USED: usize = 3;
     let hue = (f64::from(class_id) * GOLDEN_ANGLE + 10.0) % 360.0;
     let (lightness, chroma) = SHADES[class_id as usize % USED];
     srgb_from_oklch(lightness, chroma, hue.to_radians())
 }
 
-/// Any hue in any shade.
 fn color_of_hash(hash: u64) -> [u8; 3] {
     let hue = (hash % 360) as f64;
     let (lightness, chroma) = SHADES[(hash / 360) as usize % SHADES.len()];
@@ -55,18 +54,18 @@ fn color_of_hash(hash: u64) -> [u8; 3] {
 
 /// FNV-1a with 64 bits: the same on every machine and in every version.
 fn hash(name: &str) -> u64 {
-    /// In place of FNV's own basis. Of 200,000 tried, this one keeps the classes of 26 common data sets furthest apart.
+    /// Replaces FNV's own basis. Of 200,000 candidates, it keeps the classes of 26 common datasets furthest apart.
     const BASIS: u64 = 158_260;
     const PRIME: u64 = 0x0100_0000_01b3;
     let hash = name.bytes().fold(BASIS, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(PRIME));
-    // The low bits alone depend on few bits of the bytes.
+    // The low bits alone depend on few bits of the input.
     hash ^ (hash >> 32)
 }
 
-/// Text on a plate of a class's color.
+/// The color of text on a background in a class color.
 pub const TEXT_ON_CLASS_COLOR: [u8; 3] = [12, 12, 16];
 
-/// Björn Ottosson, “A perceptual color space for image processing” (2020); colors out of reach are clipped.
+/// Björn Ottosson, “A perceptual color space for image processing” (2020). Out-of-gamut colors are clipped.
 fn srgb_from_oklch(lightness: f64, chroma: f64, hue: f64) -> [u8; 3] {
     let (a, b) = (chroma * hue.cos(), chroma * hue.sin());
     let cone = |from_a: f64, from_b: f64| (lightness + from_a * a + from_b * b).powi(3);
@@ -81,7 +80,7 @@ fn srgb_from_oklch(lightness: f64, chroma: f64, hue: f64) -> [u8; 3] {
     .map(gamma_encoded)
 }
 
-/// The transfer function of sRGB.
+/// The sRGB transfer function.
 fn gamma_encoded(linear: f64) -> u8 {
     let linear = linear.clamp(0.0, 1.0);
     let encoded = if linear <= 0.003_130_8 { 12.92 * linear } else { 1.055 * linear.powf(1.0 / 2.4) - 0.055 };
@@ -92,7 +91,7 @@ fn gamma_encoded(linear: f64) -> u8 {
 mod tests {
     use super::*;
 
-    /// Relative luminance of WCAG 2.
+    /// Relative luminance as in WCAG 2.
     fn luminance(color: [u8; 3]) -> f64 {
         let linear = color.map(|value| {
             let value = f64::from(value) / 255.0;
@@ -135,7 +134,7 @@ mod tests {
     fn one_name_is_one_color_however_it_is_spelled() {
         assert_eq!(class_color("Traffic_Light"), class_color("traffic light"));
         assert_eq!(class_color("Hard-Hat"), class_color("hard_hat"));
-        // Part of the interface: the same in every version.
+        // Colors are part of the interface: the same in every version.
         assert_eq!(class_color("helmet"), [201, 109, 219]);
     }
 

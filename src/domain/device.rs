@@ -1,9 +1,9 @@
-//! Where a model runs, and why not somewhere faster.
+//! The device that a model runs on, and why not a faster one.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
-/// A place where ONNX Runtime can execute a model.
+/// A device that ONNX Runtime can use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
@@ -15,7 +15,6 @@ pub enum Device {
 }
 
 impl Device {
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "CPU",
@@ -30,10 +29,10 @@ impl Device {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum DeviceChoice {
-    /// The fastest that works, with the reason for every one that does not.
+    /// The fastest one that works, with the reason why each faster one does not.
     #[default]
     Auto,
-    /// Exactly this device: one that was named explicitly never falls back.
+    /// Exactly this device: a device that was named explicitly never falls back.
     Only(Device),
 }
 
@@ -58,7 +57,7 @@ impl std::fmt::Display for DeviceChoice {
     }
 }
 
-/// Which device is used, and why others are not.
+/// The device in use, and why others are not used.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceReport {
     pub device: Device,
@@ -66,18 +65,18 @@ pub struct DeviceReport {
     pub reason: String,
     /// The graphics adapter, if the device has one.
     pub adapter: Option<String>,
-    /// The faster devices that were tried first, and the messages of ONNX Runtime.
+    /// The faster devices that were tried first, with ONNX Runtime's messages.
     pub refused: Vec<RefusedDevice>,
     pub runtime_version: String,
     pub runtime_path: String,
-    /// Sessions that run side by side, each with `threads_per_session` threads.
+    /// Parallel sessions, each with `threads_per_session` threads.
     pub sessions: usize,
     pub threads_per_session: usize,
-    /// Images in one call of the model.
+    /// Images per model call.
     pub batch: usize,
-    /// Time of the first, uncounted call.
+    /// Duration of the first call, which is not counted in `latency`.
     pub warm_up_ms: f64,
-    /// Time of one call of the model, warm-up not counted; `None` before the first.
+    /// Duration of a model call, without warm-up; `None` before the first call.
     pub latency: Option<LatencyMs>,
 }
 
@@ -87,7 +86,7 @@ pub struct RefusedDevice {
     pub reason: String,
 }
 
-/// Percentiles over the calls of the model so far, in milliseconds a call.
+/// Percentiles over the model calls so far, in milliseconds per call.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LatencyMs {
     pub p50: f64,

@@ -1,23 +1,22 @@
-//! An image at every size it may be shown at, in tiles.
+//! An image as a pyramid of tiles for display.
 
 use std::ops::Range;
 use std::sync::Arc;
 
-/// Pixels along a tile's side, without its border.
+/// Side of a tile in pixels, without its border.
 pub const TILE_SIDE: u32 = 512;
-/// Pixels of the neighbors around each tile, so that no seam shows where two are scaled side by side.
+/// Pixels of the neighboring tiles around each tile, so that no seam shows between scaled tiles.
 const TILE_BORDER: u32 = 1;
-/// Levels are added until the longer side is at most this many pixels.
+/// Levels are added until the longer side has at most this many pixels.
 const SMALLEST_SIDE: u32 = 1024;
 
-/// The sizes of an image: level 0 is the whole one, each next level has half as many pixels a side (rounded up, so that
-/// a pixel of level `n` covers `2^n` of level 0 and no level drifts against another).
+/// The levels of an image: level 0 has full size, each further level half as many pixels per side (rounded up, so that
+/// a pixel of level `n` covers `2^n` of level 0 and levels do not drift apart).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TileLayout {
     size: [u32; 2],
 }
 
-/// One tile of one level.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TileKey {
     pub level: usize,
@@ -25,7 +24,7 @@ pub struct TileKey {
     pub row: u32,
 }
 
-/// The pixels of a tile with its border, which is missing at the image's edges.
+/// The pixels of a tile with its border, which is missing at the edges of the image.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Tile {
     pub width: u32,
@@ -34,14 +33,13 @@ pub struct Tile {
     pub rgba: Vec<u8>,
 }
 
-/// The pixels of an image at full size.
 pub trait PixelSource: Send + Sync {
-    /// The color at column `x` and row `y`; `None` outside the image and while the pixels are not in memory. Never
+    /// The color at column `x` and row `y`; `None` outside the image or while the pixels are not in memory. Never
     /// waits.
     fn pixel(&self, x: u32, y: u32) -> Option<[u8; 3]>;
 }
 
-/// An image that is shown in tiles, which come one by one. Cheap to clone.
+/// An image that is shown in tiles as they arrive. Cheap to clone.
 #[derive(Clone)]
 pub struct DisplayImage {
     pub layout: TileLayout,
@@ -49,35 +47,33 @@ pub struct DisplayImage {
 }
 
 impl TileLayout {
-    /// `size` is that of the upright image in pixels, no side zero.
+    /// `size` is that of the upright image in pixels; no side is zero.
     pub fn new(size: [u32; 2]) -> Self {
         Self { size }
     }
 
-    /// The size of the whole image, in pixels.
     pub fn size(&self) -> [u32; 2] {
         self.size
     }
 
-    /// The smallest level. It is made of few tiles, which replace all others until those are there.
+    /// The smallest level. Its few tiles stand in for all others until those arrive.
     pub fn coarsest(&self) -> usize {
         let longer_side = self.size[0].max(self.size[1]);
         longer_side.div_ceil(SMALLEST_SIDE).next_power_of_two().trailing_zeros() as usize
     }
 
-    /// The size of a level, in its pixels.
+    /// The size of a level, in its own pixels.
     pub fn level_size(&self, level: usize) -> [u32; 2] {
         self.size.map(|side| u64::from(side).div_ceil(1 << level.min(32)) as u32)
     }
 
-    /// The smallest level that has at least one pixel for each of the screen, if an image pixel is `scale` screen
-    /// pixels wide.
+    /// The smallest level with at least one pixel per screen pixel, if an image pixel is `scale` screen pixels wide.
     pub fn level_for(&self, scale: f32) -> usize {
         let halvings = (1.0 / scale.max(f32::EPSILON)).log2().floor().max(0.0);
         (halvings as usize).min(self.coarsest())
     }
 
-    /// Columns and rows of a level's tiles.
+    /// Columns and rows of tiles in a level.
     pub fn tiles(&self, level: usize) -> [u32; 2] {
         self.level_size(level).map(|side| side.div_ceil(TILE_SIDE))
     }
@@ -97,7 +93,7 @@ impl TileLayout {
         [span(key.column, width), span(key.row, height)]
     }
 
-    /// The same with the border.
+    /// As `inner`, with the border.
     pub fn outer(&self, key: TileKey) -> [Range<u32>; 2] {
         let [width, height] = self.level_size(key.level);
         let grown =
@@ -108,7 +104,7 @@ impl TileLayout {
 }
 
 impl TileKey {
-    /// The tile of the next smaller level that shows the same part of the image.
+    /// The tile of the next smaller level that contains this one.
     pub fn parent(self) -> Self {
         Self { level: self.level + 1, column: self.column / 2, row: self.row / 2 }
     }

@@ -1,4 +1,4 @@
-//! A SageMaker real-time endpoint, as it is planned and as AWS describes it. Nothing here is a secret.
+//! A SageMaker real-time endpoint, as planned and as AWS describes it. Contains no secrets.
 //!
 //! Names, ranges and meanings are those of SageMaker's `CreateEndpointConfig`, `CreateEndpoint` and `DescribeEndpoint`.
 
@@ -12,7 +12,7 @@ use super::{
     name_problem,
 };
 
-/// The AMIs of GPU instances, with driver and CUDA version (botocore 1.44.5, `ProductionVariant`).
+/// AMIs for GPU instances, with driver and CUDA version (botocore 1.44.5, `ProductionVariant`).
 pub const GPU_AMIS: [(&str, &str); 4] = [
     ("al2-ami-sagemaker-inference-gpu-2", "driver 535, CUDA 12.2"),
     ("al2-ami-sagemaker-inference-gpu-2-1", "driver 535, CUDA 12.2, without CUDA compatibility"),
@@ -31,7 +31,7 @@ pub fn default_ami(instance_type: &str) -> Option<&'static str> {
     has_gpu.then_some(DEFAULT_GPU_AMI)
 }
 
-/// The reason why a name is not valid for an endpoint, to follow “the name”.
+/// Why a name is not valid for an endpoint, to follow “the name”.
 pub fn endpoint_name_problem(name: &str) -> Option<String> {
     match name.split_once(":endpoint/") {
         Some((arn, name)) if arn.starts_with("arn:") => Some(format!("is an ARN; use only the name: {name}")),
@@ -39,7 +39,7 @@ pub fn endpoint_name_problem(name: &str) -> Option<String> {
     }
 }
 
-/// The instances that run a model. SageMaker stores it as an endpoint configuration.
+/// The instances that serve a model. SageMaker stores this as an endpoint configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EndpointConfig {
     /// 1 to 63 letters, digits and hyphens.
@@ -48,23 +48,23 @@ pub struct EndpointConfig {
     pub model_name: String,
     /// `ml.m5.xlarge`; `None` for an endpoint without instances (serverless).
     pub instance_type: Option<String>,
-    /// The number of instances, at least 1.
+    /// At least 1.
     pub instance_count: u32,
-    /// The system of the instances, with the driver of their graphics cards: `al2-ami-sagemaker-inference-gpu-3-1`.
+    /// The AMI of the instances, which determines their GPU driver: `al2-ami-sagemaker-inference-gpu-3-1`.
     pub ami_version: Option<String>,
-    /// `60..=3600`: how long the container may take until it is ready.
+    /// Container startup health check timeout, `60..=3600`.
     pub startup_timeout_s: Option<u32>,
-    /// `60..=3600`: how long fetching the archive onto an instance may take.
+    /// Model data download timeout, `60..=3600`.
     #[serde(default)]
     pub download_timeout_s: Option<u32>,
     /// The KMS key of the instances' storage volumes.
     pub kms_key: Option<String>,
-    /// At most 50 tags. SageMaker does not return them later.
+    /// At most 50. SageMaker does not return them later.
     pub tags: BTreeMap<String, String>,
 }
 
 impl Default for EndpointConfig {
-    /// A configuration of one instance of the default type, without a name or a model.
+    /// One instance of the default type, without a name or model.
     fn default() -> Self {
         Self {
             name: String::new(),
@@ -81,7 +81,7 @@ impl Default for EndpointConfig {
 }
 
 impl EndpointConfig {
-    /// The values that SageMaker would refuse, except the name of the endpoint and of a model with the same name.
+    /// Values that SageMaker would reject, except the name of the endpoint and of a model with the same name.
     pub fn problems(&self) -> Vec<super::FieldProblem> {
         let mut found = Problems::default();
         if self.model_name != self.name {
@@ -104,23 +104,22 @@ impl EndpointConfig {
     }
 }
 
-/// An endpoint before anything of it exists. Endpoint, configuration and a model that is made for it have the same
-/// name.
+/// An endpoint before any of it exists. The endpoint, its configuration and a model created for it share one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndpointPlan {
     pub sagemaker: SageMakerAccess,
-    /// Access to the bucket that a local archive is uploaded to.
+    /// Access to the bucket for a local archive.
     pub s3: S3Access,
     pub model: ModelSource,
     pub config: EndpointConfig,
-    /// Price of one instance; `None` before the preflight takes it from the price table.
+    /// Price of one instance; `None` until the preflight takes it from the price table.
     pub usd_per_hour: Option<f64>,
     /// `None`: never deleted automatically.
     pub delete_after_ms: Option<i64>,
 }
 
 impl EndpointPlan {
-    /// The record to write before anything is made.
+    /// The record to write before anything is created.
     pub fn record(&self, now_ms: i64) -> EndpointRecord {
         EndpointRecord {
             usd_per_hour: self.usd_per_hour,
@@ -130,33 +129,32 @@ impl EndpointPlan {
     }
 }
 
-/// An endpoint that was deployed from here, or was about to be, and is not known to be gone. No secret.
+/// An endpoint that was deployed from here, or was about to be, and is not known to be deleted. Contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct EndpointRecord {
-    /// The credentials and the region.
     pub sagemaker: SageMakerAccess,
     pub name: String,
     pub config: EndpointConfig,
-    /// Whether SageMaker took the endpoint. Until then, things may have been made for an endpoint that there is not.
+    /// Whether SageMaker accepted the endpoint. Until then, resources may exist for an endpoint that does not.
     #[serde(default)]
     pub is_started: bool,
-    /// Whether the configuration was made for this endpoint, and goes with it.
+    /// Whether the configuration was created for this endpoint and is deleted with it.
     #[serde(default)]
     pub owns_config: bool,
-    /// Whether the model was made for this endpoint, and goes with it.
+    /// Whether the model was created for this endpoint and is deleted with it.
     pub owns_model: bool,
-    /// The archive that was uploaded for this endpoint alone, and goes with it.
+    /// The archive that was uploaded only for this endpoint and is deleted with it.
     #[serde(default)]
     pub archive: Option<UploadedArchive>,
-    /// The price of one instance.
+    /// Price of one instance.
     pub usd_per_hour: Option<f64>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_ms: i64,
-    /// When it is deleted automatically, even if a window still shows it.
+    /// When Spotcheck deletes it automatically, even if a window still shows it.
     pub delete_at_ms: Option<i64>,
 }
 
-/// An archive in S3, and who reaches it there.
+/// An archive in S3, and how to access it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UploadedArchive {
     pub address: S3Address,
@@ -164,7 +162,7 @@ pub struct UploadedArchive {
 }
 
 impl EndpointRecord {
-    /// The record of an endpoint before its first resource is created. It has the name of its configuration.
+    /// The record of an endpoint before its first resource is created. It is named after its configuration.
     pub fn new(sagemaker: SageMakerAccess, config: EndpointConfig, now_ms: i64) -> Self {
         Self {
             sagemaker,
@@ -180,17 +178,17 @@ impl EndpointRecord {
         }
     }
 
-    /// Whether something was made for it, so that something may be left.
+    /// Whether anything was created, so that something may be left.
     pub fn has_anything(&self) -> bool {
         self.is_started || self.owns_config || self.owns_model || self.archive.is_some()
     }
 
-    /// What all instances together cost in an hour; `None` if no price is known.
+    /// Hourly cost of all instances; `None` if no price is known.
     pub fn usd_per_hour_of_all(&self) -> Option<f64> {
         Some(cost_usd(self.usd_per_hour?, self.config.instance_count, 3600.0))
     }
 
-    /// What it has cost by now, a little more than AWS will say: instances are billed from their start on. `None` if
+    /// The cost so far, slightly more than AWS will bill, because instances are billed only from their start. `None` if
     /// no price is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<f64> {
         let seconds = (now_ms - self.created_ms).max(0) as f64 / 1e3;
@@ -198,7 +196,6 @@ impl EndpointRecord {
     }
 }
 
-/// What has become of an endpoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum EndpointStatus {
     OutOfService,
@@ -218,13 +215,13 @@ impl EndpointStatus {
         matches!(self, Self::Creating | Self::Updating | Self::SystemUpdating | Self::RollingBack | Self::Deleting)
     }
 
-    /// Whether it accepts requests; it does so while it is updated, too.
+    /// Whether it accepts requests, which it also does while being updated.
     pub fn accepts_requests(self) -> bool {
         matches!(self, Self::InService | Self::Updating | Self::SystemUpdating | Self::RollingBack)
     }
 }
 
-/// Writes SageMaker's name: `InService`.
+/// SageMaker's name: `InService`.
 impl std::fmt::Display for EndpointStatus {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         std::fmt::Debug::fmt(self, formatter)
@@ -236,7 +233,7 @@ impl std::fmt::Display for EndpointStatus {
 pub struct Endpoint {
     pub name: String,
     pub arn: String,
-    /// `None` if SageMaker does not say.
+    /// `None` if SageMaker does not report it.
     pub config_name: Option<String>,
     pub status: EndpointStatus,
     /// SageMaker's reason, at most 1024 characters.
@@ -247,23 +244,23 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    /// Why it failed, to go on in a sentence; SageMaker's own end with a stop, or not.
+    /// The reason for the failure, without the period that SageMaker sometimes adds.
     pub fn failure_words(&self) -> &str {
         let why = self.failure.as_deref().unwrap_or("SageMaker reports no reason");
         why.trim_end().trim_end_matches('.')
     }
 }
 
-/// A production variant of an endpoint. Endpoints that Spotcheck deploys have one.
+/// A production variant. Endpoints that Spotcheck deploys have one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointVariant {
     pub name: String,
-    /// Instances that run.
+    /// Running instances.
     pub instances: u32,
     pub image: Option<String>,
 }
 
-/// A line of the list of endpoints. Times are milliseconds since 1970-01-01 UTC.
+/// An entry in the list of endpoints. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EndpointSummary {
     pub name: String,
@@ -273,10 +270,9 @@ pub struct EndpointSummary {
     pub modified_ms: i64,
 }
 
-/// Which endpoints are listed, the newest first.
+/// Filter for the list of endpoints, newest first.
 pub type EndpointQuery = ListQuery<EndpointStatus>;
 
-/// A page of the list of endpoints.
 pub type EndpointPage = ListPage<EndpointSummary>;
 
 #[cfg(test)]
@@ -310,7 +306,7 @@ mod tests {
         let known = EndpointRecord { usd_per_hour: Some(0.25), ..unknown };
         assert_eq!(known.usd_per_hour_of_all(), Some(0.5));
         assert_eq!(known.cost_usd(7_201_000), Some(1.0));
-        // A clock that was set back.
+        // The clock was set back.
         assert_eq!(known.cost_usd(0), Some(0.0));
         assert!(!known.has_anything());
     }

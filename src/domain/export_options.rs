@@ -1,26 +1,25 @@
-//! What a person can choose about an export. How it is written is the business of `export`.
+//! The options of an export. How it is written is up to `export`.
 
 use serde::{Deserialize, Serialize};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::{ModelTask, one_of};
 
-/// The form in which images, predictions and verdicts leave Spotcheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum ExportFormat {
     /// One JSON object per image, as `spotcheck predict --out` writes it.
     Jsonl,
-    /// A table with a row a box, or a row a class.
+    /// A table with one row per box or class.
     Csv,
     /// One dataset file with scores.
     Coco,
-    /// A text file an image.
+    /// One text file per image.
     Yolo,
-    /// An XML file an image.
+    /// One XML file per image.
     Voc,
-    /// The images with boxes or classes drawn over them.
+    /// Images with boxes or classes drawn on them.
     #[serde(rename = "pictures")]
     #[strum(to_string = "images", serialize = "pictures")]
     AnnotatedImages,
@@ -29,7 +28,6 @@ pub enum ExportFormat {
 }
 
 impl ExportFormat {
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Jsonl => "JSON Lines",
@@ -42,7 +40,6 @@ impl ExportFormat {
         }
     }
 
-    /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
             Self::Jsonl => "One line per image with all data",
@@ -55,7 +52,7 @@ impl ExportFormat {
         }
     }
 
-    /// The extension of the one file that is written; `None` if it is a folder.
+    /// The extension of the output file; `None` for a folder.
     pub fn extension(self) -> Option<&'static str> {
         match self {
             Self::Jsonl => Some("jsonl"),
@@ -66,7 +63,7 @@ impl ExportFormat {
         }
     }
 
-    /// The part of a file or folder name that stands for its content: `coco` in `photos-coco.json`.
+    /// The part of a file or folder name that describes the content: `coco` in `photos-coco.json`.
     pub fn content_word(self) -> &'static str {
         match self {
             Self::Jsonl | Self::Csv => "predictions",
@@ -74,31 +71,29 @@ impl ExportFormat {
         }
     }
 
-    /// Whether the format can hold predictions of this task: the dataset formats have only boxes.
+    /// Whether the format can hold predictions of this task: dataset formats have only boxes.
     pub fn takes(self, task: ModelTask) -> bool {
         task == ModelTask::Detection || !self.is_dataset()
     }
 
-    /// Formats that hold only boxes and their classes: what is judged is put right in them instead of being written
-    /// beside.
+    /// Whether the format holds only boxes and classes. Verdicts then correct the boxes instead of being written with
+    /// them.
     pub fn is_dataset(self) -> bool {
         matches!(self, Self::Coco | Self::Yolo | Self::Voc)
     }
 }
 
-/// The form in which the comparison of two runs leaves Spotcheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, IntoStaticStr, EnumString, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum ComparisonFormat {
-    /// One JSON file with the summary and an object per image.
+    /// One JSON file with the summary and one object per image.
     #[default]
     Json,
-    /// A table with a row an image, and a second one with the summary.
+    /// A table with one row per image, and a second one with the summary.
     Csv,
 }
 
 impl ComparisonFormat {
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Json => "JSON",
@@ -106,7 +101,6 @@ impl ComparisonFormat {
         }
     }
 
-    /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
             Self::Json => "One file with a summary and an entry per image",
@@ -115,7 +109,6 @@ impl ComparisonFormat {
     }
 }
 
-/// The form in which an evaluation leaves Spotcheck.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, VariantArray)]
 pub enum EvaluationFormat {
     /// One HTML page.
@@ -123,14 +116,13 @@ pub enum EvaluationFormat {
     Report,
     /// One JSON object with all numbers.
     Json,
-    /// A table with a row a class.
+    /// A table with one row per class.
     Csv,
     /// A folder with each plot as SVG and PNG.
     Plots,
 }
 
 impl EvaluationFormat {
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Report => "HTML report",
@@ -140,7 +132,6 @@ impl EvaluationFormat {
         }
     }
 
-    /// What one gets.
     pub fn description(self) -> &'static str {
         match self {
             Self::Report => "One shareable page: metrics, plots, the most confident errors",
@@ -150,7 +141,6 @@ impl EvaluationFormat {
         }
     }
 
-    /// What was written.
     pub fn content(self) -> &'static str {
         match self {
             Self::Report => "Evaluation report",
@@ -160,7 +150,7 @@ impl EvaluationFormat {
         }
     }
 
-    /// The extension of the one file that is written; `None` if it is a folder.
+    /// The extension of the output file; `None` for a folder.
     pub fn extension(self) -> Option<&'static str> {
         match self {
             Self::Report => Some("html"),
@@ -171,24 +161,23 @@ impl EvaluationFormat {
     }
 }
 
-/// What of the run is exported, and how.
+/// What to export of a run, and how.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ExportOptions {
     pub format: ExportFormat,
     pub boxes: BoxChoice,
     pub verdicts: VerdictChoice,
-    /// Whose classes datasets hold.
+    /// Which class datasets contain after a correction.
     pub classes: ClassChoice,
-    /// YOLO: a sixth column with the score. Many trainers refuse it.
+    /// YOLO: adds the score as a sixth column. Many trainers reject it.
     pub yolo_scores: bool,
-    /// YOLO and Pascal VOC: copies of the images beside the labels, so that the folder is a whole dataset.
+    /// YOLO and Pascal VOC: copies the images next to the labels, which makes the folder a complete dataset.
     pub with_images: bool,
     #[serde(rename = "picture_kind")]
     pub annotated_kind: AnnotatedKind,
 }
 
 impl ExportOptions {
-    /// The defaults of a format.
     pub fn of_format(format: ExportFormat) -> Self {
         Self {
             format,
@@ -212,21 +201,19 @@ pub enum BoxChoice {
     All,
 }
 
-/// Which judged and unjudged boxes are exported. A box without a verdict of its own has the one of its image (accept,
-/// reject or unsure).
+/// Which boxes are exported, by verdict. A box without a verdict inherits that of its image (accept, reject or unsure).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum VerdictChoice {
     All,
-    /// Neither rejected boxes nor rejected images.
+    /// Without rejected boxes and rejected images.
     WithoutRejected,
-    /// Only accepted boxes, and those judged to be of another class, which are exported as that class.
+    /// Only accepted boxes, and corrected ones with their right class.
     Accepted,
 }
 
 impl VerdictChoice {
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::All => "All",
@@ -236,13 +223,12 @@ impl VerdictChoice {
     }
 }
 
-/// Which class a box has in a dataset that was judged to be of another class. The other formats hold both.
+/// The class of a corrected box in a dataset. Other formats hold both classes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ClassChoice {
-    /// The right one, if it is one of the model's labels.
+    /// The right class, if it is one of the model's labels.
     Judged,
-    /// The model's predictions.
     Model,
 }
 
@@ -258,7 +244,6 @@ pub enum AnnotatedKind {
 }
 
 impl AnnotatedKind {
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::AsImage => "Same as the images",

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-/// A box as its left, top, right and bottom edge. After `vision::postprocess` always in pixels of the upright
-/// image (origin at its top left corner, `x` to the right, `y` down), not clipped to the image.
+/// The left, top, right and bottom edge of a box. After `vision::postprocess`, always in pixels of the upright image
+/// (origin at the top left corner, `x` to the right, `y` down), not clipped to it.
 ///
 /// Written as `[x1, y1, x2, y2]` in JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -34,7 +34,6 @@ impl BoundingBox {
         self.width() * self.height()
     }
 
-    /// True if every edge is a finite number.
     pub fn is_finite(&self) -> bool {
         [self.x1, self.y1, self.x2, self.y2].iter().all(|edge| edge.is_finite())
     }
@@ -43,7 +42,7 @@ impl BoundingBox {
         (self.x1..=self.x2).contains(&x) && (self.y1..=self.y2).contains(&y)
     }
 
-    /// The part inside an image of `width` x `height` pixels; without area if nothing is inside.
+    /// The part inside an image of `width` x `height` pixels; without area if the box lies outside.
     pub fn clipped(&self, width: u32, height: u32) -> Self {
         let (width, height) = (width as f32, height as f32);
         Self {
@@ -67,8 +66,8 @@ impl BoundingBox {
     }
 }
 
-/// Whether edges (left, top, right and bottom, in pixels) are outside an image of `size` (width, height) by more than a
-/// rounding: 2 pixels, or a fiftieth of the side.
+/// Whether the edges (left, top, right, bottom, in pixels) exceed an image of `size` (width, height) by more than
+/// rounding explains: 2 pixels, or 2% of the side.
 pub fn leaves_image([left, top, right, bottom]: [f64; 4], size: [u32; 2]) -> bool {
     let [columns, rows] = size.map(f64::from);
     let [beyond_x, beyond_y] = [columns, rows].map(|side| (side / 50.0).max(2.0));
@@ -87,7 +86,7 @@ impl From<BoundingBox> for [f32; 4] {
     }
 }
 
-/// `target = source * scale + offset`, one factor an axis (`[x, y]`). Named so that it reads backwards:
+/// `target = source * scale + offset`, with one factor per axis (`[x, y]`). The name reads backwards:
 /// `image_from_model.apply(box_in_model)`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisTransform {

@@ -1,10 +1,9 @@
-//! Label maps of TensorFlow Object Detection, in the text form of protocol buffers: `item { id: 1 name: 'person' }`.
+//! Label maps of TensorFlow Object Detection, in protocol buffers' text format: `item { id: 1 name: 'person' }`.
 
 use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::str::Chars;
 
-/// A line of a label file that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("line {line} of the label file: {reason}")]
 pub struct LabelError {
@@ -40,7 +39,7 @@ struct Item {
     display_name: Option<String>,
 }
 
-/// What stands between the braces, and they themselves. A colon before them is optional.
+/// Reads the braces and everything between them. A colon before them is optional.
 fn read_item(tokens: &mut Tokens<'_>) -> Result<Item, LabelError> {
     let mut item = Item::default();
     let mut token = tokens.must_next()?;
@@ -92,7 +91,7 @@ fn skip_message(tokens: &mut Tokens<'_>) -> Result<(), LabelError> {
 enum Token {
     /// A name or a number.
     Word(String),
-    /// What stood between quotes.
+    /// Quoted text.
     Text(String),
     Sign(char),
 }

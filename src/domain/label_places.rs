@@ -1,12 +1,12 @@
-//! Where the labels of boxes go, so that none covers another.
+//! Placement of box labels so that none covers another.
 
 use super::BoundingBox;
 
-/// The most labels that are placed: more cannot be read, and the time grows with the square of their number.
+/// Maximum number of labels: more would be illegible, and the time grows with the square of their number.
 const MAX_LABELS: usize = 300;
 
-/// The places that labels have taken so far. The first label gets the better place, so the order of the calls has to be
-/// the same each time, or labels jump.
+/// The positions taken so far. The first label gets the best position, so the order of calls must stay the same, or
+/// labels jump.
 #[derive(Debug, Clone)]
 pub struct LabelPlaces {
     within: BoundingBox,
@@ -20,13 +20,13 @@ impl LabelPlaces {
         Self { within, taken: Vec::new(), asked: 0 }
     }
 
-    /// Keeps a place free of labels.
+    /// Keeps a rectangle free of labels.
     pub fn reserve(&mut self, place: BoundingBox) {
         self.taken.push(place);
     }
 
-    /// The first of `labels` (longest first) that has room at a box, and its place; `size_of` gives width and height.
-    /// `None` if none has room, or nothing of the box is to be seen.
+    /// The first of `labels` (longest first) that fits at a box, and its position; `size_of` returns width and height.
+    /// `None` if none fits, or no part of the box is visible.
     pub fn take<T>(
         &mut self,
         around: BoundingBox,
@@ -46,14 +46,14 @@ impl LabelPlaces {
         Some((label, place))
     }
 
-    /// The best place of a label whether or not others are there, for one that must be seen.
+    /// The best position of a label that must be shown, even if it covers others.
     pub fn insist(&self, around: BoundingBox, size: [f32; 2]) -> Option<BoundingBox> {
         let around = self.seen_of(around)?;
         let mut places = candidates(self.within, around, size).into_iter();
         places.find(|place| self.is_inside(place))
     }
 
-    /// What of a box can be seen.
+    /// The visible part of a box.
     fn seen_of(&self, around: BoundingBox) -> Option<BoundingBox> {
         let within = &self.within;
         let seen = BoundingBox {
@@ -76,7 +76,7 @@ impl LabelPlaces {
     }
 }
 
-/// The places to try: above the box, inside, below, beside; then the same at its other corners.
+/// Positions to try: above the box, inside, below, next to it; then the same at its other corners.
 fn candidates(within: BoundingBox, around: BoundingBox, [width, height]: [f32; 2]) -> [BoundingBox; 7] {
     let right_most = (within.x2 - width).max(within.x1);
     let left = around.x1.min(right_most);
@@ -94,7 +94,7 @@ fn candidates(within: BoundingBox, around: BoundingBox, [width, height]: [f32; 2
     .map(|[x, y]| BoundingBox::new(x, y, x + width, y + height))
 }
 
-/// Whether they have more in common than an edge.
+/// Whether two rectangles share more than an edge.
 fn covers(left: &BoundingBox, right: &BoundingBox) -> bool {
     left.x1 < right.x2 && right.x1 < left.x2 && left.y1 < right.y2 && right.y1 < left.y2
 }
@@ -123,7 +123,7 @@ mod tests {
             Some([100.0, 100.0]),
             Some([100.0, 200.0]),
             Some([200.0, 100.0]),
-            // The right end above the box would cover the first one.
+            // Aligned with the right edge, it would cover the first one.
             Some([100.0, 184.0]),
             None,
             None,

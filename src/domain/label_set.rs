@@ -5,19 +5,18 @@ use std::sync::Arc;
 
 use super::LabelError;
 
-/// The names of a model's classes by class id; clones share them. Ids may have gaps (COCO's 1..=90 name 80 things).
+/// The class names of a model by class id; clones share them. Ids can have gaps (COCO's 1..=90 name 80 classes).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LabelSet {
     names: Arc<BTreeMap<u32, String>>,
 }
 
 impl LabelSet {
-    /// Reads a label file: one class a line, either `id<TAB>name` on every line or only the name, counted from 0, which
-    /// the number may precede on every line.
-    /// Empty lines at the end are ignored.
+    /// Parses a label file: one class per line, either `id<TAB>name` on every line or only the name, counted from 0 and
+    /// optionally preceded by its number on every line. Empty lines at the end are ignored.
     ///
     /// # Errors
-    /// An empty name, an id that is not a number, an id given twice, or a mixture of the two forms.
+    /// An empty name, an id that is not a number, a duplicate id, or a mixture of both forms.
     pub fn parse(text: &str) -> Result<Self, LabelError> {
         if let Some(labels) = Self::parse_numbered(text) {
             return Ok(labels);
@@ -50,7 +49,7 @@ impl LabelSet {
         Ok(Self { names: Arc::new(names) })
     }
 
-    /// Reads the label file of Teachable Machine: `0 Rock`, `1 Paper` and so on, without gaps. `None` if it is none.
+    /// Parses a label file of Teachable Machine: `0 Rock`, `1 Paper` and so on, without gaps. `None` for anything else.
     pub fn parse_numbered(text: &str) -> Option<Self> {
         let lines = text.trim_end().lines().enumerate();
         let names: Self = lines
@@ -62,11 +61,11 @@ impl LabelSet {
         (names.len() > 1).then_some(names)
     }
 
-    /// Reads a label map of TensorFlow Object Detection (`.pbtxt`): an `item` for each class, with its `id`, and its
-    /// `display_name` or else its `name`. Other fields of an item are skipped.
+    /// Parses a label map of TensorFlow Object Detection (`.pbtxt`): one `item` per class with its `id` and its
+    /// `display_name`, or else its `name`. Other fields of an item are skipped.
     ///
     /// # Errors
-    /// Text that is no such file, an item without id or name, or an id given twice.
+    /// Text in another format, an item without an id or name, or a duplicate id.
     pub fn parse_label_map(text: &str) -> Result<Self, LabelError> {
         let names = super::label_map::parse(text)?;
         Ok(Self { names: Arc::new(names) })
@@ -105,7 +104,7 @@ impl LabelSet {
         (0..).zip(self.names.values().cloned()).collect()
     }
 
-    /// Together with `more`; if both name a class, the name from `self` is kept.
+    /// The union with `more`; for ids in both, the name in `self` wins.
     pub fn with_more(&self, more: &Self) -> Self {
         let both = more.iter().chain(self.iter());
         both.map(|(id, name)| (id, name.to_owned())).collect()
@@ -117,7 +116,7 @@ impl LabelSet {
     }
 }
 
-/// Ids with their names; of an id that comes twice the last name counts.
+/// For duplicate ids, the last name wins.
 impl FromIterator<(u32, String)> for LabelSet {
     fn from_iter<I: IntoIterator<Item = (u32, String)>>(names: I) -> Self {
         Self { names: Arc::new(names.into_iter().collect()) }

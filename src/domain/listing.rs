@@ -1,4 +1,4 @@
-//! What a source lists, and how its listing changes; pages of AWS's lists.
+//! The listing of a source and how it changes; pages of AWS lists.
 
 use super::{Problem, Sample, SampleUri};
 
@@ -6,36 +6,36 @@ use super::{Problem, Sample, SampleUri};
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Page {
     pub samples: Vec<Sample>,
-    /// What could not be listed, and why; the rest goes on.
+    /// What could not be listed, and why; the listing continues.
     pub problems: Vec<Problem>,
-    /// What a person should know of the listing: what was left out. Whole sentences without a full stop.
+    /// Notes about the listing, such as what was skipped. Whole sentences without a period.
     pub notes: Vec<String>,
 }
 
-/// What happened to the files of an open source.
+/// A change to the files of an open source.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ListingChange {
-    /// Files that are new, that were written to, or that are as they were.
+    /// Files that are new, changed or unchanged.
     Seen(Vec<Sample>),
-    /// Files, or folders with all that was in them, that are no longer there.
+    /// Files, or folders with everything in them, that no longer exist.
     Gone(Vec<SampleUri>),
-    /// The complete listing, because some changes were missed.
+    /// The complete listing, because changes were missed.
     Relisted(Vec<Sample>),
-    /// The complete listing of a file of many images that was written to.
+    /// The complete listing of a changed container file.
     FileRelisted { file: SampleUri, page: Page },
-    /// Changes are not noticed, wholly or in part, and why.
+    /// Some or all changes go unnoticed, and why.
     Unwatched(String),
-    /// Changes are not reported, and why; they appear when the source is listed again. Not a failure.
+    /// Changes are not reported, and why; they appear on the next listing. Not a failure.
     Unwatchable(String),
 }
 
-/// Which jobs or endpoints of an AWS account are listed. A field that is `None` does not filter.
+/// Filter for the jobs or endpoints of an AWS account. `None` does not filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListQuery<S> {
-    /// A part of the name: letters, digits and hyphens.
+    /// Part of the name: letters, digits and hyphens.
     pub name_contains: Option<String>,
     pub status: Option<S>,
-    /// [`ListPage::next`] of the page before.
+    /// [`ListPage::next`] of the previous page.
     pub page_token: Option<String>,
 }
 
@@ -45,7 +45,6 @@ impl<S> Default for ListQuery<S> {
     }
 }
 
-/// A page of such a list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListPage<T> {
     pub items: Vec<T>,

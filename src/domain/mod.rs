@@ -1,7 +1,7 @@
 //! The vocabulary of the product: plain data and arithmetic.
 //!
-//! Knows nothing of files, networks, graphics, ONNX Runtime or threads. Everything above this floor speaks
-//! in these types, so a prediction looks the same wherever it was computed.
+//! Knows nothing about files, networks, graphics, ONNX Runtime or threads. All other modules use these types, so a
+//! prediction looks the same wherever it was computed.
 
 mod annotations;
 mod aws_region;

@@ -1,7 +1,7 @@
-//! The model card: everything that must be known about a model to feed it an image and read its prediction.
+//! The model card: everything needed to feed an image to a model and interpret its outputs.
 //!
-//! A card is a `model.toml` beside the weights. Unknown fields are refused, so that a misspelt one cannot
-//! silently mean nothing.
+//! A card is a `model.toml` next to the weights. Unknown fields are rejected, so that a misspelled one is never
+//! silently ignored.
 
 mod input;
 mod output;
@@ -22,28 +22,26 @@ pub use output::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelCard {
-    /// Lower-case letters, digits, `-`, `_` and `.`; also the name of the model's folder.
+    /// Lowercase letters, digits, `-`, `_` and `.`; also the name of the model's folder.
     pub id: String,
-    /// The name on screen.
     pub name: String,
     pub task: ModelTask,
     /// SPDX identifier, or “unknown”.
     #[serde(alias = "licence")]
     pub license: String,
-    /// The origin of the weights, as text.
     pub origin: String,
-    /// The accuracy its makers state.
+    /// The accuracy that its authors state.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accuracy: Option<String>,
-    /// Fields of this card that the graph does not record and that Spotcheck assumed, as text: “channel order RGB”.
-    /// Shown wherever the model is.
+    /// Fields that the graph does not record and Spotcheck assumed, as text: “channel order RGB”. Shown wherever the
+    /// model is.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<String>,
     /// What Spotcheck does not show of the model's predictions, as a sentence: “masks are not shown, only boxes”.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_shown: Option<String>,
-    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`) or a label file beside the card; without it
-    /// classes are shown by number.
+    /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`) or a label file next to the card; without
+    /// it, classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
     pub file: ModelFile,
@@ -51,7 +49,6 @@ pub struct ModelCard {
     pub output: OutputConvention,
 }
 
-/// The kind of prediction that the model returns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
@@ -60,22 +57,21 @@ pub enum ModelTask {
     Detection,
 }
 
-/// The weights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ModelFile {
     /// The file's name in the model's folder.
     pub name: String,
     pub bytes: u64,
-    /// Lower-case hexadecimal.
+    /// Lowercase hexadecimal.
     pub sha256: String,
-    /// Mirrors to download it from, tried in this order; empty if the weights cannot be downloaded.
+    /// Mirrors, tried in this order; empty if the weights cannot be downloaded.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub urls: Vec<String>,
 }
 
 impl ModelCard {
-    /// The card of a remote model: its name and task, without weights and input.
+    /// The card of a remote model: name and task, without weights and input.
     pub fn of_predictions(id: String, name: String, output: OutputConvention) -> Self {
         Self {
             id,
@@ -96,13 +92,13 @@ impl ModelCard {
         }
     }
 
-    /// Whether a model with this card and the same weights gives the same predictions, up to the names of classes.
+    /// Whether a model with this card and the same weights returns the same predictions, apart from class names.
     pub fn predicts_as(&self, other: &Self) -> bool {
         self.input == other.input && self.output == other.output
     }
 
-    /// The non-maximum suppression that the exporter's own code applies to the graph's boxes, as IoU: the default of
-    /// the view setting.
+    /// The IoU threshold of the exporter's own non-maximum suppression after the graph: the default of the view
+    /// setting.
     pub fn nms_iou(&self) -> Option<f32> {
         match &self.output {
             OutputConvention::Detection(output) => output.nms_iou,
@@ -110,7 +106,7 @@ impl ModelCard {
         }
     }
 
-    /// The lowest score a threshold can reach: what the graph itself cuts off.
+    /// The lowest useful score threshold: the graph itself drops anything below it.
     pub fn min_score_in_graph(&self) -> f32 {
         match &self.output {
             OutputConvention::Detection(output) => output.min_score_in_graph,

@@ -1,7 +1,7 @@
-//! Where in the file name of an image its class is.
+//! Classes in image file names.
 
-/// `{class}` between texts that are the same in each name: `*_{class}.png`, `{class}-*`. `*` stands for any text, `?`
-/// for one character. The extension may be left out.
+/// A pattern with `{class}` between text that is the same in every name: `*_{class}.png`, `{class}-*`. `*` matches any
+/// text, `?` one character. The extension is optional.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamePattern {
     before: Vec<char>,
@@ -9,11 +9,11 @@ pub struct NamePattern {
 }
 
 impl NamePattern {
-    /// What stands for the class.
+    /// The placeholder for the class.
     pub const CLASS: &str = "{class}";
 
     /// # Errors
-    /// There is not one `{class}`.
+    /// Not exactly one `{class}`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || format!("“{text}” needs {{class}} once, for example *_{{class}}.png");
         let (before, behind) = text.split_once(Self::CLASS).ok_or_else(wrong)?;
@@ -23,8 +23,8 @@ impl NamePattern {
         Ok(Self { before: before.chars().collect(), behind: behind.chars().collect() })
     }
 
-    /// The class in a file name; `None` if the name does not fit. It is as long as the pattern allows: with
-    /// `*_{class}`, it begins behind the first `_`.
+    /// The class in a file name; `None` if the name does not match. It is as long as the pattern allows: with
+    /// `*_{class}`, it starts after the first `_`.
     pub fn class<'n>(&self, name: &'n str) -> Option<&'n str> {
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
         [stem, name].into_iter().find_map(|name| {
@@ -36,11 +36,11 @@ impl NamePattern {
     }
 }
 
-/// Whether a whole text fits a pattern of `*`, `?` and other characters.
+/// Whether a whole text matches a pattern of `*`, `?` and literal characters.
 fn fits(text: &str, pattern: &[char]) -> bool {
     let text: Vec<char> = text.chars().collect();
     let (mut at, mut next) = (0, 0);
-    // Behind the last `*`, and how far it reaches.
+    // The position after the last `*`, and how much it matches.
     let mut star: Option<(usize, usize)> = None;
     while at < text.len() {
         match pattern.get(next) {

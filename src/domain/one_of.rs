@@ -2,8 +2,8 @@
 
 use strum::VariantArray;
 
-/// `one of json, csv`: all words of `T`. For strum's `parse_err_fn`, so it takes the rejected word, which clap quotes
-/// itself.
+/// `one of json, csv`: all words of `T`. For strum's `parse_err_fn`, so it receives the rejected word, which clap
+/// quotes itself.
 pub fn one_of<T: VariantArray + Into<&'static str> + Copy>(_rejected: &str) -> String {
     let words: Vec<&str> = T::VARIANTS.iter().map(|&variant| variant.into()).collect();
     format!("one of {}", words.join(", "))

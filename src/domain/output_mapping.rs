@@ -1,7 +1,7 @@
-//! How the output of another model is read from JSON: where scores, boxes and classes are, and what they mean.
+//! How JSON from another model is read: where scores, boxes and classes are, and what they mean.
 //!
-//! A mapping is to outputs what a model card is to a graph. As a file it is TOML, beside the user's model cards;
-//! unknown fields are refused, so that a misspelt one cannot silently mean nothing.
+//! A mapping is to outputs what a model card is to a graph. It is a TOML file next to the user's model cards. Unknown
+//! fields are rejected, so that a misspelled one is never silently ignored.
 
 mod draft;
 mod example;
@@ -20,19 +20,18 @@ use super::ModelTask;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct OutputMapping {
-    /// Lower-case letters, digits, `-`, `_` and `.`; also the name of the mapping's file.
+    /// Lowercase letters, digits, `-`, `_` and `.`; also the name of the mapping's file.
     pub id: String,
-    /// The name on screen.
     pub name: String,
     /// A built-in label set (`imagenet`, `coco-80`, `coco-91`, `cifar-10`), or a label file or label map (`.pbtxt`)
-    /// beside the mapping; without it classes are shown by number.
+    /// next to the mapping; without it, classes are shown by number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<String>,
     #[serde(rename = "prediction", alias = "answer")]
     pub content: MappedContent,
 }
 
-/// The task, and where its values are in the outputs.
+/// The task, and where its values are in an output.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum MappedContent {
@@ -40,12 +39,12 @@ pub enum MappedContent {
     Detection(MappedBoxes),
 }
 
-/// The classes of an image. At least one of `scores` and `classes` is given.
+/// The classes of an image. `scores`, `classes` or both are set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MappedClasses {
-    /// A number for each class, in their order; if `classes` is given, too, one for each of those. Without it every
-    /// class has score 1.
+    /// One number per class in order or, with `classes`, one for each of those. Without it, every class has a score of
+    /// 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scores: Option<JsonPointer>,
     /// Ids or names of the predicted classes.
@@ -56,13 +55,13 @@ pub struct MappedClasses {
     /// Whether class 0 is “background” and class `n` stands for label `n - 1`.
     #[serde(default)]
     pub background: bool,
-    /// The place of the best class in the output, counted as the scores are. An output whose scores disagree is a
+    /// The index of the best class, in the order of the scores. An output whose scores disagree is reported as a
     /// problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best: Option<JsonPointer>,
 }
 
-/// What the scores of classes are.
+/// What the scores represent.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
@@ -70,26 +69,25 @@ pub enum ScoreValues {
     /// `0.0..=1.0`
     #[default]
     Probabilities,
-    /// Any real numbers, one for each class; Spotcheck applies the softmax, in 64-bit floats.
+    /// Any real numbers, one per class; Spotcheck applies the softmax in 64-bit floats.
     Logits,
 }
 
-/// The boxes of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct MappedBoxes {
-    /// Four numbers for each box.
+    /// Four numbers per box.
     pub boxes: JsonPointer,
-    /// Id or name of the class of each box.
+    /// The id or name of each box's class.
     pub classes: JsonPointer,
-    /// Score of each box, `0.0..=1.0`.
+    /// The score of each box, `0.0..=1.0`.
     pub scores: JsonPointer,
-    /// The number of valid boxes, if the output has it.
+    /// The number of valid boxes, if the output contains it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<JsonPointer>,
     pub box_format: MappedBoxFormat,
     pub box_space: MappedBoxSpace,
-    /// Added to the output's class to get the id that the labels know.
+    /// Added to the output's class to get the id in the labels.
     #[serde(default)]
     pub class_offset: i32,
 }
@@ -107,7 +105,7 @@ pub enum MappedBoxFormat {
     /// left, top, width, height
     #[strum(serialize = "left, top, width, height")]
     Xywh,
-    /// middle from the left, middle from the top, width, height
+    /// center x, center y, width, height
     #[strum(serialize = "center, width, height")]
     Cxcywh,
 }
@@ -169,14 +167,13 @@ impl OutputMapping {
     }
 }
 
-/// One part of a mapping.
+/// A field of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingField {
     Name,
     Id,
     Labels,
     Scores,
-    /// What the scores are.
     Values,
     Classes,
     Best,
@@ -184,7 +181,7 @@ pub enum MappingField {
     Count,
 }
 
-/// A field of a mapping that cannot be as it is.
+/// An invalid field of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}")]
 pub struct MappingFault {
@@ -199,10 +196,10 @@ impl MappingFault {
 }
 
 impl MappedClasses {
-    /// What its types cannot say.
+    /// Checks what the types cannot express.
     ///
     /// # Errors
-    /// The first field that cannot be.
+    /// The first invalid field.
     pub fn check(&self) -> Result<(), MappingFault> {
         if self.scores.is_none() && self.classes.is_none() {
             return Err(MappingFault::new(MappingField::Scores, "enter the path of the scores, the classes, or both"));
@@ -224,8 +221,8 @@ impl MappedClasses {
     }
 }
 
-/// A place in a JSON document, as RFC 6901 writes it: `/predictions/0/scores`; the empty text is the whole document. A
-/// `*` stands for every element of a list: `/detections/*/box`.
+/// A JSON pointer as in RFC 6901: `/predictions/0/scores`; the empty text is the whole document. `*` matches every
+/// element of a list: `/detections/*/box`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct JsonPointer {
@@ -238,11 +235,11 @@ pub struct JsonPointer {
 pub enum JsonStep {
     /// Every element of a list.
     Each,
-    /// A key of an object or, if it is a number, also a place in a list, from 0.
+    /// A key of an object or, if it is a number, an index into a list, from 0.
     To(String),
 }
 
-/// The text that is there instead of a pointer.
+/// The text that is not a pointer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("“{0}” is not a path in JSON; write it as /predictions/0/scores, with * for every element of a list")]
 pub struct JsonPointerError(String);
@@ -258,7 +255,7 @@ impl JsonPointer {
         Ok(Self { text: text.to_owned(), steps })
     }
 
-    /// The steps from the whole document inwards.
+    /// The steps from the root inward.
     pub fn steps(&self) -> &[JsonStep] {
         &self.steps
     }

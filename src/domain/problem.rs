@@ -1,11 +1,9 @@
-//! Something that went wrong, in words for the person at the screen.
-
 use super::SampleUri;
 
-/// One line of the list of problems. The message says what happened, why, and what to do next.
+/// An entry in the list of problems. The message states what happened, why, and what to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problem {
-    /// The image it happened to; `None` if it concerns a folder, a model or the program.
+    /// The affected image; `None` if the problem concerns a folder, a model or the program.
     pub uri: Option<SampleUri>,
     pub message: String,
 }

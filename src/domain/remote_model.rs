@@ -1,19 +1,18 @@
-//! A remote model, and how it predicts one image at a time. Nothing here is a secret.
+//! A remote model, and how to predict one image with it. Contains no secrets.
 
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
 use super::{InferenceLocation, ReadingRequest, SageMakerAccess};
 
-/// The address of a model, how images are sent to it, and how its predictions are read.
+/// The address of a model, the request format, and how responses are read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RemoteModel {
     pub at: RemoteAddress,
     pub form: RequestForm,
-    /// The signature of a TensorFlow Serving model with several; only for JSON.
+    /// The signature, if a TensorFlow Serving model has several; only for JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// How its predictions are read.
     #[serde(default)]
     pub reading: ReadingRequest,
 }
@@ -21,18 +20,18 @@ pub struct RemoteModel {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum RemoteAddress {
-    /// A real-time endpoint of SageMaker.
+    /// A SageMaker real-time endpoint.
     Endpoint { name: String, access: SageMakerAccess },
     /// `http://host:8501/v1/models/NAME:predict`
     TfServing { address: String },
 }
 
-/// How an image is wrapped up for the model.
+/// The format of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "snake_case")]
 pub enum RequestForm {
-    /// The file as it is, as `application/x-image`.
+    /// The file itself, as `application/x-image`.
     #[default]
     Image,
     /// `{"instances": [{"b64": "…"}]}`
@@ -53,7 +52,7 @@ impl RequestForm {
 }
 
 impl RemoteModel {
-    /// Files go as they are, and predictions are recognized.
+    /// Sends files unchanged and detects the response format.
     pub fn at_endpoint(name: impl Into<String>, access: SageMakerAccess) -> Self {
         Self {
             at: RemoteAddress::Endpoint { name: name.into(), access },
@@ -63,7 +62,7 @@ impl RemoteModel {
         }
     }
 
-    /// Files go in JSON, to the signature that the model uses by itself, and predictions are recognized.
+    /// Sends files in JSON to the model's default signature and detects the response format.
     pub fn in_tf_serving(address: impl Into<String>) -> Self {
         Self {
             at: RemoteAddress::TfServing { address: address.into() },
@@ -77,7 +76,7 @@ impl RemoteModel {
     pub fn name(&self) -> String {
         match &self.at {
             RemoteAddress::Endpoint { name, .. } => format!("endpoint {name}"),
-            // The whole of it may be mistyped, and hold what is not to be shown.
+            // If the address is mistyped, any part of it may be private.
             RemoteAddress::TfServing { address } => match normal_address(address).split_once("/v1/models/") {
                 Some((_, model)) => {
                     let model = model.trim_end_matches(":predict");
@@ -88,7 +87,7 @@ impl RemoteModel {
         }
     }
 
-    /// Whether a run was made by this model, as far as the address tells: without a region, an endpoint may be in any.
+    /// Whether this model made a run, judging by the address: an endpoint without a region matches any region.
     pub fn is_where(&self, made: &InferenceLocation) -> bool {
         match (&self.at, made) {
             (RemoteAddress::Endpoint { name, access }, InferenceLocation::Endpoint { name: asked, region }) => {

@@ -1,7 +1,5 @@
-//! A decoded image.
-
-/// An image as people see it: upright (EXIF orientation applied), RGB, 8 bits a channel, alpha laid over white.
-/// The pixels are row-major, `[height, width, 3]`, without padding.
+/// A decoded image as people see it: upright (EXIF orientation applied), RGB, 8 bits per channel, alpha blended onto
+/// white. Pixels are row-major, `[height, width, 3]`, without padding.
 #[derive(Clone, PartialEq, Eq)]
 pub struct RgbImage {
     width: u32,

@@ -4,33 +4,33 @@ use serde::{Deserialize, Serialize};
 
 use super::{DeviceChoice, LabelSet, ModelCard};
 
-/// Which run a prediction belongs to. Unique within a project and never given twice.
+/// Identifies a run. Unique within a project and never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct RunId(pub u64);
 
-/// What makes two runs give the same predictions.
+/// What determines a run's predictions.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunKey {
     pub model_id: String,
-    /// The sha256 of the weights, lower-case hex: another file under the same id is another model. Empty if the weights
-    /// are not on this machine.
+    /// The SHA-256 of the weights in lowercase hex: a different file under the same id is a different model. Empty if
+    /// the weights are not on this machine.
     pub weights_sha256: String,
     pub device: DeviceChoice,
-    /// `None` leaves it to the device.
+    /// `None` lets the device decide.
     pub batch: Option<usize>,
-    /// `None` leaves it to the device.
+    /// `None` lets the device decide.
     pub threads: Option<usize>,
     pub keep: KeepRule,
     #[serde(default)]
     pub made: InferenceLocation,
 }
 
-/// The place where a run was computed.
+/// Where a run was computed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InferenceLocation {
-    /// On this machine, or another one that ran Spotcheck.
+    /// On this machine, or on another one that ran Spotcheck.
     #[default]
     Here,
     /// Read from the outputs of a SageMaker Batch Transform job.
@@ -64,11 +64,11 @@ impl std::fmt::Display for InferenceLocation {
     }
 }
 
-/// What is known of a run beside its predictions; enough to read them without the model's files.
+/// A run without its predictions: everything needed to read them without the model's files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RunInfo {
     pub id: RunId,
-    /// Given by the user, or made of the model and its settings.
+    /// Chosen by the user, or made from the model and its settings.
     pub name: String,
     pub key: RunKey,
     pub card: ModelCard,
@@ -78,14 +78,14 @@ pub struct RunInfo {
 }
 
 impl RunKey {
-    /// The run of a model of which only predictions are known, without weights and settings of its own.
+    /// A run of a model of which only predictions are known, without weights and settings.
     pub fn of_predictions(model_id: String, keep: KeepRule, made: InferenceLocation) -> Self {
         let weights_sha256 = String::new();
         Self { model_id, weights_sha256, device: DeviceChoice::Auto, batch: None, threads: None, keep, made }
     }
 
-    /// The model's name, where the run was made unless that was here, with the settings that are not the usual ones,
-    /// and a number if that is taken.
+    /// The model's name, the location unless it is this machine, the settings that differ from the defaults, and a
+    /// number if the name is taken.
     pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
         let made = (!self.made.is_here()).then(|| self.made.to_string());
         let device = (self.device != DeviceChoice::Auto).then(|| self.device.to_string());
@@ -105,12 +105,11 @@ impl RunKey {
     }
 }
 
-/// Which part of a model's prediction is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct KeepRule {
-    /// Detections below this score are dropped, `0.0..=1.0`. Classes are not.
+    /// Detections below this score are dropped, `0.0..=1.0`. Does not apply to classes.
     pub min_score: f32,
-    /// How many classes of a classifier are kept.
+    /// Maximum number of classes of a classifier.
     pub top_k: usize,
 }
 

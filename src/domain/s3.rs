@@ -1,4 +1,4 @@
-//! Places in S3, and who opens them. Nothing here is a secret, so all of it may be kept in settings and projects.
+//! S3 addresses and the access to them. Nothing here is secret, so all of it can be stored in settings and projects.
 
 mod endpoint;
 mod link;
@@ -15,14 +15,14 @@ pub use setup::{AmbientSignIn, AwsProfile, AwsSetup, SignInMeans};
 
 use super::SampleUri;
 
-/// A bucket, or the keys of it that begin with a prefix.
+/// A bucket, or the keys in it that begin with a prefix.
 ///
-/// The default has no bucket: an address that is not chosen yet. Settings keep it as an empty string.
+/// The default has no bucket: an address that is not chosen yet. Settings store it as an empty string.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub struct S3Address {
     pub bucket: String,
-    /// The prefix as S3 stores it, not percent-encoded. Empty for the whole bucket; `photos/` is a folder, `photos` may
+    /// The prefix as stored in S3, not percent-encoded. Empty for the whole bucket; `photos/` is a folder, `photos` can
     /// be an object.
     pub prefix: String,
 }
@@ -32,23 +32,23 @@ impl S3Address {
         Self { bucket: bucket.into(), prefix: prefix.into() }
     }
 
-    /// Reads an `s3://` address, an https URL of an object or folder, or a URL of the AWS console. What else such a URL
-    /// says, a region or another server, is in [`S3Link`].
+    /// Parses an `s3://` address, an https URL of an object or folder, or a URL of the AWS console. The other parts of
+    /// such a URL, a region or another server, are in [`S3Link`].
     pub fn parse(text: &str) -> Result<Self, S3LinkError> {
         Ok(S3Link::parse(text)?.address)
     }
 
-    /// Whether it names all keys below a folder, or the whole bucket, and not an object.
+    /// Whether it stands for all keys below a folder, or the whole bucket, rather than an object.
     pub fn is_folder(&self) -> bool {
         self.prefix.is_empty() || self.prefix.ends_with('/')
     }
 
-    /// The same with a slash at its end.
+    /// The same address with a trailing slash.
     pub fn as_folder(&self) -> Self {
         if self.is_folder() { self.clone() } else { Self::new(&self.bucket, format!("{}/", self.prefix)) }
     }
 
-    /// The folder around this object or folder; `None` for a whole bucket.
+    /// The parent folder; `None` for a whole bucket.
     pub fn parent(&self) -> Option<Self> {
         let inner = self.prefix.strip_suffix('/').unwrap_or(&self.prefix);
         if self.prefix.is_empty() {
@@ -58,7 +58,7 @@ impl S3Address {
         Some(Self::new(&self.bucket, &inner[..end]))
     }
 
-    /// The object or folder at a path relative to this folder; `None` if it is above the bucket or absolute.
+    /// The object or folder at a path relative to this folder; `None` if the path is absolute or leaves the bucket.
     pub fn at(&self, path: &str) -> Option<Self> {
         if path.starts_with('/') {
             return None;
@@ -84,12 +84,12 @@ impl S3Address {
         }
     }
 
-    /// The URI of an object in this bucket; `key` is the whole key.
+    /// The URI of an object in this bucket; `key` is the full key.
     pub fn uri_of(&self, key: &str) -> SampleUri {
         SampleUri::new(format!("s3://{}/{key}", self.bucket))
     }
 
-    /// The whole key of an object in this bucket; `None` if the URI names none.
+    /// The full key of an object in this bucket; `None` if the URI is not one.
     pub fn key_of<'u>(&self, uri: &'u SampleUri) -> Option<&'u str> {
         let rest = uri.as_str().strip_prefix("s3://")?;
         let key = rest.strip_prefix(self.bucket.as_str())?.strip_prefix('/')?;
@@ -132,14 +132,14 @@ impl From<S3Address> for String {
     }
 }
 
-/// Which credentials are used; only how to find them, never they themselves.
+/// Which credentials to use: only how to find them, never the credentials themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Credentials {
-    /// What the AWS tools would use here: environment, then the profile `AWS_PROFILE` names or `default`.
+    /// What the AWS tools would use here: the environment, then the profile in `AWS_PROFILE` or `default`.
     #[default]
     Ambient,
-    /// This profile of the user's AWS configuration, and never another one.
+    /// This profile of the user's AWS configuration, never another one.
     Profile(String),
     /// No credentials, for public buckets.
     Anonymous,
@@ -156,26 +156,26 @@ impl std::fmt::Display for Credentials {
     }
 }
 
-/// How a server is reached, and as whom.
+/// How to reach a server, and as whom.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct S3Access {
     pub credentials: Credentials,
-    /// `None`: the one of the bucket, which is found by asking.
+    /// `None`: the region of the bucket, which is queried.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
-    /// Another server than AWS: `http://127.0.0.1:8333`. `None` uses the user's AWS configuration, or AWS.
+    /// A server other than AWS: `http://127.0.0.1:8333`. `None` uses the user's AWS configuration, or AWS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub endpoint: Option<String>,
-    /// The bucket in the path instead of the host name. `None`: for other servers than AWS.
+    /// Puts the bucket in the path instead of the host name. `None`: only for servers other than AWS.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path_style: Option<bool>,
-    /// The reader pays, not the owner of the bucket (requester pays).
+    /// The reader pays instead of the bucket's owner (requester pays).
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub requester_pays: bool,
 }
 
-/// What counts as an image of an S3 place.
+/// Which objects of a prefix are listed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum S3Layout {
@@ -186,7 +186,7 @@ pub enum S3Layout {
     Folder,
 }
 
-/// Something to open.
+/// An S3 address and how to access it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct S3Place {
     pub address: S3Address,
@@ -202,7 +202,7 @@ impl S3Place {
         Self { address, access: S3Access::default(), layout: S3Layout::default() }
     }
 
-    /// As [`S3Place::new`], with the region and the server that the link names.
+    /// As [`S3Place::new`], with the region and server of the link.
     pub fn of_link(link: S3Link) -> Self {
         Self {
             access: S3Access { region: link.region, endpoint: link.endpoint, ..S3Access::default() },
@@ -210,15 +210,14 @@ impl S3Place {
         }
     }
 
-    /// The same place with the server that it turned out to be on, if only the environment or the profile names which:
-    /// tomorrow they may name another one.
+    /// The same place, fixed to the server that was used. If only the environment or the profile names it, they may
+    /// name another one later.
     pub fn on_server(self, server: Option<&str>) -> Self {
         let endpoint = self.access.endpoint.or_else(|| server.map(str::to_owned));
         Self { access: S3Access { endpoint, ..self.access }, ..self }
     }
 
-    /// The text that identifies this place for every user: a bucket of the same name on another server is another
-    /// place.
+    /// The text that identifies this place for every user: buckets of the same name on different servers are different.
     pub fn identity(&self) -> String {
         match &self.access.endpoint {
             Some(endpoint) => format!("{} at {}", self.address, endpoint.trim_end_matches('/')),
@@ -252,7 +251,6 @@ impl Location {
         }
     }
 
-    /// The name for people.
     pub fn name(&self) -> String {
         match self {
             Self::Path(path) => path.display().to_string(),
@@ -261,32 +259,30 @@ impl Location {
     }
 }
 
-/// The identity that is signed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Identity {
-    /// The number of the AWS account; `None` if AWS was not asked.
+    /// The AWS account number; `None` if AWS was not asked.
     pub account: Option<String>,
     pub arn: Option<String>,
-    /// A short text: “alice”, “role Admin (alice@example.org)”, “anonymous”.
+    /// A short description: “alice”, “role Admin (alice@example.org)”, “anonymous”.
     pub who: String,
     /// The expiry of the credentials, in milliseconds since 1970-01-01 UTC; `None` if they do not expire.
     pub expires_ms: Option<i64>,
 }
 
 impl Identity {
-    /// The identity that AWS reports.
     pub fn of_arn(account: &str, arn: &str, expires_ms: Option<i64>) -> Self {
         Self { account: Some(account.to_owned()), arn: Some(arn.to_owned()), who: name_of_arn(arn), expires_ms }
     }
 
-    /// An identity that AWS was not asked about.
+    /// An identity that was not verified with AWS.
     pub fn unasked(who: impl Into<String>, expires_ms: Option<i64>) -> Self {
         Self { account: None, arn: None, who: who.into(), expires_ms }
     }
 }
 
-/// `arn:aws:iam::123456789012:user/team/alice` is alice, `arn:aws:sts::123456789012:assumed-role/Admin/bob` is Admin as
-/// bob.
+/// `arn:aws:iam::123456789012:user/team/alice` gives alice, `arn:aws:sts::123456789012:assumed-role/Admin/bob` gives
+/// Admin as bob.
 fn name_of_arn(arn: &str) -> String {
     let resource = arn.splitn(6, ':').nth(5).unwrap_or(arn);
     let mut parts = resource.split('/');
@@ -302,7 +298,7 @@ fn name_of_arn(arn: &str) -> String {
     }
 }
 
-/// The permission set of a role that single sign-on made: `AWSReservedSSO_Admin_0123456789abcdef` is Admin.
+/// The permission set of a role created by single sign-on: `AWSReservedSSO_Admin_0123456789abcdef` gives Admin.
 fn plain_role(role: &str) -> &str {
     role.strip_prefix("AWSReservedSSO_").and_then(|rest| rest.rsplit_once('_')).map_or(role, |(name, _)| name)
 }

@@ -1,47 +1,45 @@
-//! Which parts of an image carry a prediction.
+//! Which parts of an image a prediction depends on.
 
 use super::BoundingBox;
 
-/// The prediction that is to be explained.
+/// The prediction to explain.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum SaliencyTarget {
     /// The probability of a class.
     Class(u32),
-    /// The best score among the boxes of this class that overlap these bounds with an IoU of at least one half.
+    /// The best score among boxes of this class that overlap `bounds` with an IoU of at least 0.5.
     Box {
         class_id: u32,
-        /// The area in pixels of the upright image.
+        /// In pixels of the upright image.
         bounds: BoundingBox,
     },
 }
 
-/// How much a score falls where a part of the image is covered.
+/// How much a score drops when a part of the image is covered.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Saliency {
     /// Cells from top to bottom, all of the same height.
     pub rows: usize,
     /// Cells from left to right, all of the same width.
     pub columns: usize,
-    /// `[rows, columns]`, row-major: the fall of the score, `-1.0..=1.0`. Negative if the score rises, so that the
-    /// part speaks against the prediction.
+    /// `[rows, columns]`, row-major: the drop of the score, `-1.0..=1.0`. Negative if the score rises, so that the part
+    /// counts against the prediction.
     pub drops: Vec<f32>,
-    /// The score of the whole image, `0.0..=1.0`.
+    /// The score of the uncovered image, `0.0..=1.0`.
     pub baseline: f32,
 }
 
 impl Saliency {
-    /// The largest fall of any cell.
     pub fn largest_drop(&self) -> f32 {
         self.drops.iter().copied().fold(f32::MIN, f32::max)
     }
 
-    /// The largest rise of any cell; zero if the score rises nowhere.
+    /// The largest rise in any cell; zero if the score never rises.
     pub fn largest_rise(&self) -> f32 {
         -self.drops.iter().copied().fold(0.0, f32::min)
     }
 
-    /// The fall in a cell as a part of the largest fall, `0.0..=1.0`; zero if the score rises and where it falls
-    /// nowhere.
+    /// The drop in a cell as a fraction of the largest drop, `0.0..=1.0`; zero if the score rises, or never drops.
     pub fn strength(&self, row: usize, column: usize) -> f32 {
         let largest = self.largest_drop();
         let drop = self.drops.get(row * self.columns + column);

@@ -6,15 +6,15 @@ use serde::{Deserialize, Serialize};
 
 use super::visible;
 
-/// The address of a sample: an absolute path, as the user would type it (not percent-encoded). An image inside a file
-/// of many is named by its number there, from 0: `/photos/train.tfrecord/#17`. No other file can have that name,
-/// because the file of many is not a folder. Clones share their text.
+/// The address of a sample: an absolute path as the user would type it (not percent-encoded). An image inside a
+/// container file is identified by its number, from 0: `/photos/train.tfrecord/#17`. No other file can have that name,
+/// because the container is not a folder. Clones share their text.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(from = "String", into = "String")]
 pub struct SampleUri(Arc<str>);
 
 impl SampleUri {
-    /// The path below a root, with `/` between its parts; the whole path for an image outside of it.
+    /// The path relative to a root, with `/` between its parts; the whole path for an image outside it.
     pub fn name_below(&self, root: Option<&str>) -> String {
         let below = root.and_then(|root| {
             let root = root.trim_end_matches(std::path::is_separator);
@@ -33,13 +33,13 @@ impl SampleUri {
         &self.0
     }
 
-    /// The image with this number, from 0, inside a file of many.
+    /// The image with this number, from 0, in a container file.
     pub fn of_record(file: &str, number: u64) -> Self {
         let separator = if file.contains("://") { '/' } else { std::path::MAIN_SEPARATOR };
         Self::new(format!("{file}{separator}#{number}"))
     }
 
-    /// The file of many and the number in it, if this is an image inside one.
+    /// The container file and the number in it, for an image inside one.
     pub fn record(&self) -> Option<(&str, u64)> {
         let (file, number) = self.0.rsplit_once(['/', '\\'])?;
         let digits = number.strip_prefix('#')?;
@@ -47,25 +47,24 @@ impl SampleUri {
         (is_number && !file.is_empty()).then_some((file, digits.parse().ok()?))
     }
 
-    /// Whether this is an image in a line of a file of JSON Lines; other files of many are TFRecord files.
+    /// Whether this is an image in a line of a JSON Lines file; other container files are TFRecord files.
     pub fn is_line(&self) -> bool {
         self.record().is_some_and(|(file, _)| is_lines_name(file))
     }
 
-    /// The file on the disk or in the bucket: the sample itself, or the file of many that it is in.
+    /// The file on disk or in the bucket: the sample itself, or the container file with it.
     pub fn file(&self) -> &str {
         self.record().map_or(&self.0, |(file, _)| file)
     }
 
-    /// The last part: `cat.jpg` of `/photos/cat.jpg`, `train.tfrecord/#17` of an image inside a file of
-    /// many.
+    /// The last part: `cat.jpg` of `/photos/cat.jpg`, `train.tfrecord/#17` for an image in a container file.
     pub fn file_name(&self) -> &str {
         let before = self.file().rfind(['/', '\\']);
         before.map_or(&self.0, |separator| &self.0[separator + 1..])
     }
 }
 
-/// Whether a file, opened by itself, is one of JSON Lines with an image each, by its name.
+/// Whether a file, opened by itself, is a JSON Lines file with one image per line, judging by its name.
 pub fn is_lines_name(name: &str) -> bool {
     let extension = name.rsplit_once('.').map(|(_, extension)| extension);
     let is_extension = |known: &str| extension.is_some_and(|extension| extension.eq_ignore_ascii_case(known));
@@ -84,14 +83,14 @@ impl From<SampleUri> for String {
     }
 }
 
-/// Writes the name with visible control characters. The name itself is [`SampleUri::as_str`].
+/// Writes the name with visible control characters. The unchanged name is [`SampleUri::as_str`].
 impl std::fmt::Display for SampleUri {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         formatter.write_str(&visible(&self.0))
     }
 }
 
-/// Position in the listing of the open source. Stable while the source is open: what appears later is added at the end.
+/// Position in the listing of the open source. Stable while the source is open: new images are added at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SampleId(pub u32);
 
@@ -105,31 +104,31 @@ impl SampleId {
     }
 }
 
-/// An entry of a source's listing. Nothing of the image itself has been read.
+/// An entry of a source's listing. The image itself has not been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sample {
     pub uri: SampleUri,
-    /// The path below the opened folder, with `/` between its parts; the file name for a single file.
+    /// The path relative to the opened folder, with `/` between its parts; the file name for a single file.
     pub name: String,
     pub size_bytes: u64,
-    /// The time of the last change, in nanoseconds since 1970-01-01 UTC, if the source knows it.
+    /// The modification time in nanoseconds since 1970-01-01 UTC, if the source knows it.
     pub modified_ns: Option<i64>,
-    /// What an object store calls this state of the content, without quotes; `None` for files.
+    /// The `ETag` of an object, without quotes; `None` for files.
     pub etag: Option<Arc<str>>,
 }
 
-/// Tells one state of a file from another without reading it.
+/// Distinguishes versions of a file without reading it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct FileStamp {
     pub size_bytes: u64,
-    /// Nanoseconds since 1970-01-01 UTC, if the source knows it and has nothing better.
+    /// Nanoseconds since 1970-01-01 UTC, if the source knows it and has no `ETag`.
     pub modified_ns: Option<i64>,
     /// As [`Sample::etag`].
     pub etag: Option<Arc<str>>,
 }
 
 impl FileStamp {
-    /// Whether both are of one state of a file, as far as anybody knows: the oldest projects do not say.
+    /// Whether both belong to the same version of a file, as far as is known: the oldest projects do not record it.
     pub fn is_of(&self, other: &Self) -> bool {
         let unknown = Self::default();
         self == other || *self == unknown || *other == unknown
@@ -137,8 +136,8 @@ impl FileStamp {
 }
 
 impl Sample {
-    /// The version of the file. An `ETag` counts alone: an object that was copied again with the same content is the
-    /// same.
+    /// The version of the file. An `ETag` replaces the time: an object that was copied again with the same content is
+    /// the same.
     pub fn stamp(&self) -> FileStamp {
         FileStamp {
             size_bytes: self.size_bytes,

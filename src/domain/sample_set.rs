@@ -2,7 +2,7 @@
 
 use super::SampleId;
 
-/// Cheap to ask and to copy for a hundred thousand samples.
+/// Cheap to query and to copy, even for 100,000 samples.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SampleSet {
     words: Vec<u64>,

@@ -1,7 +1,7 @@
-//! Scores: models and projects have them as 32-bit floats, people and files as decimal numbers.
+//! Scores: 32-bit floats in models and projects, decimal numbers in files and for people.
 
-/// The decimal number that a 32-bit float is written as: 0.3, not 0.30000001192092896. So a score or a minimum score
-/// is the same number whether it comes from a project or from a file.
+/// The decimal number that a 32-bit float is written as: 0.3, not 0.30000001192092896. A score or threshold is then the
+/// same number whether it comes from a project or a file.
 pub fn decimal(score: f32) -> f64 {
     score.to_string().parse().unwrap_or_else(|_| f64::from(score))
 }

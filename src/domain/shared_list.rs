@@ -1,13 +1,13 @@
-//! A long list whose copies cost next to nothing.
+//! A long list that is cheap to copy.
 
 use std::sync::Arc;
 
-/// How many entries share a piece: what a change copies at most while a snapshot is alive.
+/// Entries per piece: a change copies at most this many while a snapshot is alive.
 const ENTRIES_A_PIECE: usize = 512;
 
-/// A list in shared pieces. A clone is a snapshot: it shares every piece with the original, and a change copies only
-/// the piece that it is in. So the window hands a list of a hundred thousand entries to a worker within microseconds
-/// and goes on changing its own.
+/// A list in shared pieces. A clone is a snapshot that shares every piece with the original; a change copies only the
+/// piece that contains it. The window can therefore hand a list of 100,000 entries to a worker within microseconds and
+/// keep changing its own.
 #[derive(Debug, Clone)]
 pub struct SharedList<T> {
     /// The pieces, all full except the last.
@@ -49,7 +49,7 @@ impl<T: Clone> SharedList<T> {
         Arc::make_mut(piece).get_mut(index % ENTRIES_A_PIECE)
     }
 
-    /// Replaces the entry at `index`; the gap behind the former end of the list is filled with the default.
+    /// Replaces the entry at `index`, filling any gap at the end with the default.
     pub fn set(&mut self, index: usize, entry: T)
     where
         T: Default,

@@ -9,7 +9,7 @@ pub fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str, several: 
     format!("{} {noun}", grouped(count))
 }
 
-/// The digits of a whole number in groups: `100,000`.
+/// A whole number with digit separators: `100,000`.
 pub fn grouped(number: impl Display) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -22,7 +22,6 @@ pub fn grouped(number: impl Display) -> String {
     grouped
 }
 
-/// The text with an uppercase first letter.
 pub fn capitalized(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())

@@ -1,4 +1,4 @@
-//! A SageMaker Batch Transform job, as it is planned and as AWS describes it. Nothing here is a secret.
+//! A SageMaker Batch Transform job, as planned and as AWS describes it. Contains no secrets.
 //!
 //! Names, ranges and meanings are those of SageMaker's `CreateTransformJob` and `DescribeTransformJob`.
 
@@ -44,7 +44,6 @@ pub use spec::{
 
 use super::{Credentials, ListPage, ListQuery, S3Access, S3Address};
 
-/// The credentials and the region for SageMaker.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct SageMakerAccess {
     pub credentials: Credentials,
@@ -67,7 +66,6 @@ pub struct ModelSpec {
     pub tags: BTreeMap<String, String>,
 }
 
-/// What has become of a job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum TransformStatus {
@@ -80,13 +78,12 @@ pub enum TransformStatus {
 }
 
 impl TransformStatus {
-    /// Whether the job has ended.
     pub fn is_over(self) -> bool {
         matches!(self, Self::Completed | Self::Failed | Self::Stopped)
     }
 }
 
-/// A line of the list of jobs. Times are milliseconds since 1970-01-01 UTC.
+/// An entry in the list of jobs. Times are milliseconds since 1970-01-01 UTC.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransformSummary {
     pub name: String,
@@ -112,14 +109,13 @@ pub struct TransformJob {
     pub ended_ms: Option<i64>,
 }
 
-/// Which jobs are listed, the newest first.
+/// Filter for the list of jobs, newest first.
 pub type JobQuery = ListQuery<TransformStatus>;
 
-/// A page of the list of jobs.
 pub type JobPage = ListPage<TransformSummary>;
 
 impl From<&S3Access> for SageMakerAccess {
-    /// Jobs read a bucket of their own region, as the same person.
+    /// Jobs read a bucket in their own region, with the same credentials.
     fn from(access: &S3Access) -> Self {
         Self { credentials: access.credentials.clone(), region: access.region.clone() }
     }

@@ -1,18 +1,18 @@
-//! What is known of an image beside its pixels, if its source carries it.
+//! What a source knows about an image besides its pixels.
 
 use super::BoundingBox;
 
-/// Labels and boxes that were stored with an image, usually by those who made the data set.
+/// Labels and boxes stored with an image, usually by the authors of the dataset.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Truth {
-    /// What the whole image shows.
+    /// Classes of the whole image.
     pub labels: Vec<TruthLabel>,
     pub boxes: Vec<TruthBox>,
-    /// What of it could not be taken over, and why.
+    /// What could not be used, and why.
     pub notes: Vec<String>,
 }
 
-/// A class by its number, its name, or both, in the data set's own numbering.
+/// A class by number, name, or both, as the dataset numbers it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TruthLabel {
     pub number: Option<i64>,
@@ -21,7 +21,7 @@ pub struct TruthLabel {
 
 #[derive(Debug, Clone, PartialEq)]
 pub struct TruthBox {
-    /// In fractions of the image's width and height, `0.0..=1.0` if they are as they should be.
+    /// In fractions of the image's width and height; `0.0..=1.0` if valid.
     pub bounds: BoundingBox,
     pub label: TruthLabel,
 }

@@ -1,45 +1,45 @@
-//! What an upload would do, and what it did.
+//! The plan and the result of an upload.
 
 use super::{Problem, S3Address, S3Place, Sample, counted, human_bytes};
 
-/// Local files, each held against the object that it would become. Nothing of it has been sent.
+/// Local files, each compared with the object that it would become. Nothing has been sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UploadPlan {
-    /// The folder of a bucket that the files go to.
+    /// The destination folder.
     pub target: S3Place,
-    /// The files in the order of the listing.
+    /// In the order of the listing.
     pub files: Vec<PlannedFile>,
     /// Files that cannot be sent, and why.
     pub problems: Vec<Problem>,
     pub left_out: SkippedFiles,
 }
 
-/// A local file on its way to become an object. Its name is the part of the key behind the target's prefix.
+/// A local file to upload. Its name is the part of the key after the target's prefix.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedFile {
     pub file: Sample,
     pub state: PlannedState,
 }
 
-/// What is already at the key that a file would get.
+/// What exists at the key of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PlannedState {
     /// No object: the file is sent.
     New,
-    /// An object with the same content: nothing is done.
+    /// An object with the same content: nothing to do.
     Same,
-    /// An object whose content is different or unknown: it stays, unless the user chose to replace it.
+    /// An object with different or unknown content: kept, unless the user chose to replace it.
     Conflict {
-        /// The state of it that was seen: only that is ever replaced.
+        /// The version that was seen: only that version is ever replaced.
         etag: Option<String>,
         why: String,
     },
 }
 
-/// Files of a folder that are not for upload.
+/// Files of a folder that are not uploaded.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct SkippedFiles {
-    /// Whose names begin with a dot, folders counted once.
+    /// Names that begin with a dot; a folder counts once.
     pub hidden: u64,
     /// Neither images nor TFRecord files.
     pub others: u64,
@@ -55,35 +55,34 @@ pub struct FileAmount {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct UploadReport {
     pub sent: FileAmount,
-    /// What was there already with the same content.
+    /// Objects that already existed with the same content.
     pub same: FileAmount,
-    /// Objects with other content, which stayed.
+    /// Objects with different content, which were kept.
     pub conflicts: Vec<Problem>,
     /// Files that could not be sent, and why.
     pub failures: Vec<Problem>,
-    /// Files that it did not come to.
+    /// Files that the upload did not reach.
     pub not_tried: FileAmount,
-    /// `None` if it came to its end.
+    /// `None` if it completed.
     pub stopped: Option<UploadStop>,
-    /// What else a person should know.
+    /// Other notes for the user.
     pub notes: Vec<String>,
 }
 
-/// Why an upload ended before its end.
+/// Why an upload ended early.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum UploadStop {
     Cancelled,
-    /// Something that no other file would have got past.
+    /// A failure that would have affected every other file as well.
     Failed(String),
 }
 
 impl UploadPlan {
-    /// The whole key that a file becomes.
+    /// The full key of a file's object.
     pub fn key_of(&self, file: &Sample) -> String {
         format!("{}{}", self.target.address.prefix, file.name)
     }
 
-    /// The address that a file gets.
     pub fn address_of(&self, file: &Sample) -> S3Address {
         S3Address::new(&self.target.address.bucket, self.key_of(file))
     }
@@ -112,7 +111,6 @@ impl UploadPlan {
 }
 
 impl FileAmount {
-    /// Counts one more file.
     pub fn add(&mut self, bytes: u64) {
         self.files += 1;
         self.bytes += bytes;
@@ -127,7 +125,7 @@ impl std::fmt::Display for FileAmount {
 }
 
 impl SkippedFiles {
-    /// “3 hidden files or folders and 12 files that are not images”; `None` if nothing was left out.
+    /// “3 hidden files or folders and 12 files that are not images”; `None` if nothing was skipped.
     pub fn describe(&self) -> Option<String> {
         let mut parts = Vec::new();
         match self.hidden {
@@ -145,7 +143,7 @@ impl SkippedFiles {
 }
 
 impl UploadReport {
-    /// Whether every file is there now.
+    /// Whether every file is now uploaded.
     pub fn is_complete(&self) -> bool {
         self.conflicts.is_empty() && self.failures.is_empty() && self.stopped.is_none()
     }

@@ -1,4 +1,4 @@
-//! Moments as dates of the calendar, in UTC.
+//! Calendar dates and times in UTC.
 
 use std::fmt;
 
@@ -9,7 +9,6 @@ use jiff::Timestamp;
 pub struct Utc(Timestamp);
 
 impl Utc {
-    /// The date and time of milliseconds since 1970-01-01 UTC.
     pub fn of_ms(ms: i64) -> Self {
         Self(Timestamp::from_millisecond(ms).unwrap_or_default())
     }

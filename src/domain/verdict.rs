@@ -1,11 +1,9 @@
-//! A person's verdict on a prediction.
-
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::{RunId, SampleUri};
 
-/// A person's judgment of a prediction for an image, or of one of its boxes.
+/// A person's judgment of an image's prediction, or of one of its boxes.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, IntoStaticStr)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "lowercase", const_into_str)]
@@ -13,13 +11,13 @@ pub enum Verdict {
     Accept,
     Reject,
     Unsure,
-    /// The place is right, the class is not; with the name of the right one, which need not be one of the model's.
+    /// The position is right, the class is not. Contains the right class, which need not be one of the model's.
     #[strum(serialize = "wrong")]
     WrongClass(String),
 }
 
-/// What a verdict is about. A verdict belongs to the run whose prediction it judges; an image may be judged before any
-/// model has seen it. Notes and tags belong to the image whatever the run.
+/// What a verdict applies to. A verdict belongs to the run whose prediction it judges; an image can be judged before
+/// any model has predicted it. Notes and tags belong to the image, whatever the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct VerdictTarget {
     /// `None` if the image was judged without a prediction.

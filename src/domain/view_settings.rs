@@ -1,4 +1,4 @@
-//! What of a stored prediction is shown. Changing these never runs the model again.
+//! What is shown of a stored prediction. Changing these settings never runs the model again.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,24 +6,24 @@ use serde::{Deserialize, Serialize};
 
 use super::{BoundingBox, ClassScore, ModelCard, Prediction, PredictionContent};
 
-/// Live filters of the window. `visible_detections` and `visible_classes` are their only implementation: canvas,
-/// grid, lists and exports all ask them. (`review` has the same over columns, and a test that holds it to this.)
+/// The window's filters. `visible_detections` and `visible_classes` are their only implementation, used by canvas,
+/// grid, lists and exports. (`review` has the same over columns, and a test that keeps both equal.)
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ViewSettings {
     /// Boxes below this score are not shown, `0.0..=1.0`.
     pub min_score: f32,
-    /// Replaces `min_score` for a class id.
+    /// Overrides `min_score` for a class id.
     pub min_score_by_class: BTreeMap<u32, f32>,
     pub hidden_classes: BTreeSet<u32>,
     /// Shows only this class id.
     pub solo_class: Option<u32>,
-    /// The largest IoU of two boxes of one class that are both shown; `None` shows all.
+    /// The highest IoU of two visible boxes of one class; `None` shows all.
     pub nms_iou: Option<f32>,
-    /// How many classes of a classifier are listed.
+    /// Maximum number of classes shown for a classifier.
     pub top_k: usize,
-    /// Classes of a classifier below this score are not listed, `0.0..=1.0`. Of its own, because half is a good start
-    /// for boxes and would hide most predictions of a classifier.
+    /// Classes of a classifier below this score are not shown, `0.0..=1.0`. Separate from `min_score`, because 0.5 is a
+    /// good start for boxes but would hide most predictions of a classifier.
     pub min_class_score: f32,
 }
 
@@ -41,11 +41,11 @@ impl Default for ViewSettings {
     }
 }
 
-/// The live filters of a model are kept in the project under this and the model's id.
+/// The filters of a model are stored in the project under this prefix and the model's id.
 const NAME_PREFIX: &str = "filters/";
 
 impl ViewSettings {
-    /// The default for predictions of this model: overlaps are hidden as the exporter's own code hides them.
+    /// The default for a model's predictions: overlaps are hidden as in the exporter's own code.
     pub fn of_model(card: &ModelCard) -> Self {
         Self { nms_iou: card.nms_iou(), ..Self::default() }
     }
@@ -55,15 +55,15 @@ impl ViewSettings {
         format!("{NAME_PREFIX}{model_id}")
     }
 
-    /// The model whose settings a project keeps under this name; `None` for anything else.
+    /// The model whose settings a project stores under this name; `None` for anything else.
     pub fn model_of_name(name: &str) -> Option<&str> {
         name.strip_prefix(NAME_PREFIX)
     }
 
     /// Indices into `prediction.detections()`, highest score first. Empty for a classifier.
     ///
-    /// `confirmed` are the indices of the boxes that a person accepted or gave the right class. A judgment outranks
-    /// every setting, so they are always visible; which other boxes are, does not depend on them.
+    /// `confirmed` are the indices of boxes that a person accepted or corrected. Verdicts outrank every setting, so
+    /// these are always visible; they do not affect which other boxes are.
     pub fn visible_detections(&self, prediction: &Prediction, confirmed: &[u32]) -> Vec<usize> {
         let detections = prediction.detections();
         let by_score = |left: &usize, right: &usize| {
@@ -88,7 +88,7 @@ impl ViewSettings {
         visible
     }
 
-    /// The first `top_k` classes of at least `min_class_score`, best first. Empty for a detector.
+    /// The first `top_k` classes with at least `min_class_score`, best first. Empty for a detector.
     pub fn visible_classes<'p>(&self, prediction: &'p Prediction) -> &'p [ClassScore] {
         let classes = prediction.classes();
         let is_listed = |class: &&ClassScore| self.lists(class.score);
@@ -96,7 +96,7 @@ impl ViewSettings {
         &classes[..listed.count()]
     }
 
-    /// The score a box of this class needs.
+    /// The minimum score for a box of this class.
     pub fn min_score_of(&self, class_id: u32) -> f32 {
         self.min_score_by_class.get(&class_id).copied().unwrap_or(self.min_score)
     }
@@ -105,20 +105,20 @@ impl ViewSettings {
         self.solo_class.is_none_or(|solo| solo == class_id) && !self.hidden_classes.contains(&class_id)
     }
 
-    /// Whether a box of this class and score is shown, as long as no better one hides it.
+    /// Whether a box of this class and score is visible unless a better one suppresses it.
     pub fn passes(&self, class_id: u32, score: f32) -> bool {
         self.shows_class(class_id) && score >= self.min_score_of(class_id)
     }
 
-    /// Whether a class of a classifier with this score is listed, as long as it is among the first.
+    /// Whether a classifier's class with this score is shown if it is among the first.
     pub fn lists(&self, score: f32) -> bool {
         score >= self.min_class_score
     }
 }
 
 impl Prediction {
-    /// The indices of the boxes that no better one of their class overlaps by more than `max_iou`, lowest first; all of
-    /// them for `None`.
+    /// The indices of boxes that no better one of their class overlaps by more than `max_iou`, lowest first; all boxes
+    /// for `None`.
     pub fn kept_without_overlaps(&self, max_iou: Option<f32>) -> Vec<usize> {
         let everything = ViewSettings { min_score: f32::NEG_INFINITY, nms_iou: max_iou, ..ViewSettings::default() };
         let mut kept = everything.visible_detections(self, &[]);
@@ -126,8 +126,8 @@ impl Prediction {
         kept
     }
 
-    /// The prediction without the boxes that overlap a better one of their class by more than `max_iou`; with all of
-    /// them for `None`.
+    /// The prediction without boxes that overlap a better one of their class by more than `max_iou`; with all of them
+    /// for `None`.
     #[must_use]
     pub fn without_overlaps(mut self, max_iou: Option<f32>) -> Self {
         let kept = self.kept_without_overlaps(max_iou);
@@ -140,13 +140,13 @@ impl Prediction {
     }
 }
 
-/// Greedy non-maximum suppression within each class, as torchvision's `batched_nms` does it. `by_score` are the indices
-/// of the boxes, highest score first; `place` gives class id and bounds of one. Gives the indices that are left, in the
-/// same order.
+/// Greedy non-maximum suppression within each class, as in torchvision's `batched_nms`. `by_score` are the indices of
+/// the boxes, highest score first; `place` returns class id and bounds. Returns the remaining indices in the same
+/// order.
 ///
-/// A box is only ever hidden by a better one of its class. So a threshold, which removes the lowest scores of a class,
-/// changes nothing for those above it: what is left of all boxes, and of it what passes the threshold, is what is left
-/// of those that pass.
+/// A box is only ever suppressed by a better one of its class. A threshold removes the lowest scores of a class and so
+/// changes nothing for those above it: suppressing first and then applying the threshold gives the same boxes as the
+/// other way round.
 pub fn not_suppressed(by_score: &[usize], place: impl Fn(usize) -> (u32, BoundingBox), max_iou: f32) -> Vec<usize> {
     let mut kept: Vec<usize> = Vec::with_capacity(by_score.len());
     let mut kept_by_class: BTreeMap<u32, KeptBoxes> = BTreeMap::new();
@@ -161,7 +161,7 @@ pub fn not_suppressed(by_score: &[usize], place: impl Fn(usize) -> (u32, Boundin
     kept
 }
 
-/// Boxes as left, top, right, bottom and area of several at a time, which the processor compares at once.
+/// Left, top, right, bottom and area of several boxes, which the CPU compares in parallel.
 #[derive(Default)]
 struct KeptBoxes {
     blocks: Vec<[[f32; Self::LANES]; 5]>,
@@ -185,9 +185,9 @@ impl KeptBoxes {
         self.len += 1;
     }
 
-    /// Whether one of them has a greater IoU with `bounds`, computed as [`BoundingBox::iou`].
+    /// Whether any of them has a greater IoU with `bounds`, computed as in [`BoundingBox::iou`].
     fn overlap(&self, bounds: &BoundingBox, max_iou: f32) -> bool {
-        // As the processor does it: the methods of f32 also look for NaN, which takes longer.
+        // As the CPU does it: the methods of f32 also check for NaN, which takes longer.
         let min = |left: f32, right: f32| if left < right { left } else { right };
         let max = |left: f32, right: f32| if left > right { left } else { right };
         let area = bounds.area();
@@ -197,7 +197,7 @@ impl KeptBoxes {
                 let width = min(x2[lane], bounds.x2) - max(x1[lane], bounds.x1);
                 let height = min(y2[lane], bounds.y2) - max(y1[lane], bounds.y1);
                 let overlap = max(width, 0.0) * max(height, 0.0);
-                // Without any area this is not a number, which is not greater.
+                // Without any area this is NaN, which is not greater.
                 overlaps |= u32::from(overlap / (areas[lane] + area - overlap) > max_iou);
             }
             overlaps != 0

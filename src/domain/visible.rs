@@ -1,14 +1,14 @@
-//! Names as people get to see them.
+//! Text with visible control characters.
 
 use std::borrow::Cow;
 
-/// The text with control characters as `\\u{1b}` or `\\n`: an escape sequence in a file's name reaches no terminal, and
-/// no name breaks a line.
+/// The text with control characters as `\\u{1b}` or `\\n`: no escape sequence in a file name reaches a terminal, and no
+/// name breaks a line.
 pub fn visible(text: &str) -> Cow<'_, str> {
     shown(text, char::is_control)
 }
 
-/// The same of text that is laid out in lines: their breaks, and tabs, stay.
+/// As [`visible`], but line breaks and tabs stay.
 pub fn visible_lines(text: &str) -> Cow<'_, str> {
     shown(text, |letter| letter.is_control() && !matches!(letter, '\n' | '\t'))
 }

@@ -3,13 +3,13 @@
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// How an image becomes the model's input tensor. For each channel:
-/// `value = (pixel / divide_by - mean) / std`, with `pixel` in `0..=255`, computed in 32-bit floats. An input with one
-/// channel takes the first of the means and standard deviations.
+/// How an image becomes the model's input tensor. For each channel, `value = (pixel / divide_by - mean) / std`, with
+/// `pixel` in `0..=255`, computed in 32-bit floats. An input with one channel uses the first mean and standard
+/// deviation.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ImageInput {
-    /// The graph's input; the only one if it is not given.
+    /// The graph's input; optional if there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub layout: Layout,
@@ -17,7 +17,7 @@ pub struct ImageInput {
     pub element_type: ElementType,
     #[serde(default)]
     pub channels: ChannelOrder,
-    /// `1.0` leaves pixels in `0..=255`; `255.0` brings them to `0.0..=1.0`. Must be left at `1.0` for `uint8`.
+    /// `1.0` leaves pixels in `0..=255`; `255.0` scales them to `0.0..=1.0`. Must be `1.0` for `uint8`.
     #[serde(default = "one")]
     pub divide_by: f32,
     /// In the model's channel order.
@@ -26,11 +26,11 @@ pub struct ImageInput {
     /// In the model's channel order.
     #[serde(default = "ones")]
     pub std: [f32; 3],
-    /// Whether the graph takes several images of one size in one call (its first dimension is free).
+    /// Whether the graph accepts several images of one size per call (its first dimension is free).
     #[serde(default)]
     pub batches: bool,
-    /// The number of images that the graph takes in every call, if it fixes one above 1. A call with fewer repeats
-    /// its last image, and those predictions are dropped.
+    /// The batch size, if the graph fixes one above 1. A call with fewer images repeats the last one and drops the
+    /// extra predictions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fixed_batch: Option<u32>,
     #[serde(default, skip_serializing_if = "Interpolation::is_default")]
@@ -39,7 +39,7 @@ pub struct ImageInput {
     #[serde(default, skip_serializing_if = "Square::is_default")]
     pub square: Square,
     pub resize: ResizeRule,
-    /// Inputs of the graph besides the image.
+    /// Graph inputs other than the image.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub auxiliary: Vec<AuxiliaryInput>,
 }
@@ -73,7 +73,6 @@ fn ones() -> [f32; 3] {
     [1.0; 3]
 }
 
-/// The order of the tensor's dimensions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase", const_into_str)]
@@ -110,7 +109,8 @@ pub enum ChannelOrder {
 }
 
 impl ChannelOrder {
-    /// The image channel, 0 for red, of each of the model's channels. A gray image has the luma in all of its channels.
+    /// For each of the model's channels, the channel of the image, 0 for red. A gray image has the luma in all
+    /// channels.
     pub fn image_channels(self) -> &'static [usize] {
         match self {
             Self::Rgb => &[0, 1, 2],
@@ -120,8 +120,8 @@ impl ChannelOrder {
     }
 }
 
-/// How pixels are computed if the image gets another size. Both libraries compute 8-bit values, and differ: Pillow
-/// averages over all pixels that are reduced to one, OpenCV only looks at the two or four nearest.
+/// How pixels are resampled. Both libraries compute 8-bit values but differ: when shrinking, Pillow averages over all
+/// source pixels, OpenCV uses only the two or four nearest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
@@ -137,12 +137,12 @@ pub enum Interpolation {
     PillowNearest,
     /// `cv2.resize(…, INTER_LINEAR)`
     OpencvLinear,
-    /// `cv2.resize(…, INTER_CUBIC)` on x86-64 processors; of a million values about three differ by one level. OpenCV
-    /// for other processors differs from both in four of a hundred values, by one level.
+    /// `cv2.resize(…, INTER_CUBIC)` on x86-64; about three in a million values differ by one level. OpenCV for other
+    /// CPUs differs from both in four of a hundred values, by one level.
     OpencvCubic,
-    /// `cv2.warpPerspective(…, INTER_LINEAR)` with the way boxes go back to the image: whole numbers are the middles of
-    /// pixels, and outside of the image it is black (NanoDet). Of a thousand values of OpenCV 5 one differs, by one
-    /// level; OpenCV 4 rounds positions to 1/32 of a pixel.
+    /// `cv2.warpPerspective(…, INTER_LINEAR)` with the inverse transform: pixel centers have integer coordinates, and
+    /// the outside is black (NanoDet). One in a thousand values differs from OpenCV 5, by one level; OpenCV 4 rounds
+    /// positions to 1/32 of a pixel.
     OpencvWarp,
 }
 
@@ -153,22 +153,22 @@ impl Interpolation {
     }
 }
 
-/// What makes the image square before it is resized.
+/// How the image is made square before it is resized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Square {
-    /// The image keeps its shape.
+    /// Keeps the aspect ratio.
     #[default]
     No,
-    /// Its central square, left and top rounded down (fastai, YOLOv5's classifiers).
+    /// Crops the central square, rounding left and top down (fastai, YOLOv5's classifiers).
     Crop,
-    /// Its central square without rounding, and with the pixels around it where the filter of the resize reaches them:
-    /// Pillow's `ImageOps.fit` (Teachable Machine). As `Crop` with `pillow-nearest` and OpenCV's interpolations.
+    /// Crops the central square without rounding, including surrounding pixels where the resize filter reaches them:
+    /// Pillow's `ImageOps.fit` (Teachable Machine). Equal to `Crop` with `pillow-nearest` and OpenCV's interpolations.
     Fit,
-    /// White to both sides of it, left and top rounded down (WD tagger).
+    /// Pads with white on both sides, rounding left and top down (WD tagger).
     PadWhite,
-    /// The same with black.
+    /// Pads with black in the same way.
     PadBlack,
 }
 
@@ -179,23 +179,23 @@ impl Square {
     }
 }
 
-/// How the image gets the size of the model's input.
+/// How the image is brought to the size of the model's input.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum ResizeRule {
-    /// The upright image as it is; the graph takes any size.
+    /// The upright image unchanged; the graph accepts any size.
     Keep {},
-    /// Resizes both sides to the given size, whatever the aspect ratio, then takes the middle if `crop` is given.
+    /// Resizes both sides to the given size, ignoring the aspect ratio, then crops the center if `crop` is set.
     Stretch {
         width: u32,
         height: u32,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         crop: Option<CenterCrop>,
     },
-    /// The short side to `short_side`, the long side in proportion and rounded by `long_side`, then the middle
-    /// `crop_width` x `crop_height`, its left and top offset rounded by `crop_offset`.
+    /// Resizes the short side to `short_side` and the long side in proportion, rounded by `long_side`, then crops the
+    /// central `crop_width` x `crop_height`, with left and top rounded by `crop_offset`.
     ShortSideCrop { short_side: u32, long_side: Rounding, crop_width: u32, crop_height: u32, crop_offset: Rounding },
-    /// Scaled in proportion to fit into `width` x `height`, its sides rounded by `rounding`; the rest is filled with
+    /// Scales in proportion to fit into `width` x `height`, with sides rounded by `rounding`; fills the rest with
     /// `fill`.
     Letterbox {
         width: u32,
@@ -205,19 +205,18 @@ pub enum ResizeRule {
         position: Position,
         #[serde(default = "half_even")]
         rounding: Rounding,
-        /// Cuts as many whole multiples of this off the filled part in each direction as there are, in pixels, if
-        /// given.
+        /// If set, reduces the padding in each direction by as many whole multiples of this as possible, in pixels.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         stride: Option<u32>,
         #[serde(default, skip_serializing_if = "BoxesBack::is_default")]
         boxes_back: BoxesBack,
     },
-    /// Scaled in proportion so that the short side has `short_side` pixels but the long one at most `max_long_side`.
+    /// Scales in proportion so that the short side has `short_side` pixels and the long side at most `max_long_side`.
     ///
-    /// With `pad_to_multiple` above 1 (ONNX Model Zoo) sides are rounded down, then zeros (after normalization) follow
-    /// to the right and below up to that multiple; boxes are scaled back by the one ratio of both axes. With 1 nothing
-    /// is padded, the short side is rounded half to even and the long one down (transformers: DETR, YOLOS); boxes are
-    /// scaled back by the ratio of each axis.
+    /// With `pad_to_multiple` above 1 (ONNX Model Zoo), sides are rounded down, then padded on the right and bottom
+    /// with zeros (after normalization) to that multiple; boxes are scaled back by one ratio for both axes. With 1,
+    /// nothing is padded, the short side is rounded half to even and the long side down (transformers: DETR, YOLOS);
+    /// boxes are scaled back by the ratio of each axis.
     ShortSidePad {
         short_side: u32,
         max_long_side: u32,
@@ -234,7 +233,7 @@ impl ResizeRule {
         Self::Stretch { width, height, crop: None }
     }
 
-    /// In the middle of gray, as Ultralytics does it.
+    /// Centered on gray, as in Ultralytics.
     pub fn letterbox(width: u32, height: u32) -> Self {
         Self::Letterbox {
             width,
@@ -247,7 +246,7 @@ impl ResizeRule {
         }
     }
 
-    /// A rule of each kind, for an input of the same size as this one gives.
+    /// One rule of each kind, for an input of the same size as this rule's.
     pub fn of_each_kind(&self) -> [Self; 5] {
         const LONGEST: u64 = 16_384;
         let [width, height] = match *self {
@@ -259,7 +258,7 @@ impl ResizeRule {
             Self::stretch(width, height),
             Self::letterbox(width, height),
             Self::ShortSideCrop {
-                // Seven eighths are the most common crop.
+                // 7/8 is the most common crop.
                 short_side: (u64::from(long) * 8 / 7).min(LONGEST) as u32,
                 long_side: Rounding::Down,
                 crop_width: width,
@@ -276,7 +275,7 @@ impl ResizeRule {
         ]
     }
 
-    /// Width and height of the tensor; `None` if they depend on the image. A stride of a letterbox is not counted.
+    /// Width and height of the tensor; `None` if they depend on the image. Ignores the stride of a letterbox.
     pub fn tensor_size(&self) -> Option<[u32; 2]> {
         match *self {
             Self::Stretch { crop: Some(CenterCrop { width, height, .. }), .. }
@@ -288,13 +287,13 @@ impl ResizeRule {
     }
 }
 
-/// The middle of a resized image.
+/// A crop of the center of a resized image.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct CenterCrop {
     pub width: u32,
     pub height: u32,
-    /// Rounds the left and the top offset.
+    /// How the left and top offsets are rounded.
     pub offset: Rounding,
 }
 
@@ -311,7 +310,7 @@ fn half_even() -> Rounding {
     Rounding::HalfEven
 }
 
-/// The color around a letterboxed image, 8-bit RGB. Written as one number if all three are the same.
+/// The padding color of a letterboxed image, 8-bit RGB. Written as one number if all three are equal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "FillForm", into = "FillForm")]
 pub struct Fill(pub [u8; 3]);
@@ -339,33 +338,33 @@ impl From<Fill> for FillForm {
     }
 }
 
-/// The place of a letterboxed image.
+/// Where a letterboxed image is placed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Position {
-    /// In the middle; of an odd rest the right and the bottom get one more pixel.
+    /// Centered; of an odd rest, the right and bottom get one more pixel.
     #[default]
     #[serde(alias = "centre")]
     Center,
     TopLeft,
 }
 
-/// How boxes come back from a letterbox to the image. The exporters' own code differs, by up to a pixel of the input.
-/// `ratio` is the least of tensor side / image side.
+/// How boxes are mapped from a letterbox back to the image. Exporters' own code differs by up to one input pixel.
+/// `ratio` is the smaller of tensor side / image side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum BoxesBack {
-    /// The ratio of the rounded sides for each axis, and the padding that is there: where the pixels really came from
+    /// The ratio of the rounded sides for each axis, and the actual padding: where the pixels really came from
     /// (Ultralytics from 8.4.125).
     #[default]
     EachAxis,
-    /// `ratio` for both axes, and the padding that is there (YOLOX; Ultralytics from 8.4).
+    /// `ratio` for both axes, and the actual padding (YOLOX; Ultralytics from 8.4).
     OneRatio,
-    /// `ratio` for both axes, and the padding that sides without rounding would have, rounded (Ultralytics up to 8.3).
+    /// `ratio` for both axes, and the padding that unrounded sides would have, rounded (Ultralytics up to 8.3).
     RoundedPadding,
-    /// `ratio` for both axes, and the padding that sides without rounding would have (YOLOv5 and YOLOv7).
+    /// `ratio` for both axes, and the padding that unrounded sides would have (YOLOv5 and YOLOv7).
     ExactPadding,
 }
 
@@ -382,20 +381,19 @@ impl BoxesBack {
 pub enum Rounding {
     /// Towards zero, as Python's `int()` (torchvision's long side).
     Down,
-    /// Rounds to the nearest, halves to the even neighbor, as Python's `round()` (torchvision's crop offset).
+    /// To the nearest, halves to even, as Python's `round()` (torchvision's crop offset).
     HalfEven,
-    /// Rounds to the nearest, halves up: `int(x + 0.5)` (`MMDetection`'s sides).
+    /// To the nearest, halves up: `int(x + 0.5)` (`MMDetection`'s sides).
     HalfUp,
 }
 
-/// An input of the graph besides the image, of any number type.
+/// A graph input other than the image, of any number type.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct AuxiliaryInput {
-    /// The graph's input.
     pub name: String,
     pub value: AuxiliaryValue,
-    /// Width and height of a `pixel-mask`, in pixels, if the graph fixes them; else those of the tensor.
+    /// Width and height of a `pixel-mask` in pixels, if the graph fixes them; otherwise those of the tensor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mask_size: Option<[u32; 2]>,
 }
@@ -406,7 +404,7 @@ impl AuxiliaryInput {
     }
 }
 
-/// What an auxiliary input is filled with. All have a batch dimension of 1 in front.
+/// The value of an auxiliary input. All have a leading batch dimension of 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]

@@ -7,7 +7,6 @@ use strum::{IntoStaticStr, VariantArray};
 
 use super::ModelTask;
 
-/// How the graph's outputs are read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 #[expect(clippy::large_enum_variant, reason = "there is one for each model, and none is moved around")]
@@ -17,7 +16,7 @@ pub enum OutputConvention {
 }
 
 impl OutputConvention {
-    /// The form of predictions without a graph: probabilities, or boxes, labels and scores.
+    /// The convention of predictions without a graph: probabilities, or boxes, labels and scores.
     pub fn of_predictions(task: ModelTask) -> Self {
         match task {
             ModelTask::Classification => Self::Classification(ClassificationOutput {
@@ -33,12 +32,12 @@ impl OutputConvention {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClassificationOutput {
-    /// The graph's output, `[batch, classes]` (trailing ones are ignored) or, for `arg-max`, `[batch]`; the only one
-    /// if it is not given.
+    /// The graph's output, `[batch, classes]` (trailing ones are ignored) or, for `arg-max`, `[batch]`; optional if
+    /// there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     pub values: ClassValues,
-    /// The class that stands for none of the labels. If it is the first, class `n` stands for label `n - 1`.
+    /// The class that stands for none of the labels. If it is the first, class `n` has label `n - 1`.
     #[serde(default)]
     pub background: Background,
 }
@@ -47,16 +46,16 @@ pub struct ClassificationOutput {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum ClassValues {
-    /// Any real numbers; Spotcheck applies the softmax, in 64-bit floats.
+    /// Any real numbers; Spotcheck applies the softmax in 64-bit floats.
     Logits,
-    /// Any real numbers; Spotcheck applies the sigmoid to each, in 64-bit floats. For classes that do not exclude one
-    /// another.
+    /// Any real numbers; Spotcheck applies the sigmoid to each in 64-bit floats. For classes that are not mutually
+    /// exclusive.
     SigmoidLogits,
-    /// Softmax or sigmoid is part of the graph. 8-bit values are divided by 255.
+    /// The graph includes the softmax or sigmoid. 8-bit values are divided by 255.
     Probabilities,
-    /// One number per image, a sigmoid included: the probability of class 1. Class 0 has the rest.
+    /// One number per image, already a sigmoid: the probability of class 1. Class 0 has the rest.
     SecondProbability,
-    /// One class number per image without a score; shown with score 1.
+    /// One class number per image without a score; shown with a score of 1.
     ArgMax,
 }
 
@@ -77,7 +76,7 @@ impl Background {
     }
 }
 
-/// Cards of earlier versions say `true` for the first class.
+/// Cards of earlier versions have `true` for the first class.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum BackgroundForm {
@@ -103,79 +102,79 @@ impl From<BackgroundForm> for Background {
     }
 }
 
-/// How boxes, classes and scores are read. A graph gives *candidates*: rows of numbers, each with a box and either
-/// one class and its score, or a score for each class. The numbers of a row may be columns of one output or come from
-/// several outputs with as many rows.
+/// How boxes, classes and scores are read. A graph returns *candidates*: rows of numbers, each with a box and either
+/// one class and its score, or one score per class. The numbers of a row can be columns of one output, or come from
+/// several outputs with the same number of rows.
 ///
-/// Of an output of rank 3 and more the first dimension is the batch; all others but the columns are flattened into
+/// In an output of rank 3 or more, the first dimension is the batch; all others except the columns are flattened into
 /// rows, in the graph's order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DetectionOutput {
     /// The four numbers of each box (`4 x bins` for distance bins).
     pub boxes: Columns,
-    /// The class number of each candidate, of any number type. Without it, `scores` has a column for each class.
+    /// The class number of each candidate, of any number type. Without it, `scores` has one column per class.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub labels: Option<Columns>,
     /// The score of each candidate or, without `labels`, of each of its classes.
     pub scores: Columns,
-    /// How many columns `scores` has without `labels`, background included; up to the last one if it is not given.
+    /// Number of columns of `scores` without `labels`, including the background; up to the last one if not set.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub classes: Option<u32>,
-    /// A factor of every score of the candidate.
+    /// A factor for every score of the candidate.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objectness: Option<Columns>,
     /// Applied to scores and objectness.
     #[serde(default, skip_serializing_if = "Activation::is_none")]
     pub activation: Activation,
-    /// The column of `scores` without `labels` that means “no object”; it is dropped after the activation. If it is the
-    /// first, the column after it is class 0.
+    /// The column of `scores` without `labels` that means “no object”; dropped after the activation. If it is the
+    /// first, the next column is class 0.
     #[serde(default, skip_serializing_if = "Background::is_none")]
     pub background: Background,
     /// Which classes of a candidate become boxes, without `labels`.
     #[serde(default, skip_serializing_if = "LabelChoice::is_best")]
     pub label_choice: LabelChoice,
-    /// Whether candidates are the last dimension of their outputs and columns the one before it: `[batch, columns,
+    /// Whether candidates are the last dimension of their outputs and columns the one before: `[batch, columns,
     /// candidates]`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub candidates_last: bool,
-    /// The position in the batch of the image that a row belongs to, if rows of all images follow one another.
+    /// The batch index of the image that a row belongs to, if rows of all images are concatenated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub batch_index: Option<Columns>,
     /// The rotation of each box around its center, in radians, clockwise on screen. The upright box around the rotated
     /// one is shown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub angle: Option<Columns>,
-    /// The output with the number of valid candidates of each image, if the graph has one.
+    /// The output with the number of valid candidates per image, if the graph has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<String>,
-    /// The output with the candidates that the graph's own non-maximum suppression keeps, as ONNX's
-    /// `NonMaxSuppression` gives them: rows of image, class and candidate, all images one after another. Rows with
-    /// negative numbers fill it up. The others do not count.
+    /// The output with the candidates that the graph's own non-maximum suppression keeps, as in ONNX's
+    /// `NonMaxSuppression`: rows of image, class and candidate, concatenated over images and padded with negative
+    /// numbers. All other candidates are dropped.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selected: Option<String>,
-    /// Set if boxes are still relative to the cells of a grid. They are decoded to the format of the coding first.
+    /// Set if boxes are still relative to the cells of a grid. They are first decoded to the format of the coding.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grid: Option<Grid>,
     pub box_format: BoxFormat,
     pub box_space: BoxSpace,
-    /// Added to the graph's class to get the id that the labels know.
+    /// Added to the graph's class to get the id in the labels.
     #[serde(default)]
     pub class_offset: i32,
-    /// The most boxes of an image that count, best scores first, before any non-maximum suppression.
+    /// Maximum number of boxes per image, best scores first, before any non-maximum suppression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_boxes: Option<u32>,
-    /// Non-maximum suppression within each class that the exporter's own code applies to the graph's outputs, as IoU.
-    /// The default of the view setting; candidates are stored without it.
+    /// IoU threshold of the non-maximum suppression within each class that the exporter's own code applies after the
+    /// graph. The default of the view setting; candidates are stored without suppression.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nms_iou: Option<f32>,
-    /// Boxes below this score never leave the graph; the threshold's slider ends here.
+    /// Boxes below this score never leave the graph; the threshold slider ends here.
     #[serde(default)]
     pub min_score_in_graph: f32,
-    /// Non-maximum suppression inside the graph, as IoU.
+    /// IoU threshold of the non-maximum suppression inside the graph.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nms_iou_in_graph: Option<f32>,
-    /// The most boxes the graph gives.
+    /// Maximum number of boxes that the graph returns.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_boxes_in_graph: Option<u32>,
 }
@@ -221,11 +220,11 @@ impl DetectionOutput {
     }
 }
 
-/// A number, or several in a row, of each candidate.
+/// One column, or several consecutive ones, of each candidate.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(from = "ColumnsForm", into = "ColumnsForm")]
 pub struct Columns {
-    /// The graph's outputs; several if each holds the candidates of one level of a grid, in this order. Never empty.
+    /// The graph's outputs: several, in order, if each holds the candidates of one level of a grid. Never empty.
     pub outputs: Vec<String>,
     /// The first column, counted from 0.
     pub column: u32,
@@ -296,17 +295,17 @@ impl From<Columns> for ColumnsForm {
     }
 }
 
-/// What turns the graph's numbers into scores from 0 to 1.
+/// How the graph's numbers become scores from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum Activation {
-    /// They are scores already.
+    /// They already are scores.
     #[default]
     None,
-    /// Of each number alone.
+    /// Of each number by itself.
     Sigmoid,
-    /// Of each number alone, which is limited to 0 to 1: with an objectness, the geometric mean of both (`YuNet`).
+    /// Of each number by itself, clamped to 0 to 1: with an objectness, the geometric mean of both (`YuNet`).
     SquareRoot,
     /// Over the classes of a candidate, background included.
     Softmax,
@@ -317,39 +316,39 @@ pub enum Activation {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum LabelChoice {
-    /// The class with the highest score; of equal ones the first.
+    /// The class with the highest score; the first one if equal.
     #[default]
     Best,
-    /// Every class, each with a box of its own.
+    /// Every class, each with its own box.
     All,
 }
 
-/// The cells that boxes are relative to. The rows of a level follow one another from left to right and from top to
-/// bottom; the cells of a level are the input's sides divided by its stride, rounded up.
+/// The cells that boxes are relative to. The rows of a level go from left to right and from top to bottom; the number
+/// of cells is the input size divided by the stride, rounded up.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Grid {
-    /// Sides of a cell of each level, in pixels of the input, in the order of the candidates.
+    /// Cell side of each level in pixels of the input, in the order of the candidates.
     pub strides: Vec<u32>,
     pub coding: GridCoding,
 }
 
-/// How the four numbers of a box become its place; `cell` is the column and row of the cell.
+/// How the four numbers of a box are decoded; `cell` is the column and row of the cell.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum GridCoding {
     /// YOLOX: the center is `(xy + cell) * stride`, the size `exp(wh) * stride`.
     Offsets {},
-    /// NanoDet (generalized focal loss): `bins` numbers for each side, whose softmax gives the expected distance from
-    /// the cell's point to the left, top, right and bottom edge, in strides.
+    /// NanoDet (generalized focal loss): `bins` numbers per side, whose softmax gives the expected distance from the
+    /// cell's point to the left, top, right and bottom edge, in strides.
     DistanceBins { bins: u32, point: CellPoint },
     /// SCRFD: distances from the cell's point to the left, top, right and bottom edge, in strides. The candidates of a
-    /// cell follow one another.
+    /// cell are consecutive.
     Distances { anchors: u32, point: CellPoint },
-    /// YOLOv5 and YOLOv7: of the sigmoid `s` of each number the center is `(2 s - 0.5 + cell) * stride`, the size
+    /// YOLOv5 and YOLOv7: with the sigmoid `s` of each number, the center is `(2 s - 0.5 + cell) * stride`, the size
     /// `(2 s)^2 * anchor`.
     Anchors {
-        /// Width and height in pixels of the input: as many for each level, level after level. The candidates of a
+        /// Width and height in pixels of the input: the same number for each level, level by level. The candidates of a
         /// level's first anchor come before those of its second.
         sizes: Vec<[f32; 2]>,
     },
@@ -370,7 +369,7 @@ impl GridCoding {
     ];
 }
 
-/// The point of a cell that distances are counted from.
+/// The point of a cell that distances start from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
@@ -396,12 +395,12 @@ pub enum BoxFormat {
 #[serde(rename_all = "kebab-case")]
 #[strum(serialize_all = "kebab-case", const_into_str)]
 pub enum BoxSpace {
-    /// Pixels of the image the model was given, before any padding was removed.
+    /// Pixels of the model's input image, before any padding is removed.
     ModelPixels,
-    /// `0.0..=1.0` of the image the model was given.
+    /// `0.0..=1.0` of the model's input image.
     #[serde(alias = "normalised")]
     Normalized,
-    /// Pixels of the upright image: the graph was told its size by an auxiliary input.
+    /// Pixels of the upright image, whose size the graph gets as an auxiliary input.
     ImagePixels,
 }
 

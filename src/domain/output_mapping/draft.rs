@@ -1,4 +1,4 @@
-//! A mapping while it is edited: JSON pointers as they are typed, with the fields of both tasks.
+//! A mapping while it is edited: JSON pointers as typed, with the fields of both tasks.
 
 use super::{
     JsonPlace, JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, MappingFault,
@@ -6,21 +6,21 @@ use super::{
 };
 use crate::domain::ModelTask;
 
-/// The text of a field for the empty JSON pointer, which means the whole document.
+/// The text that stands for the empty JSON pointer, which means the whole document.
 pub const WHOLE_OUTPUT: &str = "the whole output";
 
-/// The fields of an [`OutputMapping`]. Those of the task that is not chosen are kept, so that nothing typed is lost.
+/// The fields of an [`OutputMapping`]. Those of the other task are kept, so that nothing typed is lost.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappingDraft {
     pub name: String,
-    /// Empty takes one that is made of the name.
+    /// If empty, the id is made from the name.
     pub id: String,
     pub task: ModelTask,
     pub classes: ClassesDraft,
     pub boxes: BoxesDraft,
 }
 
-/// The places are JSON pointers, [`WHOLE_OUTPUT`], or empty for none.
+/// JSON pointers, [`WHOLE_OUTPUT`], or empty for none.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassesDraft {
     pub scores: String,
@@ -30,7 +30,7 @@ pub struct ClassesDraft {
     pub best: String,
 }
 
-/// The places are JSON pointers, [`WHOLE_OUTPUT`], or empty for none.
+/// JSON pointers, [`WHOLE_OUTPUT`], or empty for none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BoxesDraft {
     pub boxes: String,
@@ -104,10 +104,10 @@ impl From<&OutputMapping> for MappingDraft {
 }
 
 impl MappingDraft {
-    /// The mapping that the fields say, without labels: those are chosen beside it.
+    /// The mapping as entered, without labels, which are chosen separately.
     ///
     /// # Errors
-    /// The first field that is not valid.
+    /// The first invalid field.
     pub fn mapping(&self) -> Result<OutputMapping, MappingFault> {
         let name = self.name.trim();
         if name.is_empty() {
@@ -120,13 +120,13 @@ impl MappingDraft {
         Ok(OutputMapping { id: self.id(), name: name.to_owned(), labels: None, content: prediction })
     }
 
-    /// The one that was typed, or else the name in the letters that an id may have.
+    /// The typed id, or else one made from the name.
     pub fn id(&self) -> String {
         let typed = self.id.trim();
         if typed.is_empty() { id_of(&self.name) } else { typed.to_owned() }
     }
 
-    /// Fills the places that are still empty with what a prediction with these places most likely means.
+    /// Fills the empty fields with the most likely values for a prediction with these places.
     pub fn fill(&mut self, places: &[JsonPlace]) {
         match self.task {
             ModelTask::Classification => self.classes.fill(places),
@@ -134,7 +134,7 @@ impl MappingDraft {
         }
     }
 
-    /// A mapping for a prediction with these places, as far as they say what they are.
+    /// The most likely mapping for a prediction with these places.
     pub fn of_places(places: &[JsonPlace]) -> Self {
         let has_boxes = places.iter().any(is_row);
         let mut draft =
@@ -261,7 +261,7 @@ fn place(text: &str, field: MappingField) -> Result<Option<JsonPointer>, Mapping
     place.map(Some).map_err(|error| MappingFault::new(field, error.to_string()))
 }
 
-/// Lower-case letters, digits and hyphens; never empty.
+/// Lowercase letters, digits and hyphens; never empty.
 fn id_of(name: &str) -> String {
     let mut id = String::new();
     for letter in name.trim().chars() {
@@ -276,7 +276,7 @@ fn id_of(name: &str) -> String {
     if id.is_empty() { "my-outputs" } else { id }.to_owned()
 }
 
-/// The longest id.
+/// Maximum length of an id.
 const MAX_ID: usize = 64;
 
 #[cfg(test)]

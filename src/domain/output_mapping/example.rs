@@ -1,4 +1,4 @@
-//! Answers to try a mapping on.
+//! Example responses to try a mapping on.
 
 use std::sync::Arc;
 
@@ -7,15 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::{JsonPlace, OutputMapping};
 use crate::domain::SampleUri;
 
-/// A response as it came, and the image that it is about.
+/// A response as received, and its image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExampleResponse {
     pub uri: SampleUri,
-    /// The name of the image.
     pub image: String,
-    /// Width and height of the upright image in pixels, or why they are not known.
+    /// Width and height of the upright image in pixels, or why they are unknown.
     pub image_size: Result<[u32; 2], String>,
-    /// JSON, as it came.
+    /// JSON, as received.
     pub response: Arc<[u8]>,
 }
 
@@ -23,17 +22,16 @@ pub struct ExampleResponse {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ResponseExamples {
     pub responses: Vec<ExampleResponse>,
-    /// The first: long lists are shortened.
+    /// The first output, with long lists shortened.
     pub shown: String,
-    /// The values of the first output, in its order.
+    /// The values in the first output, in its order.
     pub places: Vec<JsonPlace>,
 }
 
-/// How the outputs are to be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReadingRequest {
-    /// `None`: as is recognized.
+    /// `None`: detected.
     pub mapping: Option<Box<OutputMapping>>,
-    /// A label set or a file of labels; empty: as is found.
+    /// A label set or label file; empty: detected.
     pub labels: String,
 }

@@ -1,15 +1,15 @@
-//! The values in an output by their place, so that the places of a mapping can be selected instead of typed.
+//! The values in an output by position, so that the fields of a mapping can be selected instead of typed.
 
 use super::{JsonPointer, MappingField};
 
-/// A place in an output, and what is there.
+/// A position in an output, and its content.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonPlace {
     pub pointer: JsonPointer,
     pub holds: PlaceContent,
 }
 
-/// The kind of a value, as far as a mapping can use it.
+/// The kind of a value, as far as it matters for a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PlaceContent {
     Number,
@@ -22,7 +22,7 @@ pub enum PlaceContent {
     Texts {
         count: usize,
     },
-    /// Rows of four numbers, as boxes are, and whether each number is in `0.0..=1.0`.
+    /// Rows of four numbers, as in boxes, and whether each number is in `0.0..=1.0`.
     Rows {
         count: usize,
         are_parts: bool,
@@ -52,7 +52,7 @@ impl JsonPlace {
         }
     }
 
-    /// Whether each number here is in `0.0..=1.0`; true if there is none.
+    /// Whether each number here is in `0.0..=1.0`; true if there are none.
     pub fn are_parts(&self) -> bool {
         match self.holds {
             PlaceContent::Numbers { are_parts, .. } | PlaceContent::Rows { are_parts, .. } => are_parts,
@@ -60,7 +60,7 @@ impl JsonPlace {
         }
     }
 
-    /// Whether the last named part of the place contains one of these words.
+    /// Whether the last named part of the pointer contains one of these words.
     pub(super) fn is_called(&self, words: &[&str]) -> bool {
         let parts = self.pointer.as_str().rsplit('/');
         let is_name = |part: &&str| *part != "*" && part.parse::<usize>().is_err();

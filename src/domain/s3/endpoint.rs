@@ -1,6 +1,5 @@
 //! The address of a server that speaks S3.
 
-/// Why a text is not the address of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     #[error("a server address begins with http:// or https://, as in https://minio.example.org:9000")]
@@ -13,8 +12,8 @@ pub enum EndpointError {
     HasQuery,
 }
 
-/// The address as it is kept, without a slash at its end; `None` for an empty text, which means AWS. Some servers speak
-/// S3 below a path, as in `https://example.org/storage/s3`.
+/// The normalized address, without a trailing slash; `None` for an empty text, which means AWS. Some servers offer S3
+/// below a path, as in `https://example.org/storage/s3`.
 pub fn parse_endpoint(text: &str) -> Result<Option<String>, EndpointError> {
     let text = text.trim();
     if text.is_empty() {
@@ -39,7 +38,7 @@ pub fn parse_endpoint(text: &str) -> Result<Option<String>, EndpointError> {
     Ok(Some(format!("{scheme}://{address}")))
 }
 
-/// An address of the user's AWS configuration as it may be shown and remembered: without a name and password in it.
+/// An address from the user's AWS configuration that is safe to show and store: without user name and password.
 pub fn without_password(address: &str) -> String {
     let Some((scheme, rest)) = address.split_once("://") else {
         return address.to_owned();

@@ -1,4 +1,4 @@
-//! The many ways to write down a place in S3: `s3://`, ARNs, https URLs of objects, URLs of the AWS console.
+//! The many notations for S3 locations: `s3://`, ARNs, https URLs of objects, URLs of the AWS console.
 
 use percent_encoding::percent_decode_str;
 
@@ -13,7 +13,7 @@ pub struct S3Link {
     pub endpoint: Option<String>,
 }
 
-/// Why a text is not a place in S3.
+/// Why a text is not an S3 location.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum S3LinkError {
     #[error(
@@ -30,17 +30,17 @@ pub enum S3LinkError {
     BadEncoding(String),
 }
 
-/// How a path writes a space.
+/// How a path encodes a space.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Spaces {
-    /// `%20` alone; a plus is a plus.
+    /// Only `%20`; a plus is a plus.
     Encoded,
-    /// A plus, too, as in forms, and in URLs of objects as AWS writes and reads them.
+    /// `%20` or a plus, as in forms and in the object URLs that AWS writes and reads.
     Plus,
 }
 
 impl S3Link {
-    /// Whether a text looks like an address and not like a path of this machine.
+    /// Whether a text looks like an address rather than a local path.
     pub fn is_address(text: &str) -> bool {
         let begins_with = |start: &str| {
             let found = text.trim_start().get(..start.len());
@@ -49,9 +49,9 @@ impl S3Link {
         ["s3://", "s3a://", "s3n://", "http://", "https://", "arn:"].into_iter().any(begins_with)
     }
 
-    /// Reads whatever people copy: `s3://bucket/prefix` (not percent-encoded), `arn:aws:s3:::bucket/prefix`, https URLs
-    /// of objects in either style, also of other servers, and URLs of the AWS console. A signature or version in a URL
-    /// is left out.
+    /// Parses whatever people copy: `s3://bucket/prefix` (not percent-encoded), `arn:aws:s3:::bucket/prefix`, https
+    /// URLs of objects in either style, including those of other servers, and URLs of the AWS console. A signature or
+    /// version in a URL is dropped.
     pub fn parse(text: &str) -> Result<Self, S3LinkError> {
         let text = text.trim();
         let (scheme, rest) = text.split_once(':').unwrap_or_default();
@@ -89,7 +89,7 @@ fn url(text: &str, scheme: &str, rest: &str) -> Result<S3Link, S3LinkError> {
     let rest = rest.split('#').next().unwrap_or_default();
     let (location, query) = rest.split_once('?').unwrap_or((rest, ""));
     let (authority, path) = location.split_once('/').unwrap_or((location, ""));
-    // A user name and a password have no place here, and must not be kept.
+    // User names and passwords must not be stored.
     let server = authority.rsplit('@').next().unwrap_or_default();
     let host = host_of(server).to_ascii_lowercase();
     if host.is_empty() {
@@ -112,30 +112,28 @@ fn url(text: &str, scheme: &str, rest: &str) -> Result<S3Link, S3LinkError> {
 }
 
 fn host_of(server: &str) -> &str {
-    // `[::1]:9000` has colons of its own.
+    // `[::1]:9000` contains colons of its own.
     match server.split_once(']') {
         Some((host, _)) => host.trim_start_matches('['),
         None => server.split(':').next().unwrap_or_default(),
     }
 }
 
-/// The bucket and region that a host name of S3 itself names.
+/// The bucket and region in a host name of S3 itself.
 struct AwsService {
     bucket: Option<String>,
     region: Option<String>,
 }
 
-/// `bucket.s3.region.amazonaws.com`, `s3.region.amazonaws.com`, and what AWS used before or offers beside them:
-/// `s3-region`,
-/// `s3.dualstack.region`, `s3-fips.region`, `s3-accelerate`, `s3-website-region`. `None` for hosts that are not S3 of
-/// AWS.
+/// `bucket.s3.region.amazonaws.com`, `s3.region.amazonaws.com`, and AWS's older and special forms: `s3-region`,
+/// `s3.dualstack.region`, `s3-fips.region`, `s3-accelerate`, `s3-website-region`. `None` for hosts other than AWS's S3.
 fn aws_service(host: &str) -> Option<AwsService> {
     let inner = host
         .strip_suffix(".amazonaws.com")
         .or_else(|| host.strip_suffix(".amazonaws.com.cn"))
         .or_else(|| host.strip_suffix(".amazonaws.eu"))?;
     let labels: Vec<&str> = inner.split('.').collect();
-    // From the right, as a bucket's name may have dots and look like anything.
+    // From the right, because a bucket name can contain dots and look like anything.
     let service = labels.iter().rposition(|label| is_service(label))?;
     let region = labels[service + 1..]
         .iter()
@@ -167,7 +165,7 @@ fn looks_like_region(text: &str) -> bool {
         && number.bytes().all(|byte| byte.is_ascii_digit())
 }
 
-/// What stands before `console.aws.amazon.com`, or before its twins in other partitions.
+/// What precedes `console.aws.amazon.com` or its counterparts in other partitions.
 fn console_host(host: &str) -> Option<&str> {
     ["console.aws.amazon.com", "console.amazonaws.cn", "console.amazonaws-us-gov.com"]
         .iter()
@@ -216,7 +214,7 @@ fn decode(text: &str, encoded: &str, spaces: Spaces) -> Result<String, S3LinkErr
         .map_err(|_| S3LinkError::BadEncoding(without_query(text).to_owned()))
 }
 
-/// A query may hold a signature, which belongs into no message.
+/// A query can contain a signature, which must not appear in a message.
 fn without_query(text: &str) -> &str {
     text.split('?').next().unwrap_or(text)
 }
@@ -232,7 +230,7 @@ fn link(
         return Err(S3LinkError::NoBucket(without_query(text).to_owned()));
     }
     let may_be = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
-    // Longer and laxer than what AWS allows today: old buckets and other servers have such names.
+    // Longer and laxer than AWS allows today: old buckets and other servers have such names.
     if !(3..=255).contains(&bucket.len()) || !bucket.chars().all(may_be) {
         return Err(S3LinkError::BadBucket(bucket));
     }

@@ -1,15 +1,15 @@
-//! What the user's AWS configuration offers to sign in with. Names and means only: no key, no token.
+//! The sign-in options in the user's AWS configuration: only names and kinds, no keys or tokens.
 
 use std::fmt;
 
 use super::Credentials;
 
-/// The ways to sign in by the AWS configuration of this user and this environment.
+/// The ways to sign in with the AWS configuration of this user and environment.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct AwsSetup {
-    /// The profiles, in alphabetical order.
+    /// In alphabetical order.
     pub profiles: Vec<AwsProfile>,
-    /// What [`Credentials::Ambient`] comes down to.
+    /// What [`Credentials::Ambient`] resolves to.
     pub ambient: AmbientSignIn,
 }
 
@@ -18,21 +18,21 @@ pub struct AwsProfile {
     pub name: String,
     pub means: SignInMeans,
     pub region: Option<String>,
-    /// The command that signs in anew, for profiles that a person signs in with.
+    /// The command that renews an interactive sign-in.
     pub renewal: Option<String>,
 }
 
-/// How a profile comes by its credentials.
+/// How a profile gets its credentials.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SignInMeans {
     /// An access key in the configuration.
     Keys,
     SingleSignOn,
-    /// A role that is taken on with the credentials of another profile, if that has a name.
+    /// A role assumed with the credentials of another profile, which may be unnamed.
     Role {
         source: Option<String>,
     },
-    /// A program that hands them out.
+    /// A credential process.
     Process,
     /// A token in a file, exchanged for a role.
     WebIdentity,
@@ -40,20 +40,19 @@ pub enum SignInMeans {
     Nothing,
 }
 
-/// The default of the AWS tools.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum AmbientSignIn {
     /// `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`.
     Environment,
     /// The profile `default`.
     DefaultProfile,
-    /// The profile that `AWS_PROFILE` names.
+    /// The profile in `AWS_PROFILE`.
     NamedProfile(String),
-    /// The same, but there is no such profile.
+    /// The profile in `AWS_PROFILE`, which does not exist.
     MissingProfile(String),
-    /// The token file that `AWS_WEB_IDENTITY_TOKEN_FILE` names.
+    /// The token file in `AWS_WEB_IDENTITY_TOKEN_FILE`.
     WebIdentity,
-    /// The server that the container's environment names.
+    /// The server in the container's environment.
     Container,
     #[default]
     Nothing,
@@ -64,7 +63,7 @@ impl AwsSetup {
         self.profiles.iter().find(|profile| profile.name == name)
     }
 
-    /// The profile that these credentials come from, if they come from one.
+    /// The profile that these credentials come from, if any.
     pub fn profile_of(&self, credentials: &Credentials) -> Option<&AwsProfile> {
         match (credentials, &self.ambient) {
             (Credentials::Profile(name), _) | (Credentials::Ambient, AmbientSignIn::NamedProfile(name)) => {
@@ -75,7 +74,7 @@ impl AwsSetup {
         }
     }
 
-    /// The command that renews these credentials, for those that a person signs in with.
+    /// The command that renews these credentials, if a person signs in.
     pub fn renewal_of(&self, credentials: &Credentials) -> Option<&str> {
         self.profile_of(credentials)?.renewal.as_deref()
     }

@@ -1,14 +1,14 @@
-//! The containers that AWS offers in each region, as far as our archive runs in them.
+//! AWS's containers that can run our archives, per region.
 
 use super::InstanceType;
 
-/// AWS's Ray Serve container, the one that an archive of ours is made for first.
+/// AWS's Ray Serve container, the primary target of our archives.
 const RAY_REPOSITORY: &str = "ray";
 /// AWS's container for TensorFlow Serving.
 const TENSORFLOW_REPOSITORY: &str = "tensorflow-inference";
 const TENSORFLOW_CPU_TAG: &str = "2.19.0-cpu";
 const TENSORFLOW_GPU_TAG: &str = "2.19.0-gpu";
-/// AWS's container for PyTorch, which runs the Python in an archive of ours, too.
+/// AWS's PyTorch container, which also runs the Python code in our archives.
 const PYTORCH_REPOSITORY: &str = "pytorch-inference";
 const PYTORCH_CPU_TAG: &str = "2.6.0-cpu-py312-ubuntu22.04-sagemaker";
 const PYTORCH_GPU_TAG: &str = "2.6.0-gpu-py312-cu124-ubuntu22.04-sagemaker";
@@ -25,12 +25,12 @@ const ACCOUNTS: &[(&str, &str)] = &[
 ];
 const CHINA_ACCOUNT: &str = "727897471807";
 
-/// What an archive holds, which decides about the containers that can serve it.
+/// What an archive contains, which determines the containers that can serve it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ArchiveContent {
-    /// What Spotcheck makes of a model card: an ONNX file, and a handler in Python.
+    /// What Spotcheck packs from a model card: an ONNX file and a Python handler.
     Onnx,
-    /// An archive for TensorFlow Serving: `1/saved_model.pb`, and perhaps a handler.
+    /// For TensorFlow Serving: `1/saved_model.pb`, and possibly a handler.
     SavedModel,
 }
 
@@ -44,7 +44,7 @@ impl ArchiveContent {
     }
 }
 
-/// The container of AWS for an archive of this content, in a region, for an instance with or without a graphics card.
+/// AWS's container for an archive with this content in a region, for an instance with or without a GPU.
 pub fn default_image(region: &str, instance_type: &str, content: ArchiveContent) -> String {
     let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
     let (repository, tag) = match (content, has_gpu) {
@@ -62,8 +62,8 @@ pub fn default_image(region: &str, instance_type: &str, content: ArchiveContent)
     format!("{account}.dkr.ecr.{region}.amazonaws.com{suffix}/{repository}:{tag}")
 }
 
-/// The containers of AWS that serve what Spotcheck packs, for a region and an instance: its URI, and what it is for.
-/// The first is what is taken for an ONNX model by default, the last for a TensorFlow `SavedModel`.
+/// AWS's containers that serve Spotcheck's archives, for a region and an instance: URI and purpose. The first is the
+/// default for an ONNX model, the last for a TensorFlow `SavedModel`.
 pub fn known_images(region: &str, instance_type: &str) -> [(String, &'static str); 3] {
     let has_gpu = InstanceType::parse(instance_type).is_some_and(|instance| instance.has_gpu());
     let ray = default_image(region, instance_type, ArchiveContent::Onnx);
@@ -88,7 +88,7 @@ pub struct EcrImage<'i> {
 }
 
 impl<'i> EcrImage<'i> {
-    /// `None` if it is not of ECR.
+    /// `None` if the URI is not in ECR.
     pub fn parse(uri: &'i str) -> Option<Self> {
         let (host, name) = uri.split_once('/')?;
         let (account, rest) = host.split_once(".dkr.ecr.")?;
@@ -98,7 +98,7 @@ impl<'i> EcrImage<'i> {
         fits.then_some(Self { account, region, name })
     }
 
-    /// Whether it needs a GPU, by its name; `None` if the name says neither.
+    /// Whether it needs a GPU, judging by its name; `None` if the name does not tell.
     pub fn needs_gpu(&self) -> Option<bool> {
         let name = self.name.to_ascii_lowercase();
         if name.contains("-gpu") || name.contains("-cuda") {
@@ -110,7 +110,7 @@ impl<'i> EcrImage<'i> {
         }
     }
 
-    /// Whether it can serve such an archive; `None` if that is unknown.
+    /// Whether it can serve such an archive; `None` if unknown.
     pub fn serves(&self, content: ArchiveContent) -> Option<bool> {
         let repository = self.name.split([':', '@']).next()?;
         match repository {
@@ -120,7 +120,7 @@ impl<'i> EcrImage<'i> {
         }
     }
 
-    /// Whether it does not report its number of parallel requests (`/execution-parameters`).
+    /// Whether it fails to report its number of parallel requests (`/execution-parameters`).
     pub fn is_ray(&self) -> bool {
         self.name.starts_with("ray:") || self.name.starts_with("ray@")
     }

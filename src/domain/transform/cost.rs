@@ -1,8 +1,8 @@
-//! What a job costs. Prices come from the user, each with its source and date; none is ever guessed.
+//! The cost of a job. Prices come from the user, each with its source and date; none is ever guessed.
 
 use serde::{Deserialize, Serialize};
 
-/// A figure that AWS published: “100,000 images in 12 minutes on 2 ml.p3.2xlarge”.
+/// A figure published by AWS: “100,000 images in 12 minutes on 2 ml.p3.2xlarge”.
 pub const HEADLINE: Headline = Headline { images: 100_000, minutes: 12, instances: 2, instance_type: "ml.p3.2xlarge" };
 
 /// A published measurement, for orientation.
@@ -27,37 +27,36 @@ impl std::fmt::Display for Headline {
 }
 
 impl Headline {
-    /// Images a second on each instance.
+    /// Images per second on each instance.
     pub fn images_per_s(&self) -> f64 {
         self.images as f64 / (f64::from(self.minutes) * 60.0 * f64::from(self.instances))
     }
 }
 
-/// An hour of one instance.
+/// The hourly price of one instance.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Price {
     /// `ml.m5.xlarge`
     pub instance_type: String,
-    /// `None`: wherever no other entry names the region.
+    /// `None`: every region that no other entry names.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub region: Option<String>,
     pub usd_per_hour: f64,
-    /// The source of the price: an address, an invoice, a person.
+    /// Where the price comes from: an address, an invoice, a person.
     pub source: String,
-    /// The date of the look-up: `2026-11-21`.
+    /// The date of the lookup: `2026-11-21`.
     pub date: String,
 }
 
-/// A price of the table that is to be another one.
+/// A change to an entry of the price table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PriceChange {
-    /// The text as it is in the price list.
+    /// The entry as it is in the price table.
     pub from: Price,
     pub to: Price,
 }
 
-/// Prices that the user keeps.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct PriceTable {
@@ -66,8 +65,8 @@ pub struct PriceTable {
 }
 
 impl PriceTable {
-    /// The price of an instance type in a region, or else the one for all regions. Of several entries the last counts,
-    /// so a newer price is simply added.
+    /// The price of an instance type in a region, or else the one for all regions. The last matching entry wins, so a
+    /// newer price is simply appended.
     pub fn find(&self, instance_type: &str, region: Option<&str>) -> Option<&Price> {
         let last_of = |region: Option<&str>| {
             let mut newest_first = self.prices.iter().rev();
@@ -77,21 +76,21 @@ impl PriceTable {
     }
 }
 
-/// What a job would take, at a rate that was measured or given.
+/// The estimated time and cost of a job at a measured or given rate.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CostEstimate {
     pub images: u64,
     /// Images per second on each instance.
     pub images_per_s: f64,
     pub instances: u32,
-    /// The time of the transform on all instances at once; each is billed for it.
+    /// The duration of the transform; each instance is billed for it.
     pub seconds: f64,
     /// `None` if no price is known.
     pub usd: Option<f64>,
 }
 
 impl CostEstimate {
-    /// `None` for a rate of nothing.
+    /// `None` for a rate of 0.
     pub fn of(images: u64, images_per_s: f64, instances: u32, usd_per_hour: Option<f64>) -> Option<Self> {
         let all_per_s = images_per_s * f64::from(instances);
         if !all_per_s.is_finite() || all_per_s <= 0.0 {
@@ -108,12 +107,12 @@ impl CostEstimate {
     }
 }
 
-/// The cost of instances that are each billed for the whole time.
+/// The cost of instances that are all billed for the whole time.
 pub fn cost_usd(usd_per_hour: f64, instances: u32, seconds: f64) -> f64 {
     usd_per_hour * f64::from(instances) * seconds / 3600.0
 }
 
-/// `$0.012`, `$3.40`, `$1,234`: as exact as it matters.
+/// `$0.012`, `$3.40`, `$1,234`: with meaningful digits only.
 pub fn human_usd(usd: f64) -> String {
     if usd < 0.1 {
         format!("${usd:.3}")
@@ -160,7 +159,7 @@ mod tests {
         let headline = HEADLINE.images_per_s();
         let estimate = CostEstimate::of(100_000, headline, 2, Some(4.0)).unwrap();
         assert!((estimate.seconds - 720.0).abs() < 1e-6, "{estimate:?}");
-        // 2 instances, a fifth of an hour, 4 dollars an hour.
+        // 2 instances, 0.2 hours, $4 per hour.
         assert!((estimate.usd.unwrap() - 1.6).abs() < 1e-9, "{estimate:?}");
         assert_eq!(CostEstimate::of(10, 1.0, 1, None).unwrap().usd, None);
         for rate in [0.0, -1.0, f64::NAN, f64::INFINITY] {

@@ -1,4 +1,4 @@
-//! The instance types that a Batch Transform job may run on.
+//! The instance types of Batch Transform.
 
 /// The sizes by family of SageMaker's `TransformInstanceType` (botocore 1.44.5).
 const FAMILIES: &[(&str, &[&str])] = &[
@@ -27,7 +27,7 @@ const SEVENTH: &[&str] =
     &["large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"];
 const GRAPHICS: &[&str] = &["xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"];
 
-/// An instance type, taken apart.
+/// A parsed instance type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceType<'t> {
     /// `m5`
@@ -37,7 +37,7 @@ pub struct InstanceType<'t> {
 }
 
 impl<'t> InstanceType<'t> {
-    /// Reads `ml.m5.xlarge`; `None` if it does not look like that.
+    /// Parses `ml.m5.xlarge`; `None` for text in another form.
     pub fn parse(text: &'t str) -> Option<Self> {
         let (family, size) = text.strip_prefix("ml.")?.split_once('.')?;
         let fits =
@@ -45,7 +45,7 @@ impl<'t> InstanceType<'t> {
         (fits(family) && fits(size)).then_some(Self { family, size })
     }
 
-    /// Whether this version of Spotcheck knows that Batch Transform has it.
+    /// Whether this version of Spotcheck knows it as an instance type of Batch Transform.
     pub fn is_known(&self) -> bool {
         self.known_sizes().is_some_and(|sizes| sizes.contains(&self.size))
     }
@@ -56,20 +56,20 @@ impl<'t> InstanceType<'t> {
         known.map(|(_, sizes)| *sizes)
     }
 
-    /// Whether it has a graphics card that runs CUDA.
+    /// Whether it has a GPU with CUDA.
     pub fn has_gpu(&self) -> bool {
         self.family.starts_with('p') || self.family.starts_with('g')
     }
 
-    /// Whether its processors are AWS's own Graviton, which run containers for ARM alone: `m6g`, `c7gn`, `r8g`.
+    /// Whether its CPU is AWS's own Graviton, which runs only ARM containers: `m6g`, `c7gn`, `r8g`.
     pub fn is_arm(&self) -> bool {
         let behind_letters = self.family.trim_start_matches(|c: char| c.is_ascii_alphabetic());
         let generation = behind_letters.trim_start_matches(|c: char| c.is_ascii_digit());
         generation != behind_letters && generation.starts_with('g')
     }
 
-    /// Whether it has disks of its own, which are encrypted by the hardware: `m5d`, `g4dn`, `g5`, `p5`, `trn1` (the
-    /// “instance store volumes” of Amazon EC2's list of instance types).
+    /// Whether it has local disks, which the hardware encrypts: `m5d`, `g4dn`, `g5`, `p5`, `trn1` (the “instance store
+    /// volumes” in Amazon EC2's list of instance types).
     pub fn has_local_disks(&self) -> bool {
         const WITHOUT_THE_LETTER: [&str; 5] = ["g5", "g6", "gr6", "p5", "trn"];
         let behind_letters = self.family.trim_start_matches(|c: char| c.is_ascii_alphabetic());
@@ -81,7 +81,7 @@ impl<'t> InstanceType<'t> {
         attributes.contains('d') || (is_listed() && !self.is_arm())
     }
 
-    /// Processor threads, as AWS sizes these families: 2 for `large`, 4 for `xlarge`, then 4 for each of its number.
+    /// vCPUs, as AWS sizes these families: 2 for `large`, 4 for `xlarge`, then 4 times its number.
     pub fn vcpus(&self) -> Option<u32> {
         match self.size {
             "large" => Some(2),

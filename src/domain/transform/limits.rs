@@ -1,4 +1,5 @@
-//! SageMaker's limits that several requests share: names, ranges and lengths. Those of a job alone are beside its spec.
+//! SageMaker's limits for several kinds of requests: names, ranges and lengths. Those of jobs are next to the job's
+//! spec.
 //!
 //! The numbers are from the service's own description (botocore's `service-2.json` of 2017-07-24); the limit on payload
 //! times concurrency is from its documentation.
@@ -24,7 +25,7 @@ pub(super) const MAX_S3_URI: usize = 1024;
 const MAX_IMAGE: usize = 255;
 pub(in crate::domain) const MAX_INSTANCES: u32 = 100;
 
-/// Why SageMaker would refuse a payload in MB with so many parallel requests; continues a sentence after their name.
+/// Why SageMaker would reject a payload in MB with this many parallel requests, to follow their names.
 pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<String> {
     let in_flight = u64::from(max_payload_mb) * u64::from(max_concurrent);
     (in_flight > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)).then(|| {
@@ -35,12 +36,12 @@ pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<Str
     })
 }
 
-/// A value that SageMaker would refuse.
+/// A value that SageMaker would reject.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldProblem {
-    /// The name of the field on screen: “job name”.
+    /// The field's name on screen: “job name”.
     pub field: &'static str,
-    /// Continues a sentence after the field: “is missing; …”.
+    /// To follow the field: “is missing; …”.
     pub message: String,
 }
 
@@ -52,7 +53,6 @@ impl std::fmt::Display for FieldProblem {
 }
 
 impl ModelSpec {
-    /// The values that SageMaker would refuse.
     pub fn problems(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         found.name("model name", &self.name);
@@ -66,7 +66,7 @@ impl ModelSpec {
         found.0
     }
 
-    /// The problems of archive, environment and tags: a preflight lists name, role and container separately.
+    /// The problems of the archive, environment and tags: a preflight lists name, role and container separately.
     pub fn problems_of_details(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
@@ -76,7 +76,7 @@ impl ModelSpec {
     }
 }
 
-/// Why the name of a job or a model is not valid: `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`.
+/// Why the name of a job or model is not valid: `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`.
 pub fn name_problem(name: &str) -> Option<String> {
     if name.is_empty() {
         return Some("is missing".to_owned());
@@ -146,7 +146,7 @@ pub fn dated_name(stem: &str, unix_ms: i64) -> String {
     }
 }
 
-/// Year, month and day of a number of days since 1970-01-01. Howard Hinnant, “chrono-Compatible Low-Level Date
+/// The year, month and day of a day number since 1970-01-01. Howard Hinnant, “chrono-Compatible Low-Level Date
 /// Algorithms”.
 fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let shifted = days + 719_468;

@@ -1,13 +1,13 @@
-//! How large requests may be, and how many of them there are at once.
+//! The size and number of parallel requests.
 
 use super::{MAX_PAYLOAD_IN_FLIGHT_MB, TransformSpec};
 
-/// SageMaker does not say whether its megabyte has 1,000,000 or 1,048,576 bytes; the smaller one is safe.
+/// SageMaker does not document whether its megabyte has 1,000,000 or 1,048,576 bytes; the smaller one is safe.
 const MB: u64 = 1_000_000;
-/// The number of vCPUs if the instance type is unknown.
+/// Used if the instance type is unknown.
 const DEFAULT_VCPUS: u32 = 4;
 
-/// Values for `MaxPayloadInMB` and `MaxConcurrentTransforms` whose product SageMaker takes.
+/// Values for `MaxPayloadInMB` and `MaxConcurrentTransforms` whose product SageMaker accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PayloadSuggestion {
     /// `1..=100`
@@ -17,8 +17,8 @@ pub struct PayloadSuggestion {
 }
 
 impl PayloadSuggestion {
-    /// A suggestion for requests of at most `largest_bytes`, and a container that uses all threads of the instance.
-    /// `None` if no payload is large enough.
+    /// A suggestion for requests of at most `largest_bytes`, and a container that uses all vCPUs. `None` if no payload
+    /// is large enough.
     pub fn of(largest_bytes: u64, vcpus: Option<u32>) -> Option<Self> {
         let needed = needed_payload_mb(largest_bytes);
         let max_payload_mb = u32::try_from(needed).ok().filter(|mb| *mb <= MAX_PAYLOAD_IN_FLIGHT_MB)?;
@@ -28,12 +28,12 @@ impl PayloadSuggestion {
 }
 
 impl PayloadSuggestion {
-    /// Sets the values that are not set, so that SageMaker accepts their product.
+    /// Fills in missing values so that SageMaker accepts the product.
     pub fn fill_in(self, spec: &mut TransformSpec) {
         (spec.max_payload_mb, spec.max_concurrent) = self.beside(spec.max_payload_mb, spec.max_concurrent);
     }
 
-    /// `MaxPayloadInMB` and `MaxConcurrentTransforms` as given, and as suggested if they are `None`.
+    /// `MaxPayloadInMB` and `MaxConcurrentTransforms` as given, or as suggested if `None`.
     pub fn beside(self, max_payload_mb: Option<u32>, max_concurrent: Option<u32>) -> (Option<u32>, Option<u32>) {
         let room = |given: u32| (MAX_PAYLOAD_IN_FLIGHT_MB / given).max(1);
         match (max_payload_mb, max_concurrent) {
@@ -47,7 +47,7 @@ impl PayloadSuggestion {
     }
 }
 
-/// The smallest `MaxPayloadInMB` that takes a request of this size.
+/// The smallest `MaxPayloadInMB` for a request of this size.
 pub fn needed_payload_mb(bytes: u64) -> u64 {
     bytes.div_ceil(MB).max(1)
 }

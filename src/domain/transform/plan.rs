@@ -1,4 +1,4 @@
-//! A job as a person puts it together, before anything of it exists.
+//! A planned job, before any of it exists.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,60 +11,58 @@ use super::{
 };
 use crate::domain::{S3Access, S3Address, Sample};
 
-/// A job, and what has to be made for it first.
+/// A job, and what has to be created for it first.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TransformPlan {
     pub sagemaker: SageMakerAccess,
     pub s3: S3Access,
     pub spec: TransformSpec,
     pub model: ModelSource,
-    /// A local folder that becomes the input's prefix first.
+    /// A local folder to upload as the input's prefix.
     pub input_folder: Option<PathBuf>,
-    /// Local files that become the images of `manifest` first, under the same names.
+    /// Local files to upload as the images of `manifest`, under the same names.
     pub input_files: Vec<Sample>,
-    /// The folder that `input_files` are all images of, if they are.
+    /// The common folder of `input_files`, if there is one.
     pub files_root: Option<PathBuf>,
-    /// The images that the manifest of `spec.input` is to list; `None` if that manifest is there already, or the
-    /// input is a prefix.
+    /// The images that the manifest of `spec.input` will list; `None` if that manifest exists already, or the input is
+    /// a prefix.
     pub manifest: Option<ManifestPlan>,
-    /// The price of one instance by the user; `None` uses the price table.
+    /// The user's price of one instance; `None` uses the price table.
     pub usd_per_hour: Option<f64>,
-    /// Images a second on each instance, as measured or given.
+    /// Images per second on each instance, measured or given.
     pub images_per_s: Option<f64>,
-    /// The number of records in the objects that are split, if they were counted; S3 and SageMaker report only objects.
+    /// The number of records in split objects, if they were counted; S3 and SageMaker report only objects.
     pub inside: Option<ImagesInside>,
-    /// The job whose failed images this one takes up again.
+    /// The job whose failed images this one retries.
     pub retry_of: Option<String>,
 }
 
-/// Images inside of files that are sent as a whole, and split there.
+/// Images inside files that are sent whole and split there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ImagesInside {
-    /// The number of images in all files that are sent.
+    /// The number of images in all sent files.
     pub all: u64,
-    /// The number of chosen images.
     pub chosen: u64,
 }
 
-/// The source of a job's model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ModelSource {
-    /// SageMaker knows it by the name in the job.
+    /// A SageMaker model with the name in the job.
     Existing,
     /// Created for the job, from an archive in S3 or from a local one that is uploaded first.
     New { spec: ModelSpec, local_archive: Option<PathBuf> },
 }
 
-/// A list of images that is written for a job.
+/// A list of images to write for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ManifestPlan {
     /// The folder that contains all images, at any depth.
     pub folder: S3Address,
-    /// Their keys behind the folder's.
+    /// Their keys relative to the folder.
     pub names: Vec<String>,
 }
 
-/// Presets for the batching of requests in TensorFlow Serving, as variables of its container.
+/// Presets for request batching in TensorFlow Serving, as environment variables of its container.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum TfsBatching {
@@ -75,7 +73,7 @@ pub enum TfsBatching {
 }
 
 impl TfsBatching {
-    /// The variables that AWS's TensorFlow Serving container reads.
+    /// The environment variables that AWS's TensorFlow Serving container reads.
     pub fn environment(self) -> BTreeMap<String, String> {
         let (batch, timeout_micros, threads, enqueued) = match self {
             Self::Small => ("4", "1000", "4", "64"),
@@ -94,7 +92,7 @@ impl TfsBatching {
 }
 
 impl ModelSource {
-    /// The URI of the container; `None` of a model that SageMaker has.
+    /// The URI of the container; `None` for an existing SageMaker model.
     pub fn image(&self) -> Option<&str> {
         match self {
             Self::New { spec, .. } => Some(&spec.image),
@@ -104,7 +102,7 @@ impl ModelSource {
 }
 
 impl TransformSpec {
-    /// A job over images, one a request, with predictions in JSON below `output`, in a folder of its own.
+    /// A job over images, one per request, with JSON predictions in a subfolder of `output`.
     pub fn over_images(
         job_name: impl Into<String>,
         model_name: impl Into<String>,
@@ -119,8 +117,7 @@ impl TransformSpec {
         spec
     }
 
-    /// As [`TransformSpec::over_images`], for images inside TFRecord files: a record a request, a line of the output
-    /// each.
+    /// As [`TransformSpec::over_images`], for images in TFRecord files: one record per request, one output line each.
     pub fn over_records(self) -> Self {
         Self {
             input: TransformInput {
@@ -133,7 +130,7 @@ impl TransformSpec {
         }
     }
 
-    /// As [`TransformSpec::over_images`], for lines with an image each: a line a request, a line of the output each.
+    /// As [`TransformSpec::over_images`], for lines with one image each: one line per request, one output line each.
     pub fn over_lines(self) -> Self {
         Self {
             input: TransformInput { content_type: LINES_CONTENT_TYPE.to_owned(), split: SplitType::Line, ..self.input },
@@ -149,26 +146,23 @@ impl TransformSpec {
     }
 }
 
-/// The folder of a job's own below `base`, so that no job meets the outputs of another.
+/// A job's own folder below `base`, so that no job finds the outputs of another.
 pub fn output_folder(base: &S3Address, job_name: &str) -> S3Address {
     let base = base.as_folder();
     S3Address::new(&base.bucket, format!("{}{job_name}/", base.prefix))
 }
 
-/// The folder below `base` for what a job needs beside its input: archive and manifest. Not inside the folder of its
-/// outputs.
+/// The folder below `base` for archive and manifest, outside the folder of the outputs.
 pub fn support_folder(base: &S3Address, job_name: &str) -> S3Address {
     let base = base.as_folder();
     S3Address::new(&base.bucket, format!("{}spotcheck-files/{job_name}/", base.prefix))
 }
 
-/// The address of the archive of a job's model.
 pub fn archive_address(base: &S3Address, job_name: &str) -> S3Address {
     let folder = support_folder(base, job_name);
     S3Address::new(&folder.bucket, format!("{}model.tar.gz", folder.prefix))
 }
 
-/// The address of the manifest of a job.
 pub fn manifest_address(base: &S3Address, job_name: &str) -> S3Address {
     let folder = support_folder(base, job_name);
     S3Address::new(&folder.bucket, format!("{}manifest.json", folder.prefix))

@@ -1,15 +1,14 @@
-//! What can be known of a job before it is paid for, point by point.
+//! Checks of a job before it costs money.
 
 use strum::IntoStaticStr;
 
 use super::CostEstimate;
 
-/// The result of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
     pub point: CheckPoint,
     pub grade: CheckGrade,
-    /// What was found, and why that is good or bad.
+    /// What was found, and why it is good or bad.
     pub finding: String,
     /// What to do about it; empty if there is nothing to do.
     pub advice: String,
@@ -19,13 +18,13 @@ pub struct Check {
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum CheckGrade {
     Ok,
-    /// The job would run, but perhaps not as it is meant.
+    /// The job would run, but perhaps not as intended.
     Warning,
     /// The job would fail, or must not run like this.
     Problem,
 }
 
-/// In the order in which they are shown.
+/// In display order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr)]
 #[strum(const_into_str)]
 pub enum CheckPoint {
@@ -54,10 +53,9 @@ pub enum CheckPoint {
     Deletion,
 }
 
-/// The results of all checks.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Preflight {
-    /// The checks, in the order of `CheckPoint`.
+    /// In the order of `CheckPoint`.
     pub checks: Vec<Check>,
     /// `None` if the input could not be listed.
     pub survey: Option<InputSurvey>,
@@ -65,31 +63,29 @@ pub struct Preflight {
     pub estimate: Option<CostEstimate>,
 }
 
-/// The contents of the input.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InputSurvey {
     pub objects: u64,
     pub bytes: u64,
     /// Key and size.
     pub largest: Option<(String, u64)>,
-    /// The number of images, by their names.
+    /// Images, judging by their names.
     pub images: u64,
-    /// TFRecord files, by their names.
+    /// TFRecord files, judging by their names.
     pub records: u64,
-    /// JSON, JSON Lines, CSV and text.
+    /// JSON, JSON Lines, CSV and text files.
     pub texts: u64,
-    /// What is none of these.
+    /// Anything else.
     pub others: KeySample,
-    /// Empty objects, without folder markers, which are never sent to a model.
+    /// Empty objects other than folder markers; they are never sent to a model.
     pub empty: KeySample,
-    /// Objects with a part of their name that begins with a dot: listings of images leave them out, and a job sends
-    /// them.
+    /// Objects with a path part that begins with a dot: image listings skip them, but a job sends them.
     pub hidden: KeySample,
-    /// Folders that a program made visible, and that are none of the objects.
+    /// Empty objects that stand for folders.
     pub folder_markers: u64,
 }
 
-/// How many keys there are, and the first of them.
+/// The number of keys, and the first of them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeySample {
     pub count: u64,
@@ -97,7 +93,7 @@ pub struct KeySample {
 }
 
 impl Preflight {
-    /// The worst of all; what has no checks is well.
+    /// The worst grade; ok if there are no checks.
     pub fn grade(&self) -> CheckGrade {
         let grades = self.checks.iter().map(|check| check.grade);
         grades.max().unwrap_or(CheckGrade::Ok)

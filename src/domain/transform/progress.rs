@@ -1,4 +1,4 @@
-//! How far a job is, and what became of its images.
+//! The progress of a job, and the results of its images.
 
 use strum::{IntoStaticStr, VariantArray};
 
@@ -11,16 +11,14 @@ use crate::domain::{S3Address, SampleUri};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum JobPhase {
-    /// SageMaker looks for instances. Nothing is billed yet.
+    /// SageMaker is looking for instances. Nothing is billed yet.
     Starting,
-    /// The instances fetch the container, the model and the first images.
+    /// The instances are fetching the container, the model and the first images.
     Downloading,
     Transforming,
-    /// The job has ended.
     Done,
 }
 
-/// A job at one moment.
 #[derive(Debug, Clone, PartialEq)]
 pub struct JobProgress {
     pub job: TransformJob,
@@ -29,43 +27,42 @@ pub struct JobProgress {
     pub inputs: Option<u64>,
     /// The number of inputs with an output; `None` if the folder could not be listed.
     pub outputs: Option<u64>,
-    /// The time of the count, in milliseconds since 1970-01-01 UTC: many outputs are not listed at every poll.
+    /// When the outputs were counted, in milliseconds since 1970-01-01 UTC: many outputs are not listed on every poll.
     pub counted_at_ms: Option<i64>,
-    /// The rate of the counted outputs by their times of writing, so that a break in watching does not matter.
+    /// Outputs per second by modification time, so that gaps in watching do not matter.
     pub outputs_per_s: Option<f64>,
-    /// What is billed until now; `None` before the instances run.
+    /// The billed time so far; `None` before the instances run.
     pub billed_s: Option<f64>,
     /// `None` if no price is known.
     pub cost_usd: Option<f64>,
-    /// The newest lines of the container's log, the oldest first.
+    /// The newest lines of the container's log, oldest first.
     pub log_tail: Vec<LogLine>,
-    /// Why the outputs could not be counted now; `outputs` is an earlier count then.
+    /// Why the outputs could not be counted this time; `outputs` is then an earlier count.
     pub uncounted: Option<String>,
-    /// What else could not be found out, and why.
+    /// What else could not be determined, and why.
     pub notes: Vec<String>,
-    /// The folder of its images; `None` if the manifest that names it could not be read.
+    /// The folder of the images; `None` if the manifest that names it could not be read.
     pub images_in: Option<S3Address>,
     /// Milliseconds since 1970-01-01 UTC.
     pub seen_at_ms: i64,
 }
 
-/// A line of a job's log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LogLine {
     /// Milliseconds since 1970-01-01 UTC.
     pub at_ms: i64,
-    /// The part of the stream's name behind the job's: which instance.
+    /// The part of the stream name after the job's, which identifies the instance.
     pub stream: String,
     pub message: String,
 }
 
 impl JobProgress {
-    /// How many inputs have no output.
+    /// The number of inputs without an output.
     pub fn missing(&self) -> Option<u64> {
         Some(self.inputs?.saturating_sub(self.outputs?))
     }
 
-    /// The job completed, but some images have no prediction.
+    /// Whether the job completed with images missing.
     pub fn is_short(&self) -> bool {
         self.job.status == TransformStatus::Completed && self.missing().is_some_and(|missing| missing > 0)
     }
@@ -76,7 +73,7 @@ impl JobProgress {
         (seconds >= 1).then(|| format!("counted {seconds} s ago"))
     }
 
-    /// The remaining time at the rate of the count; `None` if the job has ended, or the rate is unknown.
+    /// The remaining time at the current rate; `None` if the job has ended or the rate is unknown.
     pub fn seconds_left(&self, now_ms: i64) -> Option<f64> {
         if self.job.status.is_over() {
             return None;
@@ -86,7 +83,7 @@ impl JobProgress {
         Some((of_count - since_count.as_secs_f64()).max(0.0))
     }
 
-    /// How old the count is. Zero after the clock was set back.
+    /// The age of the count. Zero after the clock was set back.
     pub fn count_age(&self, now_ms: i64) -> Option<Duration> {
         let age_ms = u64::try_from(now_ms - self.counted_at_ms?);
         Some(Duration::from_millis(age_ms.unwrap_or_default()))
@@ -99,21 +96,21 @@ impl JobProgress {
     }
 }
 
-/// What became of the images of a job.
+/// The results of a job's images.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobOutcome {
     /// The prefix that was read, or the folder of the manifest.
     pub place: S3Address,
     pub inputs: u64,
-    /// The number of images with an output of this job.
+    /// The number of images with an output from this job.
     pub outputs: u64,
-    /// Jobs that took up again what had failed, as far as they have answered something or still may; the oldest first.
+    /// Retries of this job that have predicted images or still may; oldest first.
     pub retries: Vec<JobRetry>,
-    /// The objects without an output of this job or a retry, in the order of the listing.
+    /// The objects without an output from this job or a retry, in listing order.
     pub failed: Vec<FailedObject>,
-    /// Why those of them have none that the data-log gives no reason for.
+    /// Why the data log gives no reason for the remaining ones.
     pub unexplained: Unexplained,
-    /// Why a retry is not possible, or not as it is: the model was deleted.
+    /// Why a retry is not possible, or not unchanged: the model was deleted.
     pub retry_obstacle: Option<String>,
     /// Objects without a known reason, and why it is unknown.
     pub notes: Vec<String>,
@@ -122,18 +119,18 @@ pub struct JobOutcome {
 /// Why there is no reason for an image without an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unexplained {
-    /// The job failed before it predicted any image, for a reason of its own.
+    /// The job failed before it predicted any image.
     JobFailed,
-    /// The data-log was read, and does not name it.
+    /// The data log was read and does not name the image.
     NotInLog,
-    /// The job was stopped before it came to it.
+    /// The job was stopped before it reached the image.
     NotProcessed,
     /// The data-log could not be read.
     LogUnread,
 }
 
 impl Unexplained {
-    /// Goes on after the image.
+    /// To follow the image name.
     pub fn words(self, job: &TransformJob) -> String {
         let job_name = &job.spec.job_name;
         match self {
@@ -154,32 +151,30 @@ impl Unexplained {
     }
 }
 
-/// What a retry has done for the images of a job.
+/// What a retry achieved for a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JobRetry {
     pub job_name: String,
     /// Images that had no output before it.
     pub predicted: u64,
-    /// Images without an output that it was given and has not come to: it still runs.
+    /// Images that it was given and has not reached while it still runs.
     pub under_way: u64,
 }
 
-/// An input without an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FailedObject {
-    /// The whole key.
+    /// The full key.
     pub key: String,
-    /// The whole key that its output would have; `None` if that is unknown.
+    /// The full key of its output; `None` if unknown.
     pub output_key: Option<String>,
-    /// The newest reason in the data-logs of the job and its retries; `None` if there is none: the job may have ended
+    /// The newest reason in the data logs of the job and its retries; `None` if there is none: the job may have ended
     /// before it reached this object.
     pub reason: Option<String>,
-    /// The model refused this very content, so it would refuse it again.
+    /// Whether the model refused exactly this content, so that it would refuse it again.
     pub is_refused: bool,
     pub size_bytes: u64,
 }
 
-/// The images that a retry sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryChoice {
     /// All images without an output except those that the model refused.
@@ -202,7 +197,7 @@ impl JobOutcome {
         self.place.uri_of(&failed.key)
     }
 
-    /// “2 by retry cats-retry-20261121-140509007”, as far as retries have answered something.
+    /// “2 by retry cats-retry-20261121-140509007”, for retries that predicted images.
     pub fn retries_text(&self) -> Option<String> {
         let predicted = self.retries.iter().filter(|retry| retry.predicted > 0);
         let texts: Vec<String> =

@@ -1,31 +1,30 @@
-//! What Spotcheck keeps of a job that it started.
+//! Spotcheck's record of a job that it started.
 
 use serde::{Deserialize, Serialize};
 
 use super::{ModelSpec, SageMakerAccess, TransformSpec};
 use crate::domain::{S3Access, S3Address};
 
-/// A job that was started here, kept so that watching goes on after a restart and clean-up knows what was made. Its
-/// file has no secret: see [`Self::without_values`].
+/// A job started from here, stored so that watching continues after a restart and clean-up knows what was created. The
+/// file contains no secrets: see [`Self::without_values`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct JobRecord {
     pub sagemaker: SageMakerAccess,
     pub s3: S3Access,
-    /// Read from a file, its environment has only names.
+    /// When read from a file, its environment has only names.
     pub spec: TransformSpec,
     /// Milliseconds since 1970-01-01 UTC.
     pub begun_ms: i64,
-    /// Whether SageMaker took the job. Until then, things may have been made for a job that there is not.
+    /// Whether SageMaker accepted the job. Until then, resources may exist for a job that does not.
     pub is_started: bool,
-    /// The model, if it was made for this job. Read from a file, its environment has only names.
+    /// The model, if it was created for this job. When read from a file, its environment has only names.
     pub model: Option<ModelSpec>,
-    /// How many objects the input has.
     pub input_objects: Option<u64>,
-    /// The folder of the manifest, if the input is one that was written for the job: outputs are named from it, and
-    /// the manifest may be deleted.
+    /// The folder of the manifest, if one was written for the job: outputs are named relative to it, and the manifest
+    /// may be deleted.
     #[serde(default)]
     pub manifest_folder: Option<S3Address>,
-    /// What was made for the job and not deleted yet.
+    /// What was created for the job and not yet deleted.
     pub left: Vec<Leftover>,
     pub usd_per_hour: Option<f64>,
     /// The images per second on one instance, once the job has completed.
