@@ -1,6 +1,6 @@
-//! Predictions in files of other programs as a run of the images of a source, for the command line and the window.
+//! Predictions from other tools as a run over the images of a source, for the CLI and the window.
 //!
-//! Knows nothing of projects: the predictions are handed over one by one.
+//! Knows nothing about projects: the predictions are passed on one by one.
 
 use std::sync::Arc;
 
@@ -18,12 +18,12 @@ use crate::remote::predictor::card_of_remote;
 use crate::source::{Files, FilesError, Source, SourceError, for_task};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// The number of names in a message.
+/// The number of example names in a message.
 const EXAMPLES: usize = 5;
-/// How many images a reader reads before their predictions are handed over.
+/// The number of images that a reader reads before their predictions are passed on.
 const READS_IN_TURN: usize = 8;
 
-/// Why predictions do not become a run.
+/// Why predictions cannot become a run.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     #[error("canceled")]
@@ -52,42 +52,41 @@ pub enum ImportError {
         /// One of each side.
         example: String,
     },
-    /// Images can no longer be read at all.
+    /// No image can be read any more.
     #[error("the images can no longer be read, so the rest is not imported: {0}")]
     Unreachable(String),
 }
 
 /// The annotations of a file or folder.
 pub struct AnnotationFile {
-    /// Its name, for people.
     pub name: String,
     pub found: Found,
-    /// When it was written, or the newest file of a folder.
+    /// The modification time, or that of the newest file in a folder.
     written: Option<Utc>,
 }
 
-/// What the predictions do not say themselves.
+/// What the predictions do not contain themselves.
 #[derive(Default)]
 pub struct Naming<'n> {
-    /// The classes and images of the data set that names what the predictions only number.
+    /// The dataset that provides names for numbered classes and images.
     pub truth: Option<(&'n [TruthLabel], &'n [AnnotatedImage])>,
-    /// The classes of the run; those of the predictions without them.
+    /// The classes of the run; by default, those of the predictions.
     pub labels: Option<LabelSet>,
     pub corrections: ClassCorrections,
-    /// The name of the model; that of the file or folder without it.
+    /// The model name; by default, that of the file or folder.
     pub model: Option<&'n str>,
 }
 
-/// Predictions with their classes as those of a run.
+/// Predictions as a run, with its classes.
 pub struct ImportedRun {
     pub key: RunKey,
     pub card: ModelCard,
     pub labels: LabelSet,
-    /// Classes that `labels` does not have, whose predictions are left out.
+    /// Classes that are not in `labels`; their predictions are dropped.
     pub left_out: Vec<String>,
-    /// Classes that the data set does not have.
+    /// Classes that the dataset does not have.
     pub unknown_classes: Vec<String>,
-    /// Classes that were corrected and that the predictions do not have.
+    /// Corrected classes that the predictions do not have.
     pub unused_corrections: Vec<String>,
     task: ModelTask,
     images: Vec<AnnotatedImage>,
@@ -95,34 +94,32 @@ pub struct ImportedRun {
     unlisted: UnlistedImages,
 }
 
-/// What the predictions say of images that they do not list.
+/// What predictions mean for images that they do not list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum UnlistedImages {
-    /// Nothing was found there: files of detections need not list such images, and count so in an evaluation.
+    /// Nothing was found there: files of detections need not list such images, which count as empty in an evaluation.
     Empty,
     /// Nothing.
     Unpredicted,
 }
 
-/// Which predictions are those of which images.
 pub struct MatchedImages {
-    /// Images of the source in their order, with the place of theirs among the predictions; `None` for an image in
-    /// which nothing was found.
+    /// Images of the source in order, with the index of their prediction; `None` for an image in which nothing was
+    /// found.
     pub pairs: Vec<(SampleId, Option<u32>)>,
-    /// Images of the predictions that the source does not have.
+    /// Predicted images that the source does not have.
     unmatched: Vec<(usize, Unmatched)>,
-    /// Those that were matched although their folders differ.
+    /// Images that were matched although their folders differ.
     by_name_alone: Option<OtherFolders>,
     samples: usize,
 }
 
 impl AnnotationFile {
-    /// Reads the annotations of a file or folder, as [`annotations::open_split`] does. Progress is in bytes.
+    /// Reads the annotations of a file or folder; see [`annotations::open_split`]. Progress is in bytes.
     pub fn read(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Self, AnnotationsError> {
         Self::of(annotations::open_split(files, split, control)?, files, control)
     }
 
-    /// The annotations that were read of a file or folder.
     pub fn of(found: Found, files: &Files, control: &TaskControl) -> Result<Self, AnnotationsError> {
         let listed = files.list(control).map_err(|error| match error {
             FilesError::Cancelled(cancelled) => AnnotationsError::Cancelled(cancelled),
@@ -133,7 +130,7 @@ impl AnnotationFile {
         Ok(Self { name: files.name(), found, written })
     }
 
-    /// What was recognized: “COCO results, 3 entries about 2 images in 1 class”.
+    /// What was detected: “COCO results, 3 entries about 2 images in 1 class”.
     pub fn summary(&self) -> String {
         let Annotations { images, classes, .. } = &self.found.annotations;
         let Found { format, entries, .. } = &self.found;
@@ -145,7 +142,8 @@ impl AnnotationFile {
         )
     }
 
-    /// What was used in another way than it is written, and what could not be used, with the first places of each kind.
+    /// What was interpreted differently than written, and what could not be used, with the first locations of each
+    /// kind.
     pub fn remarks(&self) -> Vec<String> {
         let mut lines: Vec<String> = self.found.notes.iter().map(|note| format!("note: {note}")).collect();
         let problems = &self.found.annotations.problems;
@@ -173,14 +171,14 @@ impl ImportedRun {
             return Err(ImportError::Mixed { place: name });
         };
         let unlisted = match (task, naming.truth) {
-            // The data set lists the images of these predictions.
+            // The dataset lists the images of these predictions.
             (ModelTask::Classification, _) | (ModelTask::Detection, Some(_)) => UnlistedImages::Unpredicted,
             (ModelTask::Detection, None) => UnlistedImages::Empty,
         };
         let classes = RunClasses::of(&annotations, naming.labels, &naming.corrections)?;
         let left_out = classes.of_annotations.iter().zip(&annotations.classes).filter(|(matched, _)| matched.is_none());
         let left_out = left_out.map(|(_, class)| class.to_string()).collect();
-        // Tells what a program wrote into the same file later from what it wrote before.
+        // Distinguishes what was written into the same file at different times.
         let written = written.map_or_else(String::new, |at| format!(" of {at}"));
         let origin = format!("predictions in {name}{written}, read as {}", found.format);
         let card = card_of_remote(naming.model.unwrap_or_else(|| last_part(&name)), task, &[], &origin);
@@ -202,7 +200,7 @@ impl ImportedRun {
         })
     }
 
-    /// Finds the images of the predictions among those of a source.
+    /// Finds the predicted images among those of a source.
     ///
     /// # Errors
     /// None is there, or none that has predictions.
@@ -243,7 +241,7 @@ impl ImportedRun {
         Ok(MatchedImages { pairs, unmatched, by_name_alone: matches.other_folders, samples: samples.len() })
     }
 
-    /// The images of the predictions that the source does not have or may not have; a line for each reason.
+    /// The predicted images that the source does not have, or that are ambiguous; one line per reason.
     pub fn unmatched_lines(&self, matches: &MatchedImages) -> Vec<String> {
         let reasons = [
             (Unmatched::Missing, ["is not among the opened images", "are not among the opened images"]),
@@ -261,11 +259,11 @@ impl ImportedRun {
         reasons.into_iter().filter_map(line).chain(doubt).collect()
     }
 
-    /// Hands over the prediction of each of `pairs`, in their order, or why its image has none. Returns how many boxes
-    /// leave their images, and of how many.
+    /// Passes on the prediction for each of `pairs` in order, or why the image has none. Returns the number of boxes
+    /// that exceed their images, and of all boxes.
     ///
     /// # Errors
-    /// The task was cancelled, the images can no longer be read, or `each` fails.
+    /// The task was canceled, the images can no longer be read, or `each` fails.
     pub fn each_prediction<E: From<ImportError>>(
         &self,
         source: &Arc<dyn Source>,
@@ -291,7 +289,7 @@ impl ImportedRun {
                 let joined = threads.into_iter().map(std::thread::ScopedJoinHandle::join);
                 joined.map(|read| read.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
             });
-            // A read that was cancelled says nothing about its image.
+            // A canceled read says nothing about its image.
             control.checkpoint().map_err(ImportError::from)?;
             let mut results: Vec<_> = results.into_iter().map(Vec::into_iter).collect();
             for (index, (sample, _)) in chunk.iter().enumerate() {
@@ -324,8 +322,8 @@ impl ImportedRun {
     }
 }
 
-/// Predicted boxes that leave their images by more than a rounding. Everything that shows, exports or evaluates a run
-/// clips them.
+/// Predicted boxes that exceed their images by more than rounding explains. Everything that shows, exports or evaluates
+/// a run clips them.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OutsideBoxes {
     count: usize,
@@ -341,7 +339,7 @@ impl OutsideBoxes {
         self.of += prediction.detections().len();
     }
 
-    /// Whether they are so many that the file may mean something else.
+    /// Whether there are so many that the file may mean something else.
     pub fn are_many(self) -> bool {
         self.count * 20 > self.of
     }
@@ -371,7 +369,7 @@ impl MatchedImages {
         }
     }
 
-    /// Whether the source has every image of the predictions, beyond doubt.
+    /// Whether the source has every predicted image, beyond doubt.
     pub fn is_complete(&self) -> bool {
         self.unmatched.is_empty() && self.by_name_alone.is_none()
     }

@@ -1,8 +1,8 @@
-//! Names for annotations whose classes are only numbered.
+//! Names for annotations with class numbers only.
 
 use crate::domain::{Annotations, LabelSet};
 
-/// Why class names do not fit annotations: words that follow their name.
+/// Why class names do not fit annotations, to follow their name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClassNamesError {
     #[error("contains class names and no numbers; remove the class names option")]

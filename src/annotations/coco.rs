@@ -1,10 +1,10 @@
-//! COCO: a data set (<https://cocodataset.org/#format-data>) or a list of results
+//! COCO: a dataset (<https://cocodataset.org/#format-data>) or a list of results
 //! (<https://cocodataset.org/#format-results>).
 //!
-//! As pycocotools reads them: of two images or categories with one id the last counts; what is annotated in an image,
-//! or as a class, that is not listed does not count; `iscrowd` that is missing is 0. Other than there, an `id` of an
-//! annotation that was given before is a problem, and both annotations count (there the last counts twice). A box
-//! without an area and one outside of its image count, as there. Masks and keypoints are skipped.
+//! As in pycocotools, the last of several images or categories with one id wins; annotations of an unlisted image or
+//! category do not count; a missing `iscrowd` means 0. Unlike there, a repeated annotation `id` is reported, and both
+//! annotations count (there, the last one counts twice). Boxes without an area and boxes outside their image count, as
+//! there. Masks and keypoints are skipped.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -24,10 +24,10 @@ use crate::domain::{
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// Reads a data set or a list of results.
+/// Reads a dataset or a list of results.
 ///
 /// # Errors
-/// The JSON is broken, or its parts are of other types than lists.
+/// The JSON is invalid, or its parts are not lists.
 pub(super) fn read(reader: impl Read, format: AnnotationFormat) -> Result<Found, String> {
     let mut dataset = Dataset::default();
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, reader);
@@ -57,7 +57,7 @@ struct RawImage {
     id: Scalar,
     #[serde(default)]
     file_name: Scalar,
-    /// What LVIS gives instead of a file name.
+    /// LVIS's replacement for the file name.
     #[serde(default)]
     coco_url: Scalar,
     #[serde(default)]
@@ -94,7 +94,7 @@ struct RawAnnotation {
     score: Scalar,
 }
 
-/// The file as far as it is read.
+/// The parts of the file that are used.
 #[derive(Default)]
 struct Dataset {
     images: Named<AnnotatedImage>,
@@ -113,27 +113,27 @@ struct Dataset {
     broken_sizes: Tally,
 }
 
-/// Images or classes by id. Those of annotations are noted before it is known whether the file lists them, because
-/// annotations may come first.
+/// Images or classes by id. Ids in annotations are recorded before it is known whether the file lists them, because
+/// annotations can come first.
 struct Named<T> {
     values: Vec<T>,
     index_of: HashMap<AnnotatedImageId, u32>,
-    /// The number of each value in the list of the file, if it is listed.
+    /// The position of each value in the file's list, if it is listed.
     listed_as: Vec<Option<u32>>,
     /// The length of the list; `None` if the file has none.
     listed: Option<u32>,
 }
 
-/// An annotation, small, because there may be millions.
+/// An annotation in compact form, because there can be millions.
 struct RawBox {
     index: u32,
     image: u32,
     class: u32,
     role: BoxRole,
     bounds: [f64; 4],
-    /// NaN if there is none.
+    /// NaN if missing.
     area: f64,
-    /// NaN if there is none.
+    /// NaN if missing.
     score: f64,
 }
 
@@ -153,7 +153,7 @@ impl<T> Named<T> {
         })
     }
 
-    /// Lists `value`; whether it was listed before.
+    /// Lists `value`. Returns whether it was listed before.
     fn list(&mut self, id: AnnotatedImageId, value: T) -> bool
     where
         T: Clone,
@@ -169,7 +169,7 @@ impl<T> Named<T> {
         was_listed
     }
 
-    /// What counts, in the order of the list (of the annotations if there is none), and the new place of each value.
+    /// The values that count, in list order (annotation order without a list), and the new index of each value.
     fn finish(self) -> (Vec<T>, Vec<Option<u32>>) {
         if self.listed.is_none() {
             let places = (0..self.values.len() as u32).map(Some).collect();
@@ -388,7 +388,7 @@ impl Dataset {
     }
 }
 
-/// The id of each value, by its index, if some are not listed; otherwise nothing is needed.
+/// The id of each value by its index, if some are not listed; otherwise empty.
 fn ids_without_place<T>(named: &Named<T>) -> Vec<AnnotatedImageId> {
     if named.listed.is_none() || named.listed_as.iter().all(Option::is_some) {
         return Vec::new();
@@ -422,7 +422,7 @@ fn is_outside([x, y, width, height]: [f64; 4], size: Option<[u32; 2]>) -> bool {
     })
 }
 
-/// `val2017/000000397133.jpg` of `http://images.cocodataset.org/val2017/000000397133.jpg`.
+/// `val2017/000000397133.jpg` for `http://images.cocodataset.org/val2017/000000397133.jpg`.
 fn tail_of_url(url: &str) -> &str {
     let behind_host = url.split_once("://").and_then(|(_, rest)| rest.split_once('/'));
     behind_host.map_or(url, |(_, path)| path)

@@ -1,4 +1,4 @@
-//! What readers of several files or lines have in common.
+//! Shared code of readers for several files or lines.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::domain::{
     TruthLabel,
 };
 
-/// Images and classes as they are met.
+/// Collects images and classes as they are encountered.
 #[derive(Default)]
 pub(super) struct Collector {
     annotations: Annotations,
@@ -22,7 +22,7 @@ pub(super) struct Collector {
     without_prediction: Tally,
 }
 
-/// How often something was met that is worth a note, and where first.
+/// A count for a note, with the first occurrence.
 #[derive(Default)]
 pub(super) struct Tally {
     count: u64,
@@ -52,11 +52,11 @@ impl Tally {
     }
 }
 
-/// Why an entry cannot be used: words that follow its place.
+/// Why an entry cannot be used, to follow its location.
 pub(super) type Refusal = (AnnotationProblemKind, String);
 
 impl Collector {
-    /// The image with this name, new if there is none.
+    /// The image with this name, created if necessary.
     pub(super) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
         let name = super::image_name(name);
         let images = &mut self.annotations.images;
@@ -68,13 +68,13 @@ impl Collector {
         &mut images[index as usize]
     }
 
-    /// The image with this name, if it was met before.
+    /// The image with this name, if it was encountered before.
     pub(super) fn known_image(&self, name: &str) -> Option<&AnnotatedImage> {
         let index = *self.image_of.get(&super::image_name(name))?;
         self.annotations.images.get(index as usize)
     }
 
-    /// Notes that an image has no prediction, unless it was met before.
+    /// Records an image without a prediction, unless it was encountered before.
     pub(super) fn add_unpredicted(&mut self, image: &str, status: &str, error: &str, place: impl FnOnce() -> String) {
         self.without_prediction.add(place);
         if self.known_image(image).is_none() {
@@ -106,8 +106,8 @@ impl Collector {
         self.image(image).boxes.push(found);
     }
 
-    /// Leaves out an image with a class that cannot be used: the other classes would have other ranks without it.
-    /// Returns the reason.
+    /// Drops an image with an unusable class: without it, the other classes would have the wrong ranks. Returns the
+    /// reason.
     pub(super) fn refuse_label(&mut self, image: &str, refusal: Refusal) -> Refusal {
         self.image(image).status = PredictionStatus::Failed("has a class that cannot be used".to_owned());
         refusal
@@ -118,7 +118,7 @@ impl Collector {
     }
 
     /// # Errors
-    /// The image has this class already.
+    /// The image already has this class.
     pub(super) fn add_label_once(&mut self, image: &str, label: AnnotatedLabel) -> Result<(), Refusal> {
         let labels = &mut self.image(image).labels;
         if labels.iter().any(|known| known.class == label.class) {
@@ -129,7 +129,7 @@ impl Collector {
         Ok(())
     }
 
-    /// Labels with scores are put in order, and what has no score among predictions is a problem.
+    /// Sorts labels with scores, and reports predictions without a score as problems.
     pub(super) fn finish(mut self, format: AnnotationFormat) -> Found {
         let annotations = &mut self.annotations;
         if annotations.has_scores() {
@@ -156,7 +156,8 @@ impl Collector {
         Found { format, annotations: self.annotations, files: self.files, entries: self.entries, notes: self.notes }
     }
 
-    /// Counts boxes in parts of their images, as a file says or shows of its boxes. Those far outside are problems.
+    /// Treats boxes as fractions of their images, as the file states or its boxes suggest. Boxes far outside are
+    /// problems.
     pub(super) fn in_fractions(&mut self) {
         let Annotations { images, problems, .. } = &mut self.annotations;
         for image in images {
@@ -175,7 +176,7 @@ impl Collector {
 /// Left, top, width and height as given.
 ///
 /// # Errors
-/// They are not of a box.
+/// They are not a valid box.
 pub(super) fn checked_box(bounds: [f64; 4], unit: BoxUnit) -> Result<[f64; 4], Refusal> {
     let refused = |reason: String| Err((AnnotationProblemKind::BrokenBox, reason));
     let [x, y, width, height] = bounds;

@@ -4,9 +4,9 @@ use super::collect::Refusal;
 use super::json::Scalar;
 use crate::domain::AnnotationProblemKind as Kind;
 
-/// Whether a flag is set. The words are those of common programs: pandas writes a missing flag as `nan` or `None`,
-/// Pascal VOC has `Unspecified`, and Open Images has -1 for an unknown flag. Every other number that is not 0 counts as
-/// set, as in pycocotools.
+/// Whether a flag is set. The words are those of common tools: pandas writes a missing flag as `nan` or `None`, Pascal
+/// VOC has `Unspecified`, and Open Images uses -1 for an unknown flag. Every other nonzero number counts as set, as in
+/// pycocotools.
 ///
 /// # Errors
 /// It is neither a number nor one of the words. `key` is the name of the flag.

@@ -1,4 +1,4 @@
-//! Values of JSON that may have another type than they should: a wrong one is a problem of its entry, not of the file.
+//! JSON values that can have another type than expected: a wrong one is a problem of its entry, not of the file.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,7 +11,7 @@ use crate::domain::AnnotatedImageId;
 /// A single value.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) enum Scalar {
-    /// The key is not there, or its value is `null`.
+    /// The key is missing, or its value is `null`.
     #[default]
     Missing,
     Integer(i64),
@@ -31,11 +31,10 @@ impl Scalar {
         }
     }
 
-    /// What numbers an image or a class. Floats are ids if they are whole and so small that no other number has the
-    /// same bits.
+    /// The id of an image or class. Floats are ids if they are whole and small enough to be unique.
     ///
     /// # Errors
-    /// It is none: words that follow the place. `key` is what it is called.
+    /// It is not an id. The message follows the location; `key` is the name of the field.
     pub(super) fn into_id(self, key: &str) -> Result<AnnotatedImageId, String> {
         /// 2^53
         const EXACT: f64 = 9_007_199_254_740_992.0;
@@ -80,12 +79,12 @@ impl fmt::Display for Scalar {
     }
 }
 
-/// Text of a file for a message: visible, and not too long.
+/// Text of a file for a message: with visible control characters, and not too long.
 pub(super) fn shortened(text: &str) -> String {
     crate::domain::visible(&crate::domain::shortened(text, 80)).into_owned()
 }
 
-/// A type that any JSON can be read as.
+/// A type that can be read from any JSON.
 pub(crate) trait Lenient<'de>: Sized {
     fn from_scalar(scalar: Scalar) -> Self;
 
@@ -165,7 +164,7 @@ impl<'de> Deserialize<'de> for Scalar {
 /// Four numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(super) enum FourNumbers {
-    /// The key is not there, or its value is `null` or an empty list.
+    /// The key is missing, or its value is `null` or an empty list.
     #[default]
     Missing,
     Numbers([f64; 4]),
@@ -202,7 +201,7 @@ impl<'de> Deserialize<'de> for FourNumbers {
     }
 }
 
-/// An object of a list; `None` for anything else that is in its place.
+/// An object in a list; `None` for any other value.
 pub(super) struct Element<T>(pub(super) Option<T>);
 
 impl<'de, T: Deserialize<'de>> Lenient<'de> for Element<T> {
@@ -221,9 +220,9 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
     }
 }
 
-/// Hands over each element of a list as it is read, so that the list is never in memory.
+/// Passes on each element of a list as it is read, so that the list is never in memory.
 pub(super) struct Each<T, F> {
-    /// What is expected, for messages.
+    /// The expected type, for messages.
     what: &'static str,
     visit: F,
     element: PhantomData<T>,

@@ -1,4 +1,4 @@
-//! JSON Lines with an image in each, as `spotcheck predict --out` and the export write them.
+//! JSON Lines with one image per line, as written by `spotcheck predict --out` and exports.
 
 use std::io::{self, Read};
 
@@ -11,7 +11,7 @@ use super::json::{Element, FourNumbers, Scalar};
 use super::lines::each_line;
 use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
 
-/// Keys of a line with the name of its image; the first that is there counts.
+/// Keys for the name of a line's image; the first one present is used.
 pub(super) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
 
 #[derive(Deserialize)]
@@ -39,10 +39,10 @@ struct Line {
 /// A class or a box.
 #[derive(Deserialize)]
 struct Entry {
-    /// Left, top, right and bottom edge.
+    /// Left, top, right and bottom.
     #[serde(default, rename = "box")]
     bounds: FourNumbers,
-    /// A class of a classifier.
+    /// For a class of a classifier.
     #[serde(default)]
     index: Scalar,
     #[serde(default)]
@@ -84,12 +84,12 @@ fn unreadable(reason: impl Into<String>) -> Refusal {
 
 impl Lines {
     fn take(&mut self, text: &str, place: &str) -> Result<(), Refusal> {
-        // A list is read as an object with its fields in order, otherwise.
+        // Otherwise, a list would be read as an object with its fields in order.
         if !text.starts_with('{') {
             return Err(unreadable("is not a JSON object"));
         }
         let line: Line = serde_json::from_str(text).map_err(|error| {
-            // The number of the line is that of the file, which the place says.
+            // The location already contains the line number in the file.
             let message = error.to_string();
             let message = message.rsplit_once(" at line ").map_or(message.as_str(), |(message, _)| message);
             unreadable(format!("cannot be read: {message} at column {}", error.column()))

@@ -1,4 +1,4 @@
-//! What people judged in a project, as ground truth.
+//! A project's verdicts as ground truth.
 
 use super::collect::{Collector, Tally};
 use super::{AnnotationFormat, Found};
@@ -6,24 +6,21 @@ use crate::domain::{
     AnnotatedBox, AnnotatedLabel, BoxRole, BoxUnit, Detection, LabelSet, Prediction, PredictionContent, Verdict,
 };
 
-/// An image with a verdict on it or on one of its boxes.
+/// An image with a verdict on itself or on one of its boxes.
 #[derive(Debug, Clone, Copy)]
 pub struct JudgedImage<'j> {
     pub name: &'j str,
-    /// The prediction that was judged.
     pub prediction: &'j Prediction,
-    /// The verdict on the image as a whole.
     pub verdict: Option<&'j Verdict>,
-    /// The verdicts on its boxes, by their index.
+    /// The verdicts on its boxes, by index.
     pub boxes: &'j [(u32, Verdict)],
-    /// The boxes that were on screen, which the verdict on the image is about, too.
+    /// The visible boxes, which the verdict on the image also covers.
     pub shown: &'j [u32],
 }
 
-/// What was accepted or corrected is true; a box that a person was unsure about does not count, found or not. An
-/// accepted image makes those of its boxes true that were on screen and have no verdict of their own. Images of which
-/// not all is known are left out: those that were rejected or unsure as a whole, and those with boxes on screen that
-/// have no verdict.
+/// Accepted and corrected boxes are true; an unsure box does not count, found or not. An accepted image makes those of
+/// its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
+/// rejected or unsure as a whole, or with visible boxes without a verdict.
 pub fn of_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
     let mut collector = Collector::default();
     let mut unknown = Tally::default();
@@ -70,7 +67,7 @@ pub fn of_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &L
 }
 
 impl JudgedImage<'_> {
-    /// Whether the verdicts say of each box on screen what it is.
+    /// Whether the verdicts cover every visible box.
     fn is_whole(&self) -> bool {
         let has_own = |index: &u32| self.boxes.iter().any(|(at, _)| at == index);
         match self.verdict {
@@ -81,7 +78,7 @@ impl JudgedImage<'_> {
 }
 
 fn add_boxes(collector: &mut Collector, image: &JudgedImage, detections: &[Detection], labels: &LabelSet) {
-    // Without an object it is an image that shows nothing.
+    // Without objects, this is an image that shows nothing.
     collector.image(image.name);
     for (index, detection) in (0_u32..).zip(detections) {
         let own = image.boxes.iter().find(|(at, _)| *at == index).map(|(_, verdict)| verdict);

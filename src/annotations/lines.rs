@@ -2,13 +2,13 @@
 
 use std::io::{self, BufRead, BufReader, Read};
 
-/// The length above which a line is refused.
+/// Longer lines are rejected.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// Hands over each line that is not blank, with its number from 1, without its line break (`\n`, `\r\n` or `\r`).
+/// Passes on each nonblank line with its number from 1, without its line break (`\n`, `\r\n` or `\r`).
 ///
 /// # Errors
-/// The reader’s.
+/// Those of the reader.
 pub(super) fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, reader);
     let mut read = Vec::new();

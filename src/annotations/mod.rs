@@ -1,8 +1,8 @@
-//! Ground truth, and predictions made by other programs, read from the files that such programs write.
+//! Ground truth and predictions from other tools, read from their files.
 //!
-//! What a file or folder is, is recognized by its content. One reader for each format serves truth and predictions
-//! alike. Knows nothing of models, projects and metrics; which class and which image of two sides are the same is
-//! decided in [`crate::matching`].
+//! The format of a file or folder is detected from its content. One reader per format handles both ground truth and
+//! predictions. Knows nothing about models, projects and metrics; [`crate::matching`] decides which classes and images
+//! of two sides correspond.
 
 mod class_names;
 mod coco;
@@ -34,44 +34,42 @@ use crate::domain::Annotations;
 use crate::source::{FileEntry, Files, FilesError, SourceError};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// What marks a text as UTF-8; skipped.
+/// The UTF-8 byte order mark, which is skipped.
 const BOM: &[u8] = b"\xef\xbb\xbf";
 
-/// What a file or folder was recognized as.
+/// The detected format of a file or folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnnotationFormat {
     /// Images, annotations and categories in one JSON file.
     Coco,
     /// A JSON list of boxes with `image_id`, `category_id` and `score`.
     CocoResults,
-    /// A text file for each image, and `data.yaml`.
+    /// One text file per image, and `data.yaml`.
     Yolo,
-    /// An XML file for each image.
+    /// One XML file per image.
     PascalVoc,
-    /// A row for each box or class.
+    /// One row per box or class.
     Csv,
-    /// A line for each image, as Spotcheck writes it.
+    /// One line per image, as Spotcheck writes it.
     JsonLines,
-    /// Images in folders by class.
+    /// Images in one folder per class.
     ClassFolders,
-    /// The class is in the name of each image.
+    /// The class is in the file name of each image.
     FileNames,
     /// Stored with the images.
     TfRecord,
-    /// What people judged in a project.
+    /// The verdicts of a project.
     Verdicts,
 }
 
-/// What was read.
 #[derive(Debug)]
 pub struct Found {
     pub format: AnnotationFormat,
     pub annotations: Annotations,
-    /// Files that were read.
     pub files: u64,
-    /// Lines, or entries of a list, that were read: those that can be used and those that cannot.
+    /// Lines or list entries that were read, usable or not.
     pub entries: u64,
-    /// What was used in another way than the file says it, and other things worth knowing; whole sentences.
+    /// What was interpreted differently than written, and other notes; whole sentences.
     pub notes: Vec<String>,
 }
 
@@ -87,30 +85,29 @@ pub enum AnnotationsError {
     Empty { place: String },
     #[error("{place} is in UTF-16; save it as UTF-8")]
     Utf16 { place: String },
-    /// Nothing that is read here.
+    /// Not a supported format.
     #[error("{place} was not recognized as annotations: {reason}")]
     Unknown { place: String, reason: String },
     #[error("{place} has no split “{wanted}”; {}", known_splits(splits))]
     NoSplit { place: String, wanted: String, splits: Vec<String> },
-    /// The form of the whole file is broken.
+    /// The file as a whole is invalid.
     #[error("{place} could not be read as {format}: {reason}")]
     Broken { place: String, format: AnnotationFormat, reason: String },
 }
 
-/// Reads the annotations of a file or folder, of a data set with splits those of the usual one (`val`). Progress is in
-/// bytes.
+/// Reads the annotations of a file or folder; for a dataset with splits, the default one (`val`). Progress is in bytes.
 ///
 /// # Errors
-/// It cannot be read, is of no known format, or is broken as a whole. Single entries that cannot be used are among the
-/// problems of the annotations instead.
+/// It cannot be read, has no known format, or is invalid as a whole. Single unusable entries become problems of the
+/// annotations instead.
 pub fn open(files: &Files, control: &TaskControl) -> Result<Found, AnnotationsError> {
     open_split(files, None, control)
 }
 
-/// As [`open`], with the wanted split of a data set.
+/// As [`open`], with a given split of a dataset.
 ///
 /// # Errors
-/// As [`open`]; there is no such split.
+/// As [`open`]; the split does not exist.
 pub fn open_split(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let found = open_any(files, split, control)?;
     match split {
@@ -197,10 +194,10 @@ impl fmt::Display for AnnotationFormat {
     }
 }
 
-/// The text of a file or line, without the mark of UTF-8.
+/// The text of a file or line, without a byte order mark.
 ///
 /// # Errors
-/// Words that follow its place.
+/// A message to follow the location.
 fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
     if is_utf16(bytes) {
         return Err("is in UTF-16; save it as UTF-8");
@@ -208,7 +205,7 @@ fn text_of(bytes: &[u8]) -> Result<&str, &'static str> {
     std::str::from_utf8(bytes.strip_prefix(BOM).unwrap_or(bytes)).map_err(|_| "is not UTF-8; save the file as UTF-8")
 }
 
-/// Whether a text begins with the mark of UTF-16, or with two of its characters from ASCII.
+/// Whether text begins with UTF-16's byte order mark, or with two ASCII characters in UTF-16.
 fn is_utf16(bytes: &[u8]) -> bool {
     match bytes {
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => true,
@@ -217,7 +214,7 @@ fn is_utf16(bytes: &[u8]) -> bool {
     }
 }
 
-/// The name of an image as a file gives it, with `/` between its parts.
+/// The image name in a file, with `/` between its parts.
 fn image_name(given: &str) -> String {
     let name = given.replace('\\', "/");
     name.strip_prefix("./").map(str::to_owned).unwrap_or(name)

@@ -1,18 +1,18 @@
-//! Classes in the names of images: of their folders, or in their file names.
+//! Classes in the names of images: in folder names or in file names.
 
 use super::collect::Collector;
 use super::json::shortened;
 use super::{AnnotationFormat, Found};
 use crate::domain::{AnnotatedLabel, AnnotationProblemKind as Kind, NamePattern};
 
-/// The names that are shown with their class.
+/// The number of names shown with their class.
 const MAX_EXAMPLES: usize = 3;
 
-/// Folders that split a data set; below them are those of the classes.
+/// Folders that split a dataset; the class folders are inside them.
 const SPLITS: [&str; 6] = ["train", "training", "val", "valid", "validation", "test"];
 
-/// The class of each image is the outermost folder that it is in, as in torchvision's `ImageFolder`. If all of these
-/// are called train, val or test, it is the next folder.
+/// The class of each image is its outermost folder, as in torchvision's `ImageFolder`. If all of these are named train,
+/// val or test, it is the next folder.
 pub(super) fn of_folders<'n>(names: impl Iterator<Item = &'n str> + Clone) -> Found {
     let mut collector = Collector::default();
     let outermost = |name: &'n str| name.split_once('/').map(|(folder, _)| folder);

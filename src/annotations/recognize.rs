@@ -1,4 +1,4 @@
-//! What a file or folder of annotations is, by its content.
+//! Detects the format of a file or folder of annotations from its content.
 
 mod splits;
 
@@ -11,15 +11,15 @@ use crate::domain::counted;
 use crate::source::{FileEntry, Files, NamedKind, kind_of_name};
 use crate::tasks::TaskControl;
 
-/// How much of a file is looked at.
+/// The number of bytes inspected per file.
 const HEAD_BYTES: u64 = 64 << 10;
-/// How many files of one kind are looked at to tell what a folder is.
+/// The number of files of one kind that are inspected to identify a folder.
 const LOOKED_AT: usize = 32;
-/// Folders that a note names.
+/// The number of folders that a note lists.
 const MAX_NAMED: usize = 4;
 
 pub(super) enum Recognized {
-    /// One file of a format that has all in one: COCO, CSV or JSON Lines. With its first line.
+    /// A file of a single-file format (COCO, CSV or JSON Lines), with its first line.
     File {
         format: AnnotationFormat,
         file: FileEntry,
@@ -27,17 +27,17 @@ pub(super) enum Recognized {
     },
     Yolo(Box<YoloFiles>),
     PascalVoc(Vec<FileEntry>),
-    /// Images in folders by class.
+    /// Images in one folder per class.
     Folders(Vec<FileEntry>),
     /// Images with annotations in TFRecord files.
     TfRecord,
 }
 
-/// What one file is.
+/// The content of a single file.
 enum Content {
     Format(AnnotationFormat),
     DataYaml,
-    /// A label file of YOLO.
+    /// A YOLO label file.
     Label,
     Image,
     Other(String),
@@ -48,8 +48,8 @@ struct Look<'f> {
     control: &'f TaskControl,
 }
 
-/// What the place is, and which files of it are read: of a data set with splits those of `split`, or of the usual one.
-/// `files` becomes the folder around a `data.yaml` that was opened.
+/// The format of a place, and which of its files are read: for a dataset with splits, those of `split` or the default
+/// one. If a `data.yaml` was opened, `files` becomes the folder around it.
 pub(super) fn recognize(
     files: &mut Files,
     split: Option<&str>,
@@ -68,7 +68,7 @@ pub(super) fn recognize(
         Content::Format(format) => Recognized::File { format, file, first_line },
         Content::Label => Recognized::Yolo(YoloFiles { labels: listed, ..YoloFiles::default() }.into()),
         Content::DataYaml => {
-            // A folder may hold nothing else.
+            // Only this file may be in the folder.
             if let Some(folder) = files.parent().filter(|_| files.is_file(&file)) {
                 *files = folder;
             }
@@ -135,7 +135,7 @@ fn of_folder(look: &Look, listed: &[FileEntry], split: Option<&str>) -> Result<R
 }
 
 impl Look<'_> {
-    /// What a file is, and its first line.
+    /// The content of a file, and its first line.
     fn content(&self, file: &FileEntry) -> Result<(Content, String), AnnotationsError> {
         let place = || self.files.name_of(file);
         match kind_of_name(&file.name) {
@@ -154,7 +154,7 @@ impl Look<'_> {
         let text = String::from_utf8_lossy(text);
         let first_line = text.split(['\n', '\r']).next().unwrap_or_default().trim_end().to_owned();
         if text.is_empty() {
-            // An image that shows nothing has an empty label file.
+            // An image without objects has an empty label file.
             let content = if is_text(&file.name) { Ok(Content::Label) } else { Err(place()) };
             return content.map(|content| (content, first_line)).map_err(|place| AnnotationsError::Empty { place });
         }
@@ -178,7 +178,7 @@ impl Look<'_> {
         Ok((content, first_line))
     }
 
-    /// The data set of a `data.yaml`: the wanted split, or all of `listed` if the file names no splits.
+    /// The dataset of a `data.yaml`: the given split, or everything in `listed` if the file names no splits.
     fn data_set(
         &self,
         yaml: &FileEntry,
@@ -196,8 +196,8 @@ impl Look<'_> {
         Ok(Recognized::Yolo(YoloFiles { data: Some(data), ..found }.into()))
     }
 
-    /// The label files of a folder and what belongs to them; those in the topmost folders called `labels` if there are
-    /// such: programs write predictions into a folder `labels` further down.
+    /// The label files of a folder and related files. If there are folders named `labels`, only the topmost ones are
+    /// used: tools write predictions into a `labels` folder further down.
     fn yolo(&self, listed: &[FileEntry]) -> Result<YoloFiles, AnnotationsError> {
         let (mut labels, mut images, mut names) = (Vec::new(), Vec::new(), None);
         for file in listed {
@@ -220,7 +220,7 @@ impl Look<'_> {
             notes.extend(left_out(&top, &others));
             labels = top;
         } else {
-            // Any text may be beside images.
+            // Unrelated text files may be next to images.
             let mut found = None;
             for (index, file) in labels.iter().enumerate().take(LOOKED_AT) {
                 if file.size_bytes > 0 && matches!(self.content(file)?.0, Content::Label) {
@@ -241,7 +241,7 @@ impl Look<'_> {
     }
 }
 
-/// The folder `labels` that a file is in, the outermost one.
+/// The outermost `labels` folder around a file.
 fn labels_folder(name: &str) -> Option<&str> {
     let (folders, _) = name.rsplit_once('/')?;
     let mut end = 0;
@@ -259,7 +259,7 @@ fn depth(path: &str) -> usize {
     path.matches('/').count()
 }
 
-/// Says which folders of label files are read, and which are not.
+/// Reports which folders of label files are read, and which are not.
 fn left_out(read: &[FileEntry], others: &[FileEntry]) -> Option<String> {
     let folders = |files: &[FileEntry]| {
         let folders: BTreeSet<&str> = files.iter().filter_map(|file| labels_folder(&file.name)).collect();
@@ -277,7 +277,7 @@ fn left_out(read: &[FileEntry], others: &[FileEntry]) -> Option<String> {
     })
 }
 
-/// What kind of file it is, if it has bytes that no text has.
+/// The kind of file, if it contains bytes that no text has.
 fn binary(head: &[u8]) -> Option<&'static str> {
     if head.starts_with(b"SQLite format 3\0") {
         return Some("a Spotcheck project or another SQLite database");
@@ -315,7 +315,7 @@ fn of_object(text: &str, first_line: &str) -> Content {
     ))
 }
 
-/// Whether a line of YAML is one of Ultralytics' `data.yaml`. Its names may be missing.
+/// Whether a line of YAML belongs to Ultralytics' `data.yaml`. The class names may be missing.
 fn is_of_data_yaml(line: &str) -> bool {
     ["names:", "train:", "val:", "test:"].iter().any(|key| line.starts_with(key))
 }
@@ -328,19 +328,19 @@ fn names(keys: &[String]) -> String {
     keys.join(", ")
 }
 
-/// Whether the name is that of a label file of YOLO.
+/// Whether the name fits a YOLO label file.
 fn is_text(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, extension)| extension.eq_ignore_ascii_case("txt"))
 }
 
-/// Whether a line has the numbers of a box of YOLO.
+/// Whether a line has the numbers of a YOLO box.
 fn is_label(line: &str) -> bool {
     let numbers = line.split_ascii_whitespace().map(str::parse::<f64>);
     let numbers: Result<Vec<f64>, _> = numbers.collect();
     numbers.is_ok_and(|numbers| numbers.len() >= 5 && numbers[0].fract() == 0.0)
 }
 
-/// The keys of the object that `text` begins with, as far as it goes.
+/// The keys of the object at the start of `text`, as far as the text goes.
 fn top_keys(text: &[u8]) -> Vec<String> {
     let mut keys = Vec::new();
     let mut depth = 0_usize;

@@ -1,19 +1,19 @@
-//! The rows of a CSV file (RFC 4180) with their lines. A quote that is not closed costs its line, not what follows.
+//! The rows of a CSV file (RFC 4180) with their lines. An unclosed quote costs only its own line.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
 
 use super::lines::each_line;
 
-/// Longer rows are not taken for rows.
+/// Maximum number of lines in a row.
 const MOST_LINES: usize = 100;
 const LARGEST_ROW: usize = 1 << 20;
 
-/// Hands over the fields of each row that is not blank, with the line in which it begins, from 1; for a line that is
-/// no row, words that follow it.
+/// Passes on the fields of each nonblank row with the line in which it begins, from 1; for a line that is not a row,
+/// the reason.
 ///
 /// # Errors
-/// The reader’s.
+/// Those of the reader.
 pub(super) fn each_row(
     reader: impl Read,
     delimiter: char,
@@ -31,20 +31,20 @@ pub(super) fn each_row(
     Ok(())
 }
 
-/// What quotes are that do not enclose a whole field.
+/// Quotes that do not enclose a whole field.
 #[derive(Debug, PartialEq)]
 pub(crate) enum Quotes {
-    /// The field goes on behind the end of the text.
+    /// The field continues after the end of the text.
     Open,
-    /// Something follows the closing quote.
+    /// The closing quote is followed by more text.
     Misplaced,
 }
 
 struct Rows<F> {
     delimiter: char,
-    /// The number of fields of the first row.
+    /// The number of fields in the first row.
     columns: Option<usize>,
-    /// The lines of a row whose end has not been found.
+    /// The lines of a row whose end has not been found yet.
     open: Vec<(u64, String)>,
     each: F,
 }
@@ -78,13 +78,13 @@ impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
         }
     }
 
-    /// Whether a line looks like a row rather than like the middle of a field.
+    /// Whether a line looks like a row rather than the middle of a field.
     fn is_row(&self, text: &str) -> bool {
         let columns = text.split(self.delimiter).count();
         columns > 1 && Some(columns) == self.columns && !text.contains('"')
     }
 
-    /// Refuses the line with the open quote, and reads those behind it as rows of their own.
+    /// Rejects the line with the open quote, and reads the following ones as separate rows.
     fn refuse_first(&mut self) {
         for (index, (number, text)) in std::mem::take(&mut self.open).into_iter().enumerate() {
             match index {
@@ -101,7 +101,6 @@ impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
     }
 }
 
-/// The fields of a row.
 pub(super) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Quotes> {
     let mut fields = Vec::new();
     let mut rest = Some(row);
@@ -113,7 +112,7 @@ pub(super) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Qu
     Ok(fields)
 }
 
-/// The first field without its quotes, and what is behind its delimiter.
+/// The first field without its quotes, and the rest after its delimiter.
 pub(crate) fn split_field(text: &str, delimiter: char) -> Result<(Cow<'_, str>, Option<&str>), Quotes> {
     let Some(quoted) = text.strip_prefix('"') else {
         return Ok(text.split_once(delimiter).map_or((text.into(), None), |(field, rest)| (field.into(), Some(rest))));

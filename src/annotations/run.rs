@@ -1,4 +1,4 @@
-//! Predictions of other programs as those of a run.
+//! Predictions from other tools as a run.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -9,23 +9,22 @@ use crate::domain::{
 };
 use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, Folders, ImageKey, ImageMatches, classes_of};
 
-/// The classes of a run, by those of annotations.
+/// The classes of a run, and those of annotations mapped to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RunClasses {
-    /// The names of all classes of the run.
     pub labels: LabelSet,
-    /// The id and name of each class of the annotations; `None` for one that the run does not have.
+    /// Id and name of each class of the annotations; `None` if the run does not have the class.
     pub of_annotations: Vec<Option<(u32, String)>>,
-    /// Classes that were corrected and that the annotations do not have.
+    /// Corrected classes that the annotations do not have.
     pub unused_corrections: Vec<String>,
 }
 
 impl RunClasses {
-    /// The classes of `labels`, or those of the annotations if there are none: with their numbers if each has one of
-    /// its own, otherwise counted from 0.
+    /// The classes in `labels`, or else those of the annotations: with their numbers if each has its own, otherwise
+    /// counted from 0.
     ///
     /// # Errors
-    /// A correction leads to a class that the run does not have.
+    /// A correction maps to a class that the run does not have.
     pub fn of(
         annotations: &Annotations,
         labels: Option<LabelSet>,
@@ -39,10 +38,10 @@ impl RunClasses {
         Ok(Self { labels, of_annotations, unused_corrections: matches.unused_corrections })
     }
 
-    /// What is predicted for an image of `size`. Boxes and classes that the run does not have are left out.
+    /// The prediction for an image of `size`. Boxes and classes that the run does not have are dropped.
     ///
     /// # Errors
-    /// Why it cannot be: words that follow the image.
+    /// Why there is none, to follow the image name.
     pub fn prediction(
         &self,
         image: &AnnotatedImage,
@@ -78,10 +77,10 @@ impl RunClasses {
     }
 }
 
-/// Corrections of classes in a CSV file.
+/// Class corrections in a CSV file.
 ///
 /// # Errors
-/// What is wrong with the file, for people.
+/// What is wrong with the file, for the user.
 pub fn read_class_map(path: &Path) -> Result<ClassCorrections, String> {
     let name = path.display();
     let bytes = std::fs::read(path).map_err(|error| format!("Could not read {name}: {error}"))?;
@@ -105,7 +104,7 @@ fn bounds(found: &AnnotatedBox, size: [u32; 2]) -> Option<BoundingBox> {
     bounds.is_finite().then_some(bounds)
 }
 
-/// What the predictions are: boxes, or classes of whole images. `None` if they are both.
+/// Whether the predictions are boxes or classes of whole images. `None` if they are both.
 pub fn task_of(annotations: &Annotations) -> Option<ModelTask> {
     let has_labels = annotations.images.iter().any(|image| !image.labels.is_empty());
     let has_boxes = annotations.images.iter().any(|image| !image.boxes.is_empty());
@@ -116,8 +115,8 @@ pub fn task_of(annotations: &Annotations) -> Option<ModelTask> {
     }
 }
 
-/// Gives images and classes that have only numbers the names and sizes that ground truth has for them, and adds its
-/// images that are not there: the results of COCO leave out images in which nothing was found.
+/// Gives names and sizes from ground truth to images and classes that have only numbers, and adds its other images:
+/// COCO results leave out images in which nothing was found.
 pub fn name_by(
     annotations: &mut Annotations,
     truth_classes: &[TruthLabel],

@@ -1,6 +1,6 @@
-//! CSV with a row for each box, or for each class of an image.
+//! CSV with one row per box, or per class of an image.
 //!
-//! The columns have names in any order; upper and lower case make no difference. `docs/ground-truth.md` lists them.
+//! The columns have names, in any order and case. `docs/ground-truth.md` lists them.
 
 use std::borrow::Cow;
 use std::io::{self, Read};
@@ -13,12 +13,12 @@ use super::rows::{each_row, fields};
 use super::{AnnotationFormat, Found};
 use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
 
-/// Names of columns, in lower case and without anything but letters and digits.
+/// Column names, in lowercase with only letters and digits.
 const IMAGE: &[&str] = &["image", "filename", "imagepath", "path", "imageid", "imagename", "file"];
 const NAME: &[&str] = &["label", "class", "classname", "category", "labelname"];
 const NUMBER: &[&str] = &["classid", "categoryid"];
 const SCORE: &[&str] = &["score", "confidence"];
-/// `bbox` or `box` may be in front of each of these.
+/// Each can be prefixed with `bbox` or `box`.
 const CORNERS: &[[&str; 4]] = &[
     ["x1", "y1", "x2", "y2"],
     ["xmin", "ymin", "xmax", "ymax"],
@@ -32,10 +32,10 @@ const WIDTH_HEIGHT: &[[&str; 2]] = &[["w", "h"], ["width", "height"]];
 const WHOLE: &[&str] = &["bbox", "box", "boundingbox"];
 const IMAGE_SIZE: &[[&str; 2]] = &[["imagewidth", "imageheight"], ["imgwidth", "imgheight"], ["width", "height"]];
 
-/// How far the edge of a box in parts of its image may be outside by rounding.
+/// How far a fractional edge may exceed the image through rounding.
 const ROUNDING: f64 = 1e-6;
 
-/// Where in a row is what.
+/// The positions of the columns.
 struct Columns {
     image: usize,
     name: Option<usize>,
@@ -47,7 +47,7 @@ struct Columns {
     ignored: Option<usize>,
     status: Option<usize>,
     error: Option<usize>,
-    /// Open Images counts boxes in parts of the image.
+    /// Set for Open Images, whose boxes are fractions.
     unit: Option<BoxUnit>,
 }
 
@@ -129,7 +129,7 @@ impl Bounds {
         }
     }
 
-    /// The numbers of a row; `None` for cells that are empty.
+    /// The numbers of a row; `None` for empty cells.
     ///
     /// # Errors
     /// A cell is not a number.
@@ -152,7 +152,6 @@ impl Bounds {
         Ok([a?, b?, c?, d?])
     }
 
-    /// Left, top, width and height.
     fn bounds(self, [a, b, c, d]: [f64; 4]) -> [f64; 4] {
         match self {
             Self::Corners(_) => [a, b, c - a, d - b],
@@ -162,12 +161,12 @@ impl Bounds {
     }
 }
 
-/// The name of a column without what people write differently.
+/// The name of a column without variations in spelling.
 fn plain(name: &str) -> String {
     name.chars().filter(|letter| letter.is_alphanumeric()).flat_map(char::to_lowercase).collect()
 }
 
-/// Whether the name of a column is one of a box; `width` and `height` may be those of the image.
+/// Whether a column name belongs to a box; `width` and `height` may be those of the image.
 fn is_of_box(name: &str) -> bool {
     let pairs = LEFT_TOP.iter().chain(CENTERS).chain(&WIDTH_HEIGHT[..1]).flatten();
     let is_known = |name: &str| CORNERS.iter().flatten().chain(pairs.clone()).any(|known| *known == name);
@@ -177,7 +176,7 @@ fn is_of_box(name: &str) -> bool {
         || inner.is_some_and(|inner| is_known(inner) || ["width", "height"].contains(&inner))
 }
 
-/// Whether `line` names columns that are enough.
+/// Whether `line` is a header with sufficient columns.
 ///
 /// # Errors
 /// What is missing.
@@ -194,7 +193,7 @@ fn delimiter(header: &str) -> char {
 /// `header` is the first line.
 ///
 /// # Errors
-/// The reader's, or words about the header.
+/// Those of the reader, or a problem with the header.
 pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, String>> {
     let mut rows = Rows::default();
     let mut columns: Option<Result<Columns, String>> = None;
@@ -218,10 +217,10 @@ pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, 
 #[derive(Default)]
 struct Rows {
     collector: Collector,
-    /// Boxes that may be parts of their images, and those that cannot.
+    /// Boxes that may be fractions, and boxes that cannot be.
     parts: Tally,
     beyond: Tally,
-    /// Whether a number of `parts` is not a whole one.
+    /// Whether any number in `parts` is not an integer.
     has_fractions: bool,
 }
 
@@ -264,7 +263,7 @@ impl Rows {
                 _ => unreadable(format!("has “{}” instead of a class number", shortened(text))),
             })?),
         };
-        // Without a column for numbers, a number in that of names is one.
+        // Without a column for numbers, a number in the name column is one.
         let name_as_number = name.parse::<i64>().ok().filter(|number| number.to_string() == name);
         let (number, name) = match name_as_number.filter(|_| columns.number.is_none()) {
             Some(number) => (Some(number), None),
@@ -334,13 +333,13 @@ impl Rows {
     }
 }
 
-/// Whether a box may be a part of its image, 0 to 1. Edges are rounded sums.
+/// Whether a box may be a fraction of its image, 0 to 1. Edges are rounded sums.
 fn is_part([x, y, width, height]: [f64; 4]) -> bool {
     let edges = [x, y, x + width, y + height];
     edges.iter().all(|edge| (-ROUNDING..=1.0 + ROUNDING).contains(edge))
 }
 
-/// Without the apostrophe that keeps spreadsheets from computing a text.
+/// Removes the apostrophe that keeps spreadsheets from evaluating a text.
 fn unescaped(text: &str) -> &str {
     text.strip_prefix('\'').filter(|rest| rest.starts_with(['=', '+', '-', '@'])).unwrap_or(text)
 }

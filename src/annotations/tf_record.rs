@@ -1,4 +1,4 @@
-//! Annotations in the `tf.Example` records of TFRecord files, beside the images.
+//! Annotations in the `tf.Example` records of TFRecord files.
 
 use super::collect::{Collector, checked_box};
 use super::{AnnotationFormat, AnnotationsError, Found};
@@ -8,10 +8,10 @@ use crate::domain::{
 use crate::source::{Source, SourceError};
 use crate::tasks::TaskControl;
 
-/// Reads what the records of a source say of their images. Other images are skipped.
+/// Reads the annotations stored in the records of a source. Other images are skipped.
 ///
 /// # Errors
-/// The source cannot be reached, or the task was cancelled.
+/// The source is unreachable, or the task was canceled.
 pub fn of_records(source: &dyn Source, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let for_task = source.for_task(control);
     let source = for_task.as_deref().unwrap_or(source);

@@ -1,8 +1,8 @@
-//! Pascal VOC: an XML file for each image.
+//! Pascal VOC: one XML file per image.
 //!
-//! As the development kit (`VOCdevkit`, `VOCevaldet.m`) counts: pixels from 1, both edges inside, so a box covers
-//! `xmax - xmin + 1` columns and begins `xmin - 1` pixels from the left edge of the image. The image is the one with
-//! the name of the XML file; `filename` gives its extension. `difficult` objects do not count.
+//! As in the development kit (`VOCdevkit`, `VOCevaldet.m`), pixels are counted from 1 and edges are inclusive, so a box
+//! covers `xmax - xmin + 1` columns and begins `xmin - 1` pixels from the left edge of the image. The image has the
+//! name of the XML file; `filename` gives its extension. `difficult` objects do not count.
 
 use quick_xml::Reader as Xml;
 use quick_xml::events::Event;
@@ -15,7 +15,7 @@ use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUni
 use crate::source::{FileEntry, Files};
 use crate::tasks::TaskControl;
 
-/// Deeper elements are none of this format.
+/// The format has no elements nested this deeply.
 const DEEPEST: usize = 64;
 
 pub(super) fn read(files: &Files, listed: &[FileEntry], control: &TaskControl) -> Result<Found, AnnotationsError> {
@@ -52,7 +52,7 @@ struct Object {
 
 impl Document {
     /// # Errors
-    /// Words that follow the name of the file.
+    /// A message to follow the file name.
     fn read(content: &[u8]) -> Result<Self, String> {
         let text = super::text_of(content)?;
         let content = text.as_bytes();
@@ -60,7 +60,7 @@ impl Document {
         let mut document = Self::default();
         let mut path: Vec<String> = Vec::new();
         let mut has_root = false;
-        // How far lines were counted, and the number of the line there.
+        // The position up to which lines were counted, and the line number there.
         let (mut counted, mut number) = (0, 1);
         let mut line = |position: u64| {
             let end = usize::try_from(position).unwrap_or(usize::MAX).clamp(counted, content.len());
@@ -188,7 +188,7 @@ impl Reader {
         Ok(AnnotatedBox { bounds, unit: BoxUnit::Pixels, class, score, area: None, role })
     }
 
-    /// `JPEGImages/a/1.jpg` of `Annotations/a/1.xml`.
+    /// `JPEGImages/a/1.jpg` for `Annotations/a/1.xml`.
     fn image_name(&mut self, file: &str, filename: &str) -> String {
         let stem = file.rsplit_once('.').map_or(file, |(stem, _)| stem);
         let (folder, stem) = stem.rsplit_once('/').unwrap_or(("", stem));

@@ -1,10 +1,9 @@
-//! YOLO: a text file for each image with a line for each box, `class x_center y_center width height`, in parts of the
-//! image's size (<https://docs.ultralytics.com/datasets/detect/>), and the names of the classes in `data.yaml` or
-//! `classes.txt`.
+//! YOLO: one text file per image with one line per box, `class x_center y_center width height`, as fractions of the
+//! image size (<https://docs.ultralytics.com/datasets/detect/>), and class names in `data.yaml` or `classes.txt`.
 //!
-//! A sixth number is the score. Other rows are `class x1 y1 x2 y2 …`, a polygon, whose bounding box is taken; if
-//! `data.yaml` has a `kpt_shape`, what follows a box are keypoints, which are skipped. An image without a label file
-//! shows nothing, as Ultralytics counts it.
+//! A sixth number is the score. Other rows are `class x1 y1 x2 y2 …`, a polygon, whose bounding box is used; if
+//! `data.yaml` has a `kpt_shape`, boxes are followed by keypoints, which are skipped. An image without a label file is
+//! empty, as in Ultralytics.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,27 +16,27 @@ use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUni
 use crate::source::{FileEntry, Files};
 use crate::tasks::TaskControl;
 
-/// What a data set or folder holds.
+/// The files of a dataset or folder.
 #[derive(Default)]
 pub(super) struct YoloFiles {
     pub(super) data: Option<DataYaml>,
-    /// `classes.txt`, a name in each line.
+    /// `classes.txt`, one name per line.
     pub(super) names: Option<FileEntry>,
     pub(super) labels: Vec<FileEntry>,
-    /// The paths of the images that are known, relative to the same folder as the labels.
+    /// The paths of the known images, relative to the same folder as the labels.
     pub(super) images: Vec<String>,
     pub(super) split: Option<DatasetSplit>,
     /// As [`Found::notes`].
     pub(super) notes: Vec<String>,
 }
 
-/// `data.yaml`, as far as it is used.
+/// The parts of `data.yaml` that are used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
 pub(super) struct DataYaml {
     names: Option<Names>,
     kpt_shape: Option<[usize; 2]>,
-    /// The folder that the paths of the splits are relative to.
+    /// The folder that paths of splits are relative to.
     pub(super) path: Option<String>,
     train: Option<Places>,
     #[serde(alias = "validation")]
@@ -45,7 +44,7 @@ pub(super) struct DataYaml {
     test: Option<Places>,
 }
 
-/// Folders of images, or text files that list images.
+/// Image folders, or text files that list images.
 #[derive(Deserialize)]
 #[serde(untagged)]
 enum Places {
@@ -53,7 +52,7 @@ enum Places {
     Several(Vec<String>),
 }
 
-/// The names of classes by number. Names that YAML takes for numbers, such as those of the ten digits, are names.
+/// Class names by number. Names that YAML reads as numbers, such as those of the ten digits, stay names.
 #[derive(Deserialize)]
 #[serde(try_from = "NamesInYaml")]
 struct Names(Vec<(i64, String)>);
@@ -93,7 +92,7 @@ impl DataYaml {
         data.map_err(|reason| broken(files, file, reason))
     }
 
-    /// The splits that the file names, each with the places of its images.
+    /// The splits in the file, each with the places of its images.
     pub(super) fn splits(&self) -> impl Iterator<Item = (&'static str, &[String])> {
         let splits = [("train", &self.train), ("val", &self.val), ("test", &self.test)];
         splits.into_iter().filter_map(|(name, places)| {
@@ -107,7 +106,7 @@ impl DataYaml {
 }
 
 impl YoloFiles {
-    /// Adds what another place of the same split holds.
+    /// Adds the files of another place of the same split.
     pub(super) fn append(&mut self, more: Self) {
         self.names = self.names.take().or(more.names);
         self.labels.extend(more.labels);
@@ -160,26 +159,26 @@ struct Reader {
     collector: Collector,
     /// The named classes by number; empty if no file names them.
     classes: HashMap<i64, u32>,
-    /// The numbers behind each box.
+    /// The number of values after each box.
     keypoints: Option<usize>,
     polygons: Tally,
     long_rows: LongRows,
 }
 
-/// What rows longer than a box have in common, to tell poses from polygons.
+/// Common properties of rows that are longer than a box, to distinguish poses from polygons.
 #[derive(Default)]
 struct LongRows {
     count: u64,
     /// How many numbers follow the class in each row; 0 if rows differ.
     len: usize,
-    /// How many rows fit keypoints of two and of three numbers.
+    /// The number of rows that fit keypoints with two and with three numbers.
     fitting: [u64; 2],
-    /// How many rows have 0, 1 or 2 as third number of each keypoint: its visibility.
+    /// The number of rows with 0, 1 or 2 as third number of each keypoint: its visibility.
     flagged: u64,
 }
 
 impl LongRows {
-    /// Rows that fit by chance are few.
+    /// Fewer rows could fit by chance.
     const ENOUGH: u64 = 5;
 
     fn add(&mut self, numbers: &[f64]) {
@@ -196,14 +195,14 @@ impl LongRows {
         self.flagged += u64::from(flags.remainder().len() <= 1 && flags.clone().all(is_flag));
     }
 
-    /// The shape of the keypoints, if all rows are boxes that are followed by keypoints inside of them.
+    /// The shape of the keypoints, if all rows are boxes followed by keypoints inside them.
     fn kpt_shape(&self) -> Option<[usize; 2]> {
         if self.count == 0 || self.len == 0 {
             return None;
         }
         let points = self.len - 4;
         let mut shapes = [2, 3].map(|values| [points / values, values]);
-        // Without a score behind them rather than with one.
+        // Prefer shapes without a trailing score.
         shapes.sort_by_key(|[_, values]| (points % values, std::cmp::Reverse(*values)));
         shapes.into_iter().find(|[_, values]| {
             let are_flagged = *values == 3 && self.flagged == self.count;
@@ -212,7 +211,7 @@ impl LongRows {
     }
 }
 
-/// Whether the first four numbers are a box in its image, and all points that are not (0, 0) are inside of it.
+/// Whether the first four numbers are a box inside the image that contains all points except (0, 0).
 fn are_inside(bounds: &[f64], points: &[f64], values: usize) -> bool {
     const ROUNDING: f64 = 1e-3;
     let span = |axis: usize| [bounds[axis] - bounds[axis + 2] / 2.0, bounds[axis] + bounds[axis + 2] / 2.0];
@@ -303,7 +302,7 @@ impl Reader {
         Ok(AnnotatedBox { bounds, unit: BoxUnit::Fractions, class, score, area: None, role: BoxRole::Object })
     }
 
-    /// Images without a label file: those of the split, or of the folders that have labels.
+    /// Images without a label file: those of the split, or of the folders with labels.
     fn add_unlabeled(&mut self, images: &[String], found: &[FileEntry], split: Option<&DatasetSplit>) {
         let folders: std::collections::HashSet<String> =
             found.iter().map(|file| folder(&label_stem(&file.name)).to_owned()).collect();
@@ -311,7 +310,7 @@ impl Reader {
         let meant: Vec<&String> = images.iter().filter(is_meant).collect();
         let is_unlabeled = |image: &&&String| self.collector.known_image(image).is_none();
         let unlabeled_images: Vec<&String> = meant.iter().filter(is_unlabeled).copied().collect();
-        // One image may well show nothing, even in a small data set.
+        // A single image may well be empty, even in a small dataset.
         let are_many = unlabeled_images.len() > 1 && unlabeled_images.len() * 4 > meant.len();
         let mut unlabeled = Tally::default();
         for image in unlabeled_images {
@@ -343,7 +342,6 @@ fn centered([x, y, width, height]: [f64; 4]) -> [f64; 4] {
     [x - width / 2.0, y - height / 2.0, width, height]
 }
 
-/// The bounding box of points.
 fn around(points: &[f64]) -> [f64; 4] {
     // Not `f64::min`, which drops NaN.
     let least = |from: usize| points[from..].iter().step_by(2).copied().reduce(|a, b| if b < a { b } else { a });
@@ -357,7 +355,7 @@ fn around(points: &[f64]) -> [f64; 4] {
     }
 }
 
-/// Which image a label file is about, as far as images are listed.
+/// Maps label files to listed images.
 struct ImagesByLabel<'i>(HashMap<&'i str, &'i str>);
 
 impl<'i> ImagesByLabel<'i> {
@@ -365,8 +363,8 @@ impl<'i> ImagesByLabel<'i> {
         Self(images.iter().map(|image| (without_extension(image), image.as_str())).collect())
     }
 
-    /// `labels/a/1.txt` is about `images/a/1.jpg` (Ultralytics' `img2label_paths`), or about an image beside it;
-    /// without its extension if it is not listed.
+    /// `labels/a/1.txt` describes `images/a/1.jpg` (Ultralytics' `img2label_paths`), or an image next to it. The
+    /// extension is missing if the image is not listed.
     fn image_of(&self, label: &str) -> String {
         let stem = label_stem(label);
         let found = self.0.get(stem.as_str()).or_else(|| self.0.get(without_extension(label)));
@@ -374,7 +372,7 @@ impl<'i> ImagesByLabel<'i> {
     }
 }
 
-/// The path of the image without its extension: the last folder `labels` becomes `images`.
+/// The path of the image without its extension: the last `labels` folder becomes `images`.
 fn label_stem(label: &str) -> String {
     let stem = without_extension(label);
     let mut parts: Vec<&str> = stem.split('/').collect();

@@ -1,4 +1,4 @@
-//! Measures the two sides of an evaluation.
+//! Computes the metrics of an evaluation.
 
 use super::EvaluateError;
 use crate::domain::{BoundingBox, BoxRole, ModelTask, SampleId};
@@ -10,7 +10,7 @@ use crate::evaluation::{
 use crate::review::{BoxOutcome, NO_OBJECT, ObjectOutcome, OutcomeKind, Outcomes};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// What the 95 % intervals are measured on, and how often images are drawn for them.
+/// What the 95% intervals are measured on, and the number of resamples.
 pub struct Draws {
     times: usize,
     of: DrawnFrom,
@@ -19,15 +19,15 @@ pub struct Draws {
 #[expect(clippy::large_enum_variant, reason = "there is one for each evaluation")]
 enum DrawnFrom {
     Detection(DetectionDraws),
-    /// Whether each image is right with one class and with five.
+    /// Whether each image is correct with one class and with five.
     Classification(Vec<[bool; 2]>),
 }
 
-/// Measures everything but the intervals, for which images are to be drawn so often; for 0 nothing is collected.
+/// Measures everything except the intervals, for which `times` resamples are prepared; for 0, nothing is collected.
 /// `outcomes` collects the outcome of each box of images with a sample. Progress is in images.
 ///
 /// # Errors
-/// Cancelled, or the boxes cannot be measured.
+/// Canceled, or the boxes cannot be measured.
 pub fn measure(
     sides: Sides,
     times: usize,
@@ -47,7 +47,7 @@ pub fn measure(
     Ok((evaluated, of.map(|of| Draws { times, of })))
 }
 
-/// All numbers; intervals unless `times` is 0.
+/// All metrics; with intervals unless `times` is 0.
 ///
 /// # Errors
 /// As [`measure`].
@@ -60,11 +60,11 @@ pub fn measure_all(sides: Sides, times: usize, control: &TaskControl) -> Result<
 }
 
 impl Draws {
-    /// Adds the intervals. Gives the drawn numbers: AP, AP50, AP75, AR100, precision, recall and F1; or
-    /// top-1 and top-5.
+    /// Adds the intervals. Returns the resampled metrics: AP, AP50, AP75, AR100, precision, recall and F1; or top-1 and
+    /// top-5.
     ///
     /// # Errors
-    /// Cancelled.
+    /// Canceled.
     pub fn add_intervals(
         self,
         evaluated: &mut Evaluated,
@@ -197,7 +197,7 @@ fn classification(
     Ok((Metrics::Classification { metrics, intervals: None }, (times > 0).then_some(DrawnFrom::Classification(hits))))
 }
 
-/// The top class alone has an outcome.
+/// Only the top class has an outcome.
 fn add_class(outcomes: &mut Outcomes, sample: SampleId, class: u32, is_right: bool) {
     let Some(stored) = outcomes.predictions().summary(sample).map(|summary| summary.classes.len()) else {
         return;

@@ -1,6 +1,6 @@
-//! The pipeline of an evaluation: opens ground truth, matches it with predictions, measures.
+//! The evaluation pipeline: opens ground truth, matches it with predictions, measures.
 //!
-//! The command line and the window call the same functions, so both give the same numbers.
+//! The CLI and the window call the same functions, so both get the same numbers.
 
 mod measure;
 mod sides;
@@ -18,7 +18,7 @@ use crate::source::SourceError;
 use crate::store::StoreError;
 use crate::tasks::Cancelled;
 
-/// The names that a message gives as examples.
+/// The number of example names in a message.
 const MAX_NAMED: usize = 5;
 
 /// Why there is no evaluation.

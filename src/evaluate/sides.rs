@@ -25,28 +25,28 @@ pub struct RunSide<'r> {
     pub run: &'r RunInfo,
     /// The minimum scores and NMS.
     pub view: &'r ViewSettings,
-    /// The images as they are now: what is not among them is left out, and so are predictions of older versions.
+    /// The current images: others are skipped, and so are predictions of older versions.
     pub listing: &'r ListedSample<'r>,
 }
 
-/// Where an image is in the listing, if there is one, and what its file is now; `None` if it is not listed.
+/// Returns an image's index in the listing, if there is one, and its current file; `None` if it is not listed.
 pub type ListedSample<'l> = dyn Fn(&SampleUri) -> Option<(Option<SampleId>, FileStamp)> + 'l;
 
-/// Predictions of another program.
+/// Predictions from another tool.
 pub struct FileSide<'f> {
-    /// The file or folder, for people.
+    /// The name of the file or folder.
     pub name: String,
     pub found: Found,
     /// The minimum score of all classes.
     pub min_score: f64,
-    /// The size of each image of the ground truth as its own file says it, in pixels; `None` if no images are given.
+    /// The size of each ground-truth image in its own file, in pixels; `None` if no images are given.
     pub sizes: Option<&'f [Option<[u32; 2]>]>,
 }
 
-/// Predictions of another program against ground truth.
+/// Predictions from another tool against ground truth.
 ///
 /// # Errors
-/// The sides have nothing in common, or are not of one kind.
+/// The sides have nothing in common, or are of different kinds.
 pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) -> Result<Sides, EvaluateError> {
     let FileSide { name, found, min_score, sizes } = side;
     let mut notes = notes_of(&name, &found);
@@ -94,7 +94,7 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
         if !partner.is_some_and(is_predicted) {
             counted.images_without_prediction += 1;
             unpredicted += u64::from(partner.is_none() && !truth.images[index].boxes.is_empty());
-            // Files of detections need not list the images in which nothing was found.
+            // Files of detections need not list images in which nothing was found.
             if partner.is_some() || truth.task == ModelTask::Classification {
                 continue;
             }
@@ -143,7 +143,7 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
 /// A run against ground truth.
 ///
 /// # Errors
-/// The sides have nothing in common, are not of one kind, or the project cannot be read.
+/// The sides have nothing in common, are of different kinds, or the project cannot be read.
 pub fn of_run(
     truth: &GroundTruth,
     side: &RunSide<'_>,
@@ -235,7 +235,7 @@ pub fn of_run(
     Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
 }
 
-/// Those of the ground truth, then those of the predictions.
+/// Checks the boxes of the ground truth, then those of the predictions.
 fn check_boxes(checks: &mut [BoxChecks; 2], size: Option<[u32; 2]>, image: &ImageSides) {
     let ImageObjects { truths, detections } = &image.objects;
     checks[0].add(&image.name, size, truths.iter().map(|truth| (truth.bounds, truth.class, 1.0)));
@@ -250,7 +250,7 @@ fn add_box_doubts(checks: [BoxChecks; 2], matching: &mut MatchSummary, notes: &m
     }
 }
 
-/// Images that are left out because of their size.
+/// Images that are skipped because of their size.
 #[derive(Default)]
 struct LeftOut {
     /// Each with its sizes.
@@ -259,14 +259,14 @@ struct LeftOut {
     unknown: Vec<(&'static str, String)>,
 }
 
-/// What is known of the size of an image contradicts itself.
+/// The known sizes of an image contradict each other.
 struct Contradiction;
 
 impl LeftOut {
-    /// The size of an image, if it is known.
+    /// The size of an image, if known.
     ///
     /// # Errors
-    /// Boxes of one scale or orientation cannot be compared with those of another.
+    /// The sizes contradict each other: boxes of different scale or orientation cannot be compared.
     fn size<const N: usize>(
         &mut self,
         truth: &GroundTruth,
@@ -328,7 +328,7 @@ impl LeftOut {
 }
 
 /// # Errors
-/// No image of one side is one of the other.
+/// No image matches.
 fn match_images(
     truth: &GroundTruth,
     keys: &[ImageKey],
@@ -349,7 +349,7 @@ fn match_images(
     Ok(matches)
 }
 
-/// The classes of a run among those of ground truth.
+/// The classes of a run among the ground-truth classes.
 struct RunClasses {
     predicted: Vec<TruthLabel>,
     by_id: HashMap<u32, Option<u32>>,
@@ -378,7 +378,7 @@ impl RunClasses {
         Ok(Self { predicted, by_id, by_number, matched })
     }
 
-    /// The place of a class id of the model among the classes of the evaluation.
+    /// The index of a model's class id among the classes of the evaluation.
     fn place(&self, id: u32) -> Option<u32> {
         match self.by_id.get(&id) {
             Some(place) => *place,
@@ -387,7 +387,7 @@ impl RunClasses {
     }
 }
 
-/// A stored prediction of an image that is evaluated.
+/// The stored prediction of an evaluated image.
 struct Stored {
     name: String,
     size: [u32; 2],
@@ -399,7 +399,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Moves the prediction beside the ground truth of its image.
+    /// Adds the prediction to the ground truth of its image.
     fn beside(&mut self, mut image: ImageSides) -> ImageSides {
         image.name = std::mem::take(&mut self.name);
         image.objects.detections = std::mem::take(&mut self.detections);
@@ -447,7 +447,7 @@ fn no_class_in_common(truth: &GroundTruth, predicted: &[TruthLabel]) -> Evaluate
     EvaluateError::NoClassInCommon { predicted: some_of(predicted.iter()), truth: some_of(truth.labels.iter()) }
 }
 
-/// Adds what the ground truth says of itself.
+/// Adds the notes and problems of the ground truth.
 fn finished(truth: &GroundTruth, mut sides: Sides) -> Sides {
     sides.notes.splice(0..0, truth.notes.iter().cloned());
     sides.notes.extend(sides.matching.notes());
@@ -458,14 +458,14 @@ fn finished(truth: &GroundTruth, mut sides: Sides) -> Sides {
     sides
 }
 
-/// Gives a class that the ground truth does not have a number that is never right.
+/// Replaces classes that the ground truth does not have by a number that is never correct.
 fn classified(scored: impl Iterator<Item = (Option<u32>, f64)>, counted: &mut Counted) -> Vec<(u32, f64)> {
     let classes: Vec<(Option<u32>, f64)> = scored.collect();
     counted.predictions_of_other_classes += u64::from(classes.first().is_some_and(|(class, _)| class.is_none()));
     classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
 }
 
-/// Counts and names the predicted images that are left out.
+/// Counts and names the predicted images that are skipped.
 fn count_unmatched(
     matches: &ImageMatches,
     name_of: impl Fn(usize) -> String,

@@ -13,32 +13,31 @@ use crate::source::Files;
 use crate::store::Project;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Judged images whose predictions are read at once.
+/// The number of judged images whose predictions are read together.
 const READ_AT_ONCE: usize = 1000;
 
-/// Where ground truth is.
 #[derive(Clone)]
 pub enum TruthFrom {
-    /// A file or folder of annotations; of a data set with several splits this one or the usual one.
+    /// A file or folder of annotations; for a dataset with several splits, the given one or the default.
     Files { files: Files, split: Option<String>, scores: TruthScores },
-    /// What people judged of a run, as `view` shows it.
+    /// The verdicts on a run, as `view` shows it.
     Verdicts { project: Project, run: Box<RunInfo>, view: Box<ViewSettings> },
-    /// The class of each image in its name.
+    /// The class of each image is in its name.
     Names { names: Vec<String>, pattern: NamePattern },
 }
 
-/// What scores in files of ground truth mean.
+/// What scores in a ground-truth file mean.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum TruthScores {
-    /// These are predictions, unless every score is 1.
+    /// The file contains predictions, unless every score is 1.
     #[default]
     OfPredictions,
-    /// Nothing: a person says that it is ground truth.
+    /// Nothing: the user declared the file ground truth.
     Ignored,
 }
 
-/// Reads ground truth; the format of files is recognized by their content. Progress is in bytes. The notes of the
-/// result say what it was recognized as. `labels` names classes that only have numbers.
+/// Reads ground truth; the format of files is detected from their content, and stated in the notes of the result.
+/// Progress is in bytes. `labels` names classes that only have numbers.
 ///
 /// # Errors
 /// It cannot be read, is not ground truth, or the class names do not fit.
@@ -69,10 +68,10 @@ pub fn open_truth(
     truth_of(name, found, labels)
 }
 
-/// Ground truth in annotations that were read.
+/// Converts annotations to ground truth.
 ///
 /// # Errors
-/// It is not ground truth, or the class names do not fit.
+/// They are not ground truth, or the class names do not fit.
 pub fn truth_of(name: String, mut found: Found, labels: Option<&LabelSet>) -> Result<GroundTruth, EvaluateError> {
     if name_wordnet_ids(&mut found.annotations.classes) {
         found.notes.push("its class folders are WordNet ids, read as ImageNet's classes".to_owned());
@@ -89,8 +88,8 @@ pub fn truth_of(name: String, mut found: Found, labels: Option<&LabelSet>) -> Re
     })
 }
 
-/// Gives ImageNet's numbers and names to classes that are called by their `WordNet` ids, as ImageNet's folders are.
-/// Returns whether there are such.
+/// Gives ImageNet's numbers and names to classes that are named by `WordNet` ids, as ImageNet's folders are. Returns
+/// whether there are any.
 fn name_wordnet_ids(classes: &mut [TruthLabel]) -> bool {
     let number = |class: &TruthLabel| class.name.as_deref().and_then(imagenet_class);
     let numbers: Option<Vec<u32>> = classes.iter().map(number).collect();
@@ -103,7 +102,7 @@ fn name_wordnet_ids(classes: &mut [TruthLabel]) -> bool {
     true
 }
 
-/// An image with verdicts of the run, and the prediction that they are about.
+/// An image with verdicts, and the judged prediction.
 struct Judged {
     name: String,
     prediction: Prediction,
@@ -158,7 +157,7 @@ fn verdicts(
     Ok(annotations::of_verdicts(judged_images, &run.labels))
 }
 
-/// What annotations were recognized as, and what is worth knowing of them.
+/// The detected format of annotations, and other notes.
 pub(super) fn notes_of(name: &str, found: &Found) -> Vec<String> {
     let annotations = &found.annotations;
     let mut notes = vec![format!(

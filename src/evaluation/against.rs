@@ -1,15 +1,14 @@
-//! What annotations and predictions say of an image, in the classes of an evaluation.
+//! Annotations and predictions of an image, in the classes of an evaluation.
 
 use super::detection::EvaluatedClass;
 use super::objects::{DetectedObject, TrueObject};
 use crate::domain::{AnnotatedBox, AnnotatedImage, Prediction, TruthLabel, decimal};
 
-/// The classes of ground truth, in the order of their numbers if all have one (as pycocotools has them), otherwise in
-/// that of the file.
+/// The ground-truth classes, ordered by number if all have one (as in pycocotools), otherwise as in the file.
 #[derive(Debug, Clone, Default)]
 pub struct EvaluatedClasses {
     pub classes: Vec<EvaluatedClass>,
-    /// The place of each class of the annotations among `classes`.
+    /// The index into `classes` of each class of the annotations.
     places: Vec<u32>,
 }
 
@@ -31,12 +30,12 @@ impl EvaluatedClasses {
         Self { classes: order.iter().map(class).collect(), places }
     }
 
-    /// The place of a class of the annotations.
+    /// The index of a class of the annotations.
     pub fn place(&self, class: u32) -> Option<u32> {
         self.places.get(class as usize).copied()
     }
 
-    /// The objects of an image of the ground truth; `None` if its boxes are fractions and its size is unknown.
+    /// The ground-truth objects of an image; `None` if its boxes are fractions and its size is unknown.
     pub fn truths(&self, image: &AnnotatedImage, size: Option<[u32; 2]>) -> Option<Vec<TrueObject>> {
         let object = |found: &AnnotatedBox| {
             let bounds = found.in_pixels(size)?;
@@ -47,9 +46,8 @@ impl EvaluatedClasses {
     }
 }
 
-/// Some detections of a prediction, clipped to the image as in every export, each with its index among all.
-/// `class_of` gives the place of a class id of the model among those of the evaluation; detections of other classes are
-/// left out.
+/// Detections of a prediction, clipped to the image as in every export, each with its original index. `class_of`
+/// returns the evaluation's class for a class id of the model; detections of other classes are skipped.
 pub fn detections(
     prediction: &Prediction,
     indices: &[usize],
@@ -65,8 +63,7 @@ pub fn detections(
     indices.iter().filter_map(object).unzip()
 }
 
-/// The detections of an image of predictions made by another program; `None` if its boxes are fractions and its size
-/// is unknown.
+/// The detections of an image from another tool; `None` if its boxes are fractions and its size is unknown.
 pub fn annotated_detections(
     image: &AnnotatedImage,
     size: Option<[u32; 2]>,

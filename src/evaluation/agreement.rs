@@ -1,4 +1,4 @@
-//! The agreement of two runs, image after image and as a whole.
+//! The agreement of two runs, per image and in total.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,75 +6,74 @@ use std::sync::Arc;
 use super::{ClassMap, ScoredBox, match_boxes};
 use crate::domain::{ClassScore, Prediction, PredictionContent, SampleId, ViewSettings};
 
-/// Takes the predictions of two runs, one image after the other. Of detections it compares what each run's view shows:
-/// scores down to 0.005 are stored, and among those two runs never agree.
+/// Collects the predictions of two runs, image by image. Of detections, it compares what each run's view shows: scores
+/// down to 0.005 are stored, and among those two runs never agree.
 #[derive(Debug, Clone)]
 pub struct Comparison {
     classes: ClassMap,
     left_view: ViewSettings,
     right_view: ViewSettings,
     agreement: Agreement,
-    /// The samples of each class change, one for each image or pair of boxes.
+    /// The samples of each class change, once per image or pair of boxes.
     confusion: BTreeMap<(u32, u32), Vec<SampleId>>,
 }
 
-/// How far two runs agree. Enough to sort and to count; the boxes themselves are matched again for the image on screen.
+/// How far two runs agree. Enough for sorting and counting; boxes are matched again for the image on screen.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Agreement {
-    /// The agreement by sample; `None` unless both runs have a prediction. May be shorter than the listing.
+    /// By sample; `None` unless both runs have a prediction. Can be shorter than the listing.
     images: Vec<Option<ImageAgreement>>,
     pub summary: AgreementSummary,
 }
 
-/// The agreement on one image. A classification has no boxes: the counts are zero.
+/// The agreement on one image. For a classifier, the box counts are zero.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ImageAgreement {
-    /// `0.0..=1.0`, see the module's documentation.
+    /// `0.0..=1.0`; see the module's documentation.
     pub disagreement: f32,
-    /// The two runs put different classes first. Never in a detection.
+    /// The two runs have different top classes. Never true for a detector.
     pub is_flip: bool,
     pub matched: u32,
     pub only_left: u32,
     pub only_right: u32,
-    /// The largest difference of the scores of one class (classification: the left run's first) or of two matched
-    /// boxes; zero if there is none.
+    /// The largest score difference of one class (classification: the left run's top class) or of two matched boxes;
+    /// zero if there is none.
     pub largest_difference: f32,
 }
 
 impl ImageAgreement {
-    /// Same class first, or every box of the one run matched by one of the other.
+    /// Whether the top classes are equal, or every box of each run matches one of the other.
     pub fn agrees(&self) -> bool {
         !self.is_flip && self.only_left == 0 && self.only_right == 0
     }
 }
 
-/// The agreement on all images.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AgreementSummary {
-    /// Images with a prediction of both runs.
+    /// Images with a prediction in both runs.
     pub compared: usize,
     /// Images that agree ([`ImageAgreement::agrees`]).
     pub agreeing: usize,
     pub predicted_only_left: usize,
     pub predicted_only_right: usize,
-    /// Classification: of the left run's first class, wherever the right run kept it. Detection: of matched boxes.
+    /// Classification: of the left run's top class, wherever the right run kept it. Detection: of matched boxes.
     pub differences: ScoreDifferences,
-    /// Boxes of both runs that show the same.
+    /// Pairs of matching boxes.
     pub matched: usize,
     pub only_left: usize,
     pub only_right: usize,
-    /// Which class became which, most often first.
+    /// Class changes, most frequent first.
     pub confusion: Vec<Confusion>,
 }
 
 impl AgreementSummary {
-    /// Share of the compared images that agree, `0.0..=1.0`; `None` if there are none.
+    /// The fraction of compared images that agree, `0.0..=1.0`; `None` if there are none.
     pub fn rate(&self) -> Option<f64> {
         (self.compared > 0).then(|| self.agreeing as f64 / self.compared as f64)
     }
 }
 
-/// Absolute differences of scores.
+/// Absolute score differences.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ScoreDifferences {
     pub count: usize,
@@ -106,27 +105,27 @@ impl ScoreDifferences {
     }
 }
 
-/// A class of the left run for which the right run predicted another one: in the first place of a classification, or in
-/// boxes that overlap by at least [`super::MATCHING_IOU`].
+/// A class of the left run for which the right run predicted another one: as top class, or in boxes that overlap by at
+/// least [`super::MATCHING_IOU`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Confusion {
     /// The left run's id.
     pub left: u32,
     /// The right run's own id.
     pub right: u32,
-    /// Images of a classification, pairs of boxes of a detection.
+    /// Images of a classifier, pairs of boxes of a detector.
     pub count: usize,
-    /// The images with that change, lowest id first, each once.
+    /// The images with this change, lowest id first, without duplicates.
     pub images: Arc<[SampleId]>,
 }
 
 impl Agreement {
-    /// `None` if not both runs have a prediction.
+    /// `None` unless both runs have a prediction.
     pub fn of(&self, id: SampleId) -> Option<&ImageAgreement> {
         self.images.get(id.index())?.as_ref()
     }
 
-    /// Disagreement by sample, not a number if there is none: a column to sort by. May be shorter than the listing.
+    /// Disagreement by sample, NaN if there is none: a column to sort by. Can be shorter than the listing.
     pub fn column(&self) -> Vec<f32> {
         let disagreement = |image: &Option<ImageAgreement>| image.map_or(f32::NAN, |image| image.disagreement);
         self.images.iter().map(disagreement).collect()
@@ -141,14 +140,14 @@ impl Agreement {
 }
 
 impl Comparison {
-    /// An agreement with the view of each run; `classes` maps the right run's classes to the left one's.
+    /// Starts a comparison with the view of each run; `classes` maps the right run's classes to the left one's.
     pub fn new(classes: ClassMap, left_view: ViewSettings, right_view: ViewSettings) -> Self {
         Self { classes, left_view, right_view, agreement: Agreement::default(), confusion: BTreeMap::new() }
     }
 
-    /// The predictions for one image, `None` if the run has none. Each sample once. A classification and a detection
-    /// cannot be compared: such an image counts as one that neither has answered. Gives what [`Agreement::of`] will
-    /// give.
+    /// Adds the predictions for one image, `None` if the run has none. Each sample at most once. A classification and a
+    /// detection cannot be compared: such an image counts as unpredicted in both. Returns what [`Agreement::of`] will
+    /// return.
     pub fn add(
         &mut self,
         id: SampleId,
@@ -202,7 +201,7 @@ impl Comparison {
             largest_difference: 0.0,
         };
         let (Some(top_left), Some(top_right)) = (left.first(), right.first()) else {
-            // One run gave no class at all: as different as can be, unless both did.
+            // If one run returned no class at all, they differ completely, unless neither did.
             image.is_flip = left.is_empty() != right.is_empty();
             image.disagreement = if image.is_flip { 0.5 } else { 0.0 };
             return image;
@@ -260,14 +259,14 @@ impl Comparison {
     }
 }
 
-/// The boxes that a view shows, and their positions in the prediction.
+/// The visible boxes, and their indices in the prediction.
 struct ShownBoxes {
     boxes: Vec<ScoredBox>,
     indices: Vec<usize>,
 }
 
 fn shown_boxes(prediction: &Prediction, view: &ViewSettings, left_id: impl Fn(u32) -> u32) -> ShownBoxes {
-    // How far two models agree does not depend on who has judged them.
+    // The agreement of two models must not depend on who judged them.
     let indices = view.visible_detections(prediction, &[]);
     let boxes = indices.iter().map(|&index| {
         let detection = &prediction.detections()[index];
@@ -280,12 +279,12 @@ fn difference(one: f32, other: f32) -> f32 {
     number((one - other).abs())
 }
 
-/// A score that is not a number must not spoil the sums; it is skipped.
+/// NaN scores must not spoil the sums, so they are skipped.
 fn number(score: f32) -> f32 {
     if score.is_finite() { score } else { 0.0 }
 }
 
-/// A difference with enough digits not to read as zero: runs of one model differ by less than a thousandth.
+/// A difference with enough digits not to read as zero: runs of one model differ by less than 0.001.
 fn difference_text(difference: f64) -> String {
     if difference > 0.0 && difference < 1e-3 { format!("{difference:.1e}") } else { format!("{difference:.3}") }
 }
@@ -298,7 +297,7 @@ mod tests {
     use crate::domain::{Detection, LabelSet};
     use crate::evaluation::BoxMatches;
 
-    /// Written by `tests/agreement/make.py`, with NumPy.
+    /// Written by `tests/agreement/make.py` with NumPy.
     #[derive(Deserialize)]
     struct Expected {
         detections: Vec<DetectionCase>,
@@ -349,7 +348,7 @@ mod tests {
         largest_difference: f32,
     }
 
-    /// Sums of scores written with three or four digits, in 32-bit floats.
+    /// For 32-bit sums of scores written with three or four digits.
     const CLOSE: f32 = 1e-5;
 
     fn expected() -> Expected {

@@ -1,23 +1,23 @@
-//! Signs that the boxes of a side are not what their format says.
+//! Signs that boxes do not follow their format.
 
 use std::collections::HashSet;
 
 use crate::domain::leaves_image;
 use crate::matching::Doubt;
 
-/// What is unusual about the boxes of the ground truth or of predictions.
+/// Anomalies in the boxes of the ground truth or of predictions.
 #[derive(Debug, Default)]
 pub struct BoxChecks {
     boxes: u64,
     outside: Tally,
-    /// Boxes outside that would be inside if their last two numbers were right and bottom.
+    /// Boxes outside the image that would be inside if their last two numbers were right and bottom.
     inside_as_edges: u64,
     /// Boxes with all numbers from 0 to 1.
     fractions: u64,
     repeated: Tally,
 }
 
-/// How often something was met, and the first image.
+/// A count, and the first image.
 #[derive(Debug, Default)]
 struct Tally {
     count: u64,
@@ -35,7 +35,7 @@ impl Tally {
 
 impl BoxChecks {
     /// `boxes`: left, top, width and height in pixels, the class, and the score of a prediction. `size`: width and
-    /// height of the image, if they are known.
+    /// height of the image, if known.
     pub fn add(
         &mut self,
         image: &str,
@@ -61,7 +61,7 @@ impl BoxChecks {
         self.repeated.add(repeated, image);
     }
 
-    /// What speaks against the boxes, and what is only worth a note.
+    /// Reasons to doubt the boxes, and notes.
     pub fn finish(self, side: &'static str) -> (Vec<Doubt>, Vec<String>) {
         let Self { boxes, outside, inside_as_edges, fractions, repeated } = self;
         let are_edges = inside_as_edges == outside.count;

@@ -1,23 +1,22 @@
-//! Which class of one model is which class of another.
+//! Maps the classes of one model to those of another.
 
 use std::collections::BTreeMap;
 
 use crate::domain::LabelSet;
 
-/// Gives the classes of a right run the ids that the left run has for them, so that two models with different label
-/// sets (COCO's 80 and 91 classes) can be compared. Classes are the same if their names are.
+/// Gives the classes of a right run the ids that the left run uses for them, so that models with different label sets
+/// (COCO's 80 and 91 classes) can be compared. Classes are equal if their names are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassMap {
-    /// Left id by right id; `None` if both runs count alike.
+    /// Left id by right id; `None` if both runs use the same ids.
     left_of_right: Option<BTreeMap<u32, u32>>,
-    /// The first id for classes of the right run that the left one does not have.
+    /// The first id for classes that only the right run has.
     first_foreign: u32,
 }
 
 impl ClassMap {
-    /// Maps by id if the label sets are equal or one of them is empty (classes by number), otherwise by name. Of
-    /// several classes with one name (there are two cranes among the thousand classes) the one with the same id is
-    /// taken, or else the first.
+    /// Maps by id if the label sets are equal or one of them is empty, otherwise by name. Of several classes with one
+    /// name (ImageNet has two cranes), the one with the same id is used, or else the first.
     pub fn between(left: &LabelSet, right: &LabelSet) -> Self {
         let first_foreign = left.max_id().map_or(0, |id| id.saturating_add(1));
         if left == right || left.is_empty() || right.is_empty() {
@@ -35,7 +34,7 @@ impl ClassMap {
         Self { left_of_right: Some(same.collect()), first_foreign }
     }
 
-    /// The left run's id of a class of the right run; one that the left run does not use if it has no such class.
+    /// The left run's id for a class of the right run; an unused id if the left run does not have the class.
     pub fn left_of(&self, right_id: u32) -> u32 {
         match &self.left_of_right {
             None => right_id,

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::detection::{ConfusionCell, EvaluatedClass};
 use crate::review::{ClassOutcomes, share};
 
-/// Bins of the reliability diagram and of the calibration error, of equal width (Guo et al. 2017).
+/// Equal-width bins of the reliability diagram and the calibration error (Guo et al. 2017).
 pub const CALIBRATION_BINS: usize = 15;
 
 /// A predicted class that the ground truth does not have.
@@ -17,28 +17,28 @@ pub const OTHER_CLASS: u32 = u32::MAX;
 /// Collects images one by one.
 pub struct ClassificationEvaluation {
     classes: Vec<EvaluatedClass>,
-    /// Images by class and predicted class.
+    /// Images by true and predicted class.
     confusion: BTreeMap<(u32, u32), u64>,
-    /// The images with their class among the first five, and all.
+    /// Images with their class among the first five, and all images.
     top5: u64,
     images: u64,
-    /// The top score of each image, and whether the top class is right.
+    /// The top score of each image, and whether the top class is correct.
     scores: Vec<f64>,
     is_correct: Vec<bool>,
-    /// The fewest classes that a prediction has.
+    /// The smallest number of classes in a prediction.
     kept: usize,
 }
 
-/// All numbers of a classifier. A number is `None`, `null` in JSON, if there is nothing to measure: a class that no
-/// image shows has no recall, one that is never predicted no precision.
+/// All metrics of a classifier. A metric is `None`, `null` in JSON, if there is nothing to measure: a class without
+/// images has no recall, one that is never predicted no precision.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ClassificationMetrics {
     pub task: &'static str,
     pub images: u64,
     pub top1: Option<f64>,
-    /// `None` if the predictions have fewer than five classes and the ground truth more.
+    /// `None` if predictions have fewer than five classes and the ground truth has more.
     pub top5: Option<f64>,
-    /// The means over classes that have the number.
+    /// The means over classes that have a value.
     pub macro_precision: Option<f64>,
     pub macro_recall: Option<f64>,
     pub macro_f1: Option<f64>,
@@ -54,9 +54,9 @@ pub struct ClassificationMetrics {
 pub struct ClassifiedClass {
     #[serde(flatten)]
     pub class: EvaluatedClass,
-    /// Images that show the class.
+    /// Images of the class.
     pub truths: u64,
-    /// Images that were predicted as it.
+    /// Images predicted as the class.
     pub predictions: u64,
     pub precision: Option<f64>,
     pub recall: Option<f64>,
@@ -68,12 +68,12 @@ pub struct ClassifiedClass {
 pub struct ReliabilityBin {
     /// Inclusive.
     pub from: f64,
-    /// Exclusive, but for the last bin.
+    /// Exclusive, except in the last bin.
     pub to: f64,
     pub images: usize,
     /// The mean top score; `None` without images.
     pub mean_score: Option<f64>,
-    /// The share of images whose top class is right.
+    /// The fraction of images whose top class is correct.
     pub accuracy: Option<f64>,
 }
 
@@ -90,8 +90,8 @@ impl ClassificationEvaluation {
         }
     }
 
-    /// Adds an image that shows class `truth`; `predicted` are classes with scores, the best first. Classes are indices
-    /// into those of the evaluation, or [`OTHER_CLASS`], which is right for no image.
+    /// Adds an image of class `truth`; `predicted` are classes with scores, best first. Classes are indices into those
+    /// of the evaluation, or [`OTHER_CLASS`], which is never correct.
     pub fn add(&mut self, truth: u32, predicted: &[(u32, f64)]) {
         let Some(&(best, score)) = predicted.first() else {
             return;
@@ -182,7 +182,7 @@ mod tests {
         assert!(is_close, "{what}: {got:?}, expected {expected}");
     }
 
-    /// `fixture` was written by `tests/evaluation/make_classification.py`, with scikit-learn.
+    /// `fixture` was written by `tests/evaluation/make_classification.py` with scikit-learn.
     fn check_fixture(fixture: &str) {
         let fixture: Value = serde_json::from_str(fixture).unwrap();
         let count = fixture["classes"].as_u64().unwrap();

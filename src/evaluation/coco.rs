@@ -1,4 +1,4 @@
-//! The numbers of COCO, by `hotcoco`.
+//! COCO's metrics, computed by `hotcoco`.
 
 use hotcoco::params::{IouType, Params};
 use hotcoco::{Annotation, COCOeval, Category, EvalMode, Image, StreamingEval};
@@ -6,33 +6,33 @@ use hotcoco::{Annotation, COCOeval, Category, EvalMode, Image, StreamingEval};
 use super::objects::ImageObjects;
 use crate::domain::BoxRole;
 
-/// Boxes that are matched together, at least.
+/// Minimum number of boxes that are matched together.
 const BATCH_LEN: usize = 20_000;
 
-/// The area of an object that does not count: outside every range of areas, so that all of them ignore it.
+/// The area of an object that does not count: outside every area range, so that all ranges ignore it.
 const AREA_OF_IGNORED: f64 = -1.0;
 
-/// Collects images one by one. `hotcoco` matches them in batches and keeps what it needs of them, not the boxes.
+/// Collects images one by one. `hotcoco` matches them in batches and keeps only what it needs, not the boxes.
 pub(super) struct CocoBuilder {
     evaluation: StreamingEval,
-    /// The category of each class; `None` for one without objects, for which there is nothing to measure: `hotcoco`
-    /// takes 100 KB for each category.
+    /// The category of each class; `None` for one without objects, which has nothing to measure: `hotcoco` uses 100 KB
+    /// per category.
     categories: Vec<Option<u64>>,
     next_image: u64,
     images: Vec<Image>,
     truth: Vec<Annotation>,
     found: Vec<Annotation>,
-    /// Why boxes were refused.
+    /// Why boxes were rejected.
     refused: Result<(), String>,
 }
 
-/// What COCO measures. Values are `None` if there is nothing to measure.
+/// COCO's metrics. Values are `None` if there is nothing to measure.
 pub(super) struct CocoNumbers {
     /// AP at 0.50:0.95, 0.50, 0.75, small, medium, large; AR with 1, 10, 100 detections, small, medium, large.
     pub(super) summary: [Option<f64>; 12],
-    /// Of each class: AP at 0.50:0.95 and at 0.50.
+    /// AP at 0.50:0.95 and at 0.50, per class.
     pub(super) by_class: Vec<[Option<f64>; 2]>,
-    /// Interpolated precision at IoU 0.50 by class, at the recalls 0.00, 0.01 … 1.00; empty without objects.
+    /// Interpolated precision at IoU 0.50 by class, at recall 0.00, 0.01 … 1.00; empty without objects.
     pub(super) curves: Vec<Vec<f64>>,
 }
 
@@ -60,8 +60,8 @@ impl CocoBuilder {
         self.categories.get(class as usize).copied().flatten()
     }
 
-    /// The next image, in the order that decides between equal scores. Objects and detections of other classes are left
-    /// out.
+    /// The next image, in the order that breaks ties between equal scores. Objects and detections of other classes are
+    /// skipped.
     pub(super) fn add(&mut self, image: &ImageObjects) {
         let image_id = self.next_image;
         self.next_image += 1;
@@ -102,13 +102,13 @@ impl CocoBuilder {
     }
 
     /// # Errors
-    /// `hotcoco` refuses the boxes, in its words.
+    /// `hotcoco` rejects the boxes, with its message.
     pub(super) fn evaluate(mut self) -> Result<CocoNumbers, String> {
         self.match_batch();
         self.refused?;
         let mut evaluation = self.evaluation.finalize();
         evaluation.accumulate();
-        // Returns what pycocotools prints; the numbers are in `stats`.
+        // Returns what pycocotools prints; the metrics are in `stats`.
         evaluation.summarize_lines();
         let stats = evaluation.stats().unwrap_or_default();
         let summary = std::array::from_fn(|place| stats.get(place).copied().and_then(measured));
@@ -119,12 +119,12 @@ impl CocoBuilder {
     }
 }
 
-/// COCO says -1 if there is nothing to measure.
+/// COCO uses -1 if there is nothing to measure.
 fn measured(number: f64) -> Option<f64> {
     (number > -1.0).then_some(number)
 }
 
-/// AP at 0.50:0.95 and at 0.50, and the curve, of one class: all areas, 100 detections.
+/// AP at 0.50:0.95 and at 0.50, and the curve of one class: all areas, 100 detections.
 fn class_numbers(evaluation: &COCOeval, class: usize) -> ([Option<f64>; 2], Vec<f64>) {
     let Some(accumulated) = evaluation.accumulated() else {
         return ([None; 2], Vec::new());

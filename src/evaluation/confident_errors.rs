@@ -1,11 +1,11 @@
-//! The errors that a threshold does not catch: those with the highest scores.
+//! The errors with the highest scores, which no threshold removes.
 
 use super::detection::FoundOutcomes;
 use super::ground_truth::ImageSides;
 use super::objects::Outcome;
 use crate::review::OutcomeKind;
 
-/// Images that are kept.
+/// Maximum number of images.
 const LEN: usize = 24;
 
 /// An image with its most confident error.
@@ -17,7 +17,7 @@ pub struct ConfidentError {
     /// `0.0..=1.0`.
     pub score: f64,
     pub predicted: ErrorSide,
-    /// The object that the box is about, or the class of the whole image; `None` if there is nothing.
+    /// The object that the box overlaps, or the class of the whole image; `None` if there is nothing.
     pub truth: Option<ErrorSide>,
 }
 
@@ -33,19 +33,19 @@ pub struct ErrorSide {
 /// Collects images one by one, and keeps those with the highest scores.
 #[derive(Debug, Default)]
 pub struct ConfidentErrors {
-    /// The highest score first; the earlier of equals first.
+    /// The highest score first; ties in order of arrival.
     kept: Vec<ConfidentError>,
 }
 
 impl ConfidentErrors {
-    /// Considers the boxes of an image, with the outcome of each. Boxes below the minimum score of their class are
-    /// not shown, and so no errors.
+    /// Considers the boxes of an image, with the outcome of each. Boxes below the minimum score of their class are not
+    /// visible, and so no errors.
     pub fn add_boxes(&mut self, image: &ImageSides, found: &FoundOutcomes, thresholds: &[f64]) {
         let objects = &image.objects;
         let is_shown = |class: u32, score: f64| thresholds.get(class as usize).is_some_and(|least| score >= *least);
         let boxes = objects.detections.iter().zip(found.outcomes()).enumerate();
         let wrong = boxes.filter(|(_, (found, outcome))| outcome.is_wrong() && is_shown(found.class, found.score));
-        // The first of equals.
+        // The first one on a tie.
         let worst = wrong.reduce(|worst, other| if other.1.0.score > worst.1.0.score { other } else { worst });
         let Some((index, (wrong, outcome))) = worst else {
             return;
@@ -63,7 +63,7 @@ impl ConfidentErrors {
         });
     }
 
-    /// Considers the top class of an image that shows class `truth`.
+    /// Considers the top class of an image of class `truth`.
     pub fn add_class(&mut self, image: &ImageSides, truth: u32) {
         let Some(&(class, score)) = image.classes.first().filter(|(class, _)| *class != truth) else {
             return;

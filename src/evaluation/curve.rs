@@ -1,27 +1,27 @@
-//! Precision, recall and F1 over the minimum score, thinned to what a chart can show.
+//! Precision, recall and F1 over the minimum score, thinned to chart resolution.
 
 use std::collections::BinaryHeap;
 
 use super::operating_point::ScoredOutcomes;
 use crate::review::ClassOutcomes;
 
-/// More points than a chart has room for.
+/// More points than a chart can show.
 const MOST_POINTS: usize = 300;
-/// How far a thinned curve may be from the whole one: half a pixel of a chart that is 500 pixels wide.
+/// The maximum deviation of a thinned curve: half a pixel in a chart of 500 pixels.
 const TOLERANCE: f64 = 1e-3;
-/// Points that are closer to the one before cannot be told apart; dropping them first makes long curves short.
+/// Points closer to the previous one than this cannot be told apart; dropping them first shortens long curves.
 const CLOSEST: f64 = TOLERANCE / 4.0;
 
-/// Precision, recall and F1 at each minimum score, the highest score first. Straight lines between the points draw the
-/// curve, whatever two of the numbers are the axes: no point of it is further than about a thousandth of an axis from
-/// them. Of two points with one threshold the later one holds at it, the earlier one just above it. Begins with the
-/// highest and ends with the lowest score of a detection; empty without detections or without objects.
+/// Precision, recall and F1 at each minimum score, highest first. Straight lines between the points approximate the
+/// curve to about a thousandth of an axis, whichever two numbers are plotted. Of two points with the same threshold,
+/// the later one holds at it, the earlier one just above it. The curve begins with the highest and ends with the lowest
+/// score of a detection; it is empty without detections or objects.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve {
     pub points: Vec<CurvePoint>,
 }
 
-/// What counts if detections with a score of at least `threshold` are shown. All numbers are `0.0..=1.0`.
+/// The metrics if detections with a score of at least `threshold` are shown. All numbers are `0.0..=1.0`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CurvePoint {
     pub threshold: f64,
@@ -49,14 +49,14 @@ impl ScoredOutcomes {
 }
 
 impl Curve {
-    /// The point of the curve at a minimum score; `None` if no detection has it.
+    /// The point of the curve at a minimum score; `None` if no detection reaches it.
     pub fn at(&self, threshold: f64) -> Option<CurvePoint> {
         let after = self.points.partition_point(|point| point.threshold >= threshold);
         let before = *self.points.get(after.checked_sub(1)?)?;
         let Some(next) = self.points.get(after) else {
             return Some(CurvePoint { threshold, ..before });
         };
-        // The next one is below the threshold, so both differ.
+        // The next point is below the threshold, so the two differ.
         let share = (before.threshold - threshold) / (before.threshold - next.threshold);
         let between = |from: f64, to: f64| from + share * (to - from);
         Some(CurvePoint {
@@ -74,7 +74,7 @@ impl Curve {
             let Some(point) = CurvePoint::of(threshold, counts) else {
                 return Self::default();
             };
-            // Between two scores nothing changes: a chart over the threshold has steps.
+            // Nothing changes between two scores, so a chart over the threshold has steps.
             let corner = whole.last().map(|before| CurvePoint { threshold, ..*before });
             for point in corner.into_iter().chain([point]) {
                 let before = whole.last().copied();
@@ -98,7 +98,7 @@ fn farthest_apart(one: CurvePoint, other: CurvePoint) -> f64 {
     differences.fold(0.0, f64::max)
 }
 
-/// A stretch of the curve and its point that is farthest from the line between its ends.
+/// A section of the curve, and its point farthest from the line between its ends.
 struct Stretch {
     first: usize,
     last: usize,
@@ -126,7 +126,7 @@ impl Ord for Stretch {
     }
 }
 
-/// The ends, and again and again the point that is farthest from the lines (Douglas and Peucker 1973).
+/// The ends, then repeatedly the point that is farthest from the lines (Douglas and Peucker 1973).
 fn thinned(whole: &[CurvePoint]) -> Vec<CurvePoint> {
     let Some(last) = whole.len().checked_sub(1) else {
         return Vec::new();
@@ -157,7 +157,8 @@ fn stretch(whole: &[CurvePoint], first: usize, last: usize) -> Stretch {
     worst
 }
 
-/// From a point to the line between two others. In all four numbers at once, so it is at most this far in each chart.
+/// The distance of a point from the line between two others, over all four numbers together, so it is an upper bound
+/// for every chart.
 fn distance(point: CurvePoint, from: CurvePoint, to: CurvePoint) -> f64 {
     let (point, from, to) = (point.numbers(), from.numbers(), to.numbers());
     let dot = |one: [f64; 4], other: [f64; 4]| -> f64 { one.iter().zip(other).map(|(one, other)| one * other).sum() };
@@ -179,7 +180,7 @@ mod tests {
         (Curve::of(&outcomes), outcomes)
     }
 
-    /// The largest distance of a point of the whole curve from the thinned one.
+    /// The largest distance of a point of the full curve from the thinned one.
     fn error(curve: &Curve, outcomes: &ScoredOutcomes) -> f64 {
         let whole = outcomes.steps().filter_map(|(threshold, counts)| CurvePoint::of(threshold, counts));
         let of_point = |point: CurvePoint| {
@@ -219,7 +220,7 @@ mod tests {
     fn a_long_curve_has_few_points_and_looks_the_same() {
         let mut random = fastrand::Rng::with_seed(7);
         let count = 20_000;
-        // High scores are right more often than low ones.
+        // High scores are correct more often than low ones.
         let scored: Vec<(f64, bool)> = (0..count)
             .map(|_| {
                 let score = random.f64().powi(2);

@@ -28,7 +28,7 @@ pub struct DetectionEvaluation {
     images: u64,
 }
 
-/// A class of the ground truth.
+/// A ground-truth class.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct EvaluatedClass {
     /// Its number in the ground truth; `null` if that has only names.
@@ -36,9 +36,9 @@ pub struct EvaluatedClass {
     pub name: String,
 }
 
-/// All numbers of a detector. A number is `None`, `null` in JSON, if there is nothing to measure: no object, or no
-/// detection. AP and AR are those of COCO (`pycocotools`): classes without objects do not count, an image has at most
-/// 100 detections per class.
+/// All metrics of a detector. A metric is `None`, `null` in JSON, if there is nothing to measure: no object, or no
+/// detection. AP and AR are those of COCO (`pycocotools`): classes without objects do not count, and at most 100
+/// detections per image and class.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct DetectionMetrics {
     pub task: &'static str,
@@ -52,7 +52,7 @@ pub struct DetectionMetrics {
     /// Objects from 32² to 96² square pixels.
     pub ap_medium: Option<f64>,
     pub ap_large: Option<f64>,
-    /// The recall with one detection an image.
+    /// The recall with one detection per image.
     pub ar1: Option<f64>,
     pub ar10: Option<f64>,
     pub ar100: Option<f64>,
@@ -63,7 +63,7 @@ pub struct DetectionMetrics {
     pub voc2007_ap: Option<f64>,
     /// Mean AP of Pascal VOC at IoU 0.50, the area under the curve (2010 to 2012).
     pub voc2012_ap: Option<f64>,
-    /// The minimum score for precision, recall and F1; `None` if classes have different ones.
+    /// The minimum score for precision, recall and F1; `None` if it differs between classes.
     pub threshold: Option<f64>,
     /// At IoU 0.50, all classes pooled, above the minimum score.
     pub precision: Option<f64>,
@@ -80,8 +80,8 @@ pub struct DetectionMetrics {
     pub classes: Vec<ClassMetrics>,
     /// TIDE's kinds of errors.
     pub errors: BTreeMap<&'static str, ErrorCost>,
-    /// Detections above the minimum score, of any class, against objects at IoU 0.50: what was taken for what. Each
-    /// detection counts once, and each object that no detection of any class shows.
+    /// Detections of any class above the minimum score against objects at IoU 0.50. Each detection counts once, and so
+    /// does each object that no detection of any class covers.
     pub confusion: Vec<ConfusionCell>,
 }
 
@@ -102,18 +102,18 @@ pub struct ClassMetrics {
     pub recall: Option<f64>,
     pub f1: Option<f64>,
     pub best: Option<BestThreshold>,
-    /// Interpolated precision at IoU 0.50 at the recalls 0.00, 0.01 … 1.00 (COCO); empty without objects.
+    /// Interpolated precision at IoU 0.50 at recall 0.00, 0.01 … 1.00 (COCO); empty without objects.
     pub precision_at_recall: Vec<f64>,
     #[serde(skip)]
     pub curve: Curve,
 }
 
-/// How often one class was taken for another.
+/// How often one class was predicted as another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct ConfusionCell {
     /// Index into the classes; `None`: background, so the detection is wrong.
     pub truth: Option<u32>,
-    /// Index into the classes; `None`: no detection of any class shows the object, or the image was predicted as a
+    /// Index into the classes; `None`: no detection of any class covers the object, or the image was predicted as a
     /// class that the ground truth does not have.
     pub predicted: Option<u32>,
     pub count: u64,
@@ -131,7 +131,7 @@ impl FoundOutcomes {
         &self.outcomes
     }
 
-    /// The object of `image`, the one that was evaluated, that a detection is about, with the IoU.
+    /// The object of `image`, which must be the evaluated one, that a detection overlaps, with the IoU.
     pub fn nearest(&self, image: &ImageObjects, detection: usize) -> Option<(u32, f64)> {
         self.overlaps.nearest(image, detection, *self.outcomes.get(detection)?)
     }
@@ -144,7 +144,7 @@ impl DetectionEvaluation {
         Self::with_objects(classes, thresholds, &have_objects)
     }
 
-    /// As [`Self::new`]; only classes for which `have_objects` is true have objects in the images.
+    /// As [`Self::new`]; only classes with `have_objects` occur as objects in the images.
     pub fn with_objects(classes: Vec<EvaluatedClass>, thresholds: Vec<f64>, have_objects: &[bool]) -> Self {
         let count = classes.len();
         Self {
@@ -159,8 +159,8 @@ impl DetectionEvaluation {
         }
     }
 
-    /// The next image, in the order that decides between equal scores. Objects and detections of other classes than
-    /// those of the evaluation are left out. Gives the outcome of each detection.
+    /// Adds the next image, in the order that breaks ties between equal scores. Objects and detections of classes
+    /// outside the evaluation are skipped. Returns the outcome of each detection.
     pub fn add(&mut self, image: &ImageObjects) -> FoundOutcomes {
         self.images += 1;
         self.coco.add(image);
@@ -179,7 +179,8 @@ impl DetectionEvaluation {
         FoundOutcomes { overlaps, outcomes }
     }
 
-    /// Each shown detection counts once, and so does each object that no shown detection shows, whatever its class.
+    /// Each visible detection counts once, and so does each object that no visible detection covers, whatever its
+    /// class.
     fn add_confusion(&mut self, image: &ImageObjects, outcomes: &[Outcome]) {
         let is_shown =
             |class: u32, score: f64| self.thresholds.get(class as usize).is_some_and(|least| score >= *least);
@@ -204,7 +205,7 @@ impl DetectionEvaluation {
     }
 
     /// # Errors
-    /// The boxes cannot be measured, in words.
+    /// The boxes cannot be measured; the text says why.
     pub fn finish(mut self) -> Result<DetectionMetrics, String> {
         self.outcomes.iter_mut().chain(&mut self.voc).for_each(ScoredOutcomes::sort);
         let coco = self.coco.evaluate()?;

@@ -1,4 +1,4 @@
-//! The numbers of a detector on draws of its images.
+//! A detector's metrics on resamples of its images.
 
 use hotcoco::params::{IouType, Params};
 use serde::Serialize;
@@ -8,22 +8,22 @@ use super::objects::{ImageObjects, Overlaps};
 use crate::domain::BoxRole;
 use crate::review::ClassOutcomes;
 
-/// Thresholds of IoU, as in COCO: 0.50, 0.55 … 0.95.
+/// COCO's IoU thresholds: 0.50, 0.55 … 0.95.
 const IOUS: usize = 10;
-/// The threshold of 0.75 among them.
+/// The index of IoU 0.75.
 const IOU_75: usize = 5;
 
 /// AP, AP50, AP75 and AR100.
 type CocoNumbers = [f64; 4];
 
-/// What the AP of a detector needs of each detection, so that it can be measured on any draw of images.
+/// Everything about each detection that is needed to measure AP on any resample of the images.
 #[derive(Debug, Clone)]
 pub struct DetectionDraws {
     classes: Vec<ClassDraws>,
     images: u32,
     /// The minimum score of each class.
     thresholds: Vec<f64>,
-    /// Thresholds of IoU and recall, those of COCO.
+    /// COCO's IoU and recall thresholds.
     params: Params,
 }
 
@@ -38,12 +38,12 @@ struct ClassDraws {
 struct Found {
     score: f64,
     image: u32,
-    /// A bit for each IoU.
+    /// One bit per IoU.
     is_correct: u16,
     is_ignored: u16,
 }
 
-/// The intervals of the most used numbers of a detector.
+/// The intervals of a detector's main metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub struct DetectionIntervals {
     pub ap: Option<Interval>,
@@ -56,7 +56,7 @@ pub struct DetectionIntervals {
 }
 
 impl DetectionIntervals {
-    /// As [`DetectionDraws::numbers`] gives them.
+    /// In the order of [`DetectionDraws::numbers`].
     pub fn of(drawn: &[DrawnNumber; 7]) -> Self {
         let [ap, ap50, ap75, ar100, precision, recall, f1] = drawn.each_ref().map(DrawnNumber::interval);
         Self { ap, ap50, ap75, ar100, precision, recall, f1 }
@@ -116,14 +116,14 @@ impl DetectionDraws {
         Some([coco(0), coco(1), coco(2), coco(3), share(0), share(1), share(2)])
     }
 
-    /// Puts the highest scores first, the first of equals first.
+    /// Highest scores first; ties in order of arrival.
     pub(super) fn sort(&mut self) {
         for class in &mut self.classes {
             class.found.sort_by(|one, other| other.score.total_cmp(&one.score));
         }
     }
 
-    /// AP, AP50, AP75, AR100, precision, recall and F1 if each image is there so many times.
+    /// AP, AP50, AP75, AR100, precision, recall and F1 if each image occurs this many times.
     #[cfg(test)]
     pub(super) fn measure(&self, times: &[u32]) -> [Option<f64>; 7] {
         let [ap, ap50, ap75, ar100] = mean(&self.coco_by_class(times)).map_or([None; 4], |coco| coco.map(Some));
@@ -131,7 +131,7 @@ impl DetectionDraws {
         [ap, ap50, ap75, ar100, counts.precision(), counts.recall(), counts.f1()]
     }
 
-    /// The numbers of each class that has objects, if each image is there so many times.
+    /// The numbers of each class with objects, if each image occurs this many times.
     fn coco_by_class(&self, times: &[u32]) -> Vec<Option<CocoNumbers>> {
         let of_class = |class: &ClassDraws| {
             let by_iou = class.ap_and_recall(times, &self.params.rec_thrs)?;
@@ -141,7 +141,7 @@ impl DetectionDraws {
         self.classes.iter().map(of_class).collect()
     }
 
-    /// All classes together above their minimum scores, if each image is there so many times.
+    /// All classes pooled above their minimum scores, if each image occurs this many times.
     fn counts(&self, times: &[u32]) -> ClassOutcomes {
         let mut counts = ClassOutcomes::default();
         for (class, threshold) in self.classes.iter().zip(&self.thresholds) {
@@ -151,14 +151,14 @@ impl DetectionDraws {
     }
 }
 
-/// The means over the classes that have objects; `None` if no class has.
+/// The means over classes with objects; `None` if there are none.
 fn mean(by_class: &[Option<CocoNumbers>]) -> Option<CocoNumbers> {
     let measured: Vec<CocoNumbers> = by_class.iter().copied().flatten().collect();
     let mean = |place: usize| measured.iter().map(|numbers| numbers[place]).sum::<f64>() / measured.len() as f64;
     (!measured.is_empty()).then(|| std::array::from_fn(mean))
 }
 
-/// The numbers on a half of the images; the change is that of the classes with objects there.
+/// The numbers on a half of the images; the change is over the classes with objects in that half.
 fn half_numbers(whole: &[Option<CocoNumbers>], half: &[Option<CocoNumbers>]) -> Option<[HalfNumber; 4]> {
     let of_half = mean(half)?;
     let of_whole: Vec<_> = whole.iter().zip(half).map(|(whole, half)| whole.filter(|_| half.is_some())).collect();
@@ -185,14 +185,14 @@ impl ClassDraws {
         counts
     }
 
-    /// The interpolated AP of COCO and the recall at each IoU; `None` without objects. An image that is drawn twice
-    /// counts as two images one after the other, which does not change the precision at any recall.
+    /// COCO's interpolated AP and the recall at each IoU; `None` without objects. An image that is drawn twice counts
+    /// as two consecutive images, which does not change the precision at any recall.
     fn ap_and_recall(&self, times: &[u32], recalls: &[f64]) -> Option<[[f64; 2]; IOUS]> {
         let truths = self.truths(times) as f64;
         (truths > 0.0).then(|| {
             std::array::from_fn(|step| {
                 let (mut correct, mut all) = (0.0, 0.0);
-                // Recall and precision after each correct detection.
+                // Recall and precision after each true positive.
                 let mut curve: Vec<[f64; 2]> = Vec::new();
                 for found in &self.found {
                     let times = f64::from(times[found.image as usize]);

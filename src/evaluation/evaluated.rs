@@ -1,4 +1,4 @@
-//! All numbers of an evaluation, as they are written to a file and shown.
+//! All numbers of an evaluation, as written to a file and shown.
 
 use serde::Serialize;
 
@@ -10,7 +10,7 @@ use super::ground_truth::Counted;
 use super::intervals::Interval;
 use crate::matching::MatchSummary;
 
-/// The numbers, and what they are about.
+/// The numbers of an evaluation and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Evaluated {
     #[serde(flatten)]
@@ -18,13 +18,13 @@ pub struct Evaluated {
     #[serde(flatten)]
     pub counted: Counted,
     pub matching: MatchSummary,
-    /// Images with errors above the minimum score, the most confident first; not more than a person looks at.
+    /// Images with errors above the minimum score, most confident first; no more than a person would look at.
     #[serde(skip)]
     pub confident_errors: Vec<ConfidentError>,
 }
 
 impl Evaluated {
-    /// Whether every image and entry was used, and nothing speaks against the match.
+    /// Whether every image and entry was used, and there is no reason to doubt the match.
     pub fn is_complete(&self) -> bool {
         self.counted.is_complete() && self.matching.doubts.is_empty()
     }
@@ -36,7 +36,7 @@ pub enum Metrics {
     Detection {
         #[serde(flatten)]
         metrics: Box<DetectionMetrics>,
-        /// 95 % intervals; `null` without draws.
+        /// 95% intervals; `null` without resamples.
         intervals: Option<DetectionIntervals>,
     },
     Classification {

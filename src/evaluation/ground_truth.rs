@@ -1,4 +1,4 @@
-//! Annotations that are taken as right, and the two sides of an evaluation.
+//! Annotations used as ground truth, and the two sides of an evaluation.
 
 use std::collections::BTreeMap;
 
@@ -13,27 +13,27 @@ use crate::domain::{
 };
 use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, CountedClasses, ImageKey, MatchSummary};
 
-/// Ground truth of many images, in the order of its file.
+/// Ground truth for many images, in file order.
 #[derive(Debug, Clone)]
 pub struct GroundTruth {
-    /// The file or folder, for people.
+    /// The name of the file or folder.
     pub name: String,
     pub task: ModelTask,
     pub images: Vec<AnnotatedImage>,
-    /// The classes as the file has them; [`AnnotatedImage`] refers to these.
+    /// The classes as in the file; [`AnnotatedImage`] refers to these.
     pub labels: Vec<TruthLabel>,
-    /// How many objects of each of them there are, or how many images that show it.
+    /// The number of objects, or images, of each class.
     pub objects: Vec<u64>,
     pub classes: EvaluatedClasses,
-    /// What a person should know of it: whole sentences.
+    /// Notes for the user: whole sentences.
     pub notes: Vec<String>,
     /// What could not be used.
     pub problems: AnnotationProblems,
-    /// The part that was read, if the data set has several.
+    /// The split that was read, if the dataset has several.
     pub split: Option<DatasetSplit>,
 }
 
-/// Why annotations are not ground truth, in words that follow their name.
+/// Why annotations are not ground truth, to follow their name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoTruth {
     #[error("has scores, so these are predictions, not ground truth")]
@@ -44,12 +44,12 @@ pub enum NoTruth {
     NothingCounts,
 }
 
-/// The classes of predictions among those of ground truth.
+/// Predicted classes matched with ground-truth classes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct MatchedClasses {
-    /// A row for each class of the predictions.
+    /// One row per predicted class.
     pub matches: ClassMatches,
-    /// The place of each of them among the classes of the evaluation.
+    /// The index of each among the classes of the evaluation.
     pub places: Vec<Option<u32>>,
 }
 
@@ -58,7 +58,7 @@ impl GroundTruth {
     /// The annotations are predictions, or empty.
     pub fn of(name: String, mut annotations: Annotations, mut notes: Vec<String>) -> Result<Self, NoTruth> {
         if annotations.has_scores() {
-            // Open Images has a confidence of 1 for what people drew. A model is never that sure of everything.
+            // Open Images has a confidence of 1 for human annotations. A model is never that sure of everything.
             if annotations.scores().any(|score| score != 1.0) {
                 return Err(NoTruth::Scores);
             }
@@ -96,12 +96,12 @@ impl GroundTruth {
         Ok(Self { name, task, images, labels, objects, classes, notes, problems, split })
     }
 
-    /// The classes of [`Self::labels`] with their objects.
+    /// The classes in [`Self::labels`] with their objects.
     pub fn counted_classes(&self) -> CountedClasses<'_> {
         CountedClasses { labels: &self.labels, objects: &self.objects }
     }
 
-    /// The name of a class of [`Self::labels`], or its number if it has none.
+    /// The name of a class in [`Self::labels`], or its number if it has none.
     pub fn class_name(&self, class: u32) -> String {
         let label = self.labels.get(class as usize);
         label.map_or_else(String::new, |label| label.name.clone().unwrap_or_else(|| label.to_string()))
@@ -112,7 +112,7 @@ impl GroundTruth {
     }
 
     /// # Errors
-    /// A correction leads to a class that the ground truth does not have.
+    /// A correction maps to a class that the ground truth does not have.
     pub fn match_classes(
         &self,
         predicted: &[TruthLabel],
@@ -124,8 +124,8 @@ impl GroundTruth {
         Ok(MatchedClasses { matches, places })
     }
 
-    /// The objects or the class of an image, without predictions. `size`: of the upright image in pixels, if it is
-    /// known. `None` if its boxes are fractions and its size is unknown.
+    /// The objects or the class of an image, without predictions. `size`: that of the upright image in pixels, if
+    /// known. `None` if its boxes are fractions and the size is unknown.
     pub fn image(&self, index: usize, size: Option<[u32; 2]>) -> Option<ImageSides> {
         let image = self.images.get(index)?;
         let truths = self.classes.truths(image, size.or(image.size))?;
@@ -134,8 +134,8 @@ impl GroundTruth {
         Some(ImageSides { name: image.shown_name(), objects, truth_class, ..ImageSides::default() })
     }
 
-    /// The order of the images in which equal scores are compared: that of their ids if all are numbered, as
-    /// pycocotools has it, otherwise that of the file.
+    /// The image order that breaks ties between equal scores: by id if all ids are numbers, as in pycocotools,
+    /// otherwise file order.
     pub fn order(&self) -> Vec<usize> {
         let mut order: Vec<usize> = (0..self.images.len()).collect();
         let is_numbered = self.images.iter().all(|image| matches!(image.id, Some(AnnotatedImageId::Number(_))));
@@ -151,9 +151,9 @@ impl GroundTruth {
 pub struct Sides {
     pub task: ModelTask,
     pub classes: Vec<EvaluatedClass>,
-    /// The classes of the predictions among these.
+    /// The predicted classes among these.
     pub matched: MatchedClasses,
-    /// Each class id of the model that is one of `classes`, with its place among them; empty without a model.
+    /// Each class id of the model that matches one of `classes`, with its index; empty without a model.
     pub model_classes: Vec<(u32, u32)>,
     /// In the order of [`GroundTruth::order`].
     pub images: Vec<ImageSides>,
@@ -161,48 +161,47 @@ pub struct Sides {
     pub thresholds: Vec<f64>,
     pub counted: Counted,
     pub matching: MatchSummary,
-    /// What a person should know before the numbers: whole sentences.
+    /// Notes to read before the numbers: whole sentences.
     pub notes: Vec<String>,
 }
 
-/// The ground truth and the prediction of one image.
 #[derive(Debug, Default)]
 pub struct ImageSides {
     /// The path relative to the source, with `/`.
     pub name: String,
     pub objects: ImageObjects,
-    /// The class of the whole image in the ground truth.
+    /// The ground-truth class of the whole image.
     pub truth_class: Option<u32>,
-    /// The predicted classes of the whole image with their scores, the best first.
+    /// The predicted classes of the whole image with their scores, best first.
     pub classes: Vec<(u32, f64)>,
-    /// The image of the source, if one is open.
+    /// The image in the source, if one is open.
     pub sample: Option<SampleId>,
     /// The index of each detection in its stored prediction.
     pub stored: Vec<u32>,
 }
 
-/// What was evaluated and what was not.
+/// What was evaluated, and what was skipped.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Counted {
-    /// The run or file of the predictions.
+    /// The run or file with the predictions.
     pub predictions: String,
     pub truth: String,
-    /// Images with a prediction whose name fits several images of the ground truth, or that share theirs; left out.
+    /// Predicted images whose name fits several ground-truth images, or is not unique; skipped.
     pub images_ambiguous: u64,
-    /// Images of the ground truth without a prediction. Those of a file of detections count as images without a
-    /// detection, as pycocotools counts them; of a project they are left out.
+    /// Ground-truth images without a prediction. With a file of detections, they count as images without detections, as
+    /// in pycocotools; with a project, they are skipped.
     pub images_without_prediction: u64,
-    /// Images with a prediction that the ground truth does not have; left out.
+    /// Predicted images without ground truth; skipped.
     pub images_without_truth: u64,
-    /// Images whose prediction failed, or is of an older version of the file; left out.
+    /// Images whose prediction failed or is outdated; skipped.
     pub images_failed: u64,
     pub images_outdated: u64,
-    /// Images whose sizes contradict each other, or are needed and unknown; left out.
+    /// Images whose sizes contradict each other, or are required and unknown; skipped.
     pub images_of_other_size: u64,
     pub images_without_size: u64,
-    /// Detections, or top classes, of classes that the ground truth does not have.
+    /// Detections, or top classes, of classes without ground truth.
     pub predictions_of_other_classes: u64,
-    /// Entries of the files that could not be used, and annotations with an id that was given before, by kind.
+    /// Entries that could not be used, and annotations with a repeated id, by kind.
     pub problems: BTreeMap<&'static str, u64>,
 }
 
@@ -220,7 +219,7 @@ impl Counted {
         left_out.iter().all(|count| *count == 0) && self.problems.is_empty()
     }
 
-    /// What was left out or is worth knowing, each with its count; only what there is.
+    /// What was skipped or is worth knowing, with nonzero counts only.
     pub fn texts(&self) -> impl Iterator<Item = (u64, &'static str)> {
         let of_kind = |kind: AnnotationProblemKind| self.problems.get(kind.word()).copied().unwrap_or_default();
         let repeated = of_kind(AnnotationProblemKind::RepeatedId);

@@ -1,61 +1,61 @@
-//! Confidence intervals: the range that holds the number of all images of this kind.
+//! Confidence intervals: the range that contains the value for all images of the same kind.
 //!
-//! Shares (precision, recall, F1, top-1) are measured on images drawn with repetition, as many as there are, and the
-//! interval is the middle 95 % of the results (percentile bootstrap, Efron 1979). `hotcoco` has a bootstrap of its own,
-//! which counts an image once however often it is drawn; its intervals are about a quarter narrower than these, which
-//! is why it is not used.
+//! Fractions (precision, recall, F1, top-1) are measured on as many images resampled with replacement, and the interval
+//! is the middle 95% of the results (percentile bootstrap, Efron 1979). `hotcoco` has a bootstrap of its own, which
+//! counts an image once however often it is drawn; its intervals are about a quarter narrower than these, which is why
+//! it is not used.
 //!
-//! AP is too high on average where classes have few objects, and drawing with repetition makes it higher still. So it
-//! is measured on random halves of the images (the delete-d jackknife: Shao and Wu, A General Theory for Jackknife
-//! Variance Estimation, Annals of Statistics 1989). Halves vary as much as the whole does, and how much higher AP is on
-//! half of the images tells how much too high it is on all of them (the generalized jackknife: Schucany, Gray and Owen,
-//! On Bias Reduction in Estimation, JASA 1971). `benches/evaluation/coverage.py` simulates how often the intervals hold
-//! the true number.
+//! AP is biased upward where classes have few objects, and resampling with replacement adds to the bias. It is
+//! therefore measured on random halves of the images (the delete-d jackknife: Shao and Wu, A General Theory for
+//! Jackknife Variance Estimation, Annals of Statistics 1989). Halves vary as much as the whole does, and the increase
+//! of AP from the whole to the halves shows its bias on the whole (the generalized jackknife: Schucany, Gray and Owen,
+//! On Bias Reduction in Estimation, JASA 1971). `benches/evaluation/coverage.py` simulates how often the intervals
+//! contain the true value.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::Serialize;
 
-/// The usual number of draws.
+/// The default number of resamples.
 pub const DRAWS: usize = 500;
-/// Fewer draws say nothing about 95 %.
+/// Fewer resamples say nothing about 95%.
 const FEWEST_DRAWS: usize = 40;
 
-/// Holds the number of all images of this kind for 95 of 100 data sets.
+/// Contains the value for all images of this kind in 95 of 100 datasets.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     pub low: f64,
     pub high: f64,
 }
 
-/// A number of an evaluation as draws of its images gave it.
+/// A metric measured on resamples of the images.
 #[derive(Debug, Clone, PartialEq)]
 pub enum DrawnNumber {
-    /// On images drawn with repetition; `None` for a draw with nothing to measure.
+    /// On images drawn with replacement; `None` for a resample with nothing to measure.
     Repeated(Vec<Option<f64>>),
     Halves(Halves),
 }
 
-/// A number whose bias depends on how many images there are.
+/// A metric whose bias depends on the number of images.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Halves {
-    /// Of all images.
+    /// On all images.
     pub whole: f64,
     pub images: usize,
     /// `None` for a half with nothing to measure.
     pub numbers: Vec<Option<HalfNumber>>,
 }
 
-/// A number on half of the images.
+/// A metric on half of the images.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HalfNumber {
     pub number: f64,
-    /// How much higher it is than on all images, without what is not measured on this half.
+    /// The increase over the value on all images, restricted to what can be measured on this half.
     pub change: f64,
 }
 
 impl DrawnNumber {
-    /// `None` if some draws have nothing to measure, or there are too few.
+    /// `None` if some resamples have nothing to measure, or there are too few.
     pub fn interval(&self) -> Option<Interval> {
         match self {
             Self::Repeated(numbers) => percentiles(numbers.iter().copied().collect::<Option<_>>()?),
@@ -66,8 +66,8 @@ impl DrawnNumber {
         }
     }
 
-    /// How much higher the number is than in another evaluation of the same images in the same order: each draw is of
-    /// the same images on both sides, so what makes an image hard for both cancels out.
+    /// The increase over another evaluation of the same images in the same order: each resample uses the same images on
+    /// both sides, so what makes an image hard for both cancels out.
     pub fn difference(&self, other: &Self) -> Option<Interval> {
         match (self, other) {
             (Self::Repeated(one), Self::Repeated(other)) if one.len() == other.len() => {
@@ -81,8 +81,8 @@ impl DrawnNumber {
 }
 
 impl Halves {
-    /// From the number to what it is without its bias, widened on both sides by the standard error. It holds the
-    /// number, because the bias of few objects is known only roughly.
+    /// From the measured value to the bias-corrected one, widened on both sides by the standard error. It includes the
+    /// measured value, because the bias with few objects is known only roughly.
     fn interval(&self) -> Option<Interval> {
         let halves: Vec<HalfNumber> = self.numbers.iter().copied().collect::<Option<_>>()?;
         if halves.len() < FEWEST_DRAWS {
@@ -93,7 +93,8 @@ impl Halves {
         let variance = halves.iter().map(|half| (half.number - center).powi(2)).sum::<f64>() / halves.len() as f64;
         let (all, half) = (self.images as f64, half_of(self.images) as f64);
         let margin = student_t(all - 1.0) * (variance * half / (all - half)).sqrt();
-        // The bias falls with the root of the number of images: with each, more objects of rare classes come.
+        // The bias falls with the square root of the number of images, because more images bring more objects of rare
+        // classes.
         let bias = mean(|half| half.change) / ((all / half).sqrt() - 1.0);
         Some(Interval { low: self.whole - bias.max(0.0) - margin, high: self.whole - bias.min(0.0) + margin })
     }
@@ -112,7 +113,7 @@ impl Halves {
     }
 }
 
-/// How often each of so many images is in a draw with repetition; adds up to their number.
+/// How often each of `images` images occurs in a resample with replacement; adds up to `images`.
 pub fn repeated(draw: u64, images: usize) -> Vec<u32> {
     let mut random = fastrand::Rng::with_seed(draw);
     let mut times = vec![0; images];
@@ -122,7 +123,7 @@ pub fn repeated(draw: u64, images: usize) -> Vec<u32> {
     times
 }
 
-/// Which of so many images are in a random half: 1 or 0 each.
+/// Which of `images` images are in a random half: 1 or 0 each.
 pub(super) fn half(draw: u64, images: usize) -> Vec<u32> {
     let mut random = fastrand::Rng::with_seed(draw);
     let mut order: Vec<usize> = (0..images).collect();
@@ -138,7 +139,7 @@ fn half_of(images: usize) -> usize {
     images / 2
 }
 
-/// What `measure` gives for each draw, from 0, in their order. `None` if `is_cancelled`.
+/// The results of `measure` for each draw, from 0, in order. `None` if `is_cancelled`.
 pub fn each_draw<T: Send>(
     draws: usize,
     measure: impl Fn(u64) -> T + Sync,
@@ -164,7 +165,7 @@ pub fn each_draw<T: Send>(
     (measured.len() == draws).then(|| measured.into_iter().map(|(_, measured)| measured).collect())
 }
 
-/// The middle 95 %; `None` for too few numbers.
+/// The middle 95%; `None` for too few numbers.
 fn percentiles(mut numbers: Vec<f64>) -> Option<Interval> {
     if numbers.len() < FEWEST_DRAWS {
         return None;
@@ -173,15 +174,15 @@ fn percentiles(mut numbers: Vec<f64>) -> Option<Interval> {
     Some(Interval { low: quantile(&numbers, 0.025), high: quantile(&numbers, 0.975) })
 }
 
-/// As NumPy's, linear between two numbers.
+/// As in NumPy, interpolating linearly between two numbers.
 fn quantile(sorted: &[f64], share: f64) -> f64 {
     let place = share * (sorted.len() - 1) as f64;
     let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
     below + (above - below) * place.fract()
 }
 
-/// The 97.5 % quantile of Student's t distribution (Abramowitz and Stegun, 26.7.5, three terms): right to a thousandth
-/// from 10 degrees of freedom on.
+/// The 97.5% quantile of Student's t distribution (Abramowitz and Stegun, 26.7.5, three terms), accurate to 0.001 from
+/// 10 degrees of freedom.
 fn student_t(freedom: f64) -> f64 {
     let normal = 1.959_963_984_540_054_f64;
     let terms = [
@@ -196,7 +197,7 @@ fn student_t(freedom: f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// The share of the first images, of so many, on draws with repetition and on halves.
+    /// The fraction of the first images, on resamples with replacement and on halves.
     fn shares(first: usize, images: usize) -> [DrawnNumber; 2] {
         let share = |times: &[u32]| {
             let drawn: u32 = times.iter().sum();
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn interval_of_a_share_is_that_of_the_binomial_distribution() {
-        // 300 of 1,000 images: the share has a standard deviation of sqrt(0.3 * 0.7 / 1000).
+        // 300 of 1,000 images: the fraction has a standard deviation of sqrt(0.3 * 0.7 / 1000).
         for drawn in shares(300, 1000) {
             check(drawn.interval(), 0.3, 1.96 * (0.3_f64 * 0.7 / 1000.0).sqrt(), 0.003);
         }
@@ -232,8 +233,8 @@ mod tests {
 
     #[test]
     fn interval_of_a_difference_is_as_narrow_as_what_differs() {
-        // One is right in 310 of 1,000 images, the other in 300 of them: the difference has a standard deviation of
-        // sqrt(0.01 * 0.99 / 1000), each share alone one of sqrt(0.3 * 0.7 / 1000).
+        // One is correct in 310 of 1,000 images, the other in 300 of them: the difference has a standard deviation of
+        // sqrt(0.01 * 0.99 / 1000), each fraction alone one of sqrt(0.3 * 0.7 / 1000).
         for (one, other) in shares(310, 1000).iter().zip(&shares(300, 1000)) {
             check(one.difference(other), 0.01, 1.96 * (0.01_f64 * 0.99 / 1000.0).sqrt(), 0.001);
         }
@@ -244,8 +245,8 @@ mod tests {
 
     #[test]
     fn interval_reaches_down_by_the_bias() {
-        // Each half is 0.02 too high, and the standard error is 0.05: NumPy and SciPy give
-        // 0.4 - 0.02 / (sqrt(2) - 1) - t.ppf(0.975, 99) * 0.05 and 0.4 + t.ppf(0.975, 99) * 0.05.
+        // Each half is 0.02 too high, and the standard error is 0.05: NumPy and SciPy return 0.4 - 0.02 / (sqrt(2) - 1)
+        // - t.ppf(0.975, 99) * 0.05 and 0.4 + t.ppf(0.975, 99) * 0.05.
         let halves = (0..200).map(|draw| {
             let number = 0.42 + if draw % 2 == 0 { 0.05 } else { -0.05 };
             Some(HalfNumber { number, change: 0.02 })

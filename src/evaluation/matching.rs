@@ -1,14 +1,13 @@
-//! Which box of one run is which box of another.
+//! Matches the boxes of two runs.
 
 use crate::domain::BoundingBox;
 
-/// Boxes that overlap by at least this IoU show the same thing.
+/// Boxes that overlap by at least this IoU show the same object.
 pub const MATCHING_IOU: f32 = 0.5;
 
-/// What matching needs of a detection.
+/// A detection, as far as it matters for matching.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ScoredBox {
-    /// The box in pixels of the upright image.
     pub bounds: BoundingBox,
     /// The left run's id, on both sides ([`super::ClassMap`]).
     pub class_id: u32,
@@ -16,7 +15,7 @@ pub struct ScoredBox {
     pub score: f32,
 }
 
-/// Indices into the boxes that were given.
+/// Indices into the given boxes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct BoxMatches {
     /// Left and right, highest left score first.
@@ -25,13 +24,13 @@ pub struct BoxMatches {
     pub only_left: Vec<usize>,
     /// Lowest index first.
     pub only_right: Vec<usize>,
-    /// The unmatched boxes that overlap with a different class. They still count as unmatched.
+    /// Unmatched boxes that overlap one of a different class. They still count as unmatched.
     pub other_class: Vec<(usize, usize)>,
 }
 
-/// Greedy: in order of the left scores, highest first (the first of equals first), each left box takes that free right
-/// box of its class which overlaps it most, if the IoU is at least [`MATCHING_IOU`]. What remains on both sides is
-/// matched once more in the same way among boxes of different classes.
+/// Greedy matching in order of the left scores, highest first (ties in input order): each left box takes the free right
+/// box of its class that it overlaps most, if the IoU is at least [`MATCHING_IOU`]. What remains on both sides is
+/// matched once more in the same way between different classes.
 pub fn match_boxes(left: &[ScoredBox], right: &[ScoredBox]) -> BoxMatches {
     let mut order: Vec<usize> = (0..left.len()).collect();
     order.sort_by(|&one, &other| left[other].score.total_cmp(&left[one].score));

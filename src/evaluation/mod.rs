@@ -1,21 +1,20 @@
-//! How far two runs agree over the same images, and how right a run is if the ground truth is known.
+//! The agreement of two runs over the same images, and the metrics of a run against ground truth.
 //!
-//! Pure arithmetic over stored predictions: knows nothing of files, threads or the screen. Of two runs neither is the
-//! truth; one is called left and the other right.
+//! Pure arithmetic over stored predictions: knows nothing about files, threads or the screen. Of two runs, neither is
+//! the reference; one is called left and the other right.
 //!
-//! The **disagreement** of an image is a number in `0.0..=1.0` that the worst images can be sorted by:
+//! The **disagreement** of an image is a number in `0.0..=1.0` for sorting images, worst first:
 //!
-//! - Classification: if both put the same class first, half the difference of its two scores (`0.0..=0.5`). If they
-//!   do not (a *flip*), `0.5` and half the lower of the two top scores (`0.5..=1.0`): any flip is worse than any
-//!   difference of scores, and the higher both scores are, the worse it is.
+//! - Classification: if both have the same top class, half the difference of its two scores (`0.0..=0.5`). Otherwise (a
+//!   *flip*), 0.5 plus half the lower of the two top scores (`0.5..=1.0`): any flip is worse than any score difference,
+//!   and worse the higher both scores are.
 //! - Detection: `(unmatched + sum of the score differences of matched boxes) / (unmatched + matched)`, with the
-//!   unmatched boxes of both sides counted together; zero if neither run shows a box. Boxes are matched as
-//!   [`match_boxes`] does it.
-
+//!   unmatched boxes of both sides counted together; zero if neither run shows a box. Boxes are matched by
+//!   [`match_boxes`].
 //!
-//! Against ground truth, AP and AR are measured by `hotcoco`, which equals pycocotools. What it does not have is here:
-//! the outcome of each box ([`outcomes`]), precision and recall at a minimum score, the AP of Pascal VOC, and
-//! classification. What the kinds of errors cost is here, too, because the outcomes say it already.
+//! Against ground truth, AP and AR are computed by `hotcoco`, which equals pycocotools. This module adds what it lacks:
+//! the outcome of each box ([`outcomes`]), precision and recall at a minimum score, Pascal VOC's AP, and
+//! classification. The cost of each kind of error is also computed here, because it follows from the outcomes.
 
 mod against;
 mod agreement;

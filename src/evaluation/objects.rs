@@ -1,14 +1,14 @@
-//! Which detections of an image are right, which are wrong and how, and which objects were missed.
+//! Which detections of an image are correct, which are wrong and how, and which objects were missed.
 
 use crate::domain::BoxRole;
 use crate::review::OutcomeKind;
 
-/// The IoU above which a detection of the right class is right, if nothing else is said.
+/// The default IoU from which a detection of the right class is correct.
 pub const CORRECT_IOU: f64 = 0.5;
-/// The IoU up to which a detection shows background (TIDE, Bolya et al. 2020).
+/// The IoU up to which a detection counts as background (TIDE, Bolya et al. 2020).
 pub const BACKGROUND_IOU: f64 = 0.1;
 
-/// Detections of one class in an image that COCO counts.
+/// Maximum number of detections per class and image that COCO counts.
 const MOST_DETECTIONS: usize = 100;
 
 /// The ground truth and the detections of one image. Boxes are left, top, width and height in pixels of the upright
@@ -36,21 +36,21 @@ pub struct DetectedObject {
     pub score: f64,
 }
 
-/// How a detection compares with the ground truth, at any minimum score: only detections with a higher score decide
-/// which objects are taken. The kinds of errors are those of TIDE, in its order: the first that fits counts.
+/// The outcome of a detection at any minimum score: only detections with a higher score decide which objects are taken.
+/// The kinds of errors are those of TIDE, in its order; the first one that fits applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Outcome {
-    /// Shows this object (an index into the truths).
+    /// Detects this object (an index into the truths).
     Correct(u32),
-    /// Shows a crowd or an object that does not count: neither right nor wrong.
+    /// Matches a crowd or an object that does not count: neither correct nor wrong.
     Ignored,
     /// The right class, but an IoU of only 0.1 to 0.5 with the object.
     Location,
-    /// Shows this object, which is of another class.
+    /// Covers this object, which is of another class.
     Class(u32),
-    /// Shows an object that a detection with a higher score shows already.
+    /// Covers an object that a detection with a higher score already detects.
     Duplicate,
-    /// Shows nothing: an IoU of at most 0.1 with every object.
+    /// Covers nothing: an IoU of at most 0.1 with every object.
     Background,
     /// Another class, and an IoU of only 0.1 to 0.5.
     ClassAndLocation,
@@ -74,9 +74,9 @@ impl Outcome {
     }
 }
 
-/// The outcome of each detection of an image, in the order of [`ImageObjects::detections`], as COCO matches them: the
-/// detection with the highest score first (the first of equals), each takes the free object of its class that it
-/// overlaps most (the last of equals), if the IoU is at least `iou`; objects that do not count come last.
+/// The outcome of each detection of an image, in the order of [`ImageObjects::detections`], with COCO's matching: from
+/// the highest score down (ties in input order), each detection takes the free object of its class that it overlaps
+/// most (on a tie, the last one), if the IoU is at least `iou`; objects that do not count come last.
 pub fn outcomes(image: &ImageObjects, iou: f64) -> Vec<Outcome> {
     Overlaps::of(image).outcomes(image, iou)
 }
@@ -85,7 +85,7 @@ pub fn outcomes(image: &ImageObjects, iou: f64) -> Vec<Outcome> {
 pub(super) struct Overlaps {
     /// By detection, then by truth.
     ious: Vec<f64>,
-    /// The detections, the highest score first.
+    /// The detections, highest score first.
     order: Vec<usize>,
     truths: usize,
 }
@@ -102,12 +102,12 @@ impl Overlaps {
         Self { ious, order, truths: image.truths.len() }
     }
 
-    /// The detections, the highest score first, the first of equals first.
+    /// The detections, highest score first; ties in input order.
     pub(super) fn order(&self) -> &[usize] {
         &self.order
     }
 
-    /// The detections that COCO counts, in the same order: at most 100 of a class.
+    /// The detections that COCO counts, in the same order: at most 100 per class.
     pub(super) fn counted<'o>(&'o self, image: &'o ImageObjects, classes: usize) -> impl Iterator<Item = usize> + 'o {
         let mut of_class = vec![0; classes];
         self.order.iter().copied().filter(move |&index| {
@@ -138,8 +138,8 @@ impl Overlaps {
         matches.iter().enumerate().map(outcome).collect()
     }
 
-    /// The object that a detection with this outcome is about, with the IoU: the one that it shows, or else the one
-    /// that it overlaps most, of its own class if its only fault is its place; `None` if it overlaps none.
+    /// The object for a detection with this outcome, with the IoU: the one that it detects, or else the one that it
+    /// overlaps most, of its own class for a localization error; `None` if it overlaps none.
     pub(super) fn nearest(&self, image: &ImageObjects, detection: usize, outcome: Outcome) -> Option<(u32, f64)> {
         let row = self.row(detection);
         if let Outcome::Correct(truth) | Outcome::Class(truth) = outcome {
@@ -157,7 +157,7 @@ impl Overlaps {
         most.map(|(index, (_, iou))| (index as u32, *iou))
     }
 
-    /// The object of its class that counts and that a detection overlaps most; the first of equals.
+    /// The object of its class that counts and that a detection overlaps most; the first one on a tie.
     pub(super) fn nearest_of_class(&self, image: &ImageObjects, detection: usize) -> Option<usize> {
         let class = image.detections[detection].class;
         let of_class = image.truths.iter().zip(self.row(detection)).enumerate();
@@ -166,7 +166,7 @@ impl Overlaps {
         most.map(|(index, _)| index)
     }
 
-    /// The truth that each detection takes.
+    /// The object that each detection takes.
     pub(super) fn matches(&self, image: &ImageObjects, iou: f64) -> Vec<Option<usize>> {
         let mut matches = vec![None; image.detections.len()];
         let mut is_taken = vec![false; image.truths.len()];
@@ -175,7 +175,7 @@ impl Overlaps {
             let row = self.row(detection);
             let best = |counts: bool| {
                 let mut best: Option<usize> = None;
-                // As pycocotools: never quite 1, so that equal boxes match at 1.
+                // As in pycocotools: slightly below 1, so that equal boxes match at a threshold of 1.
                 let mut most = iou.min(1.0 - 1e-10);
                 for (index, truth) in image.truths.iter().enumerate() {
                     let is_free = !is_taken[index] || truth.role == BoxRole::Crowd;
@@ -195,8 +195,8 @@ impl Overlaps {
         matches
     }
 
-    /// What is wrong with a detection that matches nothing. Only objects that count decide: crowds and ignored objects
-    /// excuse what matches them, and nothing else.
+    /// The error of a detection that matches nothing. Only objects that count are considered: crowds and ignored
+    /// objects excuse detections that match them, and no others.
     fn error(&self, image: &ImageObjects, detection: usize, iou: f64, is_taken: &[bool]) -> Outcome {
         let class = image.detections[detection].class;
         let (mut same, mut other) = (0.0_f64, 0.0_f64);
@@ -224,7 +224,7 @@ impl Overlaps {
 }
 
 /// Intersection over union of two boxes of left, top, width and height; over the area of the detection alone if the
-/// object is a crowd (`maskApi.c` of pycocotools, `bbIou`).
+/// object is a crowd (`bbIou` in pycocotools' `maskApi.c`).
 fn iou(found: [f64; 4], truth: [f64; 4], is_crowd: bool) -> f64 {
     let shared = |axis: usize| {
         let end = (found[axis] + found[axis + 2]).min(truth[axis] + truth[axis + 2]);

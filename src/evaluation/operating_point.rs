@@ -6,15 +6,14 @@ use super::objects::ImageObjects;
 use crate::domain::BoxRole;
 use crate::review::ClassOutcomes;
 
-/// The detections of one class that are right or wrong, and how many objects there are.
+/// The correct and wrong detections of one class, and the number of objects.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ScoredOutcomes {
-    /// Score, and whether the detection is right; the highest score first after [`Self::sort`].
+    /// Score, and whether the detection is correct; highest score first after [`Self::sort`].
     scored: Vec<(f64, bool)>,
     truths: u64,
 }
 
-/// The minimum score with the highest F1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct BestThreshold {
     /// `0.0..=1.0`.
@@ -22,7 +21,7 @@ pub struct BestThreshold {
     pub f1: f64,
 }
 
-/// Counts the objects of an image that count, by class.
+/// Adds the objects of an image that count, by class.
 pub(super) fn add_truths(classes: &mut [ScoredOutcomes], image: &ImageObjects) {
     for truth in image.truths.iter().filter(|truth| truth.role == BoxRole::Object) {
         if let Some(class) = classes.get_mut(truth.class as usize) {
@@ -55,14 +54,14 @@ impl ScoredOutcomes {
         self.scored.len() as u64
     }
 
-    /// What counts if only detections with a score of at least `threshold` are shown.
+    /// The counts if only detections with a score of at least `threshold` are shown.
     pub fn at(&self, threshold: f64) -> ClassOutcomes {
         let shown = self.scored.partition_point(|(score, _)| *score >= threshold);
         let correct = self.scored[..shown].iter().filter(|(_, is_correct)| *is_correct).count() as u64;
         ClassOutcomes { correct, wrong: shown as u64 - correct, missed: self.truths.saturating_sub(correct) }
     }
 
-    /// The counts at each score, the highest first. Equal scores are shown together or not at all.
+    /// The counts at each score, highest first. Equal scores are shown together or not at all.
     pub(super) fn steps(&self) -> impl Iterator<Item = (f64, ClassOutcomes)> {
         let mut counts = ClassOutcomes { missed: self.truths, ..ClassOutcomes::default() };
         self.scored.chunk_by(|one, next| one.0 == next.0).map(move |equal| {
@@ -73,7 +72,7 @@ impl ScoredOutcomes {
         })
     }
 
-    /// The threshold with the highest F1, the highest of equals; `None` if no detection is right.
+    /// The threshold with the highest F1, the higher one on a tie; `None` if no detection is correct.
     pub fn best(&self) -> Option<BestThreshold> {
         let mut best: Option<BestThreshold> = None;
         for (threshold, counts) in self.steps() {
@@ -95,7 +94,7 @@ impl ScoredOutcomes {
         pooled
     }
 
-    /// Score and outcome of each detection, the highest score first.
+    /// Score and correctness of each detection, highest score first.
     pub fn scored(&self) -> &[(f64, bool)] {
         &self.scored
     }

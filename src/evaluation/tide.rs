@@ -1,9 +1,8 @@
-//! What the kinds of errors cost, as `tidecv` measures it (TIDE, Bolya et al. 2020): the AP at IoU 0.50 that repairing
-//! only one of them would gain.
+//! The cost of each kind of error, as in `tidecv` (TIDE, Bolya et al. 2020): the AP at IoU 0.50 that fixing only this
+//! kind would gain.
 //!
-//! A badly placed detection, or one of another class, is repaired by making it right if it has the highest score of
-//! those about an object that was missed; all other wrong detections are repaired by leaving them out, and missed
-//! objects by not counting them.
+//! A detection with a wrong location or class is fixed by making it correct, if it has the highest score of those for a
+//! missed object. All other wrong detections are fixed by removing them, and missed objects by not counting them.
 
 use std::collections::BTreeMap;
 
@@ -17,21 +16,21 @@ use crate::review::OutcomeKind;
 
 const MISSED: &str = "missed";
 
-/// How much an error of TIDE costs.
+/// The cost of one of TIDE's kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct ErrorCost {
     /// Errors with any score.
     pub count: u64,
-    /// AP at IoU 0.50 that repairing only this kind of error would gain.
+    /// The gain in AP at IoU 0.50 if only this kind of error were fixed.
     pub ap50_cost: f64,
 }
 
 /// The errors of one class.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClassErrors {
-    /// Those that are right or wrong.
+    /// Correct and wrong detections.
     found: Vec<Found>,
-    /// The scores of detections of other classes that become right in this one.
+    /// The scores of detections of other classes that become correct in this one.
     incoming: Vec<f64>,
     truths: usize,
     missed: usize,
@@ -41,7 +40,7 @@ pub(super) struct ClassErrors {
 struct Found {
     score: f64,
     kind: OutcomeKind,
-    /// Whether repairing it makes it right.
+    /// Whether fixing it makes it correct.
     becomes_right: bool,
 }
 
@@ -82,7 +81,7 @@ pub(super) fn add(classes: &mut [ClassErrors], image: &ImageObjects, overlaps: &
     }
 }
 
-/// How many errors of each kind there are, and what they cost.
+/// The number of errors of each kind, and their cost.
 pub(super) fn costs(mut classes: Vec<ClassErrors>) -> BTreeMap<&'static str, ErrorCost> {
     let recalls = Params::new(IouType::Bbox).rec_thrs;
     for class in &mut classes {

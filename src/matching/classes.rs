@@ -1,4 +1,4 @@
-//! Which class of one side is which class of the other.
+//! Matches the classes of two sides.
 
 use std::collections::HashMap;
 
@@ -6,36 +6,36 @@ use serde::Serialize;
 
 use crate::domain::{LabelSet, TruthLabel};
 
-/// A row for each class of one side, in its order.
+/// One row per class of one side, in order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassMatches {
     pub rows: Vec<ClassRow>,
-    /// Classes that were corrected and that this side does not have: one list of corrections may serve several models.
+    /// Corrected classes that this side does not have: one list of corrections can serve several models.
     pub unused_corrections: Vec<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClassRow {
     pub class: TruthLabel,
-    /// The index of the same class on the other side, and why it is the same.
+    /// The index of the matching class on the other side, and the reason.
     pub matched: Option<(u32, ClassReason)>,
 }
 
-/// The surest first.
+/// Most certain first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ClassReason {
-    /// A person says so.
+    /// Set by the user.
     Correction,
-    /// Both have this name; upper and lower case, blanks, `_`, `-` and how accents are encoded make no difference,
-    /// unless a side has classes that differ in nothing else.
+    /// Equal names, ignoring case, spaces, `_`, `-` and the encoding of accents, unless a side has classes that differ
+    /// only in these.
     Name,
-    /// Both have this number, and at least one of them has no name.
+    /// Equal numbers, and at least one side without a name.
     Number,
 }
 
-/// What a person says of classes: `from,to` in each line of a CSV file, names or numbers. An empty `to` leaves the
-/// class without a match.
+/// Corrections by the user: one `from,to` per line of a CSV file, names or numbers. An empty `to` leaves the class
+/// without a match.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ClassCorrections {
     rows: Vec<Correction>,
@@ -53,12 +53,12 @@ struct Correction {
 pub struct CorrectionsError {
     /// From 1.
     pub line: u64,
-    /// Words that follow the line.
+    /// To follow the line.
     pub reason: String,
 }
 
 impl ClassReason {
-    /// Words that follow “80 classes”.
+    /// To follow “80 classes”.
     pub fn text(self) -> &'static str {
         match self {
             Self::Correction => "by correction",
@@ -68,18 +68,17 @@ impl ClassReason {
     }
 }
 
-/// The classes of a model.
 pub fn classes_of(labels: &LabelSet) -> Vec<TruthLabel> {
     let class = |(id, name): (u32, &str)| TruthLabel { number: Some(id.into()), name: Some(name.to_owned()) };
     labels.iter().map(class).collect()
 }
 
 impl ClassMatches {
-    /// Matches by name, then by number, after what a person says. Of several classes with one name the one with the
-    /// same number is taken, or else the first.
+    /// Matches by correction, then name, then number. Of several classes with one name, the one with the same number is
+    /// used, or else the first.
     ///
     /// # Errors
-    /// A correction leads to a class that the other side does not have.
+    /// A correction maps to a class that the other side does not have.
     pub fn between(
         from: &[TruthLabel],
         to: &[TruthLabel],
@@ -112,13 +111,12 @@ impl ClassMatches {
         row.matched.map(|(index, _)| index)
     }
 
-    /// The classes without a match.
     pub fn unmatched(&self) -> impl Iterator<Item = &TruthLabel> {
         self.rows.iter().filter(|row| row.matched.is_none()).map(|row| &row.class)
     }
 }
 
-/// The classes of a side, to be found.
+/// The classes of a side, indexed for lookup.
 struct Targets<'t> {
     classes: &'t [TruthLabel],
     by_name: HashMap<&'t str, Vec<u32>>,
@@ -146,7 +144,7 @@ impl<'t> Targets<'t> {
     fn find(&self, class: &TruthLabel, sources: &Self) -> Option<(u32, ClassReason)> {
         let same_name = class.name.as_deref().and_then(|name| {
             let named = self.by_name.get(name).or_else(|| {
-                // “Cat” is another class than “cat” for a side that has both.
+                // “Cat” differs from “cat” if a side has both.
                 sources.spelt(name)?;
                 self.spelt(name)
             })?;
@@ -162,21 +160,21 @@ impl<'t> Targets<'t> {
         is_nameless.then_some((index, ClassReason::Number))
     }
 
-    /// The classes with a name that is spelt like this one, if they all have the same.
+    /// The classes with this spelling, if they all have the same name.
     fn spelt(&self, name: &str) -> Option<&Vec<u32>> {
         let found = self.by_spelling.get(&spelling(name))?;
         let name_of = |index: u32| self.classes[index as usize].name.as_deref();
         found.iter().all(|index| name_of(*index) == name_of(found[0])).then_some(found)
     }
 
-    /// The class that a person calls so, by name or number.
+    /// The class with this name or number, as the user writes it.
     fn named(&self, name: &str) -> Option<u32> {
         let named = self.by_name.get(name).or_else(|| self.spelt(name));
         named.and_then(|named| named.first()).or_else(|| self.by_number.get(&name.parse().ok()?)).copied()
     }
 }
 
-/// A name as it is compared if it is not exactly the same.
+/// A name in normalized form, for inexact comparison.
 pub(super) fn spelling(name: &str) -> String {
     let letter = |letter: char| if matches!(letter, '_' | '-') { ' ' } else { letter };
     let spaced: String = super::composed(name).chars().map(letter).collect();
@@ -190,7 +188,7 @@ impl Correction {
 }
 
 impl ClassCorrections {
-    /// The corrections about one of these classes, and the others.
+    /// The corrections of these classes, and the others.
     pub fn about(&self, classes: &[TruthLabel]) -> (Self, Self) {
         let targets = Targets::of(classes);
         let (of_these, others) = self.rows.iter().cloned().partition(|row| targets.named(&row.from).is_some());
@@ -198,14 +196,14 @@ impl ClassCorrections {
     }
 
     /// # Errors
-    /// A correction leads to a class of the ground truth that is not among these.
+    /// A correction maps to a ground-truth class that is not among these.
     pub fn check_targets(&self, truth: &[TruthLabel]) -> Result<(), CorrectionsError> {
         let targets = Targets::of(truth);
         let unknown = self.rows.iter().find(|row| !row.to.is_empty() && targets.named(&row.to).is_none());
         unknown.map_or(Ok(()), |row| Err(row.unknown(&row.to, "the ground truth does")))
     }
 
-    /// Replaces what was said of the class before.
+    /// Replaces an earlier correction of the class.
     pub fn set(&mut self, from: String, to: String) {
         self.rows.retain(|row| row.from != from);
         let line = self.rows.len() as u64 + 1;
@@ -221,15 +219,15 @@ impl ClassCorrections {
         self.rows.is_empty()
     }
 
-    /// Reads CSV with a `from` and a `to` in each line; a first line `from,to` is a header.
+    /// Parses CSV with one `from` and `to` per line; a first line `from,to` is a header.
     ///
     /// # Errors
-    /// A line has other than two fields, an empty `from`, or one that was given before.
+    /// A line without exactly two fields, with an empty `from`, or with a repeated one.
     pub fn parse(text: &str) -> Result<Self, CorrectionsError> {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let mut rows: Vec<Correction> = Vec::new();
         let text = text.replace("\r\n", "\n").replace('\r', "\n");
-        // Line by line: a quote that is left open must not take the lines behind it for a name.
+        // Line by line: an unclosed quote must not make the following lines part of a name.
         for (line, text) in (1..).zip(text.lines()).filter(|(_, text)| !text.trim().is_empty()) {
             let failed = |reason: String| CorrectionsError { line, reason };
             if text.matches('"').count() % 2 == 1 {

@@ -1,4 +1,4 @@
-//! Which image of one side is which image of the other.
+//! Matches the images of two sides.
 
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -8,76 +8,74 @@ use serde::Serialize;
 use super::composed;
 use crate::domain::{AnnotatedImage, AnnotatedImageId};
 
-/// What is known of an image.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageKey<'k> {
     pub id: Option<&'k AnnotatedImageId>,
-    /// As [`AnnotatedImage::name`], or the name of a sample; may be empty.
+    /// As [`AnnotatedImage::name`], or the name of a sample; can be empty.
     pub name: &'k str,
 }
 
-/// The images of one side (the left), with those of the other.
+/// The images of one side (left), matched with those of the other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageMatches {
     /// For each image of the left side, the index on the right side.
     pub left: Vec<Result<(u32, ImageReason), Unmatched>>,
-    /// The images of the right side that no image of the left side is.
+    /// The images of the right side without a match.
     pub right_unmatched: Vec<(u32, Unmatched)>,
-    /// Images with the same file name in folders that differ, if there are such.
+    /// Images with the same file name in different folders, if there are any.
     pub other_folders: Option<OtherFolders>,
-    /// Whether ids and file names both fit all images that have only ids, and fit different ones; ids were taken.
+    /// Whether both ids and file names fit all images that have only ids, but differ; ids were used.
     pub fits_names: bool,
 }
 
-/// Images of both sides with the same file name, in folders that differ.
+/// Images on both sides with the same file name but different folders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OtherFolders {
-    /// One of them, as the left side and the right side name it.
+    /// One of them, as named on the left and on the right.
     pub example: [String; 2],
     pub count: usize,
-    /// No folder of any image agrees, so that they were not matched.
+    /// No folder of any image agrees, so they were not matched.
     pub are_refused: bool,
 }
 
-/// What folders say about images with the same file name.
+/// How folders affect images with the same file name.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Folders {
-    /// If no folder of one side is one of the other, the images are others.
+    /// If no folder is on both sides, the images are different.
     #[default]
     Agree,
-    /// Nothing.
+    /// Folders are ignored.
     MayDiffer,
 }
 
-/// Why two images are the same one. No image has two partners.
+/// Why two images match. Each image has at most one partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ImageReason {
-    /// Both have this path; how its accents are encoded makes no difference.
+    /// Equal paths; the encoding of accents makes no difference.
     Path,
-    /// The ends of their paths are the same, and no other image's is: at least the file names.
+    /// Equal path suffixes that are unique: at least the file names.
     PathEnd,
-    /// As `PathEnd` without the extension of the file name.
+    /// As `PathEnd`, without the extension.
     Stem,
-    /// Both have this id, and at least one of them has no name.
+    /// Equal ids, and at least one side without a name.
     Id,
-    /// The file name is the number that is the other image's id (`0017.jpg` and 17).
+    /// The file name is a number that equals the other image's id (`0017.jpg` and 17).
     Number,
-    /// Only their file names are the same: their folders differ.
+    /// Only the file names are equal: the folders differ.
     FileName,
 }
 
-/// Why an image has no partner.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unmatched {
     /// The other side has no such image.
     Missing,
-    /// There are several with this name on a side, in folders that the other side does not name.
+    /// A side has several images with this name, in folders that the other side does not name.
     Ambiguous,
 }
 
 impl ImageReason {
-    /// Words that follow “128 images”.
+    /// To follow “128 images”.
     pub fn text(self) -> &'static str {
         match self {
             Self::Path => "by path",
@@ -103,7 +101,7 @@ impl<'k> ImageKey<'k> {
         self.name.is_empty() && self.id.is_some()
     }
 
-    /// The name, or the id if it is a text: programs that know only the name of a file give it as id.
+    /// The name, or the id if it is text: tools that know only the file name use it as id.
     fn path(&self, by: NamelessBy) -> &'k str {
         match self.id {
             Some(AnnotatedImageId::Text(text)) if self.name.is_empty() && by == NamelessBy::Name => text,
@@ -119,8 +117,8 @@ impl<'k> ImageKey<'k> {
     }
 }
 
-/// What images without a name are matched by: the same for all of them, because an id that happens to be the number in
-/// a file name would be taken for one.
+/// How images without a name are matched: one rule for all, because otherwise an id that happens to be the number in a
+/// file name would be mistaken for it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NamelessBy {
     Id,
@@ -128,8 +126,8 @@ enum NamelessBy {
 }
 
 impl ImageMatches {
-    /// By path, then by as much of the ends of the paths as makes them unique on both sides. Images that have only ids
-    /// are matched by id if all of those are listed, otherwise by name if that fits more of them.
+    /// Matches by path, then by the shortest path suffix that is unique on both sides. Images that have only ids are
+    /// matched by id if all of those are listed, otherwise by name if that matches more of them.
     pub fn between(left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Self {
         let by_id = Matching::new(left, right, NamelessBy::Id);
         let nameless = left.iter().chain(right).filter(|key| key.is_nameless()).count();
@@ -150,7 +148,7 @@ impl ImageMatches {
         Some(self.left.get(left)?.ok()?.0)
     }
 
-    /// How many images were matched, by reason.
+    /// The number of matched images, by reason.
     pub fn counts(&self) -> BTreeMap<ImageReason, usize> {
         let mut counts = BTreeMap::new();
         for (_, reason) in self.left.iter().flatten() {
@@ -160,10 +158,10 @@ impl ImageMatches {
     }
 }
 
-/// Longer ends of paths are compared as a whole.
+/// Longer suffixes are compared as a whole.
 const DEEPEST_END: usize = 8;
 
-/// Folders that every data set has, and that say nothing about which images are in them.
+/// Folders that every dataset has, and that do not identify images.
 const USUAL_FOLDERS: [&str; 7] = ["images", "image", "imgs", "img", "labels", "annotations", "jpegimages"];
 
 struct Matching {
@@ -179,7 +177,7 @@ impl Matching {
         let path = |key: &ImageKey<'_>| Some(key.path(nameless_by).to_owned()).filter(|path| !path.is_empty());
         let always = |_: &ImageKey, _: &ImageKey| true;
         if nameless_by == NamelessBy::Id {
-            // An id may be given twice: as that of a name, and as that of nothing.
+            // An id can occur twice: with a name, and without one.
             let one_is_nameless = |one: &ImageKey, other: &ImageKey| one.is_nameless() || other.is_nameless();
             matching.by(ImageReason::Id, left, right, |key| key.id.cloned(), one_is_nameless);
         }
@@ -205,7 +203,7 @@ impl Matching {
         matching
     }
 
-    /// How many images without a name have a partner.
+    /// The number of images without a name that have a partner.
     fn nameless(&self, left: &[ImageKey], right: &[ImageKey]) -> usize {
         let of_left = self.left.iter().zip(left).filter(|(matched, key)| matched.is_some() && key.is_nameless());
         let of_right = self.right.iter().zip(right).filter(|(matched, key)| matched.is_some() && key.is_nameless());
@@ -216,7 +214,7 @@ impl Matching {
         self.right == other.right
     }
 
-    /// Makes partners of two images with the same key, if no other image of their sides has it.
+    /// Pairs images with the same key, if it is unique on both sides.
     fn by<K: std::hash::Hash + Eq>(
         &mut self,
         reason: ImageReason,
@@ -244,7 +242,7 @@ impl Matching {
         }
     }
 
-    /// Says why the rest has no partner.
+    /// Records why the remaining images have no partner.
     fn finish(mut self, left: &[ImageKey], right: &[ImageKey], folders: Folders) -> ImageMatches {
         let other_folders = self.other_folders(left, right, folders);
         if other_folders.as_ref().is_some_and(|other_folders| other_folders.are_refused) {
@@ -267,7 +265,7 @@ impl Matching {
         }
     }
 
-    /// The images with the same file name in folders that differ. They are refused if there are no others.
+    /// The images with the same file name in different folders. They are rejected if there are no others.
     fn other_folders(&self, left: &[ImageKey], right: &[ImageKey], folders: Folders) -> Option<OtherFolders> {
         let matched = || (0..).zip(&self.left).filter_map(|(index, matched)| Some((index, (*matched)?)));
         let by_name: Vec<(usize, u32)> = matched()
@@ -284,8 +282,8 @@ impl Matching {
     }
 }
 
-/// Whether the folders of two paths say that they are of different files. The folder next to the file name counts,
-/// apart from [`USUAL_FOLDERS`]; a path without one says nothing.
+/// Whether the folders of two paths indicate different files. Only the folder next to the file name counts, apart from
+/// [`USUAL_FOLDERS`]; a path without one is inconclusive.
 fn folders_differ(paths: [&str; 2]) -> bool {
     let is_usual = |folder: &str| USUAL_FOLDERS.iter().any(|usual| usual.eq_ignore_ascii_case(folder));
     let folder = |path: &'_ str| {
@@ -309,7 +307,7 @@ fn unique<K: std::hash::Hash + Eq>(side: &[ImageKey], key: impl Fn(&ImageKey) ->
     by_key
 }
 
-/// The last `parts` of a path, if it has so many.
+/// The last `parts` of a path, if it has that many.
 fn end(path: &str, parts: usize) -> Option<String> {
     let path = composed(path);
     if path.is_empty() {
@@ -355,7 +353,7 @@ mod tests {
         let (left, right) = (keys(left), keys(right));
         let matches = ImageMatches::between(&left, &right, Folders::Agree);
         assert_eq!(matches.left, expected);
-        // Both ways give the same pairs.
+        // Both directions give the same pairs.
         let back = ImageMatches::between(&right, &left, Folders::Agree);
         for (index, matched) in matches.left.iter().enumerate() {
             if let Ok((other, reason)) = matched {

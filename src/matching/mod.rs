@@ -1,5 +1,5 @@
-//! Which classes and which images of two sides are the same: ground truth and predictions, or annotations and the
-//! images of a source.
+//! Matches the classes and images of two sides: ground truth and predictions, or annotations and the images of a
+//! source.
 
 mod classes;
 mod images;
@@ -13,14 +13,14 @@ pub use summary::{
 
 use std::borrow::Cow;
 
-/// What a person says of how two sides are matched.
+/// The user's rules for matching two sides.
 #[derive(Debug, Clone, Copy)]
 pub struct MatchRules<'r> {
     pub corrections: &'r ClassCorrections,
     pub folders: Folders,
 }
 
-/// The name as it is compared: macOS writes “é” in names of files as two characters, other programs as one.
+/// The name in composed form: macOS writes “é” in file names as two characters, other systems as one.
 fn composed(name: &str) -> Cow<'_, str> {
     icu_normalizer::ComposingNormalizerBorrowed::new_nfc().normalize(name)
 }

@@ -1,5 +1,5 @@
-//! How the images and classes of ground truth and predictions were matched, and what of it is doubtful: the first thing
-//! that an evaluation shows, on the terminal, in the window and in files.
+//! How the images and classes of ground truth and predictions were matched, and reasons to doubt it: the first thing
+//! that an evaluation shows, in the terminal, in the window and in files.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use super::{ClassMatches, ClassReason, ImageMatches, ImageReason, OtherFolders};
 use crate::domain::{TruthLabel, counted};
 
-/// Classes that a sentence names.
+/// Maximum number of classes in a sentence.
 const MAX_NAMED: usize = 5;
 
 /// How ground truth and predictions were matched.
@@ -17,30 +17,30 @@ const MAX_NAMED: usize = 5;
 pub struct MatchSummary {
     pub images: ImageSummary,
     pub classes: ClassSummary,
-    /// Why the match may be wrong; empty if nothing speaks against it.
+    /// Reasons why the match may be wrong.
     pub doubts: Vec<Doubt>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ImageSummary {
-    /// Images of the ground truth, and of the predictions.
+    /// Ground-truth images, and predicted images.
     pub truth: usize,
     pub predicted: usize,
     pub matched: BTreeMap<ImageReason, usize>,
-    /// Whether the ids of the predictions also fit file names, and other images by those; the ids were used.
+    /// Whether the ids of the predictions also fit file names, but of other images; the ids were used.
     pub fits_names: bool,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct ClassSummary {
-    /// Classes of the ground truth, and of the predictions.
+    /// Ground-truth classes, and predicted classes.
     pub truth: usize,
     pub predicted: usize,
-    /// Classes of the ground truth that a class of the predictions is.
+    /// Matched ground-truth classes.
     pub matched: BTreeMap<ClassReason, usize>,
-    /// Those that only share a number, with the name that one side has for it.
+    /// Classes that share only a number, with the name on one side.
     pub by_number: Vec<NumberedClass>,
-    /// Classes with objects or images in the ground truth that no class of the predictions is.
+    /// Ground-truth classes with objects or images that no predicted class matches.
     pub truth_unmatched: Vec<UnmatchedClass>,
     pub predicted_unmatched: Vec<String>,
 }
@@ -54,7 +54,7 @@ pub struct NumberedClass {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct UnmatchedClass {
     pub class: String,
-    /// Objects of the class, or images that show it.
+    /// Objects of the class, or images with it.
     pub objects: u64,
 }
 
@@ -72,23 +72,23 @@ pub enum Doubt {
     },
     /// Images were matched although their folders differ.
     OtherFolders(OtherFolders),
-    /// The ground truth has numbers alone, and the predictions have names: two classes as their numbers say, and what
-    /// they are in the order of the predictions if that differs.
+    /// The ground truth has only numbers, and the predictions have names: two classes as matched by number, and as they
+    /// would match by order if that differs.
     NumbersAlone {
         by_number: Vec<NumberedClass>,
         by_order: Vec<NumberedClass>,
     },
-    /// The predictions have numbers alone, and some of them are not in the ground truth.
+    /// The predictions have only numbers, and some are not in the ground truth.
     UnknownNumbers {
         unknown: Vec<String>,
         of: usize,
     },
-    /// Images of the ground truth that show objects and are not among predictions of boxes.
+    /// Ground-truth images with objects that predictions of boxes do not contain.
     Unpredicted {
         count: u64,
         of: u64,
     },
-    /// Boxes that leave their images by more than a rounding.
+    /// Boxes that exceed their images by more than rounding explains.
     Outside {
         side: &'static str,
         count: u64,
@@ -98,11 +98,11 @@ pub enum Doubt {
         /// Whether they would be inside if their last two numbers were right and bottom.
         are_edges: bool,
     },
-    /// Boxes in pixels that are all within the first pixel.
+    /// Boxes in pixels that all lie within the first pixel.
     Fractions {
         side: &'static str,
     },
-    /// Boxes that equal another one of their image, with its class and score.
+    /// Boxes that equal another box of their image, including class and score.
     Repeated {
         side: &'static str,
         count: u64,
@@ -110,28 +110,28 @@ pub enum Doubt {
         /// An image.
         example: String,
     },
-    /// Classes of the ground truth with one name, some of which no class of the predictions is.
+    /// Ground-truth classes with the same name, some of which no predicted class matches.
     SameName(Vec<String>),
 }
 
-/// The classes of ground truth, each with the number of its objects, or of images that show it.
+/// Ground-truth classes, each with the number of its objects or images.
 #[derive(Debug, Clone, Copy)]
 pub struct CountedClasses<'c> {
     pub labels: &'c [TruthLabel],
     pub objects: &'c [u64],
 }
 
-/// What is known of the classes of predictions.
+/// Which classes of the predictions are known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClassList {
     /// All classes of the model.
     Complete,
-    /// Those that occur.
+    /// Only those that occur.
     Predicted,
 }
 
 impl MatchSummary {
-    /// `images` has those of the ground truth on its left side, `classes` a row for each class of the predictions.
+    /// `images` has the ground truth on its left side, `classes` one row per predicted class.
     pub fn new(images: &ImageMatches, truth: CountedClasses, classes: &ClassMatches, list: ClassList) -> Self {
         let images_of = ImageSummary::new(images);
         let partners = partners(truth, classes);
@@ -156,7 +156,7 @@ impl MatchSummary {
         format!("{images}; {classes}")
     }
 
-    /// What else a person should know of the match: whole sentences.
+    /// Other notes on the match: whole sentences.
     pub fn notes(&self) -> impl Iterator<Item = String> {
         let ClassSummary { truth, truth_unmatched, .. } = &self.classes;
         let ids = self.images.fits_names.then(|| {
@@ -213,7 +213,7 @@ impl ClassSummary {
     }
 }
 
-/// Why a class of the predictions is each class of the ground truth, if one is.
+/// For each ground-truth class, why a predicted class matches it, if one does.
 fn partners(truth: CountedClasses, classes: &ClassMatches) -> Vec<Option<ClassReason>> {
     let mut partners = vec![None; truth.labels.len()];
     for (index, reason) in classes.rows.iter().filter_map(|row| row.matched) {
@@ -236,8 +236,8 @@ fn by_number(truth: CountedClasses, classes: &ClassMatches) -> Vec<NumberedClass
     numbered
 }
 
-/// Of a model that knows the classes it has, not all of those in the ground truth; of predictions, fewer than half of
-/// what could match, or not all although classes are left that could.
+/// For a complete model: not all ground-truth classes matched. For predictions: fewer than half of the possible
+/// matches, or not all although unmatched classes are left.
 fn few_classes(
     truth: CountedClasses,
     partners: &[Option<ClassReason>],
@@ -259,7 +259,7 @@ fn few_classes(
     is_doubtful.then_some(Doubt::FewClasses { matched, of })
 }
 
-/// Numbers that were compared, although one side has no names to tell what they mean.
+/// Numbers that were compared although one side has no names for them.
 fn numbers_alone(truth: CountedClasses, classes: &ClassMatches) -> Option<Doubt> {
     let truth_has_names = truth.labels.iter().any(|label| label.name.is_some());
     let predictions_have_names = classes.rows.iter().any(|row| row.class.name.is_some());
@@ -423,7 +423,7 @@ mod tests {
         TruthLabel { number: number.parse().ok(), name }
     }
 
-    /// The summary of classes as `number name`, with one object each, and of two images.
+    /// The summary of classes given as `number name`, with one object each, and two images.
     fn summary(truth: &[&str], predicted: &[&str], list: ClassList) -> MatchSummary {
         let [labels, predicted] =
             [truth, predicted].map(|side| side.iter().map(|text| class(text)).collect::<Vec<_>>());
@@ -471,7 +471,7 @@ mod tests {
         assert_eq!(doubts(&["1 cat", "2 dog", "3 cow"], &["- cat"], Complete), [few]);
         let unknown = Doubt::UnknownNumbers { unknown: vec!["class 7".to_owned()], of: 2 };
         assert_eq!(doubts(&["1 cat", "2 dog"], &["1", "7"], Predicted), [unknown]);
-        // As labels of YOLO and a model with COCO's own numbers.
+        // YOLO labels, and a model with COCO's own numbers.
         let by_number = vec![numbered("1 cat"), numbered("2 dog")];
         let alone = |by_order| Doubt::NumbersAlone { by_number: by_number.clone(), by_order };
         let by_order = vec![numbered("1 dog"), numbered("2 cow")];

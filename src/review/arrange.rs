@@ -1,4 +1,4 @@
-//! The samples that pass a query, in order.
+//! The samples that match a query, in sorted order.
 
 use std::sync::Arc;
 
@@ -12,37 +12,37 @@ use super::{
 };
 use crate::domain::{LabelSet, ModelTask, Sample, SampleId, SampleSet, SharedList, ViewSettings};
 
-/// Snapshots of everything that an order depends on.
+/// Snapshots of everything that the order depends on.
 #[derive(Debug, Clone, Default)]
 pub struct ArrangeRequest {
-    /// The number of the listing. While it stays the same, samples are only added.
+    /// Identifies the listing. While it stays the same, samples are only added.
     pub listing: u64,
     pub samples: SharedList<Sample>,
-    /// The samples that cannot be shown: they could not be decoded, or are gone.
+    /// Samples that cannot be shown: not decodable, or deleted.
     pub unreadable: SampleSet,
     /// The predictions of the run on screen.
     pub predictions: Option<Predictions>,
-    /// The samples whose file changed after it was predicted.
+    /// Samples whose file changed after prediction.
     pub outdated: SampleSet,
     pub labels: LabelSet,
     pub view: ViewSettings,
-    /// The boxes that better ones hide, as far as that is known.
+    /// Boxes suppressed by better ones, as far as known.
     pub suppressed: Option<Suppressed>,
     pub marks: Marks,
-    /// How far the two compared runs differ on each sample, `0.0..=1.0`; NaN if that is unknown. May be shorter than
-    /// the listing.
+    /// The disagreement of the two compared runs on each sample, `0.0..=1.0`; NaN if unknown. Can be shorter than the
+    /// listing.
     pub disagreement: Option<Arc<[f32]>>,
-    /// The changes between the two compared runs; empty without a comparison.
+    /// The class changes between the two compared runs; empty without a comparison.
     pub changes: Arc<ClassChanges>,
-    /// How the boxes compare with the ground truth, if there is any.
+    /// The outcomes of boxes against the ground truth, if any is open.
     pub outcomes: Option<Arc<Outcomes>>,
-    /// The run that the one on screen is compared with, if both are compared with ground truth.
+    /// The run to compare with, if both are compared with ground truth.
     pub other: Option<OtherRun>,
     pub query: Query,
     pub sort: Sort,
 }
 
-/// A second run beside the same ground truth.
+/// A second run against the same ground truth.
 #[derive(Debug, Clone)]
 pub struct OtherRun {
     pub predictions: Predictions,
@@ -50,18 +50,17 @@ pub struct OtherRun {
     pub view: ViewSettings,
 }
 
-/// The samples that pass a query, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Arrangement {
     order: Arc<[SampleId]>,
-    /// The position by sample; [`NOWHERE`] for one that is left out.
+    /// The position of each sample; [`NOWHERE`] if it does not match.
     places: Arc<[u32]>,
     pub counts: FilterCounts,
 }
 
 const NOWHERE: u32 = u32::MAX;
 
-/// How many samples of the whole listing each quick filter would show.
+/// The number of samples that each quick filter would show, over the whole listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct FilterCounts {
     pub all: usize,
@@ -70,41 +69,40 @@ pub struct FilterCounts {
     pub problems: usize,
     /// Images that were predicted although the file is or may be damaged.
     pub damaged: usize,
-    /// Images whose file changed after it was predicted.
+    /// Images whose file changed after prediction.
     pub outdated: usize,
-    /// Images that a detector predicted and that show no box.
+    /// Images in which a detector shows no box.
     pub no_box: usize,
-    /// Images without a verdict on the image itself or on all visible boxes; together with `verdicts` these are all
-    /// images, each once.
+    /// Images without a verdict on the image itself or on all visible boxes. Together with `verdicts`, this counts
+    /// every image once.
     pub unjudged: usize,
     /// Images by their verdict ([`super::Mark::judged`]), in the order of `VerdictKind::VARIANTS`.
     pub verdicts: [usize; 4],
-    /// Images that are compared with ground truth.
+    /// Images with an evaluation against ground truth.
     pub evaluated: usize,
-    /// Images with a wrong box on screen.
+    /// Images with a visible false positive.
     pub with_wrong: usize,
-    /// Images with an object that no right box on screen shows.
+    /// Images with an object that no visible box detects.
     pub with_missed: usize,
-    /// Images with a right box on screen.
+    /// Images with a visible true positive.
     pub with_correct: usize,
-    /// The boxes on screen of the run on screen, and of the other run.
+    /// The visible boxes of the run on screen and of the other run.
     pub outcomes: [ClassOutcomes; 2],
     /// Images with fewer errors than in the other run.
     pub better: usize,
     /// Images with more errors than in the other run.
     pub worse: usize,
-    /// False while better boxes are to hide others and some samples are not computed yet: all of their boxes are
-    /// counted.
+    /// False while suppression is on but not computed for some samples: all of their boxes are counted.
     pub is_exact: bool,
 }
 
-/// Arranges repeatedly, and keeps the order of the names in between.
+/// Arranges repeatedly, reusing the order of names.
 #[derive(Debug, Default)]
 pub struct Arranger {
     names: NameOrder,
 }
 
-/// Arranges once. `None` if `cancelled`, which is called now and then, returned true.
+/// Arranges once. `None` if `cancelled`, which is polled, returned true.
 pub fn arrange(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<Arrangement> {
     Arranger::default().arrange(request, cancelled)
 }
@@ -153,12 +151,11 @@ impl ArrangeRequest {
         Filter::new(&self.query, &self.labels, self.truth_classes(), &self.changes)
     }
 
-    /// The classes of the ground truth.
     pub(super) fn truth_classes(&self) -> &[OutcomeClass] {
         self.outcomes.as_ref().map_or(&[], |outcomes| &outcomes.classes)
     }
 
-    /// How an image with this prediction compares with the ground truth; `None` if that is not known.
+    /// How an image with this prediction compares with the ground truth; `None` if unknown.
     pub(super) fn shown_outcomes<'a>(
         &'a self,
         id: SampleId,
@@ -202,7 +199,7 @@ impl ArrangeRequest {
 }
 
 impl OtherRun {
-    /// What a person judged is about the run on screen.
+    /// Verdicts apply to the run on screen.
     pub(super) fn gate(&self) -> Gate<'_> {
         Gate::new(self.predictions.task(), &self.view, None, None)
     }
@@ -212,7 +209,7 @@ impl OtherRun {
     }
 }
 
-/// Sorted by `key`: those without a rank last, ties in the order of the listing.
+/// Samples sorted by `key`: those without a rank last, ties in listing order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Ranked {
     is_last: bool,
@@ -284,19 +281,18 @@ impl Arrangement {
         Self { order, places: places.into(), counts }
     }
 
-    /// The samples, first to last.
     pub fn order(&self) -> &Arc<[SampleId]> {
         &self.order
     }
 
-    /// The position of a sample; `None` if it is left out.
+    /// The position of a sample; `None` if it does not match.
     pub fn place_of(&self, id: SampleId) -> Option<usize> {
         let place = *self.places.get(id.index())?;
         (place != NOWHERE).then_some(place as usize)
     }
 
-    /// The position of the sample at `place` in an earlier order, or the one after its nearest predecessor that is
-    /// still there.
+    /// The position of the sample that was at `place` in an earlier order, or the one after its nearest remaining
+    /// predecessor.
     pub fn place_after(&self, before: &dyn Fn(usize) -> Option<SampleId>, place: usize) -> usize {
         let earlier = (0..place).rev().filter_map(before);
         let mut places = earlier.filter_map(|id| self.place_of(id));
@@ -327,8 +323,7 @@ impl NameOrder {
             let compare = |left: SampleId, right: SampleId| alphanumeric_sort::compare_str(name(left), name(right));
             let new = (self.sorted.len()..samples.len()).map(SampleId::from_index);
             self.sorted.extend(new);
-            // The sort takes advantage of the parts that are in order already: those sorted before, and a listing's
-            // own.
+            // The sort exploits parts that are already in order: earlier results, and the listing's own order.
             self.sorted.sort_by(|left, right| compare(*left, *right));
             self.ranks = vec![0; samples.len()];
             let mut rank = 0;

@@ -1,10 +1,8 @@
-//! How many boxes a choice of images has.
-
 use super::facts::Gate;
 use super::{Marks, Predictions, Suppressed};
 use crate::domain::{SampleId, ViewSettings};
 
-/// Boxes of these samples that `view` shows, or all of them without one.
+/// The number of boxes of these samples that `view` shows, or of all boxes without a view.
 pub fn count_boxes(
     predictions: &Predictions,
     view: Option<&ViewSettings>,

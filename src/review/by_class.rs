@@ -1,8 +1,8 @@
-//! A value for every class id.
+//! A value per class id.
 
 use std::collections::BTreeMap;
 
-/// Ids below this are in a plain list; a broken model may name any.
+/// Ids below this are stored in a plain list; a broken model can return any id.
 const DENSE: u32 = 1 << 16;
 
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ impl<T: Clone> ByClass<T> {
         &mut self.dense[index]
     }
 
-    /// Lowest id first; with entries that were never set.
+    /// Lowest id first, including entries that were never set.
     pub(super) fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
         let dense = self.dense.iter().enumerate();
         let sparse = self.sparse.iter();

@@ -1,4 +1,4 @@
-//! One image with everything that a query, a sort and the counts use.
+//! One image with everything that queries, sorting and counts use.
 
 use std::cell::OnceCell;
 
@@ -19,20 +19,20 @@ pub(super) struct Candidate<'a> {
     pub(super) has_problem: bool,
     pub(super) is_damaged: bool,
     pub(super) is_outdated: bool,
-    /// How the boxes compare with the ground truth; `None` if that is not known.
+    /// The outcomes of boxes against the ground truth; `None` if unknown.
     pub(super) outcomes: Option<ShownOutcomes<'a>>,
     /// The same for the other of two runs.
     pub(super) other_outcomes: Option<ShownOutcomes<'a>>,
-    /// How far the two compared runs differ on it, `0.0..=1.0`.
+    /// The disagreement of the two compared runs, `0.0..=1.0`.
     pub(super) disagreement: Option<f32>,
     pub(super) counted: Counted,
 }
 
-/// What takes a walk over the boxes, once it was asked.
+/// Values that require a pass over the boxes, computed on demand.
 #[derive(Default)]
 pub(super) struct Counted {
     facts: OnceCell<Option<Facts>>,
-    /// Of the run on screen and of the other one.
+    /// For the run on screen and for the other one.
     outcomes: [OnceCell<Option<OutcomeFacts>>; 2],
 }
 
@@ -42,23 +42,21 @@ impl Candidate<'_> {
         *self.counted.facts.get_or_init(facts)
     }
 
-    /// What the outcomes of the run on screen come to.
     pub(super) fn outcome_facts(&self) -> Option<OutcomeFacts> {
         *self.counted.outcomes[0].get_or_init(|| self.outcomes.map(ShownOutcomes::facts))
     }
 
-    /// What those of the other run come to.
     pub(super) fn other_facts(&self) -> Option<OutcomeFacts> {
         *self.counted.outcomes[1].get_or_init(|| self.other_outcomes.map(ShownOutcomes::facts))
     }
 
-    /// The number of visible boxes; `None` without a prediction of a detector.
+    /// The number of visible boxes; `None` without a detector's prediction.
     pub(super) fn boxes(&self) -> Option<u32> {
         let is_detector = self.gate?.task() == ModelTask::Detection;
         self.facts().filter(|_| is_detector).map(|facts| facts.boxes)
     }
 
-    /// How many errors fewer than the other run the one on screen makes.
+    /// How many fewer errors the run on screen makes than the other one.
     pub(super) fn gain(&self) -> Option<i64> {
         Some(self.other_facts()?.errors() - self.outcome_facts()?.errors())
     }

@@ -5,12 +5,12 @@ use super::suppressed::HiddenBoxes;
 use super::{Mark, Marks, Summary, Suppressed, VerdictKind};
 use crate::domain::{ModelTask, SampleId, ViewSettings};
 
-/// The columnar form of a view and the verdicts: what [`ViewSettings::visible_detections`] gives, as a comparison or
-/// two a box.
+/// A view and the verdicts in columnar form: the same result as [`ViewSettings::visible_detections`], with one or two
+/// comparisons per box.
 #[derive(Debug, Clone)]
 pub(super) struct Gate<'a> {
     task: ModelTask,
-    /// The minimum score of each class; NaN, which no score reaches, for a class that is not shown.
+    /// The minimum score per class; NaN, which no score reaches, for a hidden class.
     least: ByClass<f32>,
     /// The minimum score, if it is the same for all classes.
     least_of_all: Option<f32>,
@@ -25,12 +25,11 @@ pub(super) struct VisibleBoxes<'a> {
     gate: &'a Gate<'a>,
     /// `None` if overlaps are shown, or unknown.
     hidden: Option<HiddenBoxes<'a>>,
-    /// The mark, if a box of the sample was judged.
+    /// The mark, if any box of the sample was judged.
     mark: Option<&'a Mark>,
 }
 
 impl VisibleBoxes<'_> {
-    /// Whether this box of this class and score is visible.
     pub(super) fn contains(&self, at: usize, class: u32, score: f32) -> bool {
         self.gate.passes(class, score) && !self.is_suppressed(at) || self.is_confirmed(at)
     }
@@ -39,12 +38,12 @@ impl VisibleBoxes<'_> {
         self.gate.shows_class(class)
     }
 
-    /// Whether it is of a class that is shown, or a person confirmed it: what is counted whatever the threshold.
+    /// Whether its class is shown, or a person confirmed it: such boxes count whatever the threshold.
     pub(super) fn has_class(&self, at: usize, class: u32) -> bool {
         self.gate.shows_class(class) || self.is_confirmed(at)
     }
 
-    /// The indices of those that are visible.
+    /// The indices of the visible boxes.
     pub(super) fn of(&self, summary: Summary<'_>) -> impl Iterator<Item = usize> {
         let boxes = summary.classes.iter().zip(summary.scores).enumerate();
         let visible = boxes.filter(|&(at, (&class, &score))| self.contains(at, class, score));
@@ -60,27 +59,26 @@ impl VisibleBoxes<'_> {
         verdict.is_some_and(VerdictKind::confirms)
     }
 
-    /// Whether the class and the score decide alone.
+    /// Whether class and score alone decide.
     fn is_plain(&self) -> bool {
         self.hidden.is_none() && self.mark.is_none()
     }
 }
 
-/// The facts about the prediction of one sample.
+/// Facts about the prediction of one sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Facts {
-    /// Boxes that are shown; zero for a classifier.
+    /// Visible boxes; zero for a classifier.
     pub(super) boxes: u32,
-    /// The highest score of the classes that are shown and of confirmed boxes, whatever the threshold; `None` if
-    /// there is none.
+    /// The highest score among visible classes and confirmed boxes, whatever the threshold; `None` if there is none.
     pub(super) best: Option<f32>,
-    /// How near the prediction is to being another one; see [`Gate::facts`].
+    /// How close the prediction is to changing; see [`Gate::facts`].
     pub(super) margin: Option<f32>,
 }
 
 impl<'a> Gate<'a> {
-    /// `suppressed` counts only if the view hides overlaps, and only if it was made for the same IoU. Without
-    /// `marks` nothing is confirmed.
+    /// `suppressed` is used only if the view hides overlaps and it was computed for the same IoU. Without `marks`,
+    /// nothing is confirmed.
     pub(super) fn new(
         task: ModelTask,
         view: &ViewSettings,
@@ -121,7 +119,7 @@ impl<'a> Gate<'a> {
         score >= *self.least.get(class)
     }
 
-    /// Whether it is known which boxes of a sample better ones hide.
+    /// Whether suppression is known for the boxes of a sample.
     pub(super) fn knows_overlaps(&self, id: SampleId) -> bool {
         self.suppressed.is_some_and(|bits| bits.is_known(id))
     }
@@ -141,15 +139,15 @@ impl<'a> Gate<'a> {
         mark.judged(self.visible(id).of(summary))
     }
 
-    /// The first class of a classifier, with its score; `None` if that is below the minimum score.
+    /// A classifier's top class with its score; `None` if below the minimum score.
     pub(super) fn top_class(&self, summary: Summary<'_>) -> Option<(u32, f32)> {
         let (&class, &score) = (summary.classes.first()?, summary.scores.first()?);
         (score >= self.min_class_score).then_some((class, score))
     }
 
-    /// The margin of a classifier is the difference of its first two scores. The margin of a detector is how far the
-    /// nearest box is from its threshold, on either side: the box that the smallest change of the threshold would show
-    /// or hide. Verdicts leave it as it is, so that an image keeps its place while it is judged.
+    /// The margin of a classifier is the difference of its two highest scores. The margin of a detector is the distance
+    /// of the closest box to its threshold, on either side: that of the box that the smallest change of the threshold
+    /// would show or hide. Verdicts do not change it, so an image keeps its position while it is judged.
     pub(super) fn facts(&self, id: SampleId, summary: Summary<'_>) -> Facts {
         match self.task {
             ModelTask::Classification => classification_facts(summary.scores),
@@ -172,7 +170,7 @@ impl<'a> Gate<'a> {
                 best = best.max(score);
             }
             if !visible.is_suppressed(at) {
-                // Of a class that is not shown this is not a number, which `min` leaves out.
+                // NaN for a hidden class, which `min` ignores.
                 margin = margin.min((score - *self.least.get(class)).abs());
             }
         }
@@ -186,8 +184,8 @@ fn classification_facts(scores: &[f32]) -> Facts {
     Facts { boxes: 0, best: best.and_then(number), margin: best.and_then(|best| number(best - second)) }
 }
 
-/// Every class has the same threshold and no box hides another: only the scores matter. (`max` and `min` leave out what
-/// is not a number.)
+/// The facts if every class has the same threshold and nothing is suppressed: only scores matter. (`max` and `min`
+/// ignore NaN.)
 fn plain_facts(scores: &[f32], least: f32) -> Facts {
     let boxes = scores.iter().map(|score| u32::from(*score >= least)).sum();
     let best = scores.iter().copied().fold(f32::NAN, f32::max);

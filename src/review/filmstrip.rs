@@ -1,20 +1,20 @@
-//! All boxes of one class over all samples, by score: the quickest way to see which ones are wrong.
+//! All boxes of one class over all samples, by score: the quickest way to spot wrong ones.
 
 use super::arrange::OtherRun;
 use super::outcomes::{OutcomeKind, ShownBox};
 use super::{ArrangeRequest, SAMPLES_PER_CHECK};
 use crate::domain::{BoundingBox, ModelTask, SampleId};
 
-/// One box of a detector, one image of a classifier by its top class, or one object that was missed.
+/// A box of a detector, an image of a classifier by its top class, or a missed object.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FilmFrame {
     pub sample: SampleId,
     pub shows: FilmBox,
     /// `0.0..=1.0`; `None` for a missed object.
     pub score: Option<f32>,
-    /// How the box compares with the ground truth.
+    /// The outcome of the box against the ground truth.
     pub outcome: Option<OutcomeKind>,
-    /// Of a missed object, in pixels of the upright image.
+    /// For a missed object, in pixels of the upright image.
     pub bounds: Option<BoundingBox>,
 }
 
@@ -26,7 +26,7 @@ pub enum FilmBox {
     Missed(u32),
 }
 
-/// Which end of the scores comes first.
+/// Whether low or high scores come first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FilmOrder {
     #[default]
@@ -37,15 +37,15 @@ pub enum FilmOrder {
 /// The boxes to show, and their order.
 #[derive(Debug, Clone)]
 pub struct FilmRequest {
-    /// The images are those that its query finds; a query about the ground truth chooses among their boxes, too.
+    /// Only images that match the query; a query about ground truth also selects among their boxes.
     pub images: ArrangeRequest,
-    /// Class of the model; `None` for all, which a query about the ground truth chooses from.
+    /// A class of the model; `None` for all.
     pub class: Option<u32>,
     pub order: FilmOrder,
 }
 
-/// The frames, equal scores in the order of the listing, missed objects last. `None` if `cancelled`, which is called
-/// now and then, returned true.
+/// The frames, with equal scores in listing order and missed objects last. `None` if `cancelled`, which is polled,
+/// returned true.
 pub fn filmstrip(request: &FilmRequest, cancelled: &dyn Fn() -> bool) -> Option<Vec<FilmFrame>> {
     let images = &request.images;
     let (Some(predictions), Some(gate)) = (&images.predictions, images.gate()) else {
@@ -188,7 +188,7 @@ mod tests {
         let mut request = request(ModelTask::Detection);
         request.images.suppressed = Some(suppressed);
         request.images.view = ViewSettings { nms_iou: Some(0.5), ..view(0.0) };
-        // Of the other image nothing is known.
+        // Nothing is known about the other image.
         assert_eq!(found(&request), [(0, 0), (2, 1)]);
     }
 

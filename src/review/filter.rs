@@ -1,4 +1,4 @@
-//! A query that is ready for one run: its classes are ids.
+//! A query prepared for one run: its classes are ids.
 
 use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
@@ -17,13 +17,13 @@ impl Filter {
         Self(root)
     }
 
-    /// The conditions on boxes beside ground truth that hold for the whole query; each box has to meet one of them.
+    /// The conditions on boxes and ground truth that apply to the whole query; a box has to meet any of them.
     pub(super) fn about_truth(&self) -> Vec<&BoxTerm> {
         let boxes = self.0.iter().flat_map(Node::box_terms);
         boxes.filter(|term| term.needs_truth()).collect()
     }
 
-    /// True if every image passes.
+    /// Whether every image passes.
     pub(super) fn is_open(&self) -> bool {
         self.0.is_none()
     }

@@ -1,10 +1,8 @@
-//! Whether an image is judged.
-
 use super::facts::Gate;
 use super::{Marks, Predictions, Suppressed, VerdictKind};
 use crate::domain::{SampleId, ViewSettings};
 
-/// The verdict of one image, as sorting and filtering see it ([`super::Mark::judged`]); `None` while it is unjudged.
+/// The verdict of one image for sorting and filtering ([`super::Mark::judged`]); `None` while it is unjudged.
 pub fn verdict_of_image(
     predictions: Option<&Predictions>,
     view: &ViewSettings,

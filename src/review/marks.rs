@@ -1,4 +1,4 @@
-//! What sorting and filtering need to know of judgments.
+//! Judgments, in the form that sorting and filtering need.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use strum::{IntoStaticStr, VariantArray};
 
 use crate::domain::{SampleId, SharedList, Verdict};
 
-/// The judgments of one run, with notes and tags, by sample. A clone is a snapshot that costs next to nothing.
+/// The judgments of one run, with notes and tags, by sample. A clone is a cheap snapshot.
 #[derive(Debug, Clone, Default)]
 pub struct Marks {
     samples: SharedList<Mark>,
@@ -19,14 +19,14 @@ pub struct Mark {
     /// The verdict on the image as a whole.
     pub verdict: Option<VerdictKind>,
     /// The verdicts on its boxes: index into the detections of the stored prediction, and verdict. Lowest index first,
-    /// each once.
+    /// without duplicates.
     pub boxes: Arc<[(u32, VerdictKind)]>,
-    /// `None` if there is none; never empty.
+    /// Never empty.
     pub note: Option<Arc<str>>,
     pub tags: Arc<[String]>,
 }
 
-/// A verdict without the class that would be right, best first.
+/// A verdict without the right class, best first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum VerdictKind {
@@ -48,7 +48,7 @@ impl Marks {
         self.samples.set(id.index(), mark);
     }
 
-    /// Another number after every change.
+    /// Changes with every modification.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -59,8 +59,8 @@ impl Marks {
 }
 
 impl Mark {
-    /// The verdict of an image whose boxes on screen are these: the worst that it or a box of it was given. `None`
-    /// while it is unjudged, which it is until it has a verdict of its own or all of these boxes have one.
+    /// The verdict of an image with these visible boxes: the worst one given to it or any of them. `None` while it is
+    /// unjudged, which is until the image itself or all of these boxes have a verdict.
     pub fn judged(&self, mut shown_boxes: impl Iterator<Item = usize>) -> Option<VerdictKind> {
         let boxes = self.boxes.iter().map(|(_, kind)| *kind);
         let worst = boxes.chain(self.verdict).max()?;
@@ -76,9 +76,9 @@ impl Mark {
 }
 
 impl VerdictKind {
-    /// Whether it confirms the object of a box. Those boxes are always visible
-    /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); what a person rejected,
-    /// or was unsure about, follows the filters.
+    /// Whether it confirms the object of a box. Such boxes are always visible
+    /// ([`ViewSettings::visible_detections`](crate::domain::ViewSettings::visible_detections)); rejected and unsure
+    /// ones follow the filters.
     pub fn confirms(self) -> bool {
         matches!(self, Self::Accept | Self::WrongClass)
     }

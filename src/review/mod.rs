@@ -1,7 +1,7 @@
 //! Compact predictions of a run, and searching, sorting and counting over them.
 //!
-//! Pure: no threads, files or window. The window calls it on a worker with snapshots, which are cheap to take; the
-//! command line calls it directly.
+//! Pure: no threads, files or window. The window calls it on a worker with snapshots, which are cheap to take; the CLI
+//! calls it directly.
 
 mod arrange;
 mod box_count;
@@ -45,5 +45,5 @@ pub use statistics::{ClassRow, ClassTable, ScoreHistogram, Statistics, statistic
 pub use suppressed::Suppressed;
 pub use uncertain::{margin, next_less_certain};
 
-/// How many samples are processed between two checks for a cancel.
+/// The number of samples processed between two checks for cancellation.
 const SAMPLES_PER_CHECK: usize = 1024;

@@ -1,8 +1,8 @@
-//! Notices a detector that finds nothing, as one does whose images are prepared the wrong way.
+//! Detects a detector that finds nothing, which usually means wrong preprocessing.
 
 use crate::domain::{Prediction, PredictionContent};
 
-/// The best score of the images that a run predicted so far.
+/// The best score in the images predicted so far.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NothingFound {
     images: usize,
@@ -10,9 +10,9 @@ pub struct NothingFound {
 }
 
 impl NothingFound {
-    /// A box counts from this score on, `0.0..=1.0`: the usual threshold of exporters.
+    /// Boxes count from this score, `0.0..=1.0`: the usual threshold of exporters.
     pub const MIN_SCORE: f32 = 0.25;
-    /// So many images say something; one or two may well be empty.
+    /// Enough images for a conclusion; one or two may well be empty.
     const ENOUGH_IMAGES: usize = 3;
 
     /// Counts an image with boxes of these scores.
@@ -31,12 +31,12 @@ impl NothingFound {
         self.images
     }
 
-    /// Whether no box counts in several images.
+    /// Whether several images have no box that counts.
     pub fn is_suspicious(&self) -> bool {
         self.images >= Self::ENOUGH_IMAGES && self.best_score < Self::MIN_SCORE
     }
 
-    /// What happened and what it may mean.
+    /// What happened, and what it may mean.
     pub fn message(&self) -> String {
         format!(
             "None of the first {} images has a box with a score ≥ {:.2}. If they show objects of the model's \

@@ -1,4 +1,4 @@
-//! What the outcomes of all images come to at the filters on screen.
+//! Totals of the outcomes of all images with the current filters.
 
 use std::collections::BTreeMap;
 
@@ -7,35 +7,33 @@ use strum::VariantArray;
 use super::outcomes::{ClassOutcomes, OutcomeKind};
 use super::{ArrangeRequest, SAMPLES_PER_CHECK};
 
-/// How often each class was found where each class is.
+/// Counts by true and predicted class.
 pub type Confusion = BTreeMap<(Option<u32>, Option<u32>), u64>;
 
-/// Boxes on screen by their outcome, and missed objects.
+/// Visible boxes by outcome, and missed objects.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct OutcomeCounts {
-    /// Images that are compared with ground truth.
+    /// Images with an evaluation against ground truth.
     pub images: u64,
-    /// By class of the ground truth.
+    /// By ground-truth class.
     pub classes: Vec<ClassOutcomes>,
     /// In the order of `OutcomeKind::VARIANTS`.
     kinds: [u64; OutcomeKind::VARIANTS.len()],
     /// Wrong top classes of a classifier that the ground truth does not have.
     pub wrong_of_other_classes: u64,
-    /// Objects that no box of any class of the ground truth shows.
+    /// Objects that no box of any ground-truth class detects.
     pub missed: u64,
-    /// By class of the object (`None`: there is none) and class of the box, both as classes of the ground truth. A box
-    /// counts once. `None` for the box: no box of any class shows the object, or a class shows it that the ground truth
+    /// By class of the object (`None`: background) and class of the box, both as ground-truth classes. A box counts
+    /// once. `None` for the box: no box of any class detects the object, or only one of a class that the ground truth
     /// does not have.
     pub confusion: Confusion,
 }
 
 impl OutcomeCounts {
-    /// Boxes with this outcome.
     pub fn kind(&self, kind: OutcomeKind) -> u64 {
         self.kinds[kind as usize]
     }
 
-    /// All classes together.
     pub fn all(&self) -> ClassOutcomes {
         let mut all = ClassOutcomes { wrong: self.wrong_of_other_classes, ..ClassOutcomes::default() };
         for class in &self.classes {
@@ -45,15 +43,14 @@ impl OutcomeCounts {
     }
 }
 
-/// Counts all images, whatever the query. `None` without outcomes, or if `cancelled`, which is called now and then,
-/// returned true.
+/// Counts all images, whatever the query. `None` without outcomes, or if `cancelled`, which is polled, returned true.
 pub fn outcome_counts(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) -> Option<OutcomeCounts> {
     let outcomes = request.outcomes.as_ref()?;
     let (predictions, gate) = (request.predictions.as_ref()?, request.gate()?);
     let mut counts =
         OutcomeCounts { classes: vec![ClassOutcomes::default(); outcomes.classes.len()], ..OutcomeCounts::default() };
     let mut confusion = Cells::new(outcomes.classes.len());
-    // The objects of an image that boxes of another class show.
+    // Objects of an image that boxes of another class cover.
     let mut confused = Vec::new();
     for (number, (id, summary)) in predictions.iter().enumerate() {
         if number.is_multiple_of(SAMPLES_PER_CHECK) && cancelled() {
@@ -97,15 +94,15 @@ pub fn outcome_counts(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) ->
     Some(counts)
 }
 
-/// The counts of the confusion matrix while they are added up: one list for usual numbers of classes, which is many
-/// times faster than a map.
+/// The confusion matrix while it is summed up: a flat list for usual numbers of classes, which is many times faster
+/// than a map.
 enum Cells {
     Dense { side: usize, counts: Vec<u64> },
     Sparse(Confusion),
 }
 
 impl Cells {
-    /// With more classes a list would take too much memory.
+    /// With more classes, a list would take too much memory.
     const MOST_CLASSES: usize = 2000;
 
     fn new(classes: usize) -> Self {
@@ -117,7 +114,7 @@ impl Cells {
         }
     }
 
-    /// The last row and column are those without a class.
+    /// The last row and column are for “no class”.
     fn add(&mut self, object: Option<u32>, found: Option<u32>) {
         match self {
             Self::Dense { side, counts } => {

@@ -1,4 +1,4 @@
-//! How each box of a run compares with the ground truth, and which objects were missed.
+//! The outcome of each box of a run against the ground truth, and the missed objects.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -10,23 +10,23 @@ use super::facts::{Gate, VisibleBoxes};
 use super::{Predictions, Summary};
 use crate::domain::{BoundingBox, ModelTask, SampleId};
 
-/// What a box, or the top class of an image, is worth at an IoU of 0.50. It holds at every minimum score: only boxes
-/// with a higher score decide which objects are taken.
+/// The outcome of a box, or of an image's top class, at IoU 0.50. It holds at every minimum score: only boxes with a
+/// higher score decide which objects are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum OutcomeKind {
     Correct,
-    /// Another class than the object.
+    /// Another class than the object's.
     Class,
-    /// The right class, but the box is badly placed.
+    /// The right class, but poorly localized.
     Location,
-    /// Another class, and badly placed.
+    /// Another class, and poorly localized.
     Both,
-    /// An object that a box with a higher score shows already.
+    /// An object that a box with a higher score already detects.
     Duplicate,
-    /// There is nothing.
+    /// No object.
     Background,
-    /// A crowd or an object that does not count: neither right nor wrong.
+    /// A crowd or an object that does not count: neither correct nor wrong.
     Ignored,
 }
 
@@ -35,7 +35,7 @@ impl OutcomeKind {
         !matches!(self, Self::Correct | Self::Ignored)
     }
 
-    /// As boxes are marked: true or false positive.
+    /// The mark on boxes: true or false positive.
     pub fn mark(self) -> &'static str {
         match self {
             Self::Correct => "TP",
@@ -44,7 +44,7 @@ impl OutcomeKind {
         }
     }
 
-    /// What is wrong with a false positive.
+    /// The kind of error of a false positive.
     pub fn why(self) -> Option<&'static str> {
         Some(match self {
             Self::Correct | Self::Ignored => return None,
@@ -56,7 +56,7 @@ impl OutcomeKind {
         })
     }
 
-    /// The mark, with what is wrong: “FP, duplicate”.
+    /// The mark with the kind of error: “FP, duplicate”.
     pub fn text(self) -> String {
         self.why().map_or_else(|| self.mark().to_owned(), |why| format!("{}, {why}", self.mark()))
     }
@@ -65,57 +65,56 @@ impl OutcomeKind {
 /// One box of a prediction, or the top class of a classifier.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BoxOutcome {
-    /// `None` if the box was not evaluated: it is of a class that the ground truth does not have, hidden by a better
-    /// box, or not the top class.
+    /// `None` if the box was not evaluated: the ground truth does not have its class, a better box suppresses it, or it
+    /// is not the top class.
     pub kind: Option<OutcomeKind>,
-    /// The object that it shows, or is nearest to: an index into [`ImageOutcomes::objects`], or [`NO_OBJECT`].
+    /// The object that it detects or is closest to: an index into [`ImageOutcomes::objects`], or [`NO_OBJECT`].
     pub object: u32,
     /// With that object; `0.0..=1.0`.
     pub iou: f32,
 }
 
-/// In place of an index.
+/// Stands for a missing index.
 pub const NO_OBJECT: u32 = u32::MAX;
 
-/// One object of the ground truth, or what a whole image shows.
+/// A ground-truth object, or the class of a whole image.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ObjectOutcome {
     /// Index into [`Outcomes::classes`].
     pub class: u32,
-    /// In pixels of the upright image; all zero for a class of a whole image.
+    /// In pixels of the upright image; all zero for the class of a whole image.
     pub bounds: BoundingBox,
-    /// The box that shows it: an index into the stored prediction, or [`NO_OBJECT`].
+    /// The box that detects it: an index into the stored prediction, or [`NO_OBJECT`].
     pub shown_by: u32,
-    /// Whether it is missed if no box shows it; a crowd or an object that does not count is not.
+    /// Whether it counts as missed if no box detects it; crowds and objects that do not count are never missed.
     pub counts: bool,
 }
 
-/// The outcomes of one image.
 #[derive(Debug, Clone, Copy)]
 pub struct ImageOutcomes<'o> {
-    /// As many as the stored prediction has boxes or classes.
+    /// One per box or class of the stored prediction.
     pub boxes: &'o [BoxOutcome],
     pub objects: &'o [ObjectOutcome],
 }
 
-/// A class of the ground truth.
+/// A ground-truth class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutcomeClass {
-    /// Its number in the ground truth; its place, from 0, if not each class there has a number of its own.
+    /// Its number in the ground truth, or its index if not every class there has its own number.
     pub number: i64,
     pub name: String,
-    /// The class of the model that is the same; the first of several.
+    /// The model's class that matches it; the first of several.
     pub of_model: Option<u32>,
 }
 
-/// The outcomes of all evaluated images of a run. 12 bytes a box.
+/// The outcomes of all evaluated images of a run, 12 bytes per box.
 #[derive(Debug)]
 pub struct Outcomes {
-    /// The predictions that were evaluated: an image that was predicted again has no outcome.
+    /// The evaluated predictions: an image that was predicted again has no outcome.
     predictions: Predictions,
     /// In the order of the evaluation.
     pub classes: Arc<[OutcomeClass]>,
-    /// The place among `classes` of each class of the model.
+    /// The index into `classes` of each class of the model.
     pub(super) places: ByClass<Option<u32>>,
     /// By sample.
     rows: Vec<Row>,
@@ -133,8 +132,8 @@ struct Row {
 }
 
 impl Outcomes {
-    /// `named`: the classes of the ground truth, each with its number if it has one. `model_classes`: each class id of
-    /// the model that is one of them, with its place among them.
+    /// `named`: the ground-truth classes, each with its number if it has one. `model_classes`: each class id of the
+    /// model that matches one of them, with its index.
     pub fn new(
         predictions: Predictions,
         named: impl IntoIterator<Item = (Option<i64>, String)>,
@@ -159,17 +158,17 @@ impl Outcomes {
         Self { predictions, classes: classes.into(), places, rows, boxes, objects }
     }
 
-    /// The place among the classes of the ground truth of a class of the model.
+    /// The ground-truth index of a class of the model.
     pub fn place_of(&self, class: u32) -> Option<u32> {
         *self.places.get(class)
     }
 
-    /// The classes of the model that are this class of the ground truth.
+    /// The model's classes that match this ground-truth class.
     pub fn model_classes(&self, place: u32) -> impl Iterator<Item = u32> {
         self.places.iter().filter(move |(_, found)| **found == Some(place)).map(|(id, _)| id)
     }
 
-    /// `boxes`: as many as the stored prediction of the image has boxes or classes.
+    /// `boxes`: one per box or class of the image's stored prediction.
     pub fn add(&mut self, id: SampleId, boxes: &[BoxOutcome], objects: &[ObjectOutcome]) {
         if self.rows.len() <= id.index() {
             self.rows.resize(id.index() + 1, Row::default());
@@ -185,11 +184,11 @@ impl Outcomes {
         self.objects.extend_from_slice(objects);
     }
 
-    /// The outcomes of an image with this prediction; `None` if it was not evaluated, or predicted again since.
+    /// The outcomes of an image with this prediction; `None` if it was not evaluated, or was predicted again since.
     pub fn of(&self, id: SampleId, summary: Summary<'_>) -> Option<ImageOutcomes<'_>> {
         let row = self.rows.get(id.index()).filter(|row| row.is_evaluated)?;
         let evaluated = self.predictions.summary(id)?;
-        // Nearly always both are in the same memory.
+        // Nearly always, both share the same memory.
         let is_same = std::ptr::eq(evaluated.classes, summary.classes) || evaluated == summary;
         let range = |first: u64, len: u32| first as usize..first as usize + len as usize;
         let found = ImageOutcomes {
@@ -199,7 +198,7 @@ impl Outcomes {
         (is_same && found.boxes.len() == summary.classes.len()).then_some(found)
     }
 
-    /// How a box of an image compares; `None` if it was not evaluated.
+    /// The outcome of a box with names; `None` if it was not evaluated.
     pub fn named(&self, of_image: ImageOutcomes<'_>, index: usize) -> Option<NamedOutcome<'_>> {
         let outcome = of_image.boxes.get(index)?;
         let kind = outcome.kind?;
@@ -209,7 +208,7 @@ impl Outcomes {
         Some(NamedOutcome { kind, iou: outcome.iou, right_class: class.map(|class| class.name.as_str()) })
     }
 
-    /// Whether both are about the same images.
+    /// Whether both cover the same images.
     pub fn has_same_images(&self, other: &Self) -> bool {
         let longest = self.rows.len().max(other.rows.len());
         let has = |outcomes: &Self, at: usize| outcomes.rows.get(at).is_some_and(|row| row.is_evaluated);
@@ -221,13 +220,13 @@ impl Outcomes {
     }
 }
 
-/// How a box compares with the ground truth.
+/// The outcome of a box, with class names.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct NamedOutcome<'o> {
     pub kind: OutcomeKind,
-    /// With the object that it shows, or is nearest to.
+    /// With the object that it detects or is closest to.
     pub iou: f32,
-    /// The name of that object's class, where it is another one than the predicted.
+    /// The class name of that object, if it differs from the predicted one.
     pub right_class: Option<&'o str>,
 }
 
@@ -237,7 +236,7 @@ impl NamedOutcome<'_> {
         self.right_class.map_or_else(|| predicted.to_owned(), |right| format!("{predicted}, is {right}"))
     }
 
-    /// What is wrong besides what [`Self::class_text`] names.
+    /// The error, apart from what [`Self::class_text`] states.
     pub fn error_text(&self) -> Option<&'static str> {
         match (self.kind, self.right_class) {
             (OutcomeKind::Class, Some(_)) => None,
@@ -246,21 +245,21 @@ impl NamedOutcome<'_> {
         }
     }
 
-    /// “FP, badly placed”: the mark, with [`Self::error_text`].
+    /// “FP, localization”: the mark, with [`Self::error_text`].
     pub fn mark_text(&self) -> String {
         let mark = self.kind.mark();
         self.error_text().map_or_else(|| mark.to_owned(), |error| format!("{mark}, {error}"))
     }
 }
 
-/// What of an image is on screen.
+/// The visible part of an image's outcomes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ShownOutcomes<'a> {
     pub(super) task: ModelTask,
     pub(super) summary: Summary<'a>,
     pub(super) visible: VisibleBoxes<'a>,
     pub(super) classes: &'a [OutcomeClass],
-    /// The place among `classes` of each class of the model.
+    /// The index into `classes` of each class of the model.
     pub(super) places: &'a ByClass<Option<u32>>,
     pub(super) outcomes: ImageOutcomes<'a>,
 }
@@ -278,7 +277,7 @@ impl<'a> ShownOutcomes<'a> {
         })
     }
 
-    /// Whether this box is on screen; of a classifier it is the top class.
+    /// Whether this box is visible; for a classifier, the top class.
     pub(super) fn shows(&self, index: usize) -> bool {
         match self.task {
             ModelTask::Classification => index == 0,
@@ -289,7 +288,7 @@ impl<'a> ShownOutcomes<'a> {
         }
     }
 
-    /// The evaluated boxes on screen: index, class of the model, score, outcome.
+    /// The evaluated visible boxes: index, class of the model, score, outcome.
     pub(super) fn boxes(self) -> impl Iterator<Item = ShownBox> + use<'a> {
         let boxes = self.outcomes.boxes.iter().enumerate();
         boxes.filter_map(move |(index, outcome)| {
@@ -299,7 +298,7 @@ impl<'a> ShownOutcomes<'a> {
         })
     }
 
-    /// The objects that count, are of a class that is shown, and that no right box on screen shows.
+    /// Objects that count, have a visible class, and are not detected by a visible correct box.
     pub(super) fn missed(self) -> impl Iterator<Item = MissedObject> + use<'a> {
         let objects = self.outcomes.objects.iter().enumerate();
         objects.filter_map(move |(index, object)| {
@@ -311,13 +310,13 @@ impl<'a> ShownOutcomes<'a> {
         })
     }
 
-    /// Whether the filters hide a class of the ground truth.
+    /// Whether the filters hide a ground-truth class.
     fn hides(&self, class: u32) -> bool {
         let class = self.classes.get(class as usize).and_then(|class| class.of_model);
         self.task == ModelTask::Detection && class.is_some_and(|class| !self.visible.shows_class(class))
     }
 
-    /// Whether a box of another class of the ground truth on screen shows an object.
+    /// Whether a visible box of another ground-truth class covers an object.
     pub(super) fn is_confused(&self, object: usize) -> bool {
         let boxes = self.outcomes.boxes.iter().enumerate();
         let mut of_object =
@@ -343,21 +342,21 @@ impl<'a> ShownOutcomes<'a> {
 }
 
 impl OutcomeFacts {
-    /// Wrong boxes and missed objects.
+    /// False positives and missed objects.
     pub(super) fn errors(self) -> i64 {
         i64::from(self.wrong) + i64::from(self.missed)
     }
 }
 
-/// What the outcomes of an image come to.
+/// Totals of an image's outcomes.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct OutcomeFacts {
-    /// Right and wrong boxes on screen.
+    /// Visible correct boxes; `wrong` are the false positives.
     pub(super) correct: u32,
     pub(super) wrong: u32,
-    /// Objects without a right box.
+    /// Objects without a correct box.
     pub(super) missed: u32,
-    /// The highest score of a wrong box.
+    /// The highest score of a false positive.
     pub(super) worst: Option<f32>,
 }
 
@@ -380,26 +379,26 @@ pub(super) struct MissedObject {
 /// Boxes and objects, or classified images, of one class or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ClassOutcomes {
-    /// Boxes of the class that are right.
+    /// True positives.
     pub correct: u64,
-    /// Boxes of the class that are wrong.
+    /// False positives.
     pub wrong: u64,
-    /// Objects of the class without a right box.
+    /// False negatives.
     pub missed: u64,
 }
 
 impl ClassOutcomes {
-    /// Objects of the class.
+    /// Ground-truth objects of the class.
     pub fn truths(&self) -> u64 {
         self.correct + self.missed
     }
 
-    /// The right boxes among all; `None` without boxes.
+    /// `None` without boxes.
     pub fn precision(&self) -> Option<f64> {
         share(self.correct, self.correct + self.wrong)
     }
 
-    /// The found objects among all; `None` without objects.
+    /// `None` without objects.
     pub fn recall(&self) -> Option<f64> {
         share(self.correct, self.truths())
     }
@@ -418,7 +417,7 @@ impl std::ops::AddAssign for ClassOutcomes {
     }
 }
 
-/// `None` if there is nothing to have a share of.
+/// `part / whole`; `None` if `whole` is zero.
 pub fn share(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -1,4 +1,4 @@
-//! The predictions of one run, kept compactly.
+//! The predictions of one run, stored compactly.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,18 +6,18 @@ use std::sync::Arc;
 use super::NothingFound;
 use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId};
 
-/// How many samples share a piece. A snapshot makes the next change copy one piece: 200 KiB for a hundred boxes each.
+/// Samples per piece. After a snapshot, the next change copies one piece: 200 KiB with 100 boxes per image.
 const SAMPLES_A_PIECE: usize = 256;
 
-/// The columnar summary of one run: class and score of every box (or of every class of a classifier), 8 bytes each. The
-/// positions of boxes are not in it.
+/// The columnar summary of one run: class and score of every box (or of every class of a classifier), 8 bytes each,
+/// without box positions.
 ///
-/// A clone is a snapshot: it shares all pieces with the original, and a change copies only the piece that it is in. So
-/// the window keeps recording while a worker counts.
+/// A clone is a snapshot that shares all pieces with the original; a change copies only the piece that contains it. The
+/// window can therefore keep recording while a worker counts.
 #[derive(Debug, Clone)]
 pub struct Predictions {
     task: ModelTask,
-    /// The pieces in the order of the listing, [`SAMPLES_A_PIECE`] samples each.
+    /// In listing order, [`SAMPLES_A_PIECE`] samples each.
     pieces: Vec<Arc<Piece>>,
     predicted: usize,
     failed: usize,
@@ -29,13 +29,13 @@ pub struct Predictions {
 pub enum PredictionStatus {
     #[default]
     Unpredicted,
-    /// Requested; neither a prediction nor a failure has come yet.
+    /// Requested, without a prediction or failure so far.
     Waiting,
     Predicted,
     Failed,
 }
 
-/// The prediction of a run for one sample, without the positions of the boxes.
+/// A run's prediction for one sample, without box positions.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Summary<'a> {
     /// The width of the upright image, in pixels.
@@ -43,23 +43,23 @@ pub struct Summary<'a> {
     pub height: u32,
     /// Class ids in the order of the stored prediction, so that an index is a box index (or the rank of a class).
     pub classes: &'a [u32],
-    /// `0.0..=1.0`, as many as `classes`.
+    /// `0.0..=1.0`, one per class id.
     pub scores: &'a [f32],
 }
 
-/// The predictions of neighboring samples. A replaced answer leaves its boxes behind until they are more than half.
+/// The predictions of neighboring samples. Replaced predictions stay behind until they make up more than half.
 #[derive(Debug, Clone)]
 struct Piece {
     rows: [Row; SAMPLES_A_PIECE],
     classes: Vec<u32>,
     scores: Vec<f32>,
-    /// How many entries of `classes` and `scores` belong to no row any more.
+    /// The number of entries in `classes` and `scores` that no longer belong to a row.
     left_behind: usize,
     /// Rows with a prediction or a failure.
     settled: usize,
-    /// Why there is no prediction, by row.
+    /// Reasons for failures, by row.
     failures: BTreeMap<usize, String>,
-    /// What is wrong with images that have a prediction, by row.
+    /// Problems of predicted images, by row.
     warnings: BTreeMap<usize, Vec<String>>,
 }
 
@@ -85,35 +85,34 @@ impl Predictions {
         self.row(id).map_or(PredictionStatus::Unpredicted, |row| row.status)
     }
 
-    /// Samples with a prediction; kept, not counted.
+    /// The number of samples with a prediction, in constant time.
     pub fn predicted(&self) -> usize {
         self.predicted
     }
 
-    /// Samples whose prediction failed; kept, not counted.
+    /// The number of samples whose prediction failed, in constant time.
     pub fn failed(&self) -> usize {
         self.failed
     }
 
-    /// What shows that a detector found nothing so far; `None` for a classifier.
+    /// Whether a detector found nothing so far; `None` for a classifier.
     pub fn nothing_found(&self) -> Option<&NothingFound> {
         (self.task == ModelTask::Detection).then_some(&self.nothing_found)
     }
 
-    /// Another number after every prediction or failure that came or went, so that earlier counts can be told from what
-    /// is to be counted anew. Waiting does not change it.
+    /// Changes with every prediction or failure that is added or removed, so that outdated counts can be recognized.
+    /// Waiting does not change it.
     pub fn revision(&self) -> u64 {
         self.revision
     }
 
-    /// Why the prediction of this sample failed.
     pub fn failure(&self, id: SampleId) -> Option<&str> {
         let (piece, row) = position(id);
         let failures = &self.pieces.get(piece)?.failures;
         failures.get(&row).map(String::as_str)
     }
 
-    /// What is wrong with an image that was predicted all the same, in words that follow its name.
+    /// Problems of an image that was predicted anyway, to follow its name.
     pub fn warnings(&self, id: SampleId) -> &[String] {
         let (piece, row) = position(id);
         let warnings = self.pieces.get(piece).and_then(|piece| piece.warnings.get(&row));
@@ -126,7 +125,7 @@ impl Predictions {
         self.pieces.get(piece)?.summary(row)
     }
 
-    /// The answered samples in the order of the listing.
+    /// The predicted samples, in listing order.
     pub fn iter(&self) -> impl Iterator<Item = (SampleId, Summary<'_>)> {
         let pieces = self.pieces.iter().enumerate();
         pieces.flat_map(|(at, piece)| {
@@ -135,8 +134,8 @@ impl Predictions {
         })
     }
 
-    /// The samples whose prediction in an earlier snapshot is not the one that they have now. Costs next to nothing
-    /// if little has changed: the pieces are still shared.
+    /// The samples whose prediction differs from that in an earlier snapshot. Cheap if little has changed, because the
+    /// pieces are still shared.
     pub fn changed_since(&self, before: &Self) -> impl Iterator<Item = SampleId> {
         let pieces = self.pieces.iter().zip(&before.pieces).enumerate();
         let touched = pieces.filter(|(_, (now, before))| !Arc::ptr_eq(now, before));
@@ -151,14 +150,14 @@ impl Predictions {
         })
     }
 
-    /// Has no effect on a sample that is predicted, failed or waiting already.
+    /// Has no effect on a sample that is predicted, failed or already waiting.
     pub fn set_waiting(&mut self, id: SampleId) {
         if self.status(id) == PredictionStatus::Unpredicted {
             self.piece_mut(id).set_status(id, PredictionStatus::Waiting);
         }
     }
 
-    /// Marks waiting samples as not requested, because the work was cancelled.
+    /// Marks waiting samples as not requested, because the work was canceled.
     pub fn stop_waiting(&mut self, ids: impl IntoIterator<Item = SampleId>) {
         for id in ids {
             if self.status(id) == PredictionStatus::Waiting {
@@ -167,7 +166,7 @@ impl Predictions {
         }
     }
 
-    /// Keeps a prediction. A second answer of one sample replaces the first.
+    /// Stores a prediction, replacing an earlier one of the sample.
     pub fn record(&mut self, id: SampleId, prediction: &Prediction) {
         let (width, height) = (prediction.width, prediction.height);
         match &prediction.content {
@@ -183,8 +182,8 @@ impl Predictions {
         self.set_warnings(id, prediction.warnings.clone());
     }
 
-    /// The same from columns, as the project keeps them. `classes` and `scores` have one entry a box (or class) each;
-    /// what one of them has more is left out.
+    /// As [`Self::record`], from columns as the project stores them. `classes` and `scores` have one entry per box (or
+    /// class); extra entries of one of them are dropped.
     pub fn record_summary(&mut self, id: SampleId, width: u32, height: u32, classes: &[u32], scores: &[f32]) {
         let entries = classes.iter().copied().zip(scores.iter().copied());
         self.record_entries(id, width, height, entries);
@@ -197,7 +196,7 @@ impl Predictions {
         }
     }
 
-    /// Keeps why there is no prediction. Replaces a prediction or an earlier reason.
+    /// Stores why there is no prediction, replacing a prediction or an earlier reason.
     pub fn record_failure(&mut self, id: SampleId, reason: String) {
         self.forget(id);
         let piece = self.piece_mut(id);
@@ -208,7 +207,7 @@ impl Predictions {
         self.revision += 1;
     }
 
-    /// The sample is unasked again, whatever was known of it.
+    /// Resets the sample to not requested.
     pub fn forget(&mut self, id: SampleId) {
         match self.status(id) {
             PredictionStatus::Unpredicted => return,
@@ -247,7 +246,7 @@ impl Predictions {
         Some(&self.pieces.get(piece)?.rows[row])
     }
 
-    /// Made if there is none yet, copied if a snapshot shares it.
+    /// Created if missing, copied if a snapshot shares it.
     fn piece_mut(&mut self, id: SampleId) -> &mut Piece {
         let (piece, _) = position(id);
         while self.pieces.len() <= piece {
@@ -301,7 +300,7 @@ impl Piece {
         }
     }
 
-    /// Counts one more row with a prediction or a failure. Once all rows have one, spare memory is released.
+    /// Counts another row with a prediction or failure. Once all rows have one, spare memory is released.
     fn settle(&mut self) {
         self.settled += 1;
         if self.settled == SAMPLES_A_PIECE {
@@ -310,7 +309,7 @@ impl Piece {
         }
     }
 
-    /// Leaves only what belongs to a row.
+    /// Keeps only entries that belong to a row.
     fn compact(&mut self) {
         let kept = self.classes.len() - self.left_behind;
         let mut classes = Vec::with_capacity(kept);
@@ -334,7 +333,7 @@ impl Row {
     }
 }
 
-/// Piece, and row in it.
+/// The piece, and the row in it.
 fn position(id: SampleId) -> (usize, usize) {
     (id.index() / SAMPLES_A_PIECE, id.index() % SAMPLES_A_PIECE)
 }

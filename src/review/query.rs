@@ -1,12 +1,12 @@
-//! The small language of the search field.
+//! The language of the search field.
 //!
 //! ```text
 //! class:cat score>0.8 !verdict
 //! ```
 //!
-//! A word is searched for in names. `key:value`, or `score>0.8`, searches for something else; `!` negates the next
-//! term; a space means “and”, `or` means “or”, parentheses group. A `score` or `boxes` beside a `class` is about the
-//! boxes of that class.
+//! A word matches names. `key:value` or `score>0.8` match other properties; `!` negates the next term; a space means
+//! “and”, `or` means “or”, and parentheses group. A `score` or `boxes` next to a `class` applies to the boxes of that
+//! class.
 
 mod box_term;
 mod complete;
@@ -28,10 +28,10 @@ use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
 use crate::domain::{LabelSet, ModelTask, SampleId};
 
-/// The images of each change of class between two runs, lowest id first, by [`change_key`].
+/// The images of each class change between two runs, lowest id first, by [`change_key`].
 pub type ClassChanges = BTreeMap<String, Arc<[SampleId]>>;
 
-/// More are not read at once, and each takes time in every frame of the window.
+/// More would not be read, and each costs time in every frame of the window.
 const MAX_WARNINGS: usize = 5;
 /// The longest part of a word that a message shows.
 const SHOWN_LETTERS: usize = 40;
@@ -61,8 +61,8 @@ pub(super) enum Node {
     Term(Term),
 }
 
-/// Numbers from `low` to `high`, each end with or without itself. As precise as scores are, so that `0.8` is the 0.8 of
-/// a score.
+/// Numbers from `low` to `high`, with each end included or not. As precise as scores are, so that `0.8` equals a score
+/// of 0.8.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span {
     pub(super) low: f32,
@@ -72,30 +72,28 @@ pub(super) struct Span {
 }
 
 impl Query {
-    /// A longer text is refused unread: each image is compared with every name in it.
+    /// Longer text is rejected unread, because each image is compared with every name in it.
     pub const MAX_LETTERS: usize = 10_000;
-    /// The capacity of a search field. It is far above `MAX_LETTERS`, so that a pasted text that the field cuts is
-    /// refused as too long instead of meaning something else.
+    /// The capacity of a search field. Far above `MAX_LETTERS`, so that a long pasted text is rejected as too long
+    /// instead of being cut to one with another meaning.
     pub const MAX_FIELD_LETTERS: usize = 2 * Self::MAX_LETTERS;
 
-    /// An empty text passes all images.
+    /// Parses a query; an empty text passes all images.
     ///
     /// # Errors
-    /// Something that cannot be understood, is too long or nested too deep; the message says what, and what to write
-    /// instead.
+    /// Text that is invalid, too long or nested too deeply. The message states what is wrong and what to write instead.
     pub fn parse(text: &str) -> Result<Self, QueryError> {
         parse::parse(text)
     }
 
-    /// True if every image passes.
     pub fn is_empty(&self) -> bool {
         self.root.is_none()
     }
 
-    /// The parts of the query that find nothing with this model: a class that it does not know, boxes of a classifier.
-    /// The text itself is valid, so the query can be used. At most five.
+    /// The parts of the query that find nothing with this model: an unknown class, boxes of a classifier. The text
+    /// itself is valid, so the query can be used. At most five.
     ///
-    /// `truth`: the classes of the ground truth.
+    /// `truth`: the ground-truth classes.
     pub fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Vec<QueryError> {
         let mut warnings = Vec::new();
         if let Some(root) = &self.root {
@@ -110,7 +108,7 @@ impl Query {
         warnings
     }
 
-    /// Whether the query is about a difference between two runs, and so finds nothing unless two are compared.
+    /// Whether the query is about differences between two runs, so that it finds nothing without a comparison.
     pub fn needs_comparison(&self) -> bool {
         let mut needs = false;
         if let Some(root) = &self.root {
@@ -119,7 +117,7 @@ impl Query {
         needs
     }
 
-    /// Whether the query is about outcomes, and so finds nothing without ground truth.
+    /// Whether the query is about outcomes, so that it finds nothing without ground truth.
     pub fn needs_truth(&self) -> bool {
         let mut needs = false;
         if let Some(root) = &self.root {
@@ -161,7 +159,7 @@ impl Node {
         }
     }
 
-    /// The conditions on boxes that hold for the whole query, or for a part of it beside others.
+    /// The conditions on boxes that apply to the whole query, or to a part of it.
     pub(super) fn box_terms(&self) -> Vec<&BoxTerm> {
         match self {
             Self::All(nodes) | Self::Any(nodes) => nodes.iter().flat_map(Self::box_terms).collect(),
@@ -190,7 +188,7 @@ impl Span {
         is_above && is_below
     }
 
-    /// The numbers that are in both.
+    /// The intersection.
     fn and(self, other: Self) -> Self {
         let mut both = self;
         if other.low > both.low || (other.low == both.low && !other.includes_low) {
@@ -203,7 +201,7 @@ impl Span {
     }
 }
 
-/// Whether a text is the pattern, in which `*` stands for any characters, none included. Both in lower case.
+/// Whether a text matches a pattern in which `*` stands for any number of characters. Both in lowercase.
 fn matches(pattern: &str, text: &str) -> bool {
     let Some((first, rest)) = pattern.split_once('*') else {
         return pattern == text;
@@ -222,13 +220,13 @@ fn matches(pattern: &str, text: &str) -> bool {
     text.ends_with(last)
 }
 
-/// The name that is at most two changes away, or that contains the word; `None` if no name is similar.
+/// The name that is at most two edits away, or that contains the word; `None` if no name is similar.
 fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let letters = word.chars().count();
     let allowed = letters.div_ceil(4).min(2);
     let rank = |name: &&str| {
         let name = name.to_lowercase();
-        // Texts whose lengths differ by more have a greater distance, which takes long to compute for long ones.
+        // Texts whose lengths differ by more have a greater distance, which is slow to compute for long ones.
         let is_alike = letters.abs_diff(name.chars().count()) <= allowed;
         let distance = is_alike.then(|| distance(word, &name));
         if let Some(distance) = distance.filter(|distance| *distance <= allowed) {
@@ -242,7 +240,7 @@ fn nearest<'a>(word: &str, known: impl Iterator<Item = &'a str>) -> Option<&'a s
     known.filter_map(|name| Some((rank(&name)?, name))).min_by_key(|(rank, _)| *rank).map(|(_, name)| name)
 }
 
-/// Levenshtein's: how many letters to add, delete or change.
+/// The Levenshtein distance.
 fn distance(left: &str, right: &str) -> usize {
     let right: Vec<char> = right.chars().collect();
     let mut row: Vec<usize> = (0..=right.len()).collect();
@@ -260,7 +258,7 @@ fn distance(left: &str, right: &str) -> usize {
 
 #[cfg(test)]
 impl Query {
-    /// The class of a query that is about one class alone.
+    /// The class, if the query is about exactly one.
     fn class(&self) -> Option<&self::box_term::ClassName> {
         match &self.root {
             Some(Node::Term(term)) => match &term.value {

@@ -5,8 +5,8 @@ use super::candidate::Candidate;
 use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 
-/// An order of samples. Samples of the same rank stay in the order of the listing, and those without one (no
-/// prediction, no date) come last in either direction.
+/// A sort order. Samples of equal rank stay in listing order, and those without a rank (no prediction, no date) come
+/// last in either direction.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Sort {
     pub by: SortBy,
@@ -19,33 +19,33 @@ pub struct Sort {
 pub enum SortBy {
     #[default]
     Listing,
-    /// The whole name, with numbers in it by their value.
+    /// The whole name, with numbers in it compared by value.
     Name,
     Date,
     #[strum(serialize = "File size")]
     Size,
-    /// The highest score of the classes that are shown, whatever the threshold.
+    /// The highest score of visible classes, whatever the threshold.
     #[strum(serialize = "Top score")]
     TopScore,
-    /// Classifier: how near the first two scores are. Detector: how near a box is to its threshold.
+    /// For a classifier, how close the two highest scores are; for a detector, how close a box is to its threshold.
     Uncertainty,
-    /// The number of boxes that are shown.
+    /// The number of visible boxes.
     #[strum(serialize = "Number of boxes")]
     Boxes,
-    /// The worst verdict of the image and its boxes; images that are not judged come last.
+    /// The worst verdict of the image and its boxes; unjudged images come last.
     Verdict,
-    /// How far two runs differ, while they are compared.
+    /// The disagreement of two compared runs.
     Disagreement,
-    /// Wrong boxes and missed objects, beside ground truth.
+    /// False positives and missed objects, with ground truth.
     #[strum(serialize = "Errors")]
     Errors,
-    /// The highest score of a wrong box.
+    /// The highest score of a false positive.
     #[strum(serialize = "Most confident error")]
     ConfidentError,
-    /// Objects without a right box.
+    /// Objects without a correct box.
     #[strum(serialize = "Missed objects")]
     Missed,
-    /// Errors more than in the other run.
+    /// Additional errors compared with the other run.
     #[strum(serialize = "Change in errors")]
     ErrorChange,
 }
@@ -88,7 +88,6 @@ impl SortBy {
         }
     }
 
-    /// The label of a direction.
     pub fn direction_label(self, direction: Direction) -> &'static str {
         let (ascending, descending) = match self {
             Self::Listing => ("First to last", "Last to first"),
@@ -108,12 +107,10 @@ impl SortBy {
         }
     }
 
-    /// Whether it needs the predictions of a run.
     pub fn needs_predictions(self) -> bool {
         matches!(self, Self::TopScore | Self::Uncertainty | Self::Boxes | Self::Disagreement) || self.needs_truth()
     }
 
-    /// Whether it needs ground truth.
     pub fn needs_truth(self) -> bool {
         matches!(self, Self::Errors | Self::ConfidentError | Self::Missed | Self::ErrorChange)
     }
@@ -152,9 +149,9 @@ fn from_signed(value: i64) -> u64 {
     (value as u64) ^ (1 << 63)
 }
 
-/// A key in the order of the numbers; `None` for NaN.
+/// A key in numeric order; `None` for NaN.
 fn from_float(value: f32) -> Option<u64> {
-    // Both zeros are one number.
+    // Merges both zeros.
     let bits = (value + 0.0).to_bits();
     let ordered = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
     (!value.is_nan()).then_some(u64::from(ordered))

@@ -1,4 +1,4 @@
-//! How scores and classes are spread over a run.
+//! The distribution of scores and classes in a run.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use super::facts::Gate;
 use super::{Marks, OutcomeCounts, Predictions, SAMPLES_PER_CHECK, Suppressed};
 use crate::domain::{ModelTask, ViewSettings};
 
-/// What the filters show beside their sliders.
+/// Numbers shown next to the filters.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Statistics {
     pub task: ModelTask,
@@ -15,25 +15,24 @@ pub struct Statistics {
     pub classes: ClassTable,
     /// Samples with a prediction.
     pub images: usize,
-    /// The number of those images with at least one visible box (classifier: whose first class is listed).
+    /// The number of those images with at least one visible box (classifier: whose top class is shown).
     pub images_above: usize,
-    /// Boxes that are shown; zero for a classifier.
+    /// Visible boxes; zero for a classifier.
     pub boxes_above: usize,
-    /// False while boxes are to be hidden by better ones and that is not known of every sample yet: those of the others
-    /// are all counted.
+    /// False while suppression is on but not yet known for every sample: all boxes of the others are counted.
     pub is_exact: bool,
-    /// How the boxes compare with ground truth, once [`super::outcome_counts`] counted that.
+    /// The outcomes against ground truth, once [`super::outcome_counts`] has counted them.
     pub outcomes: Option<OutcomeCounts>,
 }
 
-/// The scores of all boxes of the classes that are shown, and of confirmed boxes, whatever the threshold; for a
-/// classifier those of the first classes.
+/// The scores of all boxes of visible classes and of confirmed boxes, whatever the threshold; for a classifier, those
+/// of the top classes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ScoreHistogram {
     bins: [u32; Self::BINS],
 }
 
-/// The classes that are shown at least once.
+/// The classes that are visible at least once.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ClassTable {
     /// Lowest id first.
@@ -43,9 +42,9 @@ pub struct ClassTable {
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct ClassRow {
     pub class: u32,
-    /// Images that show it (classifier: that it comes first in).
+    /// Images with the class (classifier: as top class).
     pub images: usize,
-    /// Boxes of it that are shown; for a classifier as many as images.
+    /// Visible boxes; for a classifier, the number of images.
     pub boxes: usize,
     /// The mean score of these boxes, `0.0..=1.0`.
     pub mean_score: f32,
@@ -54,18 +53,17 @@ pub struct ClassRow {
 impl ScoreHistogram {
     pub const BINS: usize = 50;
 
-    /// Counts of the scores in `0.00..0.02`, `0.02..0.04`, …; the last one has 1 in it too.
+    /// Counts of scores in `0.00..0.02`, `0.02..0.04`, …; the last bin includes 1.
     pub fn bins(&self) -> &[u32; Self::BINS] {
         &self.bins
     }
 
-    /// The highest count.
     pub fn highest(&self) -> u32 {
         self.bins.iter().copied().max().unwrap_or(0)
     }
 
     fn add(&mut self, score: f32) {
-        // Beyond the ends is at the ends; NaN becomes zero in the cast, so it is skipped before.
+        // Out-of-range scores go to the ends. NaN would become zero in the cast, so it is skipped.
         if !score.is_nan() {
             let bin = (score * Self::BINS as f32) as usize;
             self.bins[bin.min(Self::BINS - 1)] += 1;
@@ -73,7 +71,7 @@ impl ScoreHistogram {
     }
 }
 
-/// Counts a run in one pass. `None` if `cancelled`, which is called now and then, returned true.
+/// Counts a run in one pass. `None` if `cancelled`, which is polled, returned true.
 pub fn statistics(
     predictions: &Predictions,
     view: &ViewSettings,
@@ -138,7 +136,7 @@ struct ClassCount {
     images: usize,
     boxes: usize,
     scores: f64,
-    /// How many images had been begun when this class was last seen, to count each image once.
+    /// The number of the image in which this class was last seen, to count each image once.
     last_seen: usize,
 }
 

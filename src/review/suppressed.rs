@@ -1,21 +1,22 @@
-//! Which boxes are hidden by better ones.
+//! Which boxes are suppressed by better ones.
 
 use std::sync::Arc;
 
 use crate::domain::{BoundingBox, SampleId, SharedList, not_suppressed};
 
-/// One bit per box, which is set if a better box of its class overlaps it by more than an IoU. Built by the code that
-/// has the places of the boxes; [`super::Predictions`] has not.
+/// One bit per box, which is set if a better box of its class overlaps it by more than an IoU. Built by code that has
+/// the positions of the boxes; [`super::Predictions`] does not.
 ///
-/// It holds for every threshold, so moving the threshold needs no geometry. Suppression is greedy and goes by score
-/// within a class: whether a box is hidden depends on better boxes of its own class only. A threshold removes the worst
-/// boxes of a class and hiding a class removes all of its boxes, so what a box that is left depends on is left too.
+/// It holds for every threshold, so moving the threshold needs no geometry. Suppression is greedy by score within a
+/// class: whether a box is suppressed depends only on better boxes of its own class. A threshold removes the worst
+/// boxes of a class, and hiding a class removes all of its boxes, so whatever a remaining box depends on remains as
+/// well.
 ///
-/// A clone is a snapshot that costs next to nothing.
+/// A clone is a cheap snapshot.
 #[derive(Debug, Clone)]
 pub struct Suppressed {
     max_iou: f32,
-    /// The bits by sample; `None` if they are not computed yet.
+    /// The bits by sample; `None` if not computed yet.
     samples: SharedList<Option<Arc<[u64]>>>,
     known: usize,
     revision: u64,
@@ -26,7 +27,7 @@ impl Suppressed {
         Self { max_iou, samples: SharedList::default(), known: 0, revision: 0 }
     }
 
-    /// Builds it from the boxes of many samples: bounds, class ids and scores, as many of each.
+    /// Builds it from the boxes of many samples: bounds, class ids and scores of equal length.
     pub fn build<'a>(
         max_iou: f32,
         samples: impl IntoIterator<Item = (SampleId, &'a [BoundingBox], &'a [u32], &'a [f32])>,
@@ -38,15 +39,15 @@ impl Suppressed {
         suppressed
     }
 
-    /// The IoU above which a box is hidden.
+    /// The IoU above which a box is suppressed.
     pub fn max_iou(&self) -> f32 {
         self.max_iou
     }
 
-    /// Takes the boxes of one sample, in the order of its stored prediction. Replaces what was known of it.
+    /// Records the boxes of one sample, in the order of its stored prediction, replacing earlier ones.
     pub fn record(&mut self, id: SampleId, bounds: &[BoundingBox], classes: &[u32], scores: &[f32]) {
         let len = bounds.len().min(classes.len()).min(scores.len());
-        // A NaN score is never shown, so it hides nothing.
+        // A NaN score is never shown, so it suppresses nothing.
         let mut by_score: Vec<usize> = (0..len).filter(|&at| !scores[at].is_nan()).collect();
         by_score.sort_by(|&left, &right| scores[right].total_cmp(&scores[left]));
         let kept = not_suppressed(&by_score, |at| (classes[at], bounds[at]), self.max_iou);
@@ -68,12 +69,12 @@ impl Suppressed {
         }
     }
 
-    /// Samples that something is known of; kept, not counted.
+    /// The number of samples with known bits, in constant time.
     pub fn known(&self) -> usize {
         self.known
     }
 
-    /// Another number after every change of what is known.
+    /// Changes with every modification.
     pub fn revision(&self) -> u64 {
         self.revision
     }
@@ -82,7 +83,7 @@ impl Suppressed {
         self.of(id).is_some()
     }
 
-    /// False if nothing is known.
+    /// False if unknown.
     pub fn hides(&self, id: SampleId, box_index: usize) -> bool {
         self.of(id).is_some_and(|bits| bits.hides(box_index))
     }
@@ -93,7 +94,6 @@ impl Suppressed {
     }
 }
 
-/// The bits of one sample.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HiddenBoxes<'a>(&'a [u64]);
 
@@ -110,7 +110,7 @@ mod tests {
     use crate::domain::{Detection, Prediction, PredictionContent, ViewSettings};
     use crate::review::testing::Random;
 
-    /// Boxes that often overlap, of three classes, some with a NaN score.
+    /// Boxes of three classes with many overlaps, some with a NaN score.
     fn random_boxes(random: &mut Random) -> Vec<Detection> {
         let count = random.below(150);
         let one = |random: &mut Random| {

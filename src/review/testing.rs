@@ -1,4 +1,4 @@
-//! For tests: numbers that look random and are the same every time.
+//! Reproducible pseudo-random numbers for tests.
 
 /// Marsaglia's xorshift64.
 pub(super) struct Random(u64);

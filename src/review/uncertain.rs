@@ -1,12 +1,12 @@
-//! The predictions that are worth judging first.
+//! The predictions that are most worth judging.
 
 use super::Predictions;
 use super::facts::Gate;
 use crate::domain::{ModelTask, Prediction, PredictionContent, SampleId, ViewSettings};
 
-/// The candidate whose prediction is the next less certain one after that for `current`, or the least certain of all
-/// if there is none or no current one. How certain it is, is the margin that [`super::SortBy::Uncertainty`] sorts
-/// by; equals take their turns in the order of the listing. Candidates without a prediction are left out.
+/// The candidate with the next lower certainty after `current`, or the least certain of all if there is none, or no
+/// current one. Certainty is the margin that [`super::SortBy::Uncertainty`] sorts by; ties follow the listing.
+/// Candidates without a prediction are skipped.
 pub fn next_less_certain(
     predictions: &Predictions,
     view: &ViewSettings,
@@ -34,8 +34,8 @@ pub fn next_less_certain(
     next.or(first).map(|(_, id)| id)
 }
 
-/// How sure a prediction is: the margin that [`super::SortBy::Uncertainty`] sorts by, overlaps left out of account.
-/// `0.0..=1.0`; `None` if the model saw nothing that the view could show.
+/// The certainty of a prediction: the margin that [`super::SortBy::Uncertainty`] sorts by, ignoring suppression.
+/// `0.0..=1.0`; `None` if the model found nothing that the view could show.
 pub fn margin(prediction: &Prediction, view: &ViewSettings) -> Option<f32> {
     let mut predictions = match &prediction.content {
         PredictionContent::Classes(_) => Predictions::new(ModelTask::Classification),

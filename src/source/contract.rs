@@ -1,4 +1,4 @@
-//! What every source must do, tried on each of them that needs no server.
+//! The contract of every source, tested on each one that needs no server.
 
 #[path = "../../tests/support/source_contract.rs"]
 mod check;

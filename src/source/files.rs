@@ -1,4 +1,4 @@
-//! Files of any kind, local or in S3: one of them, or all below a folder. Listed and read, never written to.
+//! Files of any kind, local or in S3: a single one, or all below a folder. Listed and read, never written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -12,14 +12,14 @@ use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ObjectInfo, S3};
 use crate::domain::{Location, S3Address, S3Place};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// How much of a file is read at once. Another request to S3 costs about 30 ms.
+/// The number of bytes read per request. Another request to S3 costs about 30 ms.
 const BLOCK_BYTES: u64 = 4 << 20;
-/// Reads at once that make it fastest, as for images.
+/// The most efficient number of parallel reads, as for images.
 const READS_OF_S3: usize = 32;
 const READS_OF_DISK: usize = 4;
-/// How many files a reader reads before the results of all are handed over.
+/// The number of files that a reader reads before the results are passed on.
 const READS_IN_TURN: usize = 16;
-/// Larger files are not read as one of many.
+/// Larger files are not read by `read_each`.
 const LARGEST_OF_MANY: u64 = 16 << 20;
 
 /// A file, or a folder and everything below it.
@@ -32,19 +32,19 @@ enum Kind {
     S3 { aws: Aws, s3: S3, place: S3Place },
 }
 
-/// A file that was listed. Nothing of it has been read.
+/// A listed file. Its content has not been read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FileEntry {
-    /// The path below the folder, with `/` between its parts; the file name for a single file.
+    /// The path relative to the folder, with `/` between its parts; the file name for a single file.
     pub name: String,
     pub size_bytes: u64,
-    /// The ETag in S3.
+    /// In S3.
     pub etag: Option<String>,
-    /// Nanoseconds since 1970-01-01 UTC, by the clock of where it is.
+    /// Nanoseconds since 1970-01-01 UTC, by the clock of the storage.
     pub modified_ns: Option<i64>,
-    /// The whole key in the bucket, or the name. Only compared with the names of images: it never becomes a path.
+    /// The full key in the bucket, or the name. Only compared with image names: it never becomes a path.
     pub key: String,
-    /// The path; empty in S3.
+    /// Empty in S3.
     path: PathBuf,
 }
 
@@ -85,7 +85,7 @@ impl FileEntry {
 }
 
 impl Files {
-    /// A file or folder of this machine.
+    /// A local file or folder.
     pub fn local(path: &Path) -> Self {
         Self(Kind::Local(path.to_owned()))
     }
@@ -114,7 +114,7 @@ impl Files {
         }
     }
 
-    /// The file or folder at `path`, absolute or relative to this folder; `None` if it would be outside of the bucket.
+    /// The file or folder at `path`, absolute or relative to this folder; `None` if it would be outside the bucket.
     pub fn at(&self, path: &str) -> Option<Self> {
         match &self.0 {
             Kind::Local(folder) => Some(Self::local(&folder.join(path))),
@@ -137,7 +137,7 @@ impl Files {
         }
     }
 
-    /// Whether a listed file is what was opened, and not in a folder that was.
+    /// Whether a listed file is itself what was opened, rather than in an opened folder.
     pub fn is_file(&self, file: &FileEntry) -> bool {
         match &self.0 {
             Kind::Local(path) => *path == file.path,
@@ -145,7 +145,7 @@ impl Files {
         }
     }
 
-    /// The number of simultaneous reads that is fastest.
+    /// The most efficient number of parallel reads.
     pub fn useful_reads(&self) -> usize {
         match &self.0 {
             Kind::Local(_) => READS_OF_DISK,
@@ -153,7 +153,6 @@ impl Files {
         }
     }
 
-    /// The images of the file or folder.
     pub fn images(&self, control: &TaskControl) -> Result<Arc<dyn Source>, SourceError> {
         Ok(match &self.0 {
             Kind::Local(path) => Arc::new(WithRecords::open(path)?),
@@ -161,7 +160,6 @@ impl Files {
         })
     }
 
-    /// The name of the file or folder, for people.
     pub fn name(&self) -> String {
         match &self.0 {
             Kind::Local(path) => path.display().to_string(),
@@ -169,7 +167,6 @@ impl Files {
         }
     }
 
-    /// The name of a listed file, for people.
     pub fn name_of(&self, file: &FileEntry) -> String {
         match &self.0 {
             Kind::Local(_) => file.path.display().to_string(),
@@ -177,13 +174,13 @@ impl Files {
         }
     }
 
-    /// The file itself if this is one, otherwise all files below the folder in the order of the bytes of their names,
-    /// without hidden ones.
+    /// The file itself if this is one, otherwise all files below the folder in byte order of their names, without
+    /// hidden ones.
     ///
     /// # Errors
-    /// The folder cannot be listed to its end: half a list would look like missing files.
+    /// The folder cannot be listed completely: a partial list would look like missing files.
     pub fn list(&self, control: &TaskControl) -> Result<Vec<FileEntry>, FilesError> {
-        // Data sets are often put together from links; a link into an outer folder is an error of the listing.
+        // Datasets are often assembled from links; a link to an outer folder is a listing error.
         let mut files = self.list_all(Links::Follow, control, |_| {})?;
         if let Kind::S3 { place, .. } = &self.0
             && files.is_empty()
@@ -194,10 +191,11 @@ impl Files {
         Ok(files)
     }
 
-    /// As [`Self::list`], with hidden files; `found` is called with the number of files of each part of the listing.
+    /// As [`Self::list`], including hidden files; `found` is called with the number of files in each part of the
+    /// listing.
     ///
     /// # Errors
-    /// The folder cannot be listed to its end.
+    /// The folder cannot be listed completely.
     pub fn list_all(
         &self,
         links: Links,
@@ -212,8 +210,8 @@ impl Files {
         Ok(files)
     }
 
-    /// The file with this name below the folder. A local folder is listed for it: a name from a file never becomes a
-    /// path.
+    /// The file with this name below the folder. A local folder is listed for it, because a name from a file must never
+    /// become a path.
     ///
     /// # Errors
     /// It could not be checked whether the file exists.
@@ -236,7 +234,7 @@ impl Files {
         }
     }
 
-    /// A range of a file; fewer bytes at its end.
+    /// A range of a file; shorter at its end.
     pub fn read_range(
         &self,
         file: &FileEntry,
@@ -245,7 +243,7 @@ impl Files {
     ) -> Result<Vec<u8>, FilesError> {
         control.checkpoint()?;
         match &self.0 {
-            // A range of HTTP has at least one byte.
+            // An HTTP range has at least one byte.
             Kind::S3 { .. } if range.is_empty() || file.size_bytes == 0 => Ok(Vec::new()),
             Kind::S3 { s3, place, .. } => {
                 Ok(s3.read_range(&place.address.bucket, &file.key, range, file.etag.as_deref(), Some(control))?)
@@ -254,16 +252,15 @@ impl Files {
         }
     }
 
-    /// The whole file.
     pub fn read(&self, file: &FileEntry, control: &TaskControl) -> Result<Vec<u8>, FilesError> {
         self.read_range(file, 0..file.size_bytes, control)
     }
 
-    /// Reads whole files, several at once, and hands them over in their order, with their bytes added to the progress.
-    /// A file that cannot be read, or is too large to be one of many, is handed over as words that follow its name.
+    /// Reads whole files in parallel and passes them on in order, adding their bytes to the progress. For a file that
+    /// cannot be read, or is too large, it passes on the reason, to follow the file name.
     ///
     /// # Errors
-    /// The task was cancelled, or the folder is gone.
+    /// The task was canceled, or the folder is gone.
     pub fn read_each(
         &self,
         files: &[FileEntry],
@@ -304,21 +301,21 @@ impl Files {
         self.read(file, control)
     }
 
-    /// Reads a file from its beginning, a block at a time, and adds its bytes to the progress.
+    /// Reads a file from its beginning, block by block, and adds its bytes to the progress.
     pub fn reader<'f>(&'f self, file: &'f FileEntry, control: &'f TaskControl) -> FileReader<'f> {
         FileReader { files: self, file, control, read: 0, block: Vec::new(), at: 0, error: None }
     }
 }
 
-/// The content of a file, in order. An error ends it, and is kept.
+/// The content of a file, in order. An error ends it and is kept.
 pub struct FileReader<'f> {
     files: &'f Files,
     file: &'f FileEntry,
     control: &'f TaskControl,
-    /// How far blocks were read.
+    /// The number of bytes read in blocks.
     read: u64,
     block: Vec<u8>,
-    /// How much of the block was handed out.
+    /// The position in the current block.
     at: usize,
     error: Option<FilesError>,
 }
@@ -442,7 +439,7 @@ fn list_s3(
         found(objects.len() as u64);
         files.extend(objects.into_iter().filter_map(|object| {
             let name = object.key.strip_prefix(&folder.prefix)?.to_owned();
-            // What programs make so that an empty folder can be seen.
+            // Tools create such objects to make empty folders visible.
             let is_marker = name.is_empty() || name.ends_with('/');
             (!is_marker).then(|| FileEntry::from_object(name, object))
         }));

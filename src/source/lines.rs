@@ -1,5 +1,5 @@
-//! Files of JSON Lines with an image in each line, `{"b64": "…"}`, as a job with `SplitType` Line reads them. Such a
-//! file is opened by itself; in a folder it may be anything.
+//! JSON Lines files with one image per line, `{"b64": "…"}`, as read by a job with `SplitType` Line. Such a file must
+//! be opened by itself; in a folder, its content could be anything.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -13,16 +13,17 @@ use super::{Page, Source, SourceError, cut, for_task};
 use crate::domain::{Problem, Sample, SampleUri, human_bytes, is_lines_name};
 use crate::tasks::TaskControl;
 
-/// How much is looked through at once. Another request costs about 30 ms, in which a network brings a megabyte or two.
+/// The number of bytes scanned per read. Another request costs about 30 ms, in which a network transfers one or two
+/// megabytes.
 const BLOCK_BYTES: u64 = 1 << 20;
-/// Far above the 100 MB that a request of a job can have.
+/// Far above the 100 MB limit for a job's request.
 const LONGEST_LINE: u64 = 256 << 20;
-/// Lines of the first page, so that it comes soon; later pages are larger.
+/// The number of lines in the first page, so that it arrives soon; later pages are larger.
 const FIRST_PAGE_LEN: usize = 32;
 const PAGE_LEN: usize = 500;
 
-/// The lines of one file as samples, whether an image can be read from them or not: a job sends each. Empty lines are
-/// none.
+/// The lines of one file as samples, whether or not an image can be read from them: a job sends every line. Blank lines
+/// are skipped.
 #[derive(Clone)]
 pub struct LinesSource {
     inner: Arc<dyn Source>,
@@ -30,21 +31,21 @@ pub struct LinesSource {
     index: Arc<Mutex<Index>>,
 }
 
-/// The lines that were found so far.
+/// The lines found so far.
 #[derive(Debug, Default)]
 struct Index {
-    /// The ranges of the lines, without their line breaks.
+    /// The ranges of the lines, without line breaks.
     lines: Vec<Range<u64>>,
-    /// The file is looked through up to here.
+    /// The position up to which the file was scanned.
     looked_at: u64,
-    /// The start of the line that is not complete there.
+    /// The start of the incomplete line at that position.
     line_start: u64,
-    /// Whether there is anything but spaces in it.
+    /// Whether it contains anything but spaces.
     has_content: bool,
     is_whole: bool,
 }
 
-/// The part of a line that is used; other fields are ignored.
+/// The fields of a line that are used; others are ignored.
 #[derive(Deserialize)]
 struct Line<'l> {
     #[serde(borrow)]
@@ -52,8 +53,8 @@ struct Line<'l> {
 }
 
 impl LinesSource {
-    /// The lines of a source that is a single file of lines; any other source is returned as it is. Waits end with
-    /// `control`.
+    /// The lines of a source that is a single lines file; any other source is returned unchanged. `control` cancels
+    /// waits.
     pub fn in_place_of(source: Arc<dyn Source>, control: &TaskControl) -> Arc<dyn Source> {
         let name = source.name();
         if !is_lines_name(&name) {
@@ -71,7 +72,7 @@ impl LinesSource {
         Self { inner, file, index: Arc::default() }
     }
 
-    /// The line of a sample as it is in the file.
+    /// The unchanged line of a sample.
     fn line(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
         let number = match uri.record() {
             Some((file, number)) if file == self.file.uri.as_str() => number,
@@ -117,7 +118,7 @@ impl LinesSource {
 }
 
 impl Index {
-    /// Looks through the next block.
+    /// Scans the next block.
     fn scan_further(&mut self, source: &dyn Source, file: &Sample) -> Result<(), SourceError> {
         let end = (self.looked_at + BLOCK_BYTES).min(file.size_bytes);
         let block = if self.looked_at < end { source.read_once(&file.uri, self.looked_at..end)? } else { Vec::new() };
@@ -144,7 +145,6 @@ impl Index {
     }
 }
 
-/// The image in a line.
 fn image_in(line: &[u8]) -> Result<Vec<u8>, SourceError> {
     let damaged = |why: String| SourceError::Damaged(why);
     let line: Line<'_> = serde_json::from_slice(line)
@@ -171,7 +171,7 @@ impl Source for LinesSource {
                     is_over = true;
                     let message = format!("{error} ({} lines were listed before it)", index.lines.len());
                     let problem = Problem::of_sample(source.file.uri.clone(), message);
-                    // The caller that cancelled the listing knows that it is not complete.
+                    // The caller that canceled the listing knows that it is incomplete.
                     let is_told = !matches!(error, SourceError::Cancelled);
                     page.problems.extend(is_told.then_some(problem));
                     break;

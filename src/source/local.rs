@@ -1,4 +1,4 @@
-//! Folders and files of this machine.
+//! Local folders and files.
 
 mod observer;
 mod reach;
@@ -19,22 +19,22 @@ use self::watch::FolderWatch;
 use super::{ListingChange, Page, Source, SourceError, absolute};
 use crate::domain::{FileStamp, Problem, Sample, SampleUri, SkippedFiles};
 
-/// A first page small enough to come at once; later pages are larger.
+/// The first page is small, so that it arrives immediately; later pages are larger.
 const FIRST_PAGE_LEN: usize = 100;
 const PAGE_LEN: usize = 2000;
 
-/// A folder (everything below it, hidden files left out, in natural order: `img2` before `img10`), a single file, or a
+/// A folder (everything below it except hidden files, in natural order: `img2` before `img10`), a single file, or a
 /// list of either.
 pub struct LocalSource {
     name: String,
     roots: Vec<PathBuf>,
-    /// Set when changes are to be reported; folders are added to it as they are listed.
+    /// Set when changes are to be reported; folders are added as they are listed.
     watch: OnceLock<Option<FolderWatch>>,
     left_out: Arc<LeftOutCount>,
     reach: Reach,
 }
 
-/// Files that listings left out.
+/// The number of files that listings skipped.
 #[derive(Default)]
 struct LeftOutCount {
     hidden: AtomicU64,
@@ -55,7 +55,7 @@ impl LocalSource {
         Ok(source)
     }
 
-    /// Files and folders in the given order. Those that do not exist become problems of the listing.
+    /// Files and folders in the given order. Missing ones become problems of the listing.
     pub fn from_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let roots: Vec<PathBuf> = paths.into_iter().map(|path| absolute(&path).unwrap_or(path)).collect();
         Self::new(format!("{} paths", roots.len()), roots)
@@ -65,7 +65,7 @@ impl LocalSource {
         Self { name, roots, watch: OnceLock::new(), left_out: Arc::default(), reach: Reach::default() }
     }
 
-    /// What the listings of this source have left out so far.
+    /// What the listings of this source have skipped so far.
     pub fn left_out(&self) -> SkippedFiles {
         SkippedFiles {
             hidden: self.left_out.hidden.load(Ordering::Relaxed),
@@ -113,7 +113,7 @@ fn read_part(uri: &SampleUri, range: Range<u64>) -> std::io::Result<Vec<u8>> {
 
 type Entry = Result<Sample, Problem>;
 
-/// Cuts a stream of entries into pages.
+/// Splits a stream of entries into pages.
 struct Pages {
     entries: Box<dyn Iterator<Item = Entry> + Send>,
     next_len: usize,
@@ -167,7 +167,7 @@ fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
     }
 }
 
-/// What the file of an image is now; `None` if it is not a local file of its own that can be looked at.
+/// The current version of an image file; `None` if it is not an accessible local file of its own.
 pub fn stamp_on_disk(uri: &SampleUri) -> Option<FileStamp> {
     if uri.record().is_some() {
         return None;
@@ -192,7 +192,7 @@ fn problem(path: &Path, error: std::io::Error) -> Problem {
     Problem::of_sample(uri_of(path), SourceError::from(error).to_string())
 }
 
-/// The path below `root`, with `/` between its parts.
+/// The path relative to `root`, with `/` between its parts.
 fn name_below(root: &Path, path: &Path) -> String {
     let below = path.strip_prefix(root).unwrap_or(path);
     let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();

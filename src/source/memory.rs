@@ -1,11 +1,11 @@
-//! Images that are already in memory: pasted, dropped by another program, made by a test.
+//! Images in memory: pasted, dropped by another program, or created by a test.
 
 use std::ops::Range;
 
 use super::{Page, Source, SourceError, cut};
 use crate::domain::{Sample, SampleUri};
 
-/// Named files held in memory, listed in the given order.
+/// Named files in memory, listed in the given order.
 #[derive(Debug, Clone, Default)]
 pub struct MemorySource {
     files: Vec<(SampleUri, Vec<u8>)>,

@@ -1,7 +1,7 @@
-//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/library/source.rs` on
-//! a real S3 server).
+//! Where images come from. Every source passes the same contract test (`contract.rs`, and `tests/library/source.rs`
+//! with a real S3 server).
 //!
-//! Knows nothing of what is inside an image.
+//! Knows nothing about the content of images.
 
 #[cfg(test)]
 mod contract;
@@ -31,25 +31,25 @@ use crate::domain::{SampleUri, Truth};
 use crate::tasks::TaskControl;
 use tfrecord::{is_shard_name, is_tfrecord_name};
 
-/// File name extensions of images, in lower case; files are matched in any case.
+/// Image file extensions in lowercase; matched ignoring case.
 pub const IMAGE_EXTENSIONS: [&str; 11] =
     ["jpg", "jpeg", "jpe", "jfif", "png", "webp", "bmp", "dib", "tif", "tiff", "gif"];
 
-/// Images to be listed and read. Never written to.
+/// Images to list and read. Never written to.
 pub trait Source: Send + Sync {
-    /// What people call this place: a path, an address.
+    /// A path or address for people.
     fn name(&self) -> String;
 
-    /// The listing, page by page, in its final order. The first page comes soon, however large the whole is.
+    /// The listing in final order, page by page. The first page arrives soon, however large the whole is.
     fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send>;
 
     /// The whole file.
     ///
     /// # Errors
-    /// [`SourceError::Unreachable`] if no other image could be read either; every other error is about this image.
+    /// [`SourceError::Unreachable`] if no other image could be read either; every other error concerns only this image.
     fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError>;
 
-    /// The bytes from `range.start` up to `range.end`; fewer if the file ends before.
+    /// The bytes from `range.start` up to `range.end`; fewer if the file is shorter.
     fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError>;
 
     /// As [`Source::read_range`], for bytes that are read once and need no cache.
@@ -57,31 +57,31 @@ pub trait Source: Send + Sync {
         self.read_range(uri, range)
     }
 
-    /// Which server the URIs are of, if another one may have the same; `None` for files, and for AWS.
+    /// The server of the URIs, if another server may have the same ones; `None` for files, and for AWS.
     fn server(&self) -> Option<&str> {
         None
     }
 
-    /// Whether a file of this size is kept once it was read, so that reading it ahead of need saves time later. Not
-    /// if reading is quick.
+    /// Whether a file of this size is cached after reading, so that reading ahead saves time later. False if reading is
+    /// fast.
     fn is_cached(&self, size_bytes: u64) -> bool {
         let _ = size_bytes;
         false
     }
 
-    /// How many reads at once make it fastest: more than a disk needs if each one waits for a network.
+    /// The most efficient number of parallel reads: more than a disk needs if reads wait for a network.
     fn useful_reads(&self) -> usize {
         4
     }
 
     /// The same source for one task: a read that waits for a network stops with [`SourceError::Cancelled`] as soon as
-    /// the task is cancelled. `None` if nothing waits longer than a disk.
+    /// the task is canceled. `None` if reads wait only for a disk.
     fn for_task(&self, control: &TaskControl) -> Option<Arc<dyn Source>> {
         let _ = control;
         None
     }
 
-    /// The whole file, and what the source knows of it beside; nothing for most.
+    /// The whole file, and any annotations that the source stores with it.
     fn read_with_truth(&self, uri: &SampleUri) -> Result<(Vec<u8>, Truth), SourceError> {
         Ok((self.read(uri)?, Truth::default()))
     }
@@ -92,33 +92,33 @@ pub trait Source: Send + Sync {
         Ok(None)
     }
 
-    /// The line of an image in a file of JSON Lines; `None` for other images.
+    /// The line of an image in a JSON Lines file; `None` for other images.
     fn read_line(&self, uri: &SampleUri) -> Result<Option<Vec<u8>>, SourceError> {
         let _ = uri;
         Ok(None)
     }
 
-    /// How many records a TFRecord file of this source has, or lines a file of lines, with those that hold no image;
-    /// `None` if both are unknown.
+    /// The number of records in a TFRecord file, or lines in a lines file, including those without an image; `None` if
+    /// unknown.
     fn record_count(&self, file: &SampleUri) -> Result<Option<u64>, SourceError> {
         let _ = file;
         Ok(None)
     }
 
-    /// Tells of files that appear, change or vanish, as long as the source lives. To be called before the listing
-    /// begins, so that nothing is missed; what happens meanwhile may be reported twice. A source that never changes
-    /// says nothing.
+    /// Reports files that appear, change or vanish, as long as the source lives. Must be called before listing begins,
+    /// so that nothing is missed; changes during the listing may be reported twice. A source that never changes reports
+    /// nothing.
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
         drop(report);
     }
 }
 
-/// `source` for one task, so that cancelling the task ends its waits.
+/// `source` for one task, so that canceling the task ends its waits.
 pub fn for_task(source: &Arc<dyn Source>, control: &TaskControl) -> Arc<dyn Source> {
     source.for_task(control).unwrap_or_else(|| Arc::clone(source))
 }
 
-/// What there is of `range`.
+/// The existing part of `range`.
 fn cut(mut bytes: Vec<u8>, range: Range<u64>) -> Vec<u8> {
     bytes.truncate(usize::try_from(range.end).unwrap_or(usize::MAX));
     let start = usize::try_from(range.start).unwrap_or(usize::MAX);
@@ -130,15 +130,15 @@ fn cut(mut bytes: Vec<u8>, range: Range<u64>) -> Vec<u8> {
 pub enum SourceError {
     #[error("the file does not exist; it may have been moved or deleted since it was listed")]
     NotFound,
-    /// A source that is to be opened does not exist.
+    /// The source to open does not exist.
     #[error("the file or folder does not exist; check the spelling and whether it was moved or deleted")]
     NoSuchPlace,
     #[error("permission denied; change the file's permissions")]
     PermissionDenied,
     #[error("{0}")]
     Damaged(String),
-    /// Nothing of the source can be read at the moment: its folder is gone, its server does not respond. This is not
-    /// about the image.
+    /// Nothing in the source can be read at the moment: its folder is gone, or its server does not respond. This does
+    /// not concern the image.
     #[error("{0}")]
     Unreachable(String),
     #[error("could not be read: {0}")]
@@ -159,12 +159,12 @@ impl From<AwsError> for SourceError {
     }
 }
 
-/// Whether a file in a folder is listed: images, and what may hold records of images.
+/// Whether a file in a folder is listed: images, and potential containers of images.
 fn is_listed(path: impl AsRef<Path>) -> bool {
     has_image_extension(path.as_ref()) || may_hold_records(path.as_ref())
 }
 
-/// The kind of an object by its name, without its content.
+/// The kind of an object, judging by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum NamedKind {
     Image,
@@ -173,7 +173,7 @@ pub enum NamedKind {
     Other,
 }
 
-/// The kind of a file by the extension of its path or key.
+/// The kind of a file, judging by the extension of its path or key.
 pub fn kind_of_name(name: &str) -> NamedKind {
     let path = Path::new(name);
     if has_image_extension(path) {
@@ -206,10 +206,11 @@ impl From<std::io::Error> for SourceError {
     }
 }
 
-/// The path from the root on. `..` is resolved on the disk, because links can lead to other folders than names do;
-/// whatever is behind the last one stays as it is spelt.
+/// The absolute path. `..` is resolved on disk, because links can lead to other folders than their names suggest; the
+/// part after the last `..` stays unchanged.
 ///
 /// # Errors
+/// The path is empty, or the current folder is gone.
 /// The path is empty, or the current folder is gone.
 pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
@@ -231,7 +232,7 @@ pub fn absolute(path: &Path) -> std::io::Result<PathBuf> {
     Ok(resolved)
 }
 
-/// The folder that something belongs to: itself, or the one that a file is in.
+/// The folder itself, or the folder of a file.
 pub fn folder_of(path: &Path) -> PathBuf {
     if path.is_dir() {
         return path.to_owned();

@@ -19,21 +19,21 @@ use crate::cache::{CacheError, DiskCache};
 use crate::domain::{Problem, S3Address, S3Layout, S3Place, Sample, SampleUri};
 use crate::tasks::TaskControl;
 
-/// Reads at once that make it fastest: each of them waits for the network most of the time.
+/// The most efficient number of parallel reads: each waits for the network most of the time.
 const USEFUL_READS: usize = 32;
-/// How many names a message gives as examples.
+/// The number of example names in a message.
 const EXAMPLES: usize = 3;
 
-/// A folder of a bucket (everything below it, or what is in it itself), or one object. Keys come in the order of S3,
-/// that of their bytes; hidden ones (a part that begins with a dot) and those that are not images by their names are
-/// left out, as in local folders, and their number is reported.
+/// A folder of a bucket (everything below it, or only its own objects), or one object. Keys come in S3's byte order. As
+/// in local folders, hidden keys (with a part that begins with a dot) and keys that do not look like images are skipped
+/// and counted.
 ///
-/// A bucket may hold images without extensions, under hashes for instance. If none of the first page of keys has the
-/// extension of an image, keys without any extension count as images.
+/// A bucket can hold images without extensions, named by hashes for instance. If no key of the first page has an image
+/// extension, keys without any extension count as images.
 #[derive(Clone)]
 pub struct S3Source {
     inner: Arc<Inner>,
-    /// The cache of objects, if there is one.
+    /// The object cache, if there is one.
     cache: Option<Arc<ObjectCache>>,
     /// Ends the waits of this handle.
     control: Option<TaskControl>,
@@ -47,19 +47,19 @@ struct Inner {
     server: Option<String>,
     /// A note for the first page of each listing.
     note: Option<String>,
-    /// What was listed to see whether the place is there: the beginning of the first listing.
+    /// The start of the first listing, which was fetched to check that the place exists.
     begun: Mutex<Option<Begun>>,
     /// The key of the object that was read last, which shows whether others can be read.
     last_read: Mutex<Option<String>>,
-    /// The first and the last image that were listed, which show it before any was read.
+    /// The first and last listed image, for the same purpose before any was read.
     listed: Mutex<Option<[SampleUri; 2]>>,
 }
 
-/// What a place turned out to be.
+/// The resolved kind of place.
 enum Root {
-    /// Names of samples begin behind this prefix.
+    /// Sample names are relative to this prefix.
     Folder(S3Address),
-    /// The object as it was when it was opened, until it is listed.
+    /// The object as found when it was opened, until it is listed.
     Object(Mutex<Option<Sample>>),
 }
 
@@ -69,17 +69,17 @@ struct Begun {
 }
 
 impl S3Source {
-    /// Asks whether the place is there. `s3://bucket/photos` is the object of that name, or else the folder `photos/`;
-    /// what only begins with the same letters, such as `photos-old/`, never belongs to it.
+    /// Checks that the place exists. `s3://bucket/photos` is the object of that name, or else the folder `photos/`;
+    /// other keys with the same prefix, such as `photos-old/`, never belong to it.
     ///
     /// # Errors
-    /// There is no object, it may not be read, or S3 could not be reached.
+    /// The object does not exist, must not be read, or S3 is unreachable.
     pub fn open(aws: &Aws, place: &S3Place, control: Option<&TaskControl>) -> Result<Self, AwsError> {
         let s3 = aws.s3(&place.access);
         let address = &place.address;
         let folder = address.as_folder();
         let begun = match begin(&s3, &folder, place.layout, control) {
-            // A single object may be readable all the same.
+            // A single object may still be readable.
             Err(error) if error.kind != AwsErrorKind::AccessDenied => return Err(error),
             begun => begun,
         };
@@ -119,8 +119,8 @@ impl S3Source {
         })
     }
 
-    /// The same, but what is read is kept in `cache`, so that nothing is fetched twice while it is there, and changes
-    /// of objects are noticed when they are read. `tell` gets the errors of the cache.
+    /// Stores what is read in `cache`, so that nothing is fetched twice while it is there, and notices changed objects
+    /// when they are read. `tell` receives the errors of the cache.
     pub fn with_cache(self, cache: Arc<DiskCache>, tell: impl Fn(&CacheError) + Send + Sync + 'static) -> Self {
         let server = self.inner.server.clone().unwrap_or_default();
         let cache = Arc::new(ObjectCache::new(cache, server, Box::new(tell)));
@@ -131,7 +131,7 @@ impl S3Source {
         &self.inner.place
     }
 
-    /// What samples are named from, with a slash at its end: the folder, or that around the object.
+    /// The prefix that sample names are relative to, with a trailing slash: the folder, or the one around the object.
     pub fn folder(&self) -> S3Address {
         match &self.inner.root {
             Root::Folder(folder) => folder.clone(),
@@ -142,12 +142,12 @@ impl S3Source {
         }
     }
 
-    /// The same without an end to its waits, for a caller that keeps it longer than the task that opened it.
+    /// The same source without cancellation, for a caller that keeps it longer than the task that opened it.
     pub fn without_task(&self) -> Self {
         Self { control: None, ..self.clone() }
     }
 
-    /// Reads an object, or a part of it, that is the one that was listed.
+    /// Reads an object, or a part of it, in the version that was listed.
     fn read_cached(
         &self,
         cache: &Arc<ObjectCache>,
@@ -161,7 +161,7 @@ impl S3Source {
         cache.read(uri, range, self.control.as_ref(), fetch)
     }
 
-    /// Takes over an object that is another one than was listed, and reports it. False if it did not change.
+    /// Replaces the listed version of an object by the current one and reports the change. False if it did not change.
     fn revalidate(&self, cache: &ObjectCache, uri: &SampleUri) -> Result<bool, AwsError> {
         let bucket = &self.inner.place.address.bucket;
         let key = self.key_of(uri).unwrap_or_default();
@@ -172,7 +172,7 @@ impl S3Source {
         Ok(cache.changed(sample))
     }
 
-    /// The object that was opened, as it was found or as it is now.
+    /// The opened object, as found or in its current version.
     fn page_of_object(&self, found: Option<Sample>) -> Page {
         let address = &self.inner.place.address;
         let look = || -> Result<Sample, AwsError> {
@@ -262,8 +262,7 @@ impl Source for S3Source {
             if let Err(error) = &read
                 && error.kind == AwsErrorKind::Changed
             {
-                // The requested range may be at another place of the new object; the report of the change makes the
-                // caller read again.
+                // The range may be elsewhere in the new version; the reported change makes the caller read again.
                 self.revalidate(cache, uri)?;
             }
             read
@@ -308,29 +307,29 @@ fn list_request(folder: &S3Address, layout: S3Layout) -> ListRequest {
     ListRequest { by_folder: layout == S3Layout::Folder, ..ListRequest::of(folder) }
 }
 
-/// The first page of a folder's listing, and the rest on its way.
+/// The first page of a folder's listing; the rest is being fetched.
 fn begin(s3: &S3, folder: &S3Address, layout: S3Layout, control: Option<&TaskControl>) -> Result<Begun, AwsError> {
     let mut rest = s3.list(list_request(folder, layout))?;
     let first = rest.next_page(control).transpose()?.unwrap_or_default();
     Ok(Begun { first, rest })
 }
 
-/// The object at exactly this address. Credentials that may not list may still read it, and the other way round.
+/// The object at exactly this address. Credentials that may not list may still read it, and vice versa.
 fn find_object(s3: &S3, address: &S3Address, control: Option<&TaskControl>) -> Result<Option<ObjectInfo>, AwsError> {
     match s3.object(&address.bucket, &address.prefix, control) {
         Ok(object) => Ok(Some(object)),
         Err(error) if error.kind == AwsErrorKind::NotFound => Ok(None),
         Err(error) if error.kind != AwsErrorKind::AccessDenied => Err(error),
         Err(_) => {
-            // The very key comes before all that only begin with it. A failure is that of the folder, too, and told
-            // there.
+            // The exact key sorts before longer keys with the same prefix. A failure also affects the folder and is
+            // reported there.
             let first = s3.first_object(address, control).unwrap_or_default();
             Ok(first.filter(|first| first.key == address.prefix))
         }
     }
 }
 
-/// The error for a missing prefix, with existing ones: most often a folder was misspelt.
+/// The error for a missing prefix, with existing ones: usually a folder was misspelled.
 fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) -> AwsError {
     let prefix = address.prefix.trim_end_matches('/');
     let request = ListRequest {
@@ -353,7 +352,7 @@ fn nothing_there(s3: &S3, address: &S3Address, control: Option<&TaskControl>) ->
     }
 }
 
-/// Turns a listing of keys into one of samples.
+/// Turns a listing of keys into samples.
 struct Pages {
     inner: Arc<Inner>,
     folder: S3Address,

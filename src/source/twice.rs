@@ -1,4 +1,4 @@
-//! Images that one reads and another reads again soon after, if reading costs time and money: the second has them
+//! Images that two readers need one soon after the other, where reading costs time and money: the second one gets them
 //! from memory.
 
 use std::collections::{HashMap, VecDeque};
@@ -11,10 +11,10 @@ use super::{ListingChange, Page, Source, SourceError, for_task};
 use crate::domain::{SampleUri, Truth};
 use crate::tasks::TaskControl;
 
-/// What waits for its second reader. Beyond it the oldest is forgotten, and read anew.
+/// The memory for images that wait for the second reader. Beyond it, the oldest is dropped and read again.
 const MAX_WAITING_BYTES: usize = 256 << 20;
 
-/// A source whose images are read twice and fetched once.
+/// A source whose images are read twice but fetched once.
 pub struct ReadTwice {
     source: Arc<dyn Source>,
     waiting: Arc<Mutex<Waiting>>,
@@ -42,7 +42,7 @@ impl Waiting {
     fn take(&mut self, uri: &SampleUri) -> Option<Vec<u8>> {
         let bytes = self.images.remove(uri)?;
         self.bytes -= bytes.len();
-        // Near the front: the second reader comes in the order of the first.
+        // Near the front: both readers follow the same order.
         if let Some(place) = self.order.iter().position(|other| other == uri) {
             self.order.remove(place);
         }
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
     use crate::tasks::ProgressUnit;
 
-    /// A source whose images have the size that the URI gives.
+    /// A source whose images have the size given in the URI.
     #[derive(Default)]
     struct Counting(AtomicUsize);
 

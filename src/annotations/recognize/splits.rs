@@ -1,4 +1,4 @@
-//! The label files and images of one split of a data set: `data.yaml` names folders of images, or text files that list
+//! The label files and images of one split of a dataset: `data.yaml` names image folders, or text files that list
 //! images (Ultralytics' `check_det_dataset` and `img2label_paths`).
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,11 +9,11 @@ use crate::annotations::{AnnotationFormat, AnnotationsError, text_of};
 use crate::domain::DatasetSplit;
 use crate::source::{FileEntry, Files, FilesError};
 
-/// The split that is read by default; the next one if the data set does not have it.
+/// The default split; the next one if the dataset does not have it.
 const BY_DEFAULT: [&str; 3] = ["val", "test", "train"];
 
 impl Look<'_> {
-    /// The files of the wanted split, or of the usual one; `None` if `data` names no splits.
+    /// The files of the given split, or of the default one; `None` if `data` names no splits.
     pub(super) fn split(
         &self,
         yaml: &FileEntry,
@@ -41,8 +41,8 @@ impl Look<'_> {
         Ok(Some(found))
     }
 
-    /// The files at all `places`, below the folder that `data.yaml` names or, if they are not there, below its own:
-    /// a data set that was moved keeps the old path.
+    /// The files at all `places`, relative to the folder in `data.yaml` or, if they are not there, relative to the
+    /// file's own folder: a dataset that was moved still has the old path.
     fn files_of(
         &self,
         yaml: &FileEntry,
@@ -55,7 +55,7 @@ impl Look<'_> {
             let mut found = YoloFiles::default();
             let mut are_all_there = true;
             for place in places {
-                // The labels of a `path` inside a folder `images` are outside that path.
+                // If `path` is inside an `images` folder, its labels are outside `path`.
                 let found_at = match &data.path {
                     Some(path) if is_named && labels_beside(place).is_none() && labels_beside(path).is_some() => {
                         self.files_at(self.files, &below(path, place))?
@@ -83,10 +83,10 @@ impl Look<'_> {
         Err(AnnotationsError::Broken { place: self.files.name_of(yaml), format: AnnotationFormat::Yolo, reason })
     }
 
-    /// What belongs to a folder of images or to a list of images; `None` if it does not exist.
+    /// The files of an image folder or image list; `None` if it does not exist.
     fn files_at(&self, root: &Files, place: &str) -> Result<Option<YoloFiles>, AnnotationsError> {
         let place = place.replace('\\', "/");
-        // Roboflow writes `../train/images` for a folder beside the file.
+        // Roboflow writes `../train/images` for a folder next to the file.
         for place in [place.as_str(), place.trim_start_matches("../")] {
             let images = self.listed(root, place)?;
             if let Some([file]) = images.as_deref()
@@ -104,7 +104,7 @@ impl Look<'_> {
         Ok(None)
     }
 
-    /// The images that a text file lists, relative to its folder or to the data set, and their label files.
+    /// The images in a text file, relative to its folder or to the dataset, and their label files.
     fn images_of_list(&self, root: &Files, place: &str, file: &FileEntry) -> Result<YoloFiles, AnnotationsError> {
         let refused = |reason: String| {
             let (place, format) = (self.files.name_of(file), AnnotationFormat::Yolo);
@@ -135,7 +135,7 @@ impl Look<'_> {
         Err(refused(format!("none of its listed images has a label file{example}")))
     }
 
-    /// The files at a path, named below `root`; `None` if it does not exist.
+    /// The files at a path, relative to `root`; `None` if it does not exist.
     fn listed(&self, root: &Files, path: &str) -> Result<Option<Vec<FileEntry>>, AnnotationsError> {
         let Some(files) = root.at(path) else {
             return Ok(None);
@@ -156,7 +156,7 @@ fn below(folder: &str, name: &str) -> String {
     if folder.is_empty() { normal(name) } else { normal(&format!("{folder}/{name}")) }
 }
 
-/// The path without `.`, and without `..` behind a folder.
+/// The path without `.`, and without `..` after a folder.
 fn normal(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
@@ -170,14 +170,14 @@ fn normal(path: &str) -> String {
     format!("{root}{}", parts.join("/"))
 }
 
-/// `labels/val` for `images/val`; `None` if no folder is called `images`.
+/// `labels/val` for `images/val`; `None` if no folder is named `images`.
 fn labels_beside(images: &str) -> Option<String> {
     let mut parts: Vec<&str> = images.split('/').collect();
     *parts.iter_mut().rev().find(|part| **part == "images")? = "labels";
     Some(parts.join("/"))
 }
 
-/// The label file of an image: in the last folder `images`, which is `labels` then, or next to the image.
+/// The label file of an image: the last `images` folder becomes `labels`, or next to the image.
 fn label_of(image: &str) -> String {
     let (folder, name) = image.rsplit_once('/').unwrap_or(("", image));
     let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);

@@ -32,7 +32,7 @@ const MAX_RETRIES: u32 = 3;
 pub struct TransformSpec {
     /// 1 to 63 letters, digits and hyphens, unique within account and region.
     pub job_name: String,
-    /// The name of a model that exists in SageMaker.
+    /// The name of an existing SageMaker model.
     pub model_name: String,
     pub input: TransformInput,
     pub output: TransformOutput,
@@ -40,26 +40,26 @@ pub struct TransformSpec {
     pub instance_type: String,
     /// `1..=100`
     pub instance_count: u32,
-    /// The KMS key of the instances' disks.
+    /// The KMS key of the instances' volumes.
     pub volume_kms_key: Option<String>,
     pub ami_version: Option<String>,
     pub batch_strategy: BatchStrategy,
-    /// The largest body of a request, `0..=100`; 0 sends it in chunks without a limit. SageMaker's default is 6.
+    /// The maximum payload of a request, `0..=100`; 0 streams it in chunks without a limit. SageMaker's default is 6.
     pub max_payload_mb: Option<u32>,
-    /// Requests in flight at once on each instance; with `max_payload_mb` at most 100 as a product.
+    /// Maximum number of parallel requests per instance; the product with `max_payload_mb` is at most 100.
     pub max_concurrent: Option<u32>,
     pub model_client: ModelClient,
-    /// At most 16 variables of the container.
+    /// At most 16 variables for the container.
     pub environment: BTreeMap<String, String>,
     /// At most 50 tags.
     pub tags: BTreeMap<String, String>,
     pub data_processing: DataProcessing,
-    /// Stores requests and predictions beside the outputs.
+    /// Stores requests and predictions next to the outputs.
     pub data_capture: Option<DataCapture>,
     pub experiment: Option<Experiment>,
 }
 
-/// The objects of a job, and how they become requests.
+/// The input objects of a job, and how they become requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformInput {
     pub objects: InputObjects,
@@ -69,20 +69,18 @@ pub struct TransformInput {
     pub compression: Compression,
 }
 
-/// Which objects a job reads.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InputObjects {
     /// Every object whose key begins with the prefix: `photos` also matches `photos-old/`.
     Prefix(S3Address),
-    /// The objects that a manifest lists: `[{"prefix": "s3://bucket/folder/"}, "a.jpg", …]`.
+    /// The objects listed in a manifest: `[{"prefix": "s3://bucket/folder/"}, "a.jpg", …]`.
     Manifest(S3Address),
 }
 
-/// The outputs of a job.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformOutput {
-    /// The folder that `<key>.out` objects are written to.
+    /// The folder for the `<key>.out` objects.
     pub folder: S3Address,
     /// The content type of the responses: `application/json`.
     pub accept: Option<String>,
@@ -101,7 +99,7 @@ pub enum SplitType {
     TFRecord,
 }
 
-/// How many records a request has. `SingleRecord` strips the framing of TFRecord and `RecordIO`, `MultiRecord` keeps
+/// The number of records per request. `SingleRecord` strips the framing of TFRecord and `RecordIO`, `MultiRecord` keeps
 /// it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
@@ -111,7 +109,7 @@ pub enum BatchStrategy {
     MultiRecord,
 }
 
-/// What separates the predictions of one object's records in its output.
+/// The separator between the predictions for one object's records in its output.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum AssembleWith {
@@ -120,7 +118,6 @@ pub enum AssembleWith {
     Line,
 }
 
-/// How the objects are compressed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Compression {
@@ -138,7 +135,7 @@ pub struct ModelClient {
     pub max_retries: Option<u32>,
 }
 
-/// `JSONPath` filters of inputs and outputs, and whether both are joined.
+/// `JSONPath` filters for inputs and outputs, and whether both are joined.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataProcessing {
     pub input_filter: Option<String>,
@@ -147,7 +144,7 @@ pub struct DataProcessing {
     pub join_input: bool,
 }
 
-/// Where SageMaker stores the requests and predictions of a job, beside its outputs.
+/// Where SageMaker stores the requests and predictions of a job, in addition to its outputs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataCapture {
     pub folder: S3Address,
@@ -155,7 +152,7 @@ pub struct DataCapture {
     pub with_inference_id: bool,
 }
 
-/// The place of a job in SageMaker Experiments.
+/// Associates a job with SageMaker Experiments.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Experiment {
     pub experiment: Option<String>,
@@ -172,7 +169,7 @@ impl Experiment {
 }
 
 impl Default for TransformSpec {
-    /// One image a request, predictions in JSON, one instance. Names, input and output are empty.
+    /// One image per request, JSON predictions, one instance. Names, input and output are empty.
     fn default() -> Self {
         Self {
             job_name: String::new(),
@@ -207,7 +204,7 @@ impl Default for TransformSpec {
 }
 
 impl TransformSpec {
-    /// The values that SageMaker would refuse, by name, range or length.
+    /// The values that SageMaker would reject, by name, range or length.
     pub fn problems(&self) -> Vec<FieldProblem> {
         let mut found = Problems::default();
         found.name("job name", &self.job_name);

@@ -1,4 +1,4 @@
-//! Against a plain implementation: every prediction as a `Prediction`, every question asked of `ViewSettings`.
+//! Compares with a plain implementation: every prediction is a `Prediction`, and `ViewSettings` answers every question.
 
 use strum::VariantArray;
 
@@ -142,7 +142,7 @@ impl World {
         boxes.chain(classes).reduce(f32::max)
     }
 
-    /// Box scores of classes with this name that are shown.
+    /// Scores of visible boxes of classes with this name.
     fn shown(&self, id: SampleId, name: &str) -> Vec<f32> {
         let Some(prediction) = self.prediction(id) else {
             return Vec::new();

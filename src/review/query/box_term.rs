@@ -1,4 +1,4 @@
-//! Conditions on the boxes of an image: their class, and how they compare with the ground truth.
+//! Conditions on the boxes of an image: their class, and their outcome against the ground truth.
 
 use std::ops::Range;
 
@@ -10,47 +10,47 @@ use crate::review::candidate::Candidate;
 use crate::review::facts::Gate;
 use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox, ShownOutcomes};
 
-/// All of them hold for one box, or for one missed object.
+/// Conditions that one box, or one missed object, has to meet together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(in crate::review) struct BoxTerm {
-    /// Of the model; of a missed object it is the same class.
+    /// A class of the model; for a missed object, the matching class.
     pub(super) class: Option<ClassName>,
-    /// Of the object in the ground truth.
+    /// The class of the ground-truth object.
     pub(super) truth: Option<ClassName>,
     pub(super) outcome: Option<OutcomeWord>,
     /// With the object.
     pub(super) iou: Option<Span>,
-    /// Asks for the best score of the class instead of for a box that is shown; beside a comparison with the ground
-    /// truth it is the score of the box.
+    /// Tests the best score of the class rather than a visible box; with a condition on ground truth, the score of the
+    /// box.
     pub(super) score: Option<Span>,
-    /// How many such boxes are shown.
+    /// The number of such visible boxes.
     pub(super) boxes: Option<Span>,
 }
 
-/// A word about the ground truth.
+/// A search word about ground truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::review) enum OutcomeWord {
     /// True positive.
     Right,
     /// False positive.
     Wrong,
-    /// False negative: no right box shows the object.
+    /// A false negative: no correct box detects the object.
     NotFound,
-    /// No box of any class shows the object.
+    /// No box of any class covers the object.
     Missed,
     /// A false positive of this kind.
     Error(OutcomeKind),
-    /// A false positive of any kind but `Class`: the box shows no object.
+    /// A false positive of any kind except `Class`: the box covers no object.
     Unmatched,
 }
 
-/// A class as it was typed.
+/// A class as typed.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ClassName {
-    /// The name, with `*` for any characters, in lower case; or a number after `#`.
+    /// The name in lowercase, with `*` as a wildcard; or a number after `#`.
     pub(super) pattern: String,
     pub(super) at: Range<usize>,
-    /// The classes that the pattern names; none before they are looked up.
+    /// The classes that match the pattern; empty before the lookup.
     pub(super) is_meant: ByClass<bool>,
 }
 
@@ -69,12 +69,12 @@ impl ClassName {
         }
     }
 
-    /// The number that alone is meant.
+    /// The number after `#`.
     fn number(&self) -> Option<i64> {
         self.pattern.strip_prefix('#')?.parse().ok()
     }
 
-    /// The places of the classes of the ground truth that are meant.
+    /// The indices of the matching ground-truth classes.
     pub(super) fn places(&self, truth: &[OutcomeClass]) -> Vec<u32> {
         let number = self.number();
         let is_meant = |class: &OutcomeClass| match number {
@@ -84,7 +84,7 @@ impl ClassName {
         (0_u32..).zip(truth).filter(|(_, class)| is_meant(class)).map(|(place, _)| place).collect()
     }
 
-    /// The ids of the classes that are meant.
+    /// The ids of the matching classes.
     pub(super) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
         if let Some(number) = self.number() {
             return u32::try_from(number).into_iter().collect();
@@ -98,7 +98,7 @@ impl ClassName {
         ids
     }
 
-    /// A class that has no name is written as it is shown, `class 17`, or by its number alone.
+    /// A class without a name is written as it is shown, `class 17`, or only as its number.
     fn id_by_number(&self, labels: &LabelSet) -> Option<u32> {
         let number = self.pattern.strip_prefix("class ").unwrap_or(&self.pattern);
         let id = number.parse().ok()?;
@@ -167,7 +167,7 @@ impl BoxTerm {
         }
     }
 
-    /// Whether it asks for a class of the ground truth and nothing else.
+    /// Whether it only names a ground-truth class.
     fn is_truth_alone(&self) -> bool {
         let Self { class, truth, outcome, iou, score, boxes } = self;
         truth.is_some() && (class, outcome, iou, score, boxes) == (&None, &None, &None, &None, &None)
@@ -184,7 +184,7 @@ impl BoxTerm {
         }
     }
 
-    /// The boxes on screen that are meant.
+    /// The visible boxes that match.
     pub(in crate::review) fn boxes_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = ShownBox> + 'a {
         let are_meant = !matches!(self.outcome, Some(OutcomeWord::NotFound | OutcomeWord::Missed));
         let boxes = are_meant.then(|| shown.boxes()).into_iter().flatten();
@@ -208,13 +208,13 @@ impl BoxTerm {
             && self.score.is_none_or(|span| span.contains(found.score))
     }
 
-    /// The objects that no box on screen shows and that are meant.
+    /// The matching objects that no visible box detects.
     pub(in crate::review) fn objects_of<'a>(
         &'a self,
         shown: ShownOutcomes<'a>,
     ) -> impl Iterator<Item = MissedObject> + 'a {
         let without_others = self.outcome == Some(OutcomeWord::Missed);
-        // What is not there has no score and no place.
+        // An undetected object has no score and no IoU.
         let are_meant = (without_others || self.outcome == Some(OutcomeWord::NotFound) || self.is_truth_alone())
             && self.score.is_none()
             && self.iou.is_none();
@@ -227,7 +227,7 @@ impl BoxTerm {
         })
     }
 
-    /// The class must come first. A classifier has no boxes to count.
+    /// Whether the class comes first. A classifier has no boxes to count.
     fn passes_classes(&self, name: &ClassName, summary: Summary<'_>, gate: &Gate<'_>) -> bool {
         let (Some(class), Some(&score)) = (summary.classes.first(), summary.scores.first()) else {
             return false;

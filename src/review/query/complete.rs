@@ -1,4 +1,4 @@
-//! Helps to type a query, and changes a part of one.
+//! Completes a query while it is typed, and edits parts of it.
 
 use std::ops::Range;
 
@@ -13,19 +13,19 @@ use crate::review::outcomes::OutcomeClass;
 
 const MAX_NAMES: usize = 8;
 
-/// One way to complete what was typed.
+/// One way to complete the typed text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Completion {
     /// The range of the text that it replaces, in bytes.
     pub replaces: Range<usize>,
-    /// The new text, with a space behind it if the term is complete.
+    /// The new text, followed by a space if the term is complete.
     pub text: String,
-    /// The explanation for the user; may be empty.
+    /// The explanation for the user; can be empty.
     pub meaning: &'static str,
 }
 
-/// How the word that ends at `cursor` (in bytes) can go on: keys, the names of classes, verdicts, the tags in use. At
-/// most eight, the most likely first; none between words.
+/// Ways to continue the word that ends at `cursor` (in bytes): keys, class names, verdicts, tags in use. At most eight,
+/// the most likely first; none between words.
 pub fn complete(
     text: &str,
     cursor: usize,
@@ -57,7 +57,7 @@ pub fn complete(
                 "verdict" => ranked(&value, VerdictKind::VARIANTS.iter().map(VerdictKind::into_str), whole),
                 _ => return Vec::new(),
             };
-            // What is typed already needs no completing.
+            // Nothing to complete if it is already typed.
             let is_new = |completion: &Completion| completion.text.trim_end() != typed;
             completions.into_iter().filter(is_new).collect()
         }
@@ -76,7 +76,7 @@ fn keys(typed: &str, replaces: Range<usize>) -> Vec<Completion> {
         .collect()
 }
 
-/// Names that begin with what was typed before names that only contain it; each once.
+/// Names that begin with the typed text before names that only contain it, without duplicates.
 fn ranked<'n>(
     typed: &str,
     names: impl Iterator<Item = &'n str>,
@@ -98,7 +98,7 @@ fn ranked<'n>(
     names.into_iter().map(completion).collect()
 }
 
-/// A value as it is typed: in quotes if it needs them.
+/// A value as typed, in quotes if necessary.
 fn quoted(value: &str) -> String {
     let is_plain = |letter: char| !letter.is_whitespace() && !"()\"".contains(letter);
     if !value.is_empty() && value.chars().all(is_plain) {
@@ -109,19 +109,18 @@ fn quoted(value: &str) -> String {
     }
 }
 
-/// The term for a class by its name.
 pub fn class_term(name: &str) -> String {
     format!("class:{}", quoted(&name.to_lowercase()))
 }
 
-/// The term for this class and no other: by its name, or by its number if the name finds others, too.
+/// The term that finds only this class: by its name, or by its number if other classes match the name.
 pub fn exact_class_term(labels: &LabelSet, class: u32) -> String {
     let name = labels.name(class);
     let others = labels.iter().filter(|(id, _)| *id != class).map(|(_, name)| name);
     if is_found_alone(&name, others) { class_term(&name) } else { format!("class:#{class}") }
 }
 
-/// As [`exact_class_term`], for the class of the ground truth at this place.
+/// As [`exact_class_term`], for the ground-truth class at this index.
 pub fn exact_truth_term(truth: &[OutcomeClass], place: u32) -> String {
     let Some(class) = truth.get(place as usize) else {
         return String::new();
@@ -145,22 +144,22 @@ fn is_found_alone<'n>(name: &str, mut others: impl Iterator<Item = &'n str>) -> 
 
 const CHANGED: &str = "changed:";
 
-/// How a change of class is known: the name in the first run and that in the second.
+/// The key of a class change: the class in the first run and that in the second.
 pub fn change_key(from: &str, to: &str) -> String {
     format!("{from}>{to}").to_lowercase()
 }
 
-/// The term for a change of class between two runs.
+/// The term for a class change between two runs.
 pub fn change_term(from: &str, to: &str) -> String {
     format!("{CHANGED}{}", quoted(&change_key(from, to)))
 }
 
-/// The text without the terms for a change of class that are by themselves.
+/// The text without standalone terms for class changes.
 pub fn without_changes(text: &str) -> String {
     without(text, |term| term.starts_with(CHANGED))
 }
 
-/// Whether the term is in the text by itself, written in exactly this way.
+/// Whether the term stands alone in the text, written exactly like this.
 pub fn has_term(text: &str, term: &str) -> bool {
     spans(text).iter().any(|span| text[span.clone()] == *term)
 }
@@ -172,11 +171,11 @@ pub fn with_term(text: &str, term: &str) -> String {
     if text.is_empty() {
         return term.to_owned();
     }
-    // Beside an “or” it would belong to the last part alone.
+    // Next to an “or”, it would belong only to the last part.
     if has_or(text) { format!("({text}) {term}") } else { format!("{text} {term}") }
 }
 
-/// Whether an “or” divides the whole text.
+/// Whether an “or” splits the whole text.
 fn has_or(text: &str) -> bool {
     let parse = |text: &str| Query::parse(text).map(|query| query.root);
     let in_parentheses = |text: &str| {
@@ -194,7 +193,7 @@ fn is_or(span: &str) -> bool {
     span.eq_ignore_ascii_case("or")
 }
 
-/// The text without the term, if the term is by itself.
+/// The text without the term, if it stands alone.
 pub fn without_term(text: &str, term: &str) -> String {
     without(text, |other| other == term)
 }
@@ -210,7 +209,7 @@ fn without(text: &str, is_left_out: impl Fn(&str) -> bool) -> String {
     }
     rest.pop_if(|last| is_or(last));
     match rest[..] {
-        // What `with_term` put around the rest.
+        // The parentheses that `with_term` put around the rest.
         [only]
             if let Some(inner) = only.strip_prefix('(').and_then(|only| only.strip_suffix(')'))
                 && !inner.contains(['(', ')']) =>
@@ -221,14 +220,14 @@ fn without(text: &str, is_left_out: impl Fn(&str) -> bool) -> String {
     }
 }
 
-/// The start of the word at the end of the text: after the last space or parenthesis, a `!` before the word, and
+/// The start of the word at the end of the text: after the last space, parenthesis or `!` outside quotes.
 /// whatever was in quotes.
 fn word_start(text: &str) -> usize {
     let (mut start, mut at) = (0, 0);
     while let Some(letter) = text[at..].chars().next() {
         let mut end = at + letter.len_utf8();
         if letter == '"' {
-            // The value of a key belongs to its word; other quotes are words of their own.
+            // The value of a key belongs to its word; other quoted text is a word of its own.
             if text[start..at].find([':', '=']) != Some((at - start).wrapping_sub(1)) {
                 start = at;
             }
@@ -245,8 +244,8 @@ fn word_start(text: &str) -> usize {
     start
 }
 
-/// The parts between spaces, and each “or”; quotes and parentheses keep their contents together, and `!` keeps what
-/// follows it.
+/// The parts between spaces, and each “or”. Quotes and parentheses keep their contents together, and `!` stays with
+/// what follows.
 fn spans(text: &str) -> Vec<Range<usize>> {
     let mut spans = Vec::new();
     let (mut start, mut depth, mut at) = (None, 0_usize, 0);
@@ -280,7 +279,7 @@ fn spans(text: &str) -> Vec<Range<usize>> {
     spans
 }
 
-/// Whether a `!` at the end turns around what comes next: after a word it is a part of it.
+/// Whether a `!` at the end negates what follows, rather than being part of a word.
 fn is_turning(span: &str) -> bool {
     let span = span.trim_end();
     let before = span.trim_end_matches(|letter: char| letter == '!' || letter.is_whitespace());
@@ -329,7 +328,7 @@ mod tests {
         check("tag:\"by the sea\" tag:n", &["tag:\"by the sea\" tag:Night "]);
     }
 
-    /// Letters that mean something to the parser, and some that do not.
+    /// Characters with a meaning for the parser, and some without.
     const PARTS: [&str; 22] = [
         "a", "B", "é", "猫", "İ", " ", "\t", "\"", "\\", "(", ")", "!", ":", "=", ">", "..", "or", "class:", "tag:",
         "0.5", "cat", "verdict",
@@ -374,7 +373,7 @@ mod tests {
             Some(Node::Term(Term { value: Value::Boxes(boxes), .. })) => boxes,
             other => panic!("{text}: {other:?}"),
         };
-        // The last one is of no label.
+        // The last id has no label.
         for class in 0..=names.len() as u32 {
             let term = exact_class_term(&labels, class);
             assert_eq!(boxes(&term).class.unwrap().ids(&labels), [class], "{term}");
@@ -408,7 +407,7 @@ mod tests {
                     let open = format!("{before}{word}");
                     (0..4).any(|more| Query::parse(&(open.clone() + &")".repeat(more))).is_ok())
                 };
-                // Where a word may stand, a completion may.
+                // Wherever a word is allowed, so is a completion.
                 if !closed("x") {
                     continue;
                 }

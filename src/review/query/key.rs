@@ -1,4 +1,4 @@
-//! The keys of the language: the words, the help and the test of each in one row.
+//! The keys of the language: the words, help and test of each in one row.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use crate::review::outcomes::OutcomeClass;
 
 #[derive(Debug)]
 pub(super) struct Key {
-    /// The word to type, then other spellings of it.
+    /// The word to type, then alternative spellings.
     pub(super) words: &'static [&'static str],
-    /// A valid use, for messages. Its key and operator complete the word while it is typed.
+    /// A valid use, for messages. While typing, its key and operator complete the word.
     pub(super) example: &'static str,
-    /// The explanation beside the completion; a key without one is not suggested.
+    /// The explanation next to the completion; a key without one is not suggested.
     pub(super) meaning: &'static str,
     /// Examples and what they find.
     pub(super) help: &'static [(&'static str, &'static str)],
@@ -23,28 +23,27 @@ pub(super) struct Key {
     test: fn(&Candidate<'_>, &Value) -> bool,
 }
 
-/// The value that a key takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Takes {
-    /// Without a value, the key asks whether there is any.
+    /// Text; without a value, whether there is any.
     OptionalText,
     OptionalVerdict,
-    /// A number of things; without a value, at least one.
+    /// A count; without a value, at least one.
     OptionalCount,
     Nothing,
     Text,
-    /// From 0 to 1, also in percent.
+    /// From 0 to 1, or in percent.
     Score,
     Class,
-    /// A class of the ground truth.
+    /// A ground-truth class.
     TruthClass,
-    /// Nothing: the word is one about the ground truth.
+    /// Nothing: the key is a word about ground truth.
     Outcome(OutcomeWord),
     /// A kind of error.
     Error,
-    /// From 0 to 1, of boxes.
+    /// From 0 to 1, for boxes.
     Iou,
-    /// A change of class between two runs.
+    /// A class change between two runs.
     Change,
 }
 
@@ -64,18 +63,18 @@ pub(in crate::review) struct Term {
 
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Value {
-    /// The key alone.
+    /// The key without a value.
     Any,
-    /// Text in lower case.
+    /// Lowercase text.
     Text(String),
     Number(Span),
     Verdict(VerdictKind),
     Boxes(BoxTerm),
-    /// The change as in [`super::change_key`]; once prepared, also the images that have it, lowest id first.
+    /// The change as in [`super::change_key`]; once prepared, also the images with it, lowest id first.
     Change(String, Arc<[SampleId]>),
 }
 
-/// In the order of the help. The first key is that of a word without a key.
+/// In the order of the help. The first key applies to words without a key.
 #[rustfmt::skip]
 pub(super) static KEYS: [Key; 21] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
@@ -173,7 +172,7 @@ impl Key {
         matches!(self.takes, Takes::Score | Takes::Iou | Takes::OptionalCount)
     }
 
-    /// What the key means if no value follows it; `None` if it needs one.
+    /// The meaning of the key without a value; `None` if it requires one.
     pub(super) fn alone(&'static self) -> Option<Term> {
         let value = match self.takes {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
@@ -204,7 +203,7 @@ impl Term {
         Self { key, value }
     }
 
-    /// Looks up the classes and the change that the value names.
+    /// Looks up the classes and the change named by the value.
     pub(in crate::review) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) {
         match &mut self.value {
             Value::Boxes(boxes) => boxes.prepare(labels, truth),
@@ -239,7 +238,7 @@ fn on_boxes(image: &Candidate<'_>, value: &Value) -> bool {
     matches!(value, Value::Boxes(boxes) if boxes.passes(image))
 }
 
-/// Whether a text contains a part that is in lower case, whatever the case of the text.
+/// Whether a text contains a lowercase part, ignoring case.
 fn contains(text: &str, part: &str) -> bool {
     if !text.is_ascii() || !part.is_ascii() {
         return text.to_lowercase().contains(part);

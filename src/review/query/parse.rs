@@ -1,4 +1,4 @@
-//! Reads the text of a query.
+//! Parses the text of a query.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use crate::domain::shortened;
 use crate::review::VerdictKind;
 use crate::review::outcomes::OutcomeKind;
 
-/// How deep `(` and `!` may nest: every function that walks through a query recurses as deep.
+/// Maximum nesting of `(` and `!`: every function that walks a query recurses as deep.
 const MAX_DEPTH: usize = 64;
 
 pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
@@ -49,7 +49,7 @@ enum Operator {
     AtMost,
 }
 
-/// A word as it was typed, without its quotes.
+/// A word as typed, without its quotes.
 struct Word {
     text: String,
     at: Range<usize>,
@@ -111,7 +111,7 @@ impl Parser<'_> {
         self.term().map(Node::Term)
     }
 
-    /// Reads the content of the `(` or `!` at `start`.
+    /// Parses the content of the `(` or `!` at `start`.
     fn inside(
         &mut self,
         start: usize,
@@ -215,7 +215,7 @@ impl Parser<'_> {
         fail(word.at.start..self.at, message)
     }
 
-    /// A word, or the text in quotes. It ends before a space, a parenthesis, or a letter that `ends` accepts.
+    /// A word or quoted text. It ends before a space, a parenthesis, or a character that `ends` accepts.
     fn word(&mut self, ends: impl Fn(char) -> bool) -> Result<Word, QueryError> {
         let start = self.at;
         if self.peek() == Some('"') {
@@ -304,15 +304,15 @@ impl Parser<'_> {
     }
 }
 
-/// Whether the first word is the one that means “or”.
+/// Whether the first word is the operator “or”.
 pub(super) fn starts_with_or(text: &str) -> bool {
     let ends = |letter: char| letter.is_whitespace() || "()!\"".contains(letter);
     text.split_at_checked(2)
         .is_some_and(|(word, rest)| word.eq_ignore_ascii_case("or") && rest.chars().next().is_none_or(ends))
 }
 
-/// The text between an opening quote, which is before `text`, and the closing one, and the end of that one; `None` if
-/// it is never closed. In it `\"` is a quote and `\\` a backslash; before anything else a backslash is itself.
+/// The text up to the closing quote, and where it ends; `None` if it is never closed. `text` starts after the opening
+/// quote. `\"` is a quote and `\\` a backslash; before anything else, a backslash stands for itself.
 pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
     let mut inside = String::new();
     let mut letters = text.char_indices();
@@ -328,7 +328,7 @@ pub(super) fn unquoted(text: &str) -> (String, Option<usize>) {
     (inside, None)
 }
 
-/// What is said of boxes side by side is about the same boxes: of each class, and of each outcome.
+/// Merges adjacent conditions on the same boxes: of each class, and of each outcome.
 fn join_box_terms(mut nodes: Vec<Node>) -> Vec<Node> {
     let is_about_boxes = |node: &Node| matches!(node, Node::Term(term) if matches!(term.value, Value::Boxes(_)));
     let Some(place) = nodes.iter().position(is_about_boxes) else {
@@ -385,7 +385,7 @@ fn one_or(mut nodes: Vec<Node>, many: impl Fn(Vec<Node>) -> Node) -> Node {
     }
 }
 
-/// The kinds of errors as they are typed.
+/// The kinds of errors as typed.
 pub(super) const ERRORS: [(&str, OutcomeWord); 7] = [
     ("class", OutcomeWord::Error(OutcomeKind::Class)),
     ("location", OutcomeWord::Error(OutcomeKind::Location)),
@@ -463,7 +463,7 @@ fn bound(key: &Key, text: &str, value: &Word) -> Result<Option<f32>, QueryError>
         return Ok(None);
     }
     let percent = text.strip_suffix('%').filter(|_| key.takes.is_share());
-    // People who write 0,8 mean it.
+    // Accepts a decimal comma.
     let digits = percent.unwrap_or(text).replace(',', ".");
     let is_number = digits.starts_with(|letter: char| letter.is_ascii_digit() || letter == '.');
     let number = digits.parse::<f64>().ok().filter(|_| is_number);
@@ -648,7 +648,7 @@ mod tests {
             assert!(Query::parse(&(unit.repeat(most - 1) + "a")).is_ok(), "{unit}");
             assert_eq!(refused(&(unit.repeat(most + 1) + "a")).at.start, MAX_LETTERS, "{unit}");
         }
-        // As many letters of more bytes.
+        // The same number of characters in more bytes.
         assert!(Query::parse(&"猫".repeat(MAX_LETTERS)).is_ok());
         refused(&"猫".repeat(MAX_LETTERS + 1));
     }

@@ -1,6 +1,6 @@
 //! Notices files that appear, change or vanish while a folder is open.
 //!
-//! Events of the operating system are collected until none has come for a moment; then the files themselves are
+//! Events of the operating system are collected until none has arrived for a moment; then the files themselves are
 //! checked. Not every system reports changes that another machine made on a network drive.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,15 +18,15 @@ use super::{file_name, name_below, sample, uri_of};
 use crate::domain::{ListingChange, Sample};
 use crate::source::{is_listed, may_hold_records};
 
-/// Files are checked when nothing has happened for so long,
+/// Files are checked after this long without events,
 const QUIET: Duration = Duration::from_millis(150);
-/// or when something has been happening for so long.
+/// or after this long with continuous events.
 const MAX_WAIT: Duration = Duration::from_secs(1);
-/// A file of many images is scanned as a whole each time, so the scan waits until the file seems to be complete.
+/// Container files are scanned as a whole each time, so the scan waits until the file seems to be complete.
 const RECORDS_QUIET: Duration = Duration::from_secs(2);
-/// The number of paths that wait for a check; beyond that everything is listed again.
+/// Maximum number of paths that wait for a check; beyond it, everything is listed again.
 const MAX_WAITING: usize = 8192;
-/// Watches the folders; `None` if the system cannot watch at all, after `report` got the reason.
+/// Watches the folders; `None` if the system cannot watch at all, after `report` received the reason.
 pub(super) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
     let (sender, events) = sync_channel(MAX_WAITING);
     let missed = Arc::new(AtomicBool::new(false));
@@ -44,7 +44,7 @@ pub(super) fn watch(roots: &[PathBuf], report: &Report) -> Option<FolderWatch> {
     Some(watch)
 }
 
-/// Passes on the paths to check; never waits, because the system's own queue would overflow.
+/// Passes on the paths to check. Never waits, because the system's own queue would overflow.
 fn handler(sender: SyncSender<PathBuf>, missed: Arc<AtomicBool>) -> impl FnMut(notify::Result<notify::Event>) {
     move |event| {
         let Ok(event) = event else {
@@ -54,7 +54,7 @@ fn handler(sender: SyncSender<PathBuf>, missed: Arc<AtomicBool>) -> impl FnMut(n
         if event.need_rescan() {
             missed.store(true, Ordering::Relaxed);
         }
-        // Reading a file is not a change; Spotcheck itself reads all the time.
+        // Reading is not a change; Spotcheck itself reads all the time.
         let is_change = !matches!(event.kind, EventKind::Access(access)
             if access != AccessKind::Close(AccessMode::Write));
         if is_change || event.need_rescan() {
@@ -67,9 +67,9 @@ fn handler(sender: SyncSender<PathBuf>, missed: Arc<AtomicBool>) -> impl FnMut(n
     }
 }
 
-/// Turns paths at which something happened into changes of the listing.
+/// Turns changed paths into changes of the listing.
 struct Observer {
-    /// The watch, to add folders that appear. Weak, because the observer ends with the watch.
+    /// For adding new folders. Weak, because the observer ends with the watch.
     watch: Weak<Shared>,
     roots: Vec<PathBuf>,
     report: Report,
@@ -120,7 +120,7 @@ impl Observer {
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
                     gone.push(uri_of(&path));
                 }
-                // The file is there but not readable: reading it gives the reason.
+                // The file exists but is not readable: reading it will report the reason.
                 Err(_) => {}
             }
         }
@@ -141,19 +141,19 @@ impl Observer {
         sample(path, name, metadata).ok()
     }
 
-    /// `None` for what is hidden, or is beside a file that was opened.
+    /// `None` for hidden paths, and for neighbors of a file that was opened.
     fn root_of(&self, path: &Path) -> Option<&Path> {
         let root = self.roots.iter().find(|root| path.starts_with(root))?;
         (!is_hidden_below(root, path)).then_some(root.as_path())
     }
 }
 
-/// Files of many images that were written to, and when.
+/// Container files that were written to, and when.
 #[derive(Default)]
 struct Growing(BTreeMap<PathBuf, Instant>);
 
 impl Growing {
-    /// The next path at which something happened; a timeout if one of these files should be checked before.
+    /// The next changed path; a timeout if one of these files is due for a check first.
     fn wait(&self, events: &Receiver<PathBuf>) -> Result<PathBuf, RecvTimeoutError> {
         match self.0.values().min() {
             Some(written) => events.recv_timeout(RECORDS_QUIET.saturating_sub(written.elapsed())),
@@ -161,7 +161,7 @@ impl Growing {
         }
     }
 
-    /// Takes files of many images out of `paths`, except those that are no longer there.
+    /// Moves container files out of `paths`, except deleted ones.
     fn take_over(&mut self, paths: &mut BTreeSet<PathBuf>) {
         paths.retain(|path| {
             let is_growing = may_hold_records(path) && path.is_file();
@@ -178,7 +178,7 @@ impl Growing {
     }
 }
 
-/// Waits until it is quiet.
+/// Waits until no more events arrive.
 fn collect(first: PathBuf, events: &Receiver<PathBuf>) -> BTreeSet<PathBuf> {
     let begun = Instant::now();
     let mut paths = BTreeSet::from([first]);

@@ -1,5 +1,4 @@
-//! Whether a file that cannot be read is a problem of that file, or its whole folder is gone: removed, or on a disk
-//! that was unmounted.
+//! Decides whether a read failure concerns one file, or its whole folder is gone: deleted, or on an unmounted disk.
 
 use std::collections::HashMap;
 use std::io;
@@ -11,16 +10,15 @@ use parking_lot::Mutex;
 use crate::domain::SampleUri;
 use crate::source::SourceError;
 
-/// The folders of a source, each with the file system that it was on when it was opened. Clones are handles of the
-/// same.
+/// The folders of a source, each with the file system that it was on when opened. Clones share the same data.
 #[derive(Clone, Default)]
 pub(super) struct Reach(Arc<Mutex<HashMap<PathBuf, FileSystem>>>);
 
-/// `None` if the operating system does not number them.
+/// `None` if the operating system does not number file systems.
 type FileSystem = Option<u64>;
 
 impl Reach {
-    /// `root`: a folder, or a file, which belongs to the folder that it is in.
+    /// `root`: a folder, or a file, which stands for the folder that contains it.
     pub(super) fn remember(&self, root: &Path) {
         let folder = if root.is_dir() { root } else { root.parent().unwrap_or(root) };
         let mut folders = self.0.lock();
@@ -51,10 +49,10 @@ impl Reach {
     }
 }
 
-/// `root` was on `file_system`; `folder` is the one of a file that could not be read.
+/// `root` was on `file_system`; `folder` is that of the unreadable file.
 fn why_unreachable(root: &Path, file_system: FileSystem, folder: &Path) -> Option<String> {
     match file_system_of(root) {
-        // The empty folder that a disk was mounted on stays behind.
+        // An empty mount point remains after unmounting.
         Ok(found) if found != file_system => {
             return Some(format!(
                 "the disk of this folder was unmounted or replaced; mount it again: {}",
@@ -63,7 +61,7 @@ fn why_unreachable(root: &Path, file_system: FileSystem, folder: &Path) -> Optio
         }
         Ok(_) | Err(_) => {}
     }
-    // Not by its metadata: of a disk that was pulled they may still be in memory.
+    // Not by metadata, which may still be cached for a disconnected disk.
     let read = std::fs::read_dir(folder).and_then(|mut entries| entries.next().transpose());
     let error = read.err()?;
     Some(match error.kind() {

@@ -14,13 +14,13 @@ use crate::source::is_listed;
 /// The number of entries that are sorted first, so that they need not wait for the rest.
 const FIRST_SORTED: usize = 256;
 
-/// Walks a folder depth first, each folder in natural order, without recursion and without following a symbolic link
-/// back into a folder that it is inside of.
+/// Walks a folder depth first, each folder in natural order, without recursion. Never follows a symbolic link back into
+/// an enclosing folder.
 pub(super) struct Walk {
     root: PathBuf,
     /// The start of the walk: the root, or a folder below it that has just appeared.
     start: Option<PathBuf>,
-    /// The folders from the outermost to the current one.
+    /// From the outermost folder to the current one.
     folders: Vec<Folder>,
     watch: Option<FolderWatch>,
     left_out: Arc<LeftOutCount>,
@@ -42,7 +42,7 @@ struct Found {
 enum Kind {
     Folder,
     File,
-    /// May lead to either.
+    /// Can lead to either.
     Link,
 }
 
@@ -51,7 +51,7 @@ impl Walk {
         Self { left_out, ..Self::from(root.clone(), root, watch) }
     }
 
-    /// A walk of `start` and everything below it, with names below `root`.
+    /// A walk of `start` and everything below it, with names relative to `root`.
     pub(super) fn from(root: PathBuf, start: PathBuf, watch: Option<FolderWatch>) -> Self {
         Self { root, start: Some(start), folders: Vec::new(), watch, left_out: Arc::default() }
     }
@@ -65,7 +65,7 @@ impl Walk {
             let message = "is a symbolic link to a parent folder; it was skipped";
             return Some(Err(Problem::of_sample(uri_of(&path), message)));
         }
-        // Before the folder is read: a file that appears in between is reported twice instead of never.
+        // Before the folder is read: a file that appears in between is reported twice rather than never.
         if let Some(watch) = &self.watch {
             watch.add(&path);
         }
@@ -78,7 +78,7 @@ impl Walk {
         None
     }
 
-    /// A sample, a problem, or nothing for a file of another kind.
+    /// A sample, a problem, or `None` for a file of another kind.
     fn visit(&mut self, path: PathBuf, kind: Kind) -> Option<Entry> {
         if kind == Kind::Folder {
             return self.enter(path);
@@ -152,7 +152,7 @@ pub(super) fn is_hidden(name: &OsStr) -> bool {
     name.as_encoded_bytes().starts_with(b".")
 }
 
-/// Hands out the entries of one folder in natural order, and sorts only as many of them as are needed.
+/// Returns the entries of one folder in natural order, sorting only as many as needed.
 struct Ordered {
     sorted: std::vec::IntoIter<Found>,
     rest: Vec<Found>,

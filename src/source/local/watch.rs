@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use crate::domain::ListingChange;
 
-/// On Linux each folder needs its own watch, which is added when the folder is listed; other systems watch everything
+/// On Linux, each folder needs its own watch, which is added when the folder is listed; other systems watch everything
 /// below a folder.
 const MODE: RecursiveMode =
     if cfg!(target_os = "linux") { RecursiveMode::NonRecursive } else { RecursiveMode::Recursive };
@@ -24,7 +24,7 @@ pub(super) struct Shared {
     watcher: Mutex<RecommendedWatcher>,
     report: Report,
     roots: Vec<PathBuf>,
-    /// Whether the user was told that not everything can be watched.
+    /// Whether the user was told that some changes go unnoticed.
     is_blind: AtomicBool,
 }
 
@@ -45,7 +45,7 @@ impl FolderWatch {
         }
     }
 
-    /// Watches the folder of a single file: programs often replace the file when they save, which only its folder
+    /// Watches the folder of a single file, because programs often replace the file when saving, which only the folder
     /// reports.
     pub(super) fn add_folder_of(&self, file: &Path) {
         if let Some(folder) = file.parent() {

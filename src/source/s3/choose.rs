@@ -1,44 +1,44 @@
-//! Which keys of a folder in S3 are images.
+//! Decides which keys of a folder in S3 are images.
 
 use super::EXAMPLES;
 use crate::source::is_listed;
 
-/// Decides by names alone: asking each object what it is would cost a request each.
+/// Decides by name only: asking about each object would cost a request each.
 #[derive(Debug, Default)]
 pub(super) struct Choice {
-    /// Whether keys without an extension count as images; `None` before the first keys were seen.
+    /// Whether keys without an extension count as images; `None` before the first keys.
     takes_bare_names: Option<bool>,
     hidden: SkippedFiles,
-    /// Whose names are not those of images.
+    /// Keys that do not look like images.
     others: SkippedFiles,
 }
 
-/// How many names were left out, and the first of them.
+/// The number of skipped names, and the first of them.
 #[derive(Debug, Default)]
 struct SkippedFiles {
     count: u64,
     examples: Vec<String>,
 }
 
-/// Whether this is what programs make so that an empty folder can be seen.
+/// Whether this is an object that tools create to make an empty folder visible.
 pub fn is_folder_marker(key: &str, size_bytes: u64) -> bool {
     size_bytes == 0 && (key.is_empty() || key.ends_with('/'))
 }
 
-/// Whether a part of the name begins with a dot. `name` is the key behind the prefix of the listing.
+/// Whether a part of the name begins with a dot. `name` is the key after the prefix of the listing.
 pub fn is_hidden_name(name: &str) -> bool {
     name.split('/').any(|part| part.starts_with('.'))
 }
 
 impl Choice {
-    /// The names of the next keys, before they are requested one by one.
+    /// Looks at the names of the next keys before they are requested one by one.
     pub(super) fn see<'n>(&mut self, mut names: impl Iterator<Item = &'n str>) {
         if self.takes_bare_names.is_none() {
             self.takes_bare_names = Some(!names.any(is_listed));
         }
     }
 
-    /// Whether the key is an image. `name` is the key behind the folder's prefix.
+    /// Whether the key is an image. `name` is the key after the folder's prefix.
     pub(super) fn takes(&mut self, name: &str, size_bytes: u64) -> bool {
         if is_folder_marker(name, size_bytes) {
             return false;
@@ -57,7 +57,7 @@ impl Choice {
         false
     }
 
-    /// What was left out.
+    /// What was skipped.
     pub(super) fn notes(&self) -> Vec<String> {
         let because = [
             (&self.others, "its name has no image extension", "their names have no image extension"),
@@ -80,7 +80,7 @@ impl SkippedFiles {
         }
     }
 
-    /// `None` if nothing was left out.
+    /// `None` if nothing was skipped.
     fn note(&self, one: &str, several: &str) -> Option<String> {
         let examples = self.examples.join(", ");
         match self.count {

@@ -1,7 +1,7 @@
-//! Objects of S3 that are cached on disk, so that they are not fetched again.
+//! S3 objects cached on disk, so that they are not fetched again.
 //!
-//! A kept object is known by its server, its address and its `ETag`. So it is only ever read on the condition that it
-//! has the `ETag` that was listed, and an object that was written to is fetched anew.
+//! A cached object is identified by its server, address and `ETag`. It is therefore only read if it has the listed
+//! `ETag`, and a changed object is fetched again.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -50,7 +50,7 @@ impl ObjectCache {
         self.report_change.get_or_init(|| report);
     }
 
-    /// Remembers the `ETag`s of listed objects.
+    /// Stores the `ETag`s of listed objects.
     pub(super) fn listed(&self, samples: &[Sample]) {
         let mut etags = self.etags.lock();
         for sample in samples {
@@ -61,12 +61,12 @@ impl ObjectCache {
         }
     }
 
-    /// What the object must still have for what is known of it to hold.
+    /// The `ETag` that the object must still have for cached content to be valid.
     pub(super) fn etag(&self, uri: &SampleUri) -> Option<Arc<str>> {
         self.etags.lock().get(uri).cloned()
     }
 
-    /// Takes over an object as it is now, and reports it; false if it did not change.
+    /// Records the new version of an object and reports it; false if it did not change.
     pub(super) fn changed(&self, sample: Sample) -> bool {
         if self.etags.lock().get(&sample.uri) == sample.etag.as_ref() {
             return false;
@@ -78,8 +78,8 @@ impl ObjectCache {
         true
     }
 
-    /// What is kept, or else what `fetch` brings: it gets the `ETag` that the object must have, and what ends its
-    /// waits. Callers that ask for the same object meanwhile share the response.
+    /// The cached content, or else the result of `fetch`, which receives the required `ETag` and the control that ends
+    /// its waits. Concurrent callers for the same object share the response.
     pub(super) fn read(
         self: &Arc<Self>,
         uri: &SampleUri,
@@ -88,7 +88,7 @@ impl ObjectCache {
         fetch: impl FnOnce(Option<&str>, Option<&TaskControl>) -> Result<Vec<u8>, AwsError> + Send + 'static,
     ) -> Result<Vec<u8>, AwsError> {
         let Some(etag) = self.etag(uri) else {
-            // A change of it could not be detected.
+            // A change could not be detected.
             return fetch(None, control);
         };
         let key = self.key(uri, &etag, range);

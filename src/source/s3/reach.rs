@@ -1,4 +1,4 @@
-//! Whether an object that cannot be read is a problem of that object, or no other one could be read either.
+//! Decides whether a failed read concerns one object, or nothing else could be read either.
 
 use std::ops::Range;
 
@@ -8,13 +8,13 @@ use crate::domain::Sample;
 use crate::source::SourceError;
 use crate::tasks::TaskControl;
 
-/// What a failed read of one object is about.
+/// What a failed read concerns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum About {
     Object,
-    /// The error is about the server or the credentials, not about the object.
+    /// The server or the credentials, not the object.
     All,
-    /// Which of both has to be tried out: one disk of the server may be broken, a policy may forbid one key.
+    /// Either, to be tested: one disk of the server may be broken, or a policy may forbid one key.
     ObjectOrAll,
 }
 
@@ -34,7 +34,7 @@ impl About {
 }
 
 impl Inner {
-    /// An object or a part of it, without what is kept.
+    /// An object or a part of it, bypassing the cache.
     pub(super) fn fetch(
         &self,
         key: &str,
@@ -62,8 +62,7 @@ impl Inner {
         }
     }
 
-    /// Other objects than `failed` that show whether any can be read: the one that was read last, or before that those
-    /// at both ends of the listing.
+    /// Other objects than `failed` for a test read: the one that was read last, or those at both ends of the listing.
     fn others_than(&self, failed: &str) -> Vec<String> {
         let last_read = self.last_read.lock();
         let last_read = last_read.clone();
@@ -76,7 +75,7 @@ impl Inner {
         keys.filter(|key| *key != failed).map(str::to_owned).collect()
     }
 
-    /// Whether other objects than `failed` can be read: tried with some of them, or else by asking for the bucket.
+    /// Whether objects other than `failed` can be read: tested with some of them, or else by a request for the bucket.
     fn can_be_read(&self, failed: &str, kind: AwsErrorKind, control: Option<&TaskControl>) -> bool {
         let bucket = &self.place.address.bucket;
         let is_there =
@@ -89,7 +88,7 @@ impl Inner {
         if !others.is_empty() {
             return others.iter().any(one_byte);
         }
-        // The right to read objects does not depend on the right to ask for their bucket.
+        // The permission to read objects is independent of that to access their bucket.
         if kind == AwsErrorKind::AccessDenied {
             return true;
         }

@@ -1,4 +1,4 @@
-//! Requests for the same thing at the same time are one.
+//! Merges concurrent requests for the same object.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,12 +12,12 @@ use crate::tasks::{self, ProgressUnit, TaskControl};
 
 const INTERNAL_ERROR: &str = "an internal error in Spotcheck stopped the read; please report it";
 
-/// What is on its way. Clones are handles of the same.
+/// Requests in flight. Clones share the same data.
 #[derive(Clone, Default)]
 pub(super) struct SingleFlight(Arc<Mutex<HashMap<CacheKey, Arc<InFlightRequest>>>>);
 
 /// One request for all callers of the same object, on its own thread, so that each caller can stop waiting. It is
-/// cancelled once no caller waits for it.
+/// canceled once no caller waits for it.
 struct InFlightRequest {
     progress: Mutex<Progress>,
     changed: Condvar,
@@ -30,8 +30,8 @@ struct Progress {
 }
 
 impl SingleFlight {
-    /// Waits for `fetch`, or for a request for the same object that is in flight already. `fetch` is to stop when its
-    /// control is cancelled.
+    /// Waits for `fetch`, or for a request in flight for the same object. `fetch` should stop when its control is
+    /// canceled.
     pub(super) fn join(
         &self,
         key: CacheKey,
@@ -54,12 +54,12 @@ impl SingleFlight {
         request.wait(&has_left)
     }
 
-    /// True if it begins with us.
+    /// True if this call started the request.
     fn join_or_create(&self, key: CacheKey) -> (Arc<InFlightRequest>, bool) {
         let mut in_flight = self.0.lock();
         if let Some(request) = in_flight.get(&key) {
             let mut progress = request.progress.lock();
-            // Without anyone waiting, it was cancelled.
+            // Without waiting callers, it was canceled.
             if progress.waiting > 0 {
                 progress.waiting += 1;
                 return (Arc::clone(request), false);
@@ -110,7 +110,7 @@ impl InFlightRequest {
         if has_left.load(Ordering::Relaxed) {
             return Err(failed(AwsErrorKind::Cancelled, "Canceled"));
         }
-        // The last one need not copy it.
+        // The last caller need not copy it.
         let response = if progress.waiting == 1 { progress.response.take() } else { progress.response.clone() };
         progress.waiting = progress.waiting.saturating_sub(1);
         drop(progress);
@@ -119,7 +119,7 @@ impl InFlightRequest {
     }
 }
 
-/// Ends a request, whatever becomes of it.
+/// Completes a request whatever happens.
 struct Completion {
     in_flight: SingleFlight,
     key: CacheKey,
@@ -127,7 +127,7 @@ struct Completion {
 }
 
 impl Completion {
-    /// Ends the request: later callers start a new one, and those that wait get this result, or an earlier one.
+    /// Completes the request: later callers start a new one, and waiting ones get this result, or an earlier one.
     fn complete(&self, response: Result<Vec<u8>, AwsError>) {
         let mut in_flight = self.in_flight.0.lock();
         let is_this = |known: &Arc<InFlightRequest>| Arc::ptr_eq(known, &self.request);
@@ -140,7 +140,7 @@ impl Completion {
     }
 }
 
-/// No caller waits for ever, also after a panic or if no thread could be started.
+/// No caller waits forever, even after a panic or if no thread could be started.
 impl Drop for Completion {
     fn drop(&mut self) {
         self.complete(Err(failed(AwsErrorKind::Other, INTERNAL_ERROR)));
@@ -166,7 +166,7 @@ mod tests {
         TaskControl::new(ProgressUnit::Bytes)
     }
 
-    /// Waits until so many are aboard.
+    /// Waits until this many callers have joined.
     fn wait_for_callers(in_flight: &SingleFlight, count: usize) {
         loop {
             let request = in_flight.0.lock().get(&key()).cloned();
@@ -230,7 +230,7 @@ mod tests {
             patient.cancel();
             assert!(second.join().unwrap().is_err());
             assert!(is_cancelled());
-            // A cancelled request gets no new callers.
+            // A canceled request gets no new callers.
             assert_eq!(in_flight.join(key(), None, |_| Ok(vec![9])), Ok(vec![9]));
             drop(go);
         });

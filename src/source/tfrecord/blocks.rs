@@ -1,4 +1,4 @@
-//! Bytes by their place: of a record that was read, or of a file that is read in blocks.
+//! Random access to bytes: of a record in memory, or of a file that is read in blocks.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ pub(super) trait Bytes {
 
 #[derive(Debug)]
 pub(super) enum ReadError {
-    /// The bytes end before the range does.
+    /// The data ends before the range does.
     End,
     Source(SourceError),
 }
@@ -25,28 +25,29 @@ impl Bytes for &[u8] {
     }
 }
 
-/// How much is read at once.
+/// Block sizes.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
-    /// The first block, so that the first records come soon; and each block if records are large.
+    /// The size of the first block, small so that the first records arrive soon; and of every block if records are
+    /// large.
     first: u64,
-    /// Blocks double until they are as large as this.
+    /// Blocks double up to this size.
     largest: u64,
-    /// Records of this length and above are jumped over; shorter ones are cheaper to read through.
+    /// Records of at least this length are skipped by seeking; shorter ones are cheaper to read.
     jump_from: u64,
 }
 
-/// A jump on a disk costs about as much as reading 100 KB.
+/// A seek on a disk costs about as much as reading 100 KB.
 const FILE: Rule = Rule { first: 16 << 10, largest: 1 << 20, jump_from: 128 << 10 };
 
-/// Another request costs about 30 ms, in which a network brings a megabyte or two.
+/// Another request costs about 30 ms, in which a network transfers one or two megabytes.
 const OBJECT: Rule = Rule { first: 64 << 10, largest: 4 << 20, jump_from: 1 << 20 };
 
-/// A file of which only small parts are read, from its beginning to its end.
+/// A file of which only small parts are read, from beginning to end.
 pub(super) struct Blocks {
     source: Arc<dyn Source>,
     file: SampleUri,
-    /// Length of the file, if it is known.
+    /// The length of the file, if known.
     len: Option<u64>,
     rule: Rule,
     next_block: u64,
@@ -65,7 +66,7 @@ impl Blocks {
         self.len
     }
 
-    /// Records are about as long as this one.
+    /// Announces that records are about this long.
     pub(super) fn expect_records_of(&mut self, len: u64) {
         if len >= self.rule.jump_from {
             self.next_block = self.rule.first;

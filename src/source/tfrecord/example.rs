@@ -1,7 +1,7 @@
-//! `tf.Example`: named features, of which some are an image, its name and what is known of it.
+//! `tf.Example`: named features, including an image, its name and its annotations.
 //!
-//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example holds Features in its field 1, as a
-//! `SequenceExample` holds its context, so both are read.
+//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example has its Features in field 1, as a
+//! `SequenceExample` has its context, so both are read.
 
 use std::ops::Range;
 
@@ -9,7 +9,7 @@ use super::blocks::Bytes;
 use super::wire::{Fields, Value, WireError};
 use crate::domain::{BoundingBox, Truth, TruthBox, TruthLabel};
 
-// If there are two, the first counts; the second is what TensorFlow Datasets writes.
+// If both exist, the first one is used; the second is that of TensorFlow Datasets.
 const IMAGE_KEYS: [&str; 2] = ["image/encoded", "image"];
 const NAME_KEYS: [&str; 2] = ["image/filename", "file_name"];
 const LABEL_KEYS: [&str; 2] = ["image/class/label", "label"];
@@ -19,10 +19,10 @@ const BOX_KEYS: [&str; 4] =
 const BOX_LABEL_KEY: &str = "image/object/class/label";
 const BOX_LABEL_NAME_KEY: &str = "image/object/class/text";
 
-/// Longer names of features are unknown ones.
+/// Features with longer names are ignored.
 const LONGEST_KEY: u64 = 256;
 const LONGEST_TEXT: u64 = 512;
-/// The number of values of one feature that are kept.
+/// The number of values kept per feature.
 const MAX_VALUES: usize = 10_000;
 /// The number of feature names in a message about a missing image.
 const MAX_KEYS_SHOWN: usize = 8;
@@ -33,7 +33,7 @@ pub(super) enum Part {
     Truth,
 }
 
-/// The parts of one Example. Ranges are in the bytes that it was read from.
+/// The parts of an Example. Ranges are relative to the bytes that it was read from.
 #[derive(Debug, Default)]
 pub(super) struct Example {
     /// Images by [`IMAGE_KEYS`].
@@ -53,7 +53,7 @@ pub(super) struct Example {
 #[derive(Debug)]
 struct List<T> {
     values: Vec<T>,
-    /// There are more values than are kept.
+    /// Whether there are more values.
     is_cut: bool,
 }
 
@@ -137,7 +137,7 @@ impl Example {
         truth
     }
 
-    /// Reads one feature and its name, which may come in either order.
+    /// Reads one feature and its name, in either order.
     fn entry(&mut self, bytes: &mut impl Bytes, entry: Range<u64>, part: Part) -> Result<(), WireError> {
         let (mut key, mut feature) = (None, None);
         let mut fields = Fields::of(entry);
@@ -206,7 +206,7 @@ fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
     (0..count).map(label).collect()
 }
 
-/// The list of a feature of one kind: field 1 holds bytes, 2 floats, 3 integers. In each, field 1 has the values.
+/// The list of a feature of one kind: field 1 has bytes, 2 floats, 3 integers. In each of them, field 1 has the values.
 fn list(bytes: &mut impl Bytes, feature: Range<u64>, kind: u64) -> Result<Option<Range<u64>>, WireError> {
     let mut fields = Fields::of(feature);
     let mut found = None;

@@ -1,12 +1,12 @@
-//! How records are in a file: length (8 bytes, little endian), its checksum (4), the data, and their checksum (4). The
-//! checksums are masked CRC32C, as in TensorFlow's `tensorflow/core/lib/io/record_writer.h` and `lib/hash/crc32c.h`.
+//! The framing of records: length (8 bytes, little endian), its checksum (4), the data, and their checksum (4).
+//! Checksums are masked CRC32C, as in TensorFlow's `tensorflow/core/lib/io/record_writer.h` and `lib/hash/crc32c.h`.
 
 /// Bytes before the data of a record.
 pub(super) const HEADER: u64 = 12;
-/// Bytes behind them.
+/// Bytes after the data.
 pub(super) const FOOTER: u64 = 4;
 
-/// Length of the data; `None` if its checksum shows that this is not a header.
+/// The length of the data; `None` if the checksum shows that this is not a header.
 pub(super) fn data_len(header: &[u8]) -> Option<u64> {
     let (len, crc) = header.split_at_checked(8)?;
     let is_whole = masked_crc(len).to_le_bytes() == crc;
@@ -16,7 +16,7 @@ pub(super) fn data_len(header: &[u8]) -> Option<u64> {
 /// Why a whole record, with header and footer, cannot be used.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum BadFrame {
-    /// The header is damaged: no record has this length here.
+    /// The header is damaged: no record here has this length.
     Header,
     Data,
 }

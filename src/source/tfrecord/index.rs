@@ -1,4 +1,4 @@
-//! Where the records of one file are: eight bytes of memory a record.
+//! The positions of the records of one file, in eight bytes of memory per record.
 
 use std::ops::Range;
 
@@ -8,20 +8,20 @@ use super::SourceError;
 use super::blocks::{Blocks, Bytes, ReadError};
 use super::frame::{FOOTER, HEADER, data_len};
 
-/// Filled by the listing, or by a read of a record that was not listed yet.
+/// Filled by the listing, or by reading a record that is not listed yet.
 #[derive(Debug, Default)]
 pub(super) struct FileIndex {
-    /// The ends of the records; the first record begins at 0.
+    /// The ends of the records; the first record starts at 0.
     ends: Mutex<Vec<u64>>,
 }
 
-/// What is found where a record should begin.
+/// What is found where a record should start.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// Header, data and footer.
     Record(Range<u64>),
     End,
-    /// No record can be found from here on.
+    /// No record can be found after this point.
     Broken(Broken),
 }
 
@@ -29,12 +29,12 @@ pub(super) enum Next {
 pub(super) enum Broken {
     /// The length has a wrong checksum.
     Length,
-    /// The file ends inside the record, which needs so many bytes more.
+    /// The file ends inside the record, which needs this many more bytes.
     Cut { missing: u64 },
 }
 
 impl FileIndex {
-    /// The record's place, if it is known already.
+    /// The record's range, if it is known.
     fn find(ends: &[u64], number: u64) -> Option<Range<u64>> {
         let number = usize::try_from(number).ok()?;
         let end = *ends.get(number)?;
@@ -42,7 +42,7 @@ impl FileIndex {
         Some(start..end)
     }
 
-    /// The record's place, found by going from length to length if it is not known yet.
+    /// The record's range, found by following the lengths if it is not known yet.
     pub(super) fn range_of(&self, number: u64, blocks: impl FnOnce() -> Blocks) -> Result<Range<u64>, SourceError> {
         let mut ends = self.ends.lock();
         if let Some(range) = Self::find(&ends, number) {
@@ -61,10 +61,10 @@ impl FileIndex {
         }
     }
 
-    /// How many records the file has, with those that hold no image.
+    /// The number of records in the file, including those without an image.
     ///
     /// # Errors
-    /// The file cannot be read to its end, or is damaged before.
+    /// The file cannot be read to its end, or is damaged.
     pub(super) fn count(&self, blocks: impl FnOnce() -> Blocks) -> Result<u64, SourceError> {
         let mut ends = self.ends.lock();
         let mut blocks = blocks();
@@ -76,7 +76,7 @@ impl FileIndex {
                 Next::Broken(_) => return Err(cut_behind(ends.len())),
             }
         }
-        // If the length of the file is not known, the last record may go on behind its end.
+        // If the length of the file is unknown, the last record may extend past its end.
         let Some(last) = ends.last().copied() else {
             return Ok(0);
         };
@@ -105,14 +105,14 @@ fn cut_behind(records: usize) -> SourceError {
     ))
 }
 
-/// Only a record of an earlier version of the file is read without being listed.
+/// Only a record from an earlier version of the file is read without being listed.
 pub(super) fn not_there(number: u64) -> SourceError {
     SourceError::Damaged(format!(
         "record {number} no longer exists: the file changed since it was listed; open it again"
     ))
 }
 
-/// Looks at the header of the record that begins at `start`.
+/// Reads the header of the record at `start`.
 pub(super) fn next_record(blocks: &mut Blocks, start: u64) -> Result<Next, SourceError> {
     if blocks.len() == Some(start) {
         return Ok(Next::End);
@@ -138,7 +138,7 @@ pub(super) fn next_record(blocks: &mut Blocks, start: u64) -> Result<Next, Sourc
     let Some(len) = data_len(header) else {
         return Ok(Next::Broken(Broken::Length));
     };
-    // A length that no file can have is as good as a wrong one.
+    // An impossible length is as good as a wrong one.
     let end = header_end.checked_add(len);
     let Some(end) = end.and_then(|end| end.checked_add(FOOTER)) else {
         return Ok(Next::Broken(Broken::Length));

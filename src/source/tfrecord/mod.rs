@@ -1,7 +1,7 @@
-//! TFRecord files as folders of images, wherever a source finds them.
+//! TFRecord files as folders of images, in any source.
 //!
-//! Listing goes from record to record and reads only names and sizes; a record's data is compared with its checksum
-//! when the image is read. Knows nothing of what is inside an image.
+//! Listing goes from record to record and reads only names and sizes; a record's data is verified when the image is
+//! read. Knows nothing about the content of images.
 
 mod blocks;
 mod example;
@@ -37,11 +37,11 @@ pub use self::frame::framed as framed_record;
 pub use self::names::RECORD_EXTENSIONS;
 pub(super) use self::names::{is_shard_name, is_tfrecord_name};
 
-/// The number of records for the first page of a file, so that it comes soon; later pages are larger.
+/// The number of records in the first page of a file, so that it arrives soon; later pages are larger.
 const FIRST_PAGE_LEN: usize = 32;
 const PAGE_LEN: usize = 500;
 
-/// Another source, in which each TFRecord file stands for the images that it holds.
+/// A source in which each TFRecord file is replaced by its images.
 #[derive(Clone)]
 pub struct WithRecords {
     shared: Arc<Shared>,
@@ -82,8 +82,8 @@ impl WithRecords {
         Ok(Self::over(Arc::new(local)))
     }
 
-    /// A place in S3, or a single record of an object there; and beneath it the source, as `prepare` makes it, which
-    /// knows what the place turned out to be. Its waits end with `control` only while it is opened.
+    /// An S3 location, or a single record of an object there; and the underlying source, as returned by `prepare`,
+    /// which knows what the location turned out to be. `control` cancels waits only while it is opened.
     ///
     /// # Errors
     /// As [`S3Source::open`].
@@ -121,7 +121,7 @@ impl WithRecords {
         Ok((Self::new(Arc::new(source.clone()), name, only), source))
     }
 
-    /// Local files, folders and records. The records of one file are listed together, where the first of them stands.
+    /// Local files, folders and records. The records of one file are listed together, at the position of the first.
     pub fn from_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
         let mut only: HashMap<SampleUri, BTreeSet<u64>> = HashMap::new();
         let mut whole = HashSet::new();
@@ -147,8 +147,8 @@ impl WithRecords {
         Self::new(Arc::new(LocalSource::from_paths(files)), None, only)
     }
 
-    /// Whether a file of the other source's listing holds images: is one, or a TFRecord file by its name and, if any
-    /// kind of file may have such a name, its beginning.
+    /// Whether a listed file contains images: is one, or is a TFRecord file by its name and, if the name is ambiguous,
+    /// by its first bytes.
     pub fn holds_images(&self, file: &Sample) -> bool {
         !matches!(self.shared.kind(file), Kind::Other)
     }
@@ -235,7 +235,7 @@ impl Source for WithRecords {
     }
 
     fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
-        // Weak: the inner source holds what it reports to.
+        // Weak: the inner source owns the callback.
         let shared = Arc::downgrade(&self.shared);
         self.shared.inner.watch(Box::new(move |change| {
             if let Some(shared) = Weak::upgrade(&shared) {
@@ -252,7 +252,7 @@ impl Shared {
         };
         let file = SampleUri::new(file);
         match self.read_record(&file, number, part) {
-            // A file that was opened by itself may have any name.
+            // A file that was opened by itself can have any name.
             Err(error @ (SourceError::NotFound | SourceError::Io(_))) => {
                 self.inner.read_with_truth(uri).map_err(|_| error)
             }
@@ -273,12 +273,12 @@ impl Shared {
         Ok((record, example.truth()))
     }
 
-    /// A whole record, and where in it its data are.
+    /// A whole record, and the range of its data.
     fn read_data(&self, file: &SampleUri, number: u64) -> Result<(Vec<u8>, Range<usize>), SourceError> {
         let index = self.index_of(file);
         let mut record = self.read_frame(file, number, &index)?;
         let data = match frame::check(&record) {
-            // It was written to since it was listed.
+            // The file changed after it was listed.
             Err(BadFrame::Header) => {
                 self.forget(file, &index);
                 record = self.read_frame(file, number, &self.index_of(file))?;
@@ -295,7 +295,7 @@ impl Shared {
         Ok((record, data))
     }
 
-    /// A record with its header and footer, as it is in the file.
+    /// A record with header and footer, as it is in the file.
     fn read_frame(&self, file: &SampleUri, number: u64, index: &FileIndex) -> Result<Vec<u8>, SourceError> {
         let blocks = || Blocks::new(Arc::clone(&self.inner), file.clone(), None);
         let range = index.range_of(number, blocks)?;
@@ -318,7 +318,7 @@ impl Shared {
         if is_tfrecord_name(&file.name) {
             return Kind::Records;
         }
-        // A file that the user named explicitly may have any extension.
+        // A file that the user named explicitly can have any extension.
         let is_named = self.only.contains_key(&file.uri) || self.inner.name() == file.uri.as_str();
         let is_shard = is_shard_name(&file.name);
         if !is_named && !is_shard {
@@ -337,7 +337,7 @@ impl Shared {
         begin.is_ok_and(|begin| frame::data_len(&begin).is_some())
     }
 
-    /// A change of a file is a change of the images inside.
+    /// A change of a file is a change of the images inside it.
     fn pass_on(self: &Arc<Self>, change: ListingChange, report: &dyn Fn(ListingChange)) {
         match change {
             ListingChange::Seen(files) => {
@@ -392,21 +392,21 @@ impl Shared {
     }
 }
 
-/// What a file that is listed stands for.
+/// What a listed file stands for.
 enum Kind {
     /// Itself.
     Image,
-    /// The images inside.
+    /// The images inside it.
     Records,
     /// A key that is not used.
     Other,
 }
 
-/// Puts the images of a file in the place of the file.
+/// Replaces a file by its images.
 struct Pages {
     inner: Box<dyn Iterator<Item = Page> + Send>,
     shared: Arc<Shared>,
-    /// What is left of the inner source's last page.
+    /// The rest of the inner source's last page.
     waiting: VecDeque<Sample>,
     scan: Option<FileScan>,
     next_len: usize,
@@ -423,7 +423,7 @@ impl Iterator for Pages {
             page.problems = listed.problems;
             page.notes = listed.notes;
         }
-        // Images beside the files come as the inner source lists them; only records are counted.
+        // Images next to the files come as the inner source lists them; only records are counted.
         let mut left = self.next_len;
         while left > 0 {
             if let Some(scan) = &mut self.scan {

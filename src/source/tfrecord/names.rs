@@ -1,10 +1,10 @@
-//! Which files hold records, by their names.
+//! Recognizes files with records by name.
 
-/// What names of TFRecord files end with, in any case, behind a dot.
+/// The extensions of TFRecord files, ignoring case, without the dot.
 pub const RECORD_EXTENSIONS: [&str; 4] = ["tfrecord", "tfrecords", "tfrec", "record"];
 
-/// `train.tfrecord`, `train.tfrecords`, `train.tfrec`, `train.record`, each also as a shard
-/// (`train.tfrecord-00000-of-00010`) or compressed (`train.tfrecord.gz`); upper and lower case are the same.
+/// `train.tfrecord`, `train.tfrecords`, `train.tfrec`, `train.record`, each possibly as a shard
+/// (`train.tfrecord-00000-of-00010`) or compressed (`train.tfrecord.gz`); case is ignored.
 pub(in super::super) fn is_tfrecord_name(name: &str) -> bool {
     let name = name.to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
@@ -12,13 +12,13 @@ pub(in super::super) fn is_tfrecord_name(name: &str) -> bool {
     name.rsplit_once('.').is_some_and(|(_, extension)| RECORD_EXTENSIONS.contains(&extension))
 }
 
-/// `train-00000-of-00010`: may hold records, as those of ImageNet; only the content decides.
+/// `train-00000-of-00010`: may contain records, like ImageNet's files; only the content decides.
 pub(in super::super) fn is_shard_name(name: &str) -> bool {
     without_shard(name).is_some_and(|name| !name.is_empty())
 }
 
-/// The name that a record gives its image, as a path below the file; `None` if nothing is left of it. It may be
-/// anything: a path of another machine, or one that was made to lead out of a folder.
+/// A record's name for its image, as a path below the file; `None` if nothing is left of it. The name can be anything:
+/// a path on another machine, or one made to escape from a folder.
 pub(super) fn clean_name(name: &str) -> Option<String> {
     let is_named = |part: &&str| !["", ".", ".."].contains(part) && !part.ends_with(':');
     let parts: Vec<&str> = name.split(['/', '\\']).map(str::trim).filter(is_named).collect();

@@ -1,4 +1,4 @@
-//! Lists the records of one file, without reading images if they are large.
+//! Lists the records of one file, without reading large images.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -13,15 +13,15 @@ use super::names::clean_name;
 use super::wire::WireError;
 use crate::domain::{Problem, Sample, SampleUri, human_bytes};
 
-/// The number of records without an image that are reported one by one; in a file about something else, every record is
+/// The number of records without an image that are reported one by one; in a file of something else, every record is
 /// one.
 const MAX_PROBLEMS: u64 = 20;
-/// Protocol buffers end at 2 GiB.
+/// Protocol buffers are limited to 2 GiB.
 pub(super) const LONGEST_RECORD: u64 = 2 << 30;
 
 pub(super) type Entry = Result<Sample, Problem>;
 
-/// The records of a file, in their order. What is damaged is a problem, and the rest goes on where it can be found.
+/// The records of a file, in order. Damage is reported as a problem, and the listing continues where possible.
 pub(super) struct FileScan {
     file: Sample,
     blocks: Blocks,
@@ -33,7 +33,7 @@ pub(super) struct FileScan {
     number: u64,
     /// Records without an image.
     without_image: u64,
-    /// What is left to say, once all records were seen.
+    /// The remaining messages, once all records were seen.
     ending: Option<std::vec::IntoIter<Problem>>,
 }
 
@@ -128,7 +128,8 @@ impl FileScan {
         }
     }
 
-    /// Ends where the file can be read no further. The caller that cancelled the listing knows that it is not complete.
+    /// Ends where the file cannot be read any further. The caller that canceled the listing knows that it is
+    /// incomplete.
     fn stop(&mut self, error: &SourceError) {
         let message = format!("{error} ({} were listed before it)", records(self.number));
         let problem = Problem::of_sample(self.file.uri.clone(), message);

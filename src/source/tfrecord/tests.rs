@@ -4,7 +4,7 @@ use super::super::MemorySource;
 use super::frame::framed;
 use super::*;
 
-/// A protobuf field with a length: a message, a text, bytes.
+/// A length-delimited protobuf field: a message, a text, bytes.
 fn field(number: u8, content: &[u8]) -> Vec<u8> {
     let mut bytes = vec![number << 3 | 2];
     let mut len = content.len();
@@ -59,7 +59,7 @@ fn names(samples: &[Sample]) -> Vec<&str> {
     samples.iter().map(|sample| sample.name.as_str()).collect()
 }
 
-/// The images that can be listed and read, and everything that is said of the others.
+/// Checks the images that can be listed and read, and the messages about the others.
 fn check(bytes: Vec<u8>, expected: &[&str], said: &[&str]) {
     let source = source_of(bytes);
     let (samples, mut problems) = listing(&source);
@@ -110,7 +110,7 @@ fn a_damaged_record_is_told_and_the_others_are_read() {
     let [a, mut b, c] = three_images();
     b[20] ^= 1;
     check([a, b, c].concat(), &["a.tfrecord/a.jpg", "a.tfrecord/c.jpg"], &["/photos/a.tfrecord/#1: "]);
-    // In the pixels, which the listing does not look at.
+    // In the pixels, which the listing does not read.
     let [a, mut b, c] = three_images();
     let pixel = b.windows(5).position(|window| window == b"b.jpg").unwrap();
     b[pixel] ^= 1;
@@ -163,10 +163,10 @@ fn a_length_that_no_file_has_is_not_believed() {
     }
 }
 
-/// A length that claims to be whole.
+/// A length with a valid checksum.
 fn len_with_checksum(len: u64) -> Vec<u8> {
     let len = len.to_le_bytes();
-    // The checksum of data is made as that of a length.
+    // The checksum of data is computed like that of a length.
     let record = framed(&len);
     [&len[..], &record[record.len() - 4..]].concat()
 }
@@ -266,7 +266,7 @@ fn a_list_of_a_million_boxes_is_cut_and_said() {
 const BOX_SIDES: [&str; 4] =
     ["image/object/bbox/xmin", "image/object/bbox/ymin", "image/object/bbox/xmax", "image/object/bbox/ymax"];
 
-/// Random damage everywhere: nothing may panic, and nothing that is wrong may be predicted as an image.
+/// Random damage everywhere: nothing may panic, and no wrong image may be returned.
 #[test]
 fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
     let whole = three_images().concat();
@@ -322,7 +322,7 @@ fn the_first_page_of_a_large_file_comes_after_a_few_reads() {
     assert_eq!(lens.iter().sum::<usize>(), 3000);
 }
 
-/// Counts what is read of a file.
+/// Counts the bytes read from a file.
 struct Counting {
     files: MemorySource,
     reads: Arc<Mutex<Vec<u64>>>,

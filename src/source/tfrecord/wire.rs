@@ -1,7 +1,7 @@
-//! Protocol buffers as they are in bytes, without copying them: only what an Example needs.
+//! A zero-copy reader for the parts of protocol buffers that an Example needs.
 //!
 //! Source: <https://protobuf.dev/programming-guides/encoding/>. A generated reader would have to hold the whole record,
-//! and would unpack lists of any length that a file claims to have.
+//! and would unpack lists of whatever length a file claims.
 
 use std::ops::Range;
 
@@ -27,7 +27,7 @@ pub(super) enum Value {
     Span(Range<u64>),
 }
 
-/// The fields of one message, in the order they were written in.
+/// The fields of one message, in written order.
 #[derive(Debug)]
 pub(super) struct Fields {
     at: u64,
@@ -41,7 +41,7 @@ impl Fields {
         Self { at: message.start, end: message.end }
     }
 
-    /// Number and value of the next field; `None` at the end of the message.
+    /// The number and value of the next field; `None` at the end of the message.
     pub(super) fn next(&mut self, bytes: &mut impl Bytes) -> Result<Option<(u64, Value)>, WireError> {
         if self.at >= self.end {
             return Ok(None);
@@ -60,7 +60,7 @@ impl Fields {
         Ok(Some((tag >> 3, value)))
     }
 
-    /// The next number of a packed list, in place of a field; `None` at the end of the list.
+    /// The next number of a packed list, instead of a field; `None` at the end of the list.
     pub(super) fn next_packed(&mut self, bytes: &mut impl Bytes) -> Result<Option<u64>, WireError> {
         if self.at >= self.end {
             return Ok(None);
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn fields_of_every_type_are_read() {
-        // The examples of the encoding's own description: 150 is `96 01`, "testing" is `12 07 …`.
+        // The examples in the documentation of the encoding: 150 is `96 01`, "testing" is `12 07 …`.
         let message = b"\x08\x96\x01\x12\x07testing\x1d\0\0\x80\x3f\x21\0\0\0\0\0\0\0\0";
         let expected =
             [(1, Value::Number(150)), (2, Value::Span(5..12)), (3, Value::Span(13..17)), (4, Value::Span(18..26))];
