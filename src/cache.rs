@@ -1,10 +1,10 @@
-//! What is kept on disk from one start to the next, up to a bound: thumbnails, and images that came from far away.
+//! A bounded disk cache that persists between runs: thumbnails, and images fetched from a network.
 //!
-//! One file an entry, named after a hash of everything that its content depends on, written under another name and
-//! renamed when it is whole: a program that is killed, or several at once, leave nothing half. A checksum tells a
-//! damaged entry, which is then as good as none. The entries are in `SHARDS` folders, each with its share of the bound,
-//! from which the least recently used are dropped: no program ever scans all of them, and programs that run at the same
-//! time need not talk to each other. Knows nothing of what is inside an entry.
+//! One file per entry, named after a hash of everything that its content depends on. It is written under another name
+//! and renamed when complete, so that killed or concurrent programs leave no partial entries. A checksum detects
+//! damaged entries, which count as missing. The entries are in `SHARDS` folders, each with its share of the limit, from
+//! which the least recently used are evicted: no program ever scans all of them, and concurrent programs need not
+//! communicate. Knows nothing about the content of entries.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -18,48 +18,48 @@ use strum::{EnumCount, EnumString, IntoStaticStr};
 
 use crate::domain::CacheUsage;
 
-/// Few enough that an image from a camera fits many times into the share of one.
+/// Few enough that the share of each holds many camera images.
 const SHARDS: usize = 16;
-/// The largest entry is this part of a share, so that one never drives out many.
+/// The largest entry is this fraction of a share, so that one entry never evicts many.
 const LARGEST_OF_SHARE: u64 = 4;
-/// Changes with the way entries are made or stored; folders of other versions are left to `clear`.
+/// Changes with the way entries are created or stored; folders of other versions are left to `clear`.
 const VERSION: &str = "v2";
 const MAGIC: &[u8; 8] = b"spotcac2";
 const UNFINISHED: &str = "part";
-/// A file that is still unfinished after so long belonged to a program that was killed.
+/// A file that is unfinished after this time belonged to a killed program.
 const ABANDONED_AFTER: Duration = Duration::from_hours(1);
-/// Using an entry renews its time no more often than this, to spare the disk.
+/// The time of an entry is renewed no more often than this, to spare the disk.
 const RENEWED_EVERY: Duration = Duration::from_hours(1);
-/// The number of writes after which the folder is measured again: other programs write there too.
+/// The number of writes after which the folder is measured again, because other programs write to it as well.
 const MEASURED_EVERY: u32 = 32;
 
-/// Tells apart what the threads of this program write; programs are told apart by their ids.
+/// Distinguishes what threads of this program write; programs are distinguished by their ids.
 static NEXT_NAME: AtomicU64 = AtomicU64::new(0);
 
-/// Entries of any source, bounded. Everything here may block on the disk.
+/// Entries of any source, bounded. All calls can block on the disk.
 pub struct DiskCache {
     folder: PathBuf,
     max_bytes: AtomicU64,
-    /// Writing has failed; it is not tried again before the cache is cleared or its bound is set.
+    /// Writing failed; it is not retried before the cache is cleared or its limit is set.
     is_broken: AtomicBool,
     shards: Mutex<Vec<Shard>>,
 }
 
-/// What is known of one folder of entries.
+/// The state of one folder of entries.
 #[derive(Clone, Copy, Default)]
 struct Shard {
-    /// `None` before it was measured.
+    /// `None` until measured.
     bytes: Option<u64>,
     puts: u32,
 }
 
-/// Whichever takes more than half of the room is dropped first, so neither drives out the other.
+/// The kind that takes more than half of the space is evicted first, so neither displaces the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumCount, EnumString, IntoStaticStr)]
 #[strum(serialize_all = "lowercase", const_into_str)]
 pub enum EntryKind {
     #[strum(serialize = "thumb")]
     Thumbnail,
-    /// Encoded, as it came from its source.
+    /// Encoded, as read from its source.
     #[strum(serialize = "picture")]
     Image,
 }
@@ -71,7 +71,7 @@ pub struct CacheKey {
     hash: [u8; 32],
 }
 
-/// The cache cannot be used. Reported once; the program goes on without it.
+/// The cache cannot be used. Reported once; the program continues without it.
 #[derive(Debug, thiserror::Error)]
 pub enum CacheError {
     #[error(
@@ -85,7 +85,7 @@ pub enum CacheError {
 }
 
 impl CacheKey {
-    /// Two keys are the same if all `parts` are.
+    /// Two keys are equal if all `parts` are.
     pub fn new(kind: EntryKind, parts: &[&[u8]]) -> Self {
         let mut hash = Sha256::new();
         for part in parts {
@@ -118,18 +118,18 @@ impl DiskCache {
         }
     }
 
-    /// Zero keeps nothing. What is above the bound goes when entries are added.
+    /// Zero disables the cache. Entries above the limit are evicted when new ones are added.
     pub fn set_max_bytes(&self, max_bytes: u64) {
         self.max_bytes.store(max_bytes, Ordering::Relaxed);
         self.is_broken.store(false, Ordering::Relaxed);
     }
 
-    /// The largest entry that is kept: [`Self::put`] ignores larger ones. Zero if nothing is kept.
+    /// The largest possible entry: [`Self::put`] ignores larger ones. Zero if the cache is disabled.
     pub fn max_entry_bytes(&self) -> u64 {
         self.max_bytes.load(Ordering::Relaxed) / SHARDS as u64 / LARGEST_OF_SHARE
     }
 
-    /// The entry's content; `None` if there is none, or a damaged one.
+    /// The entry's content; `None` if there is none, or it is damaged.
     pub fn get(&self, key: &CacheKey) -> Option<Vec<u8>> {
         if self.max_bytes.load(Ordering::Relaxed) == 0 {
             return None;
@@ -141,16 +141,16 @@ impl DiskCache {
             renew(&file);
         } else {
             log::warn!("a disk cache entry is damaged and will be replaced: {}", path.display());
-            // If that fails the new one replaces it.
+            // If this fails, the new one replaces it.
             let _deleted = fs::remove_file(&path);
         }
         content
     }
 
-    /// Keeps an entry, and drops others if there is no room.
+    /// Stores an entry, evicting others if there is no room.
     ///
     /// # Errors
-    /// It cannot be written. Later calls do nothing and say nothing.
+    /// It cannot be written. Later calls do nothing and report nothing.
     pub fn put(&self, key: &CacheKey, content: &[u8]) -> Result<(), CacheError> {
         let is_too_large = content.len() as u64 > self.max_entry_bytes();
         if is_too_large || self.is_broken.load(Ordering::Relaxed) {
@@ -167,7 +167,7 @@ impl DiskCache {
         })
     }
 
-    /// Looks at every entry, so it may take a while.
+    /// Looks at every entry, so it can take a while.
     pub fn usage(&self) -> CacheUsage {
         let mut usage = CacheUsage::default();
         for shard in 0..SHARDS {
@@ -182,19 +182,19 @@ impl DiskCache {
         usage
     }
 
-    /// Deletes every entry, also those of older versions.
+    /// Deletes every entry, including those of older versions.
     pub fn clear(&self) -> Result<(), CacheError> {
         self.shards.lock().fill(Shard::default());
         self.is_broken.store(false, Ordering::Relaxed);
         match fs::remove_dir_all(&self.folder) {
             Ok(()) => Ok(()),
-            // There was nothing, or another program adds to it at this moment.
+            // The folder did not exist, or another program is adding to it.
             Err(cause) if matches!(cause.kind(), io::ErrorKind::NotFound | io::ErrorKind::DirectoryNotEmpty) => Ok(()),
             Err(cause) => Err(CacheError::Clear { folder: self.folder.clone(), cause }),
         }
     }
 
-    /// Gives the size of the file.
+    /// Returns the size of the file.
     fn write(&self, key: &CacheKey, content: &[u8]) -> io::Result<u64> {
         let path = self.path_of(key);
         let serial = NEXT_NAME.fetch_add(1, Ordering::Relaxed);
@@ -217,7 +217,7 @@ impl DiskCache {
         })
     }
 
-    /// Takes `added` bytes into account, and drops what was not used for longest if a folder is above its share.
+    /// Accounts for `added` bytes, and evicts the least recently used entries if a folder exceeds its share.
     fn make_room(&self, shard: usize, added: u64, share: u64) -> io::Result<()> {
         let is_over = {
             let mut shards = self.shards.lock();
@@ -251,7 +251,7 @@ impl DiskCache {
     }
 }
 
-/// Gives the size of the file.
+/// Returns the size of the file.
 fn write_entry(path: &Path, key: &CacheKey, content: &[u8]) -> io::Result<u64> {
     let mut file = File::create(path)?;
     let mut header = MAGIC.to_vec();
@@ -261,7 +261,7 @@ fn write_entry(path: &Path, key: &CacheKey, content: &[u8]) -> io::Result<u64> {
     Ok((header.len() + content.len()) as u64)
 }
 
-/// `None` if the entry is damaged or another one's.
+/// `None` if the entry is damaged or belongs to another key.
 fn read_entry(key: &CacheKey, file: &mut File) -> Option<Vec<u8>> {
     let mut header = [0; MAGIC.len() + 4];
     file.read_exact(&mut header).ok()?;
@@ -278,7 +278,7 @@ fn checksum(key: &CacheKey, content: &[u8]) -> u32 {
     hasher.finalize()
 }
 
-/// Marks an entry as used. If that fails it is only dropped sooner.
+/// Marks an entry as used. If that fails, it is merely evicted sooner.
 fn renew(file: &File) {
     let now = SystemTime::now();
     let modified = file.metadata().and_then(|metadata| metadata.modified());
@@ -295,7 +295,7 @@ struct StoredFile {
 }
 
 impl StoredFile {
-    /// `None` for what is unfinished.
+    /// `None` for unfinished files.
     fn kind(&self) -> Option<EntryKind> {
         self.path.extension()?.to_str()?.parse().ok()
     }
@@ -306,7 +306,7 @@ impl StoredFile {
     }
 }
 
-/// Empty if the folder is not there.
+/// Empty if the folder does not exist.
 fn files(folder: &Path) -> impl Iterator<Item = StoredFile> + use<> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.filter_map(Result::ok).filter_map(|entry| {
@@ -319,7 +319,7 @@ fn files(folder: &Path) -> impl Iterator<Item = StoredFile> + use<> {
     })
 }
 
-/// Deletes files, the least recently used first, until no more than `wanted_bytes` are left; gives what is left.
+/// Deletes files, least recently used first, until at most `wanted_bytes` are left; returns what is left.
 fn drop_oldest(folder: &Path, wanted_bytes: u64) -> io::Result<u64> {
     let mut stored: Vec<StoredFile> = files(folder).collect();
     stored.sort_by_key(|file| (!file.is_abandoned(), file.modified));
@@ -450,7 +450,7 @@ mod tests {
         for number in 0..1000 {
             let entry = key(&number.to_string());
             cache.put(&entry, &content(1)).unwrap();
-            // All that is there grows old, only one entry is looked at.
+            // All entries become old; only one is read.
             grow_old(&cache, &entry);
             assert!(cache.get(&key("used")).is_some());
         }
@@ -474,7 +474,7 @@ mod tests {
                 cache.put(&many_key(&number.to_string()), &content(2)).unwrap();
             }
             let kept = few().filter(|name| cache.get(&few_key(name)).is_some());
-            // By chance, more of them than half of its share may be in one folder.
+            // By chance, one folder can get more than half of its share.
             assert!(kept.count() > 3 * SHARDS);
             cache.clear().unwrap();
         }
@@ -547,7 +547,7 @@ mod tests {
         assert!(cache.get(&key("a")).is_some());
     }
 
-    /// `/dev/full` takes nothing, as a full disk.
+    /// `/dev/full` behaves like a full disk.
     #[cfg(target_os = "linux")]
     #[test]
     fn a_full_disk_is_said_once_and_leaves_neither_half_an_entry_nor_more_attempts() {
@@ -555,7 +555,7 @@ mod tests {
         let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
         let (before, keys) = (key("before"), [key("a"), key("b")]);
         cache.put(&before, &content(7)).unwrap();
-        // Whatever number the next unfinished files get: other tests count, too.
+        // Whatever number the next unfinished files get: other tests also count up.
         let next = NEXT_NAME.load(Ordering::Relaxed);
         let unfinished: Vec<PathBuf> = keys
             .iter()

@@ -1,4 +1,4 @@
-//! The folders that Spotcheck itself writes to. The only module that knows them.
+//! The folders that Spotcheck writes to. No other module knows them.
 
 mod scratch;
 
@@ -8,7 +8,8 @@ use directories::ProjectDirs;
 
 pub use scratch::Scratch;
 
-/// Keeps everything that Spotcheck writes below one folder (a USB stick, a test) instead of the user's own folders.
+/// If set, everything that Spotcheck writes is below this folder (a USB stick, a test) instead of the user's own
+/// folders.
 pub const HOME_VARIABLE: &str = "SPOTCHECK_HOME";
 
 /// The folders for downloads, settings, caches and logs. They need not exist yet.
@@ -16,16 +17,15 @@ pub const HOME_VARIABLE: &str = "SPOTCHECK_HOME";
 pub struct AppDirs {
     /// Models and the ONNX Runtime library.
     pub data: PathBuf,
-    /// The project file of each source that was opened.
+    /// The project file of each opened source.
     pub projects: PathBuf,
-    /// Settings.
     pub config: PathBuf,
-    /// What can be made again: thumbnails, logs.
+    /// What can be recreated: thumbnails, logs.
     pub cache: PathBuf,
 }
 
 impl AppDirs {
-    /// The folders below `SPOTCHECK_HOME` if that is set, otherwise the operating system's.
+    /// The folders below `SPOTCHECK_HOME` if it is set, otherwise those of the operating system.
     ///
     /// # Errors
     /// The user has no home folder and `SPOTCHECK_HOME` is not set.
@@ -36,7 +36,7 @@ impl AppDirs {
         }
     }
 
-    /// Folders that are all below one folder.
+    /// All folders below one folder.
     pub fn below(home: &std::path::Path) -> Self {
         Self {
             data: home.join("data"),
@@ -46,27 +46,26 @@ impl AppDirs {
         }
     }
 
-    /// Notes of uploads that are not finished.
+    /// Records of unfinished uploads.
     pub fn uploads(&self) -> PathBuf {
         self.data.join("uploads")
     }
 
-    /// Records of the Batch Transform jobs that were started here.
+    /// Records of Batch Transform jobs started from here.
     pub fn jobs(&self) -> PathBuf {
         self.data.join("jobs")
     }
 
-    /// Records of the endpoints that were deployed from here.
+    /// Records of endpoints deployed from here.
     pub fn endpoints(&self) -> PathBuf {
         self.data.join("endpoints")
     }
 
-    /// The user's table of what an hour of an instance costs.
+    /// The user's table of instance prices.
     pub fn prices(&self) -> PathBuf {
         self.config.join("prices.toml")
     }
 
-    /// What the window writes down while it runs.
     pub fn log_file(&self) -> PathBuf {
         self.cache.join("spotcheck.log")
     }

@@ -1,5 +1,5 @@
-//! Spotcheck shows what a vision model predicts. The program is `main.rs`; everything it does is here, in layers that
-//! import only downwards (see ARCHITECTURE.md).
+//! Spotcheck shows what a vision model predicts. The program is `main.rs`; everything that it does is here, in layers
+//! that import only downward (see ARCHITECTURE.md).
 
 pub mod annotations;
 pub mod app;

@@ -1,11 +1,10 @@
-//! The program: the window, or with a subcommand the command line.
+//! The program: the window or, with a subcommand, the CLI.
 
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    // Microsoft's builds of ONNX Runtime collect telemetry in a file below the home folder. They read this variable as
-    // they are loaded; their interface can switch it off only after that.
-    // SAFETY: no other thread runs yet.
+    // Microsoft's builds of ONNX Runtime collect telemetry in a file below the home folder. They read this variable
+    // while loading; their API can switch telemetry off only later. SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
     spotcheck::cli::run()
 }

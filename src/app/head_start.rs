@@ -1,4 +1,4 @@
-//! Work that does not wait for the window.
+//! Work that starts before the window exists.
 
 use std::sync::{Arc, OnceLock};
 use std::thread::JoinHandle;
@@ -12,14 +12,14 @@ use crate::effects::{Effects, Inbox};
 use crate::state::{BrowseCommand, Command, Message, State, update};
 use crate::tasks::Waker;
 
-/// Everything behind the window: the state, the effects, and the events they have sent.
+/// Everything behind the window: the state, the effects, and their events.
 pub(super) struct Work {
     pub(super) state: State,
-    /// Dropped before the effects, which wait for workers: no worker must wait for room here then.
+    /// Dropped before the effects, which wait for workers: no worker may then wait for space here.
     pub(super) inbox: Inbox,
     pub(super) effects: Effects,
     pub(super) settings_file: SettingsFile,
-    /// Whom the workers wake once there is a window.
+    /// Woken by the workers once there is a window.
     window: Arc<OnceLock<egui::Context>>,
 }
 
@@ -48,7 +48,7 @@ impl Work {
         }
     }
 
-    /// Takes over what the workers report until the window does that itself.
+    /// Processes the workers' reports until the window does so itself.
     fn go_on_until(mut self, window_is_there: &Receiver<()>) -> Self {
         let events = self.inbox.events.clone();
         loop {
@@ -63,7 +63,7 @@ impl Work {
     }
 }
 
-/// The work of the first moments, while the graphics libraries make the window: images are listed, and the first is
+/// Work in the first moments, while the graphics libraries create the window: images are listed, and the first one is
 /// decoded.
 pub(super) struct HeadStart {
     worker: JoinHandle<Work>,

@@ -1,4 +1,4 @@
-//! The window: brings state, effects and panels together. The only place where a frame begins.
+//! The window: connects state, effects and panels. The only place where a frame begins.
 
 mod head_start;
 mod settings_file;
@@ -17,37 +17,36 @@ use crate::state::{Command, Event, Message, Overlay, ReviewCommand, State};
 use crate::ui::{NewThumbnail, Window, apply_theme};
 use head_start::{HeadStart, Work};
 
-/// Pixels are taken over until a frame has spent this on them; the rest waits for the next frame.
+/// The time per frame for taking over pixels; the rest waits for the next frame.
 const UPLOAD_TIME_A_FRAME: Duration = Duration::from_millis(2);
-/// The same for what tasks report: the results of a large run come in many parts.
+/// The same for task events, because the results of a large run arrive in many parts.
 const EVENT_TIME_A_FRAME: Duration = Duration::from_millis(4);
-/// The same in bytes, because the graphics card takes them after that.
+/// The same in bytes, because the GPU uploads them afterward.
 const UPLOAD_BYTES_A_FRAME: usize = 8 << 20;
-/// How often progress is drawn anew while something is under way.
+/// How often progress is redrawn while work is in progress.
 const PROGRESS_PERIOD: Duration = Duration::from_millis(200);
 
-/// The options of the window from the command line.
+/// Command-line options of the window.
 #[derive(Debug, Clone)]
 pub struct WindowOptions {
-    /// A folder or file to open at once.
+    /// A folder or file to open at startup.
     pub source: Option<PathBuf>,
-    /// A place in S3 to open at once, instead.
+    /// An S3 location to open at startup instead.
     pub place: Option<S3Place>,
-    /// Id of the model to use instead of the one used last, or an ONNX file to add.
+    /// The id of the model to use instead of the last one, or an ONNX file to add.
     pub model: Option<String>,
-    /// `None` takes the one that suits the platform.
+    /// `None` selects the best one for the platform.
     pub renderer: Option<RendererChoice>,
     pub dirs: AppDirs,
     /// The start of the program, for the log.
     pub started: Instant,
 }
 
-/// The window did not open, with the messages of the graphics libraries.
+/// The window did not open; with the messages of the graphics libraries.
 #[derive(Debug, thiserror::Error)]
 #[error("the window could not be opened: {0}; without a display, use `spotcheck predict` on the command line")]
 pub struct WindowError(String);
 
-/// What draws the window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RendererChoice {
     /// OpenGL.
@@ -65,11 +64,11 @@ impl RendererChoice {
     }
 }
 
-/// The window as eframe drives it. Tests drive the same one.
+/// The window as run by eframe. Tests run the same one.
 pub struct App {
     work: Work,
     window: Window,
-    /// The start of the program until the first frame; `None` afterwards.
+    /// The start of the program; `None` after the first frame.
     started: Option<Instant>,
 }
 
@@ -92,7 +91,7 @@ impl App {
         app
     }
 
-    /// The state, for tests that check what no label shows.
+    /// The state, for tests of what no label shows.
     pub fn state(&self) -> &State {
         &self.work.state
     }
@@ -107,7 +106,7 @@ impl App {
         self.window.textures.filmstrip_is_complete()
     }
 
-    /// Asks before the window closes on something unfinished. A second attempt closes it.
+    /// Asks before the window closes during unfinished work. A second attempt closes it.
     fn ask_before_quitting(&mut self, ctx: &egui::Context) {
         let state = &self.work.state;
         let is_closing = ctx.input(|input| input.viewport().close_requested());
@@ -119,7 +118,7 @@ impl App {
         self.command(Command::SetOverlay(Overlay::Quit));
     }
 
-    /// Carries out a command as if the user had chosen it.
+    /// Runs a command as if the user had chosen it.
     pub fn command(&mut self, command: impl Into<Command>) {
         self.apply(Message::Command(command.into()));
     }
@@ -128,7 +127,7 @@ impl App {
         self.work.apply(message);
     }
 
-    /// Takes over what the workers have sent. Never waits.
+    /// Processes what the workers have sent. Never waits.
     fn drain_inbox(&mut self, ctx: &egui::Context) {
         for event in self.work.effects.picked() {
             self.apply(Message::Event(event));
@@ -203,7 +202,7 @@ impl eframe::App for App {
             log::info!("the first frame was laid out after {milliseconds} ms");
         }
         if !commands.is_empty() {
-            // What has just changed must be seen.
+            // The latest change must become visible.
             ui.ctx().request_repaint();
         }
         for command in commands {
@@ -220,8 +219,8 @@ impl eframe::App for App {
     }
 }
 
-/// Opens the window and returns when it is closed. If the renderer cannot start, the other one is tried, and the
-/// window says so.
+/// Opens the window and returns when it is closed. If the renderer cannot start, the other one is tried, and the window
+/// reports it.
 ///
 /// # Errors
 /// There is no display, or neither renderer works on it.
@@ -232,7 +231,7 @@ pub fn run_window(options: &WindowOptions) -> Result<(), WindowError> {
         RendererChoice::Glow => RendererChoice::Wgpu,
         RendererChoice::Wgpu => RendererChoice::Glow,
     };
-    // The window that comes up takes it; which one that is, is not known before.
+    // Taken by the window that opens; which one that is cannot be known earlier.
     let head_start = HeadStart::begin(options).map_err(|error| WindowError(error.to_string()))?;
     let head_start = Arc::new(Mutex::new(Some(head_start)));
     let result = run_with(first, options, &head_start, None);
@@ -308,8 +307,7 @@ fn run_with(
     )
 }
 
-/// Writes warnings, and Spotcheck's own messages, to the log file. A log that cannot be written is not a reason not to
-/// open the window.
+/// Writes warnings and Spotcheck's own messages to the log file. The window opens even if the log cannot be written.
 fn start_log(dirs: &AppDirs) {
     let path = dirs.log_file();
     let file = std::fs::create_dir_all(&dirs.cache).and_then(|()| std::fs::File::create(&path));
@@ -319,8 +317,8 @@ fn start_log(dirs: &AppDirs) {
     let started = env_logger::Builder::new()
         .filter_level(log::LevelFilter::Warn)
         .filter_module("spotcheck", log::LevelFilter::Info)
-        // The AWS crates write whole server responses into their warnings; the important part of them is in our
-        // own words.
+        // The AWS crates write whole server responses into their warnings; Spotcheck's own messages contain the
+        // important part.
         .filter_module("aws", log::LevelFilter::Off)
         .target(env_logger::Target::Pipe(Box::new(file)))
         .try_init();
@@ -333,7 +331,7 @@ fn icon() -> egui::IconData {
     eframe::icon_data::from_png_bytes(include_bytes!("../../assets/icon/spotcheck-256.png")).unwrap_or_default()
 }
 
-/// What draws the window, for diagnostics.
+/// The graphics adapter, for diagnostics.
 fn graphics_adapter(creation: &eframe::CreationContext<'_>) -> String {
     use eframe::glow::HasContext as _;
     if let Some(wgpu) = &creation.wgpu_render_state {

@@ -1,4 +1,4 @@
-//! The settings between one start and the next: `settings.json` in the configuration folder.
+//! Persists settings in `settings.json` in the configuration folder.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use crate::state::Settings;
 
 const FILE_NAME: &str = "settings.json";
 
-/// Knows what was written last, so that settings that stay as they are cost nothing.
+/// Remembers what was written last, so that unchanged settings cost nothing.
 pub(super) struct SettingsFile {
     path: PathBuf,
     written: String,
@@ -18,8 +18,8 @@ impl SettingsFile {
         Self { path: config.join(FILE_NAME), written: String::new() }
     }
 
-    /// Defaults if there is no file. One that cannot be read is kept aside as `settings.json.unreadable`, because
-    /// the next writing would replace it, and the log says so.
+    /// Defaults if there is no file. An unreadable file is kept as `settings.json.unreadable`, because the next write
+    /// would replace it, and the log reports it.
     pub(super) fn read(&mut self) -> Settings {
         match std::fs::read_to_string(&self.path) {
             Ok(text) => serde_json::from_str::<Settings>(&text)
@@ -45,7 +45,7 @@ impl SettingsFile {
         Settings::default()
     }
 
-    /// Replaces the file in one step; a few kilobytes, and only after a change. Errors are in the log.
+    /// Replaces the file atomically; a few kilobytes, and only after a change. Errors are logged.
     pub(super) fn write(&mut self, settings: &Settings) {
         let text = match serde_json::to_string_pretty(settings) {
             Ok(text) if text == self.written => return,

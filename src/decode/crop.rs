@@ -1,12 +1,12 @@
-//! Parts of an image for the user: as fast as they can be had, so not for models.
+//! Parts of an image for display: as fast as possible, so not for models.
 
 use super::thumbnail::resize;
 use super::{DecodeError, DecodeLimits, Scale, decode_stored};
 use crate::domain::{BoundingBox, RgbImage};
 
-/// The parts inside `bounds` (in pixels of the upright image, at least one pixel is given), each scaled down so that
-/// its longer side is at most `max_side` pixels. The image is decoded once, no finer than the smallest part needs. An
-/// incomplete file gives what there is.
+/// The parts inside `bounds` (in pixels of the upright image; at least one pixel each), scaled down so that the longer
+/// side has at most `max_side` pixels. The image is decoded once, no finer than the smallest part needs. An incomplete
+/// file is decoded as far as possible.
 pub fn crops(
     bytes: &[u8],
     bounds: &[BoundingBox],
@@ -32,7 +32,7 @@ pub fn crops(
         .collect()
 }
 
-/// How often the image may be halved before the smallest part gets too few pixels.
+/// How often the image can be halved before the smallest part has too few pixels.
 fn level_for(bounds: &[BoundingBox], max_side: u32) -> usize {
     let longer_sides = bounds.iter().map(|bounds| bounds.width().max(bounds.height()));
     let smallest = longer_sides.fold(f32::INFINITY, f32::min);

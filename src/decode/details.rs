@@ -1,4 +1,4 @@
-//! The details of a file for the panel beside the image.
+//! Details of an image file for the inspector.
 
 use exif::{Exif, Field, In, Tag, Value};
 use image::{ColorType, ImageDecoder};
@@ -6,7 +6,7 @@ use turbojpeg::Colorspace;
 
 use super::{Format, Orientation, jpeg, metadata, raster};
 
-/// What can be read without decoding the pixels. Whatever cannot be read is missing.
+/// What can be read without decoding the pixels. Missing if unreadable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageDetails {
     pub format: Option<Format>,
@@ -15,7 +15,7 @@ pub struct ImageDetails {
     pub orientation: Orientation,
     /// Color model and depth: “RGB, 8 bits per channel”.
     pub color: Option<String>,
-    /// Labels and values, the most useful first: camera, lens, exposure, date, place.
+    /// Labels and values, the most useful first: camera, lens, exposure, date, location.
     pub exif: Vec<(String, String)>,
 }
 
@@ -27,7 +27,7 @@ impl ImageDetails {
     }
 }
 
-/// Reads header and metadata. Never fails: a broken file has fewer details.
+/// Reads header and metadata. Never fails: a damaged file has fewer details.
 pub fn details(bytes: &[u8]) -> ImageDetails {
     let Ok(format) = Format::of(bytes) else {
         return ImageDetails::default();
@@ -101,7 +101,7 @@ fn exif_rows(exif: &Exif) -> Vec<(String, String)> {
     .collect()
 }
 
-/// The value as a person would write it; `None` if the camera left it blank.
+/// The value for display; `None` if the camera left it blank.
 fn value(exif: &Exif, field: &Field) -> Option<String> {
     const LONGEST: usize = 200;
     let text = match &field.value {
@@ -114,7 +114,7 @@ fn value(exif: &Exif, field: &Field) -> Option<String> {
     (!text.trim().is_empty()).then_some(text)
 }
 
-/// Maker and model; many models begin with their maker's name already.
+/// Make and model; many models already begin with the make.
 fn camera(exif: &Exif) -> Option<String> {
     let text = |tag| exif.get_field(tag, In::PRIMARY).and_then(|field| value(exif, field));
     match (text(Tag::Make), text(Tag::Model)) {
@@ -123,14 +123,14 @@ fn camera(exif: &Exif) -> Option<String> {
     }
 }
 
-/// Decimal degrees, as map searches take them: `48.85837, 2.29448`.
+/// Decimal degrees, as map searches accept them: `48.85837, 2.29448`.
 fn place(exif: &Exif) -> Option<String> {
     let latitude = degrees(exif, Tag::GPSLatitude, Tag::GPSLatitudeRef, b'S')?;
     let longitude = degrees(exif, Tag::GPSLongitude, Tag::GPSLongitudeRef, b'W')?;
     Some(format!("{latitude:.5}, {longitude:.5}"))
 }
 
-/// EXIF stores degrees, minutes and seconds, and the hemisphere in a field of its own.
+/// EXIF stores degrees, minutes and seconds, and the hemisphere in a separate field.
 fn degrees(exif: &Exif, tag: Tag, hemisphere: Tag, negative: u8) -> Option<f64> {
     let Value::Rational(parts) = &exif.get_field(tag, In::PRIMARY)?.value else {
         return None;

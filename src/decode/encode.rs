@@ -1,4 +1,4 @@
-//! Images back to files, for what the user exports.
+//! Encodes images for exports.
 
 use image::codecs::png::{CompressionType, FilterType, PngEncoder};
 use image::{ExtendedColorType, ImageEncoder};
@@ -23,12 +23,12 @@ pub fn encode_png(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
     Ok(file)
 }
 
-/// A JPEG file without chroma subsampling, which would smear colored lines and text. `quality` is `1..=100`.
+/// A JPEG file without chroma subsampling, which would blur colored lines and text. `quality` is `1..=100`.
 pub fn encode_jpeg(image: &RgbImage, quality: u8) -> Result<Vec<u8>, EncodeError> {
     compress(image, quality, Subsamp::None)
 }
 
-/// A JPEG file as small as a thumbnail may be before one sees it.
+/// A JPEG file as small as possible without visible loss in a thumbnail.
 pub(super) fn encode_thumbnail(image: &RgbImage) -> Result<Vec<u8>, EncodeError> {
     compress(image, 88, Subsamp::Sub2x2)
 }

@@ -1,4 +1,4 @@
-//! Why an image cannot be decoded, in words that follow the file's name.
+//! Why an image cannot be decoded.
 
 /// Each message completes “`photo.jpg` …”: what happened, why, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -38,7 +38,7 @@ pub enum DecodeError {
     OutOfMemory { bytes: u64 },
 }
 
-/// Rounded up, so that an image just over the limit does not read as being at the limit.
+/// Rounded up, so that an image just above the limit does not seem to be at the limit.
 fn megapixels(width: u64, height: u64) -> u64 {
     width.saturating_mul(height).div_ceil(1_000_000)
 }

@@ -1,10 +1,9 @@
-//! Which kind of image the bytes are.
+//! Detects image formats.
 
 use strum::IntoStaticStr;
 
 use super::DecodeError;
 
-/// An image format that can be decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 #[strum(serialize_all = "UPPERCASE", const_into_str)]
 pub enum Format {
@@ -18,10 +17,10 @@ pub enum Format {
 }
 
 impl Format {
-    /// Finds the format by the first bytes.
+    /// Detects the format from the first bytes.
     ///
     /// # Errors
-    /// No bytes, another image format (named), or anything else (its beginning is quoted).
+    /// No bytes, another image format (named), or anything else (quoted from its beginning).
     pub fn of(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.is_empty() {
             return Err(DecodeError::Empty);
@@ -44,7 +43,7 @@ impl Format {
         } else if starts(b"RIFF") && bytes.get(8..12) == Some(b"WEBP") {
             Self::WebP
         } else if starts(b"BM") && bytes.len() >= 26 && bytes[6..10] == [0; 4] {
-            // Two letters are few: the reserved field after the file's size must be zero too.
+            // Two letters are little evidence, so the reserved field after the file size must also be zero.
             Self::Bmp
         } else if starts(b"II*\0") || starts(b"MM\0*") || starts(b"II+\0") || starts(b"MM\0+") {
             Self::Tiff
@@ -67,7 +66,7 @@ impl Format {
     }
 }
 
-/// Formats that are common beside images, so that the message can name them.
+/// Common formats that are not supported, so that the message can name them.
 fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
     let starts = |magic: &[u8]| bytes.starts_with(magic);
     let brand = bytes.get(4..8).filter(|kind| kind == b"ftyp").and_then(|_| bytes.get(8..12));
@@ -100,12 +99,12 @@ fn foreign_format(bytes: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// The first bytes for a message: quoted if they are text, in hexadecimal otherwise.
+/// The first bytes for a message: quoted if they are text, otherwise in hexadecimal.
 fn beginning(bytes: &[u8]) -> String {
     let head = &bytes[..bytes.len().min(24)];
     let text = match std::str::from_utf8(head) {
         Ok(text) => Some(text),
-        // The cut may fall into a letter of several bytes.
+        // The cut can be inside a multi-byte character.
         Err(error) if error.error_len().is_none() => std::str::from_utf8(&head[..error.valid_up_to()]).ok(),
         Err(_) => None,
     };

@@ -1,5 +1,5 @@
-//! JPEG by libjpeg-turbo, with its settings left as Pillow leaves them: slow integer DCT, smooth upsampling. Thumbnails
-//! of the common kind are decoded by `reduced`.
+//! JPEG by libjpeg-turbo with the same settings as in Pillow: slow integer DCT, smooth upsampling. `reduced` decodes
+//! thumbnails of the common kind.
 
 mod cosines;
 mod huffman;
@@ -15,27 +15,27 @@ use super::jpeg_segments::{
 use super::limits::zeroed;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Scale, metadata};
 
-/// A progressive image of normal tools has about ten scans, and a hostile one can have thousands, each as much work as
-/// all the image: so few large images may have `MIN_SCANS`, small ones more, up to `MAX_SCANS`.
+/// A progressive image from common tools has about ten scans. A hostile one can have thousands, each as much work as
+/// the whole image, so large images are limited to `MIN_SCANS`; smaller ones may have more, up to `MAX_SCANS`.
 const MIN_SCANS: u64 = 20;
 const MAX_SCANS: u64 = 200;
-/// Pixels times scans of an image with more scans than `MIN_SCANS`.
+/// Pixels times scans of an image with more than `MIN_SCANS` scans.
 const MAX_SCANNED_PIXELS: u64 = 2_000_000_000;
 
-/// What libjpeg keeps of each coefficient until the last scan.
+/// What libjpeg stores per coefficient until the last scan.
 const BYTES_PER_COEFFICIENT: u64 = 2;
 
-/// Each 8 x 8 block of the brightness takes at least one bit in a Huffman-coded scan; twice that for odd sampling
-/// factors. A file that claims more pixels per byte is truncated.
+/// Each 8 x 8 luma block takes at least one bit in a Huffman-coded scan; twice that for odd sampling factors. A file
+/// that claims more pixels per byte is truncated.
 const MAX_PIXELS_PER_BYTE: u64 = 1024;
 
-/// The decoder can leave out whole frequencies: a half, a quarter, an eighth of the pixels a side.
+/// The decoder can skip frequencies: half, a quarter, or an eighth of the pixels per side.
 const MAX_HALVINGS: usize = 3;
 
 /// An image of this size is decoded in full without a visible delay.
 const QUICK_PIXELS: usize = 16_000_000;
 
-/// The longer side of a coarse image that is shown before a large one is decoded.
+/// The longer side of a coarse image that is shown until a large one is decoded.
 const FIRST_SIDE: u32 = 1024;
 
 pub(super) fn decode(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Result<Decoded, DecodeError> {
@@ -68,11 +68,11 @@ pub(super) fn decode(bytes: &[u8], limits: &DecodeLimits, scale: Scale) -> Resul
     })
 }
 
-/// Width, height and kind from the header alone.
+/// Width, height and kind from the header only.
 pub(super) fn read_header(bytes: &[u8]) -> Result<DecompressHeader, DecodeError> {
     let header = Decompressor::new().and_then(|mut decompressor| decompressor.read_header(bytes));
     header.map_err(|error| {
-        // If no frame header comes up to the end of the file, libjpeg has no size to report.
+        // If the file ends before a frame header, libjpeg has no size to report.
         let is_sizeless = matches!(error, turbojpeg::Error::IntegerOverflow(_));
         match Trouble::of(&error) {
             Trouble::Truncated => truncated(),
@@ -92,15 +92,15 @@ fn check_header(header: &DecompressHeader, length: usize, limits: &DecodeLimits)
     Ok(())
 }
 
-/// The decoded pixels as often as they are held at once.
+/// The size of the decoded pixels, times the copies held in parallel.
 fn pixel_bytes(scaled: &DecompressHeader, copies: u64) -> u64 {
     let pixels = (scaled.width * scaled.height) as u64;
     let ink = if is_ink(scaled) { pixels * 4 } else { 0 };
     pixels * 3 * copies + ink
 }
 
-/// Whether libjpeg shows pixels only after the last scan: of a progressive image, and of one whose components come one
-/// after the other.
+/// Whether libjpeg returns pixels only after the last scan: for a progressive image, and for one with one scan per
+/// component.
 fn has_several_scans(bytes: &[u8], header: &DecompressHeader) -> bool {
     let first = segments(bytes).find(|segment| segment.marker == START_OF_SCAN);
     let in_first = first.and_then(|scan| bytes[scan.payload].first());
@@ -108,8 +108,8 @@ fn has_several_scans(bytes: &[u8], header: &DecompressHeader) -> bool {
     header.is_progressive || in_first.is_none_or(|&count| usize::from(count) < components)
 }
 
-/// The memory for the coefficients of an image in several scans, which libjpeg keeps until the last one; 0 for one
-/// scan.
+/// The memory for the coefficients of an image with several scans, which libjpeg keeps until the last one; 0 for a
+/// single scan.
 fn coefficient_bytes(bytes: &[u8], header: &DecompressHeader) -> u64 {
     if !has_several_scans(bytes, header) {
         return 0;
@@ -117,7 +117,7 @@ fn coefficient_bytes(bytes: &[u8], header: &DecompressHeader) -> u64 {
     let factors: Vec<_> = Frame::of(bytes).iter().flat_map(Frame::sampling_factors).collect();
     let [across, down] = [0, 1].map(|axis| factors.iter().map(|pair| pair[axis]).max().unwrap_or(1));
     let (width, height) = (header.width as u64, header.height as u64);
-    // A unit holds as many blocks of each component as its factors say (A.2.3).
+    // A unit has as many blocks of each component as its factors specify (A.2.3).
     let units = width.div_ceil(8 * across) * height.div_ceil(8 * down);
     let blocks: u64 = factors.iter().map(|[across, down]| units * across * down).sum();
     blocks * 64 * BYTES_PER_COEFFICIENT
@@ -128,7 +128,7 @@ fn max_scans(header: &DecompressHeader) -> u32 {
     (MAX_SCANNED_PIXELS / pixels).clamp(MIN_SCANS, MAX_SCANS) as u32
 }
 
-/// The smallest of the sizes for which libjpeg-turbo has fast code that is still large enough.
+/// The smallest size that libjpeg-turbo has fast code for and that is still large enough.
 fn scaling_factor(header: &DecompressHeader, scale: Scale) -> ScalingFactor {
     let side = match scale {
         _ if header.is_lossless => return ScalingFactor::ONE,
@@ -149,8 +149,8 @@ fn scaling_factor(header: &DecompressHeader, scale: Scale) -> ScalingFactor {
 
 /// RGB pixels, and what is wrong with them.
 ///
-/// Each run has a decompressor of its own: libjpeg keeps the tables of the image before, with which a file that lacks
-/// them would be decoded, into pixels that depend on the order of files.
+/// Each call uses a new decompressor: libjpeg keeps the tables of the previous image, with which a file without tables
+/// would be decoded into pixels that depend on the order of files.
 fn decompress(
     bytes: &[u8],
     header: &DecompressHeader,
@@ -169,9 +169,9 @@ fn decompress(
     };
     let flaw = match run(bytes) {
         Ok(()) => None,
-        // libjpeg reports only its first warning: what looks harmless may hide that the end is missing.
+        // libjpeg reports only its first warning, so a harmless one may hide that the end is missing.
         Err(error) => match (Trouble::of(&error), is_complete(bytes, header)) {
-            // Between two scans stray bytes are what is left of a damaged one.
+            // Stray bytes between two scans are the rest of a damaged scan.
             (Trouble::Harmless | Trouble::Stray, true) if has_several_scans(bytes, header) => {
                 Some(Flaw::Damage(damage(&error)))
             }
@@ -179,7 +179,7 @@ fn decompress(
             (Trouble::Harmless | Trouble::Truncated, true) => None,
             (Trouble::Lost, true) => Some(Flaw::Damage(damage(&error))),
             (Trouble::Fatal, true) => Some(Flaw::Loss(damaged(&error))),
-            // A cut between two scans leaves half a table, over which libjpeg stops before it shows anything.
+            // A cut between two scans leaves half a table, which stops libjpeg before it returns any pixels.
             (Trouble::Fatal, false) => {
                 let _shows_what_it_can = run(&up_to_last_marker(bytes));
                 Some(Flaw::Loss(truncated()))
@@ -198,13 +198,13 @@ fn decompress(
     Ok((pixels, flaw))
 }
 
-/// The kind of a libjpeg message. Only its text distinguishes warnings from errors, and lost pixels from oddities.
+/// The kind of a libjpeg message. Only the text distinguishes warnings from errors, and lost pixels from oddities.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Trouble {
-    /// All pixels are there; Pillow and the browsers show no warning.
+    /// All pixels are present; Pillow and browsers show no warning.
     Harmless,
     /// Coded data was left over. Some encoders pad the data, but a decoder that lost its place in damaged data reports
-    /// nothing else.
+    /// the same.
     Stray,
     /// The file ends early.
     Truncated,
@@ -215,7 +215,7 @@ enum Trouble {
 }
 
 impl Trouble {
-    /// The messages of libjpeg-turbo's `jerror.h` that are warnings; all others are errors.
+    /// The messages in libjpeg-turbo's `jerror.h` that are warnings; all others are errors.
     fn of(error: &turbojpeg::Error) -> Self {
         let message = error.to_string();
         let says = |part: &str| message.contains(part);
@@ -245,7 +245,7 @@ fn truncated() -> DecodeError {
     DecodeError::Truncated { format: "JPEG" }
 }
 
-/// libjpeg's words for what is wrong.
+/// libjpeg's message about the damage.
 fn damage(error: &turbojpeg::Error) -> String {
     let message = error.to_string();
     message.trim_start_matches("TurboJPEG error: ").trim_start_matches("Corrupt JPEG data: ").to_owned()
@@ -266,7 +266,7 @@ fn is_ink(header: &DecompressHeader) -> bool {
     matches!(header.colorspace, Colorspace::CMYK | Colorspace::YCCK)
 }
 
-/// Pillow takes every CMYK JPEG as inverted, as Adobe writes them; the arithmetic is that of its `Convert.c`.
+/// Pillow treats every CMYK JPEG as inverted, as Adobe writes them; the arithmetic is that of its `Convert.c`.
 fn rgb_from_inverted_cmyk(cmyk: &[u8]) -> Vec<u8> {
     let mut rgb = Vec::with_capacity(cmyk.len() / 4 * 3);
     for pixel in cmyk.chunks_exact(4) {
@@ -280,9 +280,9 @@ fn rgb_from_inverted_cmyk(cmyk: &[u8]) -> Vec<u8> {
     rgb
 }
 
-/// Whether Pillow takes the file for complete. Of one scan it does as soon as there is any marker behind the coded
-/// data: whatever is missing before it is made up. With several scans it needs the end of the image, for a reader that
-/// leaps from marker to marker.
+/// Whether Pillow considers the file complete. For a single scan, any marker after the coded data suffices: missing
+/// data before it is made up. For several scans, the end of the image must be found when skipping from marker to
+/// marker.
 fn is_complete(bytes: &[u8], header: &DecompressHeader) -> bool {
     let Some(scan) = first_scan(bytes) else {
         return false;
@@ -294,7 +294,7 @@ fn is_complete(bytes: &[u8], header: &DecompressHeader) -> bool {
     while let Some(at) = marker_after_data(scan, from) {
         let length = match scan[at] {
             END_OF_IMAGE => return true,
-            // Reserved: nothing follows them.
+            // Reserved: followed by nothing.
             ..0xc0 => 0,
             _ => match scan[at + 1..] {
                 [high, low, ..] => usize::from(u16::from_be_bytes([high, low])),
@@ -306,7 +306,7 @@ fn is_complete(bytes: &[u8], header: &DecompressHeader) -> bool {
     false
 }
 
-/// The position of the next marker's code behind coded data, which may contain restart markers.
+/// The position of the next marker code after coded data, which may contain restart markers.
 fn marker_after_data(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at = next_marker(bytes, at)?;
@@ -316,7 +316,7 @@ fn marker_after_data(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The file without the segment that the cut fell into, properly ended.
+/// The file without the segment that was cut off, properly terminated.
 fn up_to_last_marker(bytes: &[u8]) -> Vec<u8> {
     let is_segment = |pair: &[u8]| pair[0] == 0xff && matches!(pair[1], 0xc0..=0xcf | 0xda..=0xfe);
     let end = bytes.windows(2).rposition(is_segment).unwrap_or_default();
@@ -325,9 +325,9 @@ fn up_to_last_marker(bytes: &[u8]) -> Vec<u8> {
     whole
 }
 
-/// The binding takes libjpeg's warnings about a header for errors, where libjpeg itself and Pillow go on: with the last
-/// JFIF or Adobe version that they know, and without what is between two segments. So those numbers are set to the
-/// known ones and those bytes are left out, in a copy.
+/// The binding turns libjpeg's warnings about headers into errors, where libjpeg and Pillow continue: with the last
+/// JFIF or Adobe version that they know, and without bytes between segments. Those numbers are therefore set to known
+/// ones and those bytes dropped, in a copy.
 fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
     const APP0: u8 = 0xe0;
     const APP14: u8 = 0xee;
@@ -335,7 +335,7 @@ fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
     let mut jfif_version = None;
     let mut adobe_transform = None;
     let mut end = 2;
-    // What is between segments, the last first.
+    // Bytes between segments, last first.
     let mut strays = Vec::new();
     for Segment { start, marker, payload } in segments(bytes) {
         let content = &bytes[payload.clone()];
@@ -364,7 +364,7 @@ fn with_plain_header(bytes: &[u8]) -> Cow<'_, [u8]> {
         repaired[position] = 1;
     }
     if let Some(position) = adobe_transform {
-        // What libjpeg assumes: YCbCr, and YCCK for four components.
+        // What libjpeg assumes: YCbCr, or YCCK for four components.
         repaired[position] = if components == 4 { 2 } else { 1 };
     }
     for stray in strays {

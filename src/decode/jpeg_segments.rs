@@ -9,14 +9,14 @@ pub(super) fn is_start_of_frame(marker: u8) -> bool {
     matches!(marker, 0xc0..=0xcf) && !matches!(marker, 0xc4 | 0xc8 | 0xcc)
 }
 
-/// A segment before the first scan: where it begins, its marker, and where its payload is.
+/// A segment before the first scan: its start, its marker, and the range of its payload.
 pub(super) struct Segment {
     pub(super) start: usize,
     pub(super) marker: u8,
     pub(super) payload: std::ops::Range<usize>,
 }
 
-/// The segments up to and with the first start of scan. Bytes between two segments are skipped, as libjpeg does.
+/// The segments up to and including the first start of scan. Bytes between segments are skipped, as in libjpeg.
 pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
     let mut position = 2;
     let mut finished = false;
@@ -41,7 +41,7 @@ pub(super) fn segments(bytes: &[u8]) -> impl Iterator<Item = Segment> + '_ {
     })
 }
 
-/// The position of the next marker's code: after any number of `ff`, and neither `ff` nor zero.
+/// The position of the next marker code: the byte after any number of `ff` that is neither `ff` nor zero.
 pub(super) fn next_marker(bytes: &[u8], mut at: usize) -> Option<usize> {
     loop {
         at += bytes.get(at..)?.iter().position(|byte| *byte == 0xff)?;
@@ -53,12 +53,12 @@ pub(super) fn next_marker(bytes: &[u8], mut at: usize) -> Option<usize> {
     }
 }
 
-/// The file without its first scan and all that follows.
+/// The file up to its first scan.
 pub(super) fn up_to_scan(bytes: &[u8]) -> &[u8] {
     first_scan(bytes).map_or(bytes, |scan| &bytes[..bytes.len() - scan.len()])
 }
 
-/// The entropy-coded data of the first scan and all that follows.
+/// The entropy-coded data of the first scan and everything after it.
 pub(super) fn first_scan(bytes: &[u8]) -> Option<&[u8]> {
     segments(bytes).find(|segment| segment.marker == START_OF_SCAN).map(|segment| &bytes[segment.payload.end..])
 }
@@ -69,17 +69,17 @@ pub(super) struct Frame<'a> {
     pub(super) precision: u8,
     /// Width, height.
     pub(super) size: [u16; 2],
-    /// The number of components that the header gives.
+    /// The number of components stated in the header.
     pub(super) component_count: u8,
-    /// Id, sampling factors (across in the upper four bits, down in the lower), and quantization table of each
-    /// component that is there.
+    /// The id, sampling factors (horizontal in the upper four bits, vertical in the lower), and quantization table of
+    /// each component that is present.
     pub(super) components: &'a [[u8; 3]],
     /// Whether the payload ends with the last component.
     pub(super) is_exact: bool,
 }
 
 impl<'a> Frame<'a> {
-    /// Reads the payload of a segment.
+    /// Parses the payload of a segment.
     pub(super) fn parse(payload: &'a [u8]) -> Option<Self> {
         let (&[precision, y1, y0, x1, x0, component_count], rest) = payload.split_first_chunk()?;
         let (components, rest) = rest.as_chunks();
@@ -98,7 +98,7 @@ impl<'a> Frame<'a> {
         Self::parse(&bytes[frame.payload])
     }
 
-    /// The sampling factors of each component, across and down.
+    /// The horizontal and vertical sampling factors of each component.
     pub(super) fn sampling_factors(&self) -> impl Iterator<Item = [u64; 2]> {
         let factors = self.components.iter().map(|[_, factors, _]| [factors >> 4, factors & 15]);
         factors.map(|pair| pair.map(|factor| factor.max(1).into()))

@@ -1,4 +1,4 @@
-//! How much a decode may take: pixels an image, bytes altogether.
+//! Limits for decoding: pixels per image, bytes in total.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -7,10 +7,10 @@ use parking_lot::{Condvar, Mutex};
 
 use super::DecodeError;
 
-/// Bounds for every decode. Clones share one memory budget, and so do all that are made by `default()`.
+/// Limits for every decode. Clones share one memory budget, and so do all default limits.
 #[derive(Debug, Clone)]
 pub struct DecodeLimits {
-    /// Larger images are refused from their header, before anything is allocated for them.
+    /// Larger images are refused based on their header, before anything is allocated for them.
     pub max_megapixels: u64,
     pub budget: MemoryBudget,
 }
@@ -32,10 +32,10 @@ impl DecodeLimits {
         Ok(())
     }
 
-    /// Takes `bytes` for one decode from the budget, waiting until they are free.
+    /// Reserves `bytes` for one decode, waiting until they are free.
     ///
     /// # Errors
-    /// The decode alone would take more than the largest allowed image, and more than the usual budget.
+    /// The decode alone would take more than the largest allowed image, and more than the default budget.
     pub(super) fn reserve(&self, bytes: u64) -> Result<Reservation, DecodeError> {
         let largest_image = self.max_megapixels.saturating_mul(3_000_000);
         let max_bytes = largest_image.max(MemoryBudget::DEFAULT_CAPACITY);
@@ -46,8 +46,8 @@ impl DecodeLimits {
     }
 }
 
-/// Bytes that all holders of one budget may have in use at the same time. First come, first served, so that a giant
-/// is not overtaken for ever by small images.
+/// Bytes that all holders of one budget may use in total. First come, first served, so that small images cannot delay a
+/// giant forever.
 #[derive(Debug, Clone)]
 pub struct MemoryBudget {
     shared: Arc<Shared>,
@@ -60,7 +60,7 @@ struct Shared {
     lenders: Mutex<Lenders>,
 }
 
-/// Holders of memory that release it when another reservation needs it.
+/// Holders of memory that release it when a reservation needs it.
 #[derive(Default)]
 struct Lenders {
     next: u64,
@@ -70,14 +70,14 @@ struct Lenders {
 #[derive(Debug, Default)]
 struct Usage {
     used: u64,
-    /// The number that the next caller draws.
+    /// The next caller's number.
     next_ticket: u64,
-    /// The number whose turn it is.
+    /// The number being served.
     serving: u64,
 }
 
 impl MemoryBudget {
-    /// The default for the memory that one process may use for decoding: 1.5 GiB, enough for the largest allowed JPEG.
+    /// The default memory for decoding in one process: 1.5 GiB, enough for the largest allowed JPEG.
     const DEFAULT_CAPACITY: u64 = 3 << 29;
 
     pub fn new(capacity_bytes: u64) -> Self {
@@ -90,13 +90,13 @@ impl MemoryBudget {
         Self { shared: Arc::new(shared) }
     }
 
-    /// The budget that all of this process shares.
+    /// The budget shared by this process.
     pub fn of_process() -> Self {
         static PROCESS: OnceLock<MemoryBudget> = OnceLock::new();
         PROCESS.get_or_init(|| Self::new(Self::DEFAULT_CAPACITY)).clone()
     }
 
-    /// Takes `bytes`, waiting in line until they are free. A request larger than the whole budget waits until it is
+    /// Reserves `bytes`, waiting in line until they are free. A request larger than the whole budget waits until it is
     /// alone.
     pub fn acquire(&self, bytes: u64) -> Reservation {
         let mut state = self.shared.state.lock();
@@ -117,10 +117,9 @@ impl MemoryBudget {
         Reservation { shared: Arc::clone(&self.shared), bytes }
     }
 
-    /// Calls `release` whenever a reservation has to wait for memory, until the returned guard is dropped. For what is
-    /// kept only to be quick, such as the pixels of an image on screen: `release` drops its reservations. The lender
-    /// must not hold on to its pixels while it acquires more, and check [`Self::is_waited_for`] after it has taken new
-    /// ones.
+    /// Calls `release` whenever a reservation has to wait for memory, until the returned guard is dropped. Intended for
+    /// caches, such as the pixels of an image on screen: `release` drops their reservations. The lender must not keep
+    /// its pixels while it acquires more, and must check [`Self::is_waited_for`] after it has acquired them.
     #[must_use = "the memory is not lent any more when the guard is dropped"]
     pub fn lend(&self, release: impl Fn() + Send + Sync + 'static) -> Lending {
         let mut lenders = self.shared.lenders.lock();
@@ -130,20 +129,19 @@ impl MemoryBudget {
         Lending { shared: Arc::clone(&self.shared), id }
     }
 
-    /// Whether a reservation waits for memory at this moment.
+    /// Whether a reservation is waiting for memory.
     pub fn is_waited_for(&self) -> bool {
         let state = self.shared.state.lock();
         state.serving != state.next_ticket
     }
 
-    /// Bytes taken at this moment.
     pub fn used_bytes(&self) -> u64 {
         self.shared.state.lock().used
     }
 }
 
 impl Shared {
-    /// Called without a lock: released memory comes back through `give_back`.
+    /// Called without a lock, because released memory comes back through `give_back`.
     fn ask_lenders(&self) {
         let lenders: Vec<_> = self.lenders.lock().release.values().cloned().collect();
         for release in lenders {
@@ -174,7 +172,7 @@ impl Drop for Lending {
     }
 }
 
-/// A share of a [`MemoryBudget`], given back when dropped.
+/// A share of a [`MemoryBudget`], returned when dropped.
 #[derive(Debug)]
 pub struct Reservation {
     shared: Arc<Shared>,
@@ -182,14 +180,14 @@ pub struct Reservation {
 }
 
 impl Reservation {
-    /// Gives back what is above `bytes`.
+    /// Returns everything above `bytes`.
     pub fn shrink_to(&mut self, bytes: u64) {
         let freed = self.bytes.saturating_sub(bytes);
         self.bytes -= freed;
         self.give_back(freed);
     }
 
-    /// Takes `bytes` of this share (at most all of it) out into one of their own.
+    /// Splits off `bytes` of this share (at most all of it) as a separate reservation.
     pub fn split_off(&mut self, bytes: u64) -> Self {
         let bytes = bytes.min(self.bytes);
         self.bytes -= bytes;
@@ -214,7 +212,7 @@ impl Drop for Reservation {
     }
 }
 
-/// A zeroed buffer, or an error if the system refuses it, instead of the end of the program.
+/// A zeroed buffer, or an error if the system refuses the memory, instead of aborting.
 pub(super) fn zeroed(bytes: u64) -> Result<Vec<u8>, DecodeError> {
     let error = DecodeError::OutOfMemory { bytes };
     let length = usize::try_from(bytes).map_err(|_| error.clone())?;

@@ -1,15 +1,15 @@
-//! Reads EXIF out of the containers that carry it.
+//! Reads EXIF from the formats that contain it.
 
 use std::io::Cursor;
 
 use super::{Format, Orientation, jpeg_segments};
 
-/// The EXIF block, as far as it can be read; `None` if there is none. Broken metadata never spoils an image.
+/// The EXIF block, as far as it can be read; `None` if there is none. Invalid metadata never spoils an image.
 pub(super) fn exif(bytes: &[u8], format: Format) -> Option<exif::Exif> {
     if !matches!(format, Format::Jpeg | Format::Png | Format::WebP | Format::Tiff) {
         return None;
     }
-    // The reader would look through all of a JPEG for an EXIF block that is not there.
+    // In a JPEG without EXIF, the reader would search the whole file.
     let bytes = if format == Format::Jpeg { jpeg_segments::up_to_scan(bytes) } else { bytes };
     let mut reader = exif::Reader::new();
     reader.continue_on_error(true);

@@ -1,8 +1,9 @@
-//! Encoded bytes to upright RGB pixels, and back for exports: the only floor that interprets compressed images.
+//! Decodes image files to upright RGB pixels, and encodes them for exports: the only module that interprets compressed
+//! images.
 //!
-//! Pixels for models are decoded in full and bit for bit as Pillow does it for JPEG, PNG, BMP, GIF and lossless WebP;
-//! thumbnails may take short cuts. The format is found by the first bytes, never by the file's name. Knows nothing of
-//! files, folders or models; everything here blocks and belongs on a worker thread.
+//! Pixels for models are decoded in full and bit for bit as in Pillow for JPEG, PNG, BMP, GIF and lossless WebP;
+//! thumbnails may take shortcuts. The format is detected from the first bytes, never from the file name. Knows nothing
+//! about files, folders or models. Everything here blocks and belongs on a worker thread.
 
 mod crop;
 mod details;
@@ -36,21 +37,20 @@ use crate::domain::RgbImage;
 #[derive(Debug, Clone, PartialEq)]
 pub struct DecodedImage {
     pub image: RgbImage,
-    /// What is damaged or missing and why, in words that follow the file's name; `None` for a whole image.
+    /// What is damaged or missing and why, to follow the file name; `None` for an intact image.
     pub warning: Option<String>,
 }
 
-/// Decodes an image for a model: the pixels of Pillow, or an error if Pillow has none. Where bytes inside the data are,
-/// or may be, missing or wrong, Pillow makes up pixels without a warning; here the image has a
-/// [`DecodedImage::warning`].
+/// Decodes an image for a model: Pillow's pixels, or an error if Pillow fails. Where data inside the file is, or may
+/// be, missing or wrong, Pillow makes up pixels without a warning; here the image has a [`DecodedImage::warning`].
 ///
 /// Blocks while other decodes hold the memory that this one needs.
 pub fn decode(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, DecodeError> {
     decode_reserved(bytes, limits).map(|(image, _)| image)
 }
 
-/// As [`decode`]; the image's share of the memory budget stays taken until the reservation is dropped. Keep it as
-/// long as the image, so that two giants are never in memory at once.
+/// As [`decode`], but the image's share of the memory budget stays reserved until the reservation is dropped. Keep it
+/// as long as the image, so that two giants are never in memory together.
 pub fn decode_reserved(bytes: &[u8], limits: &DecodeLimits) -> Result<(DecodedImage, Reservation), DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::Full)?;
     match decoded.flaw {
@@ -59,32 +59,31 @@ pub fn decode_reserved(bytes: &[u8], limits: &DecodeLimits) -> Result<(DecodedIm
     }
 }
 
-/// Decodes as much as there is for the user: a truncated JPEG or PNG is shown as far as it goes, with a warning.
+/// Decodes as much as possible for display: a truncated JPEG or PNG is shown as far as it goes, with a warning.
 pub fn decode_for_display(bytes: &[u8], limits: &DecodeLimits) -> Result<DecodedImage, DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::Full)?;
     decoded.into_image().map(|(image, _)| image)
 }
 
-/// The resolution to decode at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scale {
     Full,
-    /// Fewer if the decoder can skip work; the longer side stays at least this long.
+    /// Lower if the decoder can skip work; the longer side keeps at least this length.
     AtLeast(u32),
-    /// Halved so many times, or fewer if the decoder cannot skip that much work. Not turned upright.
+    /// Halved this many times, or less often if the decoder cannot skip that much work. Not turned upright.
     Level(usize),
     /// A small image in full; a large one at the resolution that is shown first. Not turned upright.
     FirstLevel,
 }
 
 impl Scale {
-    /// No second copy of the pixels will be made.
+    /// Whether no second copy of the pixels will be made.
     fn stays_as_stored(self) -> bool {
         matches!(self, Self::Level(_) | Self::FirstLevel)
     }
 }
 
-/// Pixels as they are stored, before they are turned upright: RGB, 8 bits, `[height, width, 3]`.
+/// Stored pixels, before they are turned upright: RGB, 8 bits, `[height, width, 3]`.
 struct Decoded {
     width: u32,
     height: u32,
@@ -96,21 +95,21 @@ struct Decoded {
     reservation: Reservation,
 }
 
-/// What is wrong with pixels that were decoded all the same.
+/// A problem with pixels that were decoded anyway.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Flaw {
-    /// Bytes inside the data are missing or wrong; the decoder's reason. Pillow makes up the same pixels, so models saw
-    /// them in training, too.
+    /// Data inside the file is missing or wrong; with the decoder's reason. Pillow makes up the same pixels, so models
+    /// saw them in training.
     Damage(String),
-    /// Data is left over although all pixels are there; the decoder's reason. It may be padding, or the decoder may
-    /// have lost its place in damaged data. Pillow has the same pixels.
+    /// Data is left over although all pixels are present; with the decoder's reason. It may be padding, or the decoder
+    /// lost its place in damaged data. Pillow has the same pixels.
     Suspicion(String),
-    /// The pixels are not all there, and Pillow refuses the file: for the user alone.
+    /// Pixels are missing, and Pillow rejects the file: for display only.
     Loss(DecodeError),
 }
 
 impl Flaw {
-    /// The warning, to follow the name of the file.
+    /// The warning, to follow the file name.
     fn warning(&self) -> String {
         match self {
             Self::Damage(reason) => {

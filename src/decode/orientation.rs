@@ -1,6 +1,6 @@
-//! The eight ways a camera can be held.
+//! EXIF orientations.
 
-/// EXIF orientation: which transform turns the stored pixels upright.
+/// The EXIF orientation: the transform that turns stored pixels upright.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Orientation {
     /// 1
@@ -14,11 +14,11 @@ pub enum Orientation {
     FlipVertical,
     /// 5: mirrored along the diagonal from the top left
     Transpose,
-    /// 6: to be turned clockwise by a quarter
+    /// 6: needs a quarter turn clockwise
     Rotate90,
     /// 7: mirrored along the diagonal from the top right
     Transverse,
-    /// 8: to be turned counter-clockwise by a quarter
+    /// 8: needs a quarter turn counterclockwise
     Rotate270,
 }
 
@@ -34,13 +34,13 @@ impl Orientation {
         Self::Rotate270,
     ];
 
-    /// The meaning of EXIF's number; anything but 2 to 8 is upright, as every viewer takes it.
+    /// The meaning of EXIF's number; anything but 2 to 8 is upright, as in every viewer.
     pub fn from_exif(value: u32) -> Self {
         let index = (value as usize).wrapping_sub(1);
         Self::BY_EXIF.get(index).copied().unwrap_or_default()
     }
 
-    /// What had to be done.
+    /// The applied transform.
     pub fn description(self) -> &'static str {
         match self {
             Self::Upright => "upright",
@@ -58,7 +58,7 @@ impl Orientation {
         matches!(self, Self::Transpose | Self::Rotate90 | Self::Transverse | Self::Rotate270)
     }
 
-    /// Turns stored pixels upright; gives width, height and pixels. `rgb` is `[height, width, 3]`.
+    /// Turns stored pixels upright and returns width, height and pixels. `rgb` is `[height, width, 3]`.
     pub(super) fn upright(self, width: u32, height: u32, rgb: Vec<u8>) -> (u32, u32, Vec<u8>) {
         if self == Self::Upright {
             return (width, height, rgb);
@@ -70,7 +70,7 @@ impl Orientation {
         (out_width, out_height, out)
     }
 
-    /// The stored position of the upright pixel (0, 0), and the distances of one step to the right and one down.
+    /// The stored position of the upright pixel (0, 0), and the offsets of one step to the right and one down.
     pub(super) fn walk(self, width: usize, height: usize) -> Walk {
         let row = width as isize;
         let (right, bottom) = (row - 1, (height as isize - 1) * row);
@@ -88,7 +88,7 @@ impl Orientation {
     }
 }
 
-/// Steps through stored pixels, counted in pixels.
+/// Steps through stored pixels, in pixels.
 pub(super) struct Walk {
     start: isize,
     per_column: isize,
@@ -102,7 +102,7 @@ impl Walk {
     }
 }
 
-/// Copies in square tiles: a turned image reads columns, which would miss the cache on every pixel otherwise.
+/// Copies in square tiles: a rotated image reads columns, which would otherwise miss the cache on every pixel.
 fn copy_pixels(stored: &[u8], upright: &mut [u8], width: usize, walk: &Walk) {
     const TILE: usize = 32;
     let height = upright.len() / 3 / width;

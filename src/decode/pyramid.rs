@@ -1,9 +1,8 @@
-//! An image for the user, at every size, cut into tiles on demand.
+//! An image for display at every size, cut into tiles on demand.
 //!
-//! A large JPEG is first decoded at a fraction of its size, which is quick; finer levels are decoded when the view is
-//! zoomed in. Levels are kept as RGB, 8 bits, as they are stored in the file: tiles are turned upright when they are
-//! cut. All pixels are lent by the memory budget: when a model needs the memory they are released, and decoded again
-//! when they are needed again.
+//! A large JPEG is first decoded at a fraction of its size, which is fast; finer levels are decoded when the user zooms
+//! in. Levels are stored as RGB, 8 bits, in file orientation; tiles are turned upright when they are cut. All pixels
+//! are on loan from the memory budget: they are released when a model needs the memory, and decoded again when needed.
 
 use std::sync::Arc;
 
@@ -14,7 +13,7 @@ use super::orientation::Walk;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Orientation, Scale, decode_stored};
 use crate::domain::{PixelSource, Tile, TileKey, TileLayout};
 
-/// The levels of one image. Everything but [`PixelSource::pixel`], [`Self::is_loaded`] and [`Self::layout`] is slow.
+/// The levels of one image. Everything except [`PixelSource::pixel`], [`Self::is_loaded`] and [`Self::layout`] is slow.
 pub struct ImagePyramid {
     bytes: Vec<u8>,
     limits: DecodeLimits,
@@ -24,11 +23,11 @@ pub struct ImagePyramid {
     _lending: Lending,
 }
 
-/// The levels in memory, the whole image first.
+/// The levels in memory, full size first.
 #[derive(Default)]
 struct Held(Mutex<Vec<Option<Arc<Level>>>>);
 
-/// The image at one size, as it is stored in the file.
+/// The image at one size, in file orientation.
 struct Level {
     width: usize,
     height: usize,
@@ -39,8 +38,8 @@ struct Level {
 }
 
 impl ImagePyramid {
-    /// Decodes as much as is needed to show the whole image small. A truncated file is shown as far as it goes, with a
-    /// [`Self::warning`].
+    /// Decodes as much as is needed to show the whole image at a small size. A truncated file is shown as far as it
+    /// goes, with a [`Self::warning`].
     pub fn open(bytes: Vec<u8>, limits: &DecodeLimits) -> Result<Self, DecodeError> {
         let decoded = decode_stored(&bytes, limits, Scale::FirstLevel)?;
         let [width, height] = decoded.full_size;
@@ -64,7 +63,7 @@ impl ImagePyramid {
         self.layout
     }
 
-    /// What is missing and why.
+    /// What is missing, and why.
     pub fn warning(&self) -> Option<&str> {
         self.warning.as_deref()
     }
@@ -74,13 +73,13 @@ impl ImagePyramid {
         &self.bytes
     }
 
-    /// Whether the level's tiles can be cut at once.
+    /// Whether the level's tiles can be cut without delay.
     pub fn is_loaded(&self, level: usize) -> bool {
         self.held.get(level).is_some()
     }
 
-    /// Makes a level from a finer one that is in memory, or decodes it. Blocks while others hold the memory that it
-    /// needs. It may be released at once if a reservation waits for memory.
+    /// Computes a level from a finer one in memory, or decodes it. Blocks while others hold the memory that it needs.
+    /// It may be released immediately if a reservation is waiting for memory.
     pub fn load(&self, level: usize) -> Result<(), DecodeError> {
         let level = level.min(self.layout.coarsest());
         while !self.is_loaded(level) {
@@ -98,7 +97,7 @@ impl ImagePyramid {
         Ok(())
     }
 
-    /// The tile's pixels; `None` if its level is not in memory, and beside the image.
+    /// The tile's pixels; `None` if its level is not in memory, or the tile is outside the image.
     pub fn tile(&self, key: TileKey) -> Option<Tile> {
         if !self.layout.contains(key) {
             return None;
@@ -126,14 +125,14 @@ impl ImagePyramid {
         Some(Tile { width: width as u32, height: height as u32, rgba })
     }
 
-    /// Halves a level in memory until `level` is there, unless it is released meanwhile.
+    /// Halves a level in memory until `level` is reached, unless it is released meanwhile.
     fn derive(&self, finer: usize, level: usize) {
         let bytes_of = |level: usize| {
             let [width, height] = self.layout.level_size(level);
             u64::from(width) * u64::from(height) * 3
         };
         let needed = (finer + 1..=level).map(bytes_of).sum();
-        // No pixels are held on to while others may be waiting for them.
+        // No pixels are kept while others may be waiting for the memory.
         let mut reservation = self.limits.budget.acquire(needed);
         let Some(mut current) = self.held.get(finer) else {
             return;
@@ -171,7 +170,7 @@ impl ImagePyramid {
             levels.resize(level + 1, None);
         }
         levels[level] = Some(pixels);
-        // A reservation that began to wait before this was stored could not release it.
+        // A reservation that started waiting before this was stored could not release it.
         if self.limits.budget.is_waited_for() {
             levels.clear();
         }
@@ -207,7 +206,7 @@ impl Level {
         [self.rgb[at], self.rgb[at + 1], self.rgb[at + 2]]
     }
 
-    /// Half as many pixels a side, rounded up: each the mean of four, the last ones of an odd side of two.
+    /// Half as many pixels per side, rounded up: each is the mean of four, at an odd edge of two.
     fn halved(&self, reservation: Reservation) -> Self {
         let (width, height) = (self.width.div_ceil(2), self.height.div_ceil(2));
         let stride = self.width * 3;
@@ -245,7 +244,7 @@ mod tests {
         DecodeLimits { budget: MemoryBudget::new(capacity), ..DecodeLimits::default() }
     }
 
-    /// Every pixel has another color than its neighbors.
+    /// Every pixel has a different color from its neighbors.
     fn gradient(width: u32, height: u32) -> RgbImage {
         let rgb =
             (0..height).flat_map(|y| (0..width).flat_map(move |x| [x as u8, y as u8, (x / 256 * 60) as u8])).collect();

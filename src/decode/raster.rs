@@ -8,7 +8,8 @@ use image::{ColorType, ImageDecoder, ImageError, ImageReader, Limits};
 use super::limits::zeroed;
 use super::{DecodeError, DecodeLimits, Decoded, Flaw, Format, Orientation, metadata};
 
-/// Decodes the first frame. Gray becomes three equal channels, 16 bits are divided by 257, alpha is laid over white.
+/// Decodes the first frame. Gray becomes three equal channels, 16-bit values are divided by 257, alpha is blended onto
+/// white.
 pub(super) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Result<Decoded, DecodeError> {
     let mut decoder = open(bytes, format)?;
     let (width, height) = decoder.dimensions();
@@ -25,12 +26,12 @@ pub(super) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Res
     let estimated_bytes = estimated_bytes(format, stored_bytes, rgb_bytes, orientation);
     let reservation = limits.reserve(estimated_bytes)?;
     let mut allocations = Limits::no_limits();
-    // Head room for tables and rows; a stream that needs more than that is a decompression bomb.
+    // Headroom for tables and rows; a stream that needs more is a decompression bomb.
     allocations.max_alloc = Some(estimated_bytes + (64 << 20));
     decoder.set_limits(allocations).map_err(|error| explain(&error, format))?;
     let mut stored = zeroed(stored_bytes)?;
     let loss = match decoder.read_image(&mut stored) {
-        // The WebP decoder makes up what is missing; Pillow's refuses such a file.
+        // The WebP decoder makes up missing data; Pillow's rejects such a file.
         _ if is_cut_short(bytes, format) => Some(truncated(format)),
         Ok(()) => None,
         Err(error) => Some(explain(&error, format)),
@@ -51,14 +52,14 @@ pub(super) fn decode(bytes: &[u8], format: Format, limits: &DecodeLimits) -> Res
     })
 }
 
-/// The most that is in memory at once: while the stored pixels are decoded, become RGB, and are turned upright.
+/// The peak memory: while the stored pixels are decoded, converted to RGB, and turned upright.
 fn estimated_bytes(format: Format, stored: u64, rgb: u64, orientation: Orientation) -> u64 {
     let decoding = match format {
-        // These decoders fill a buffer of their own first.
+        // These decoders first fill a buffer of their own.
         Format::WebP | Format::Tiff | Format::Gif => stored * 2,
         _ => stored,
     };
-    // RGB is made in place where it is not larger.
+    // RGB is computed in place unless it is larger.
     let converting = if stored < rgb { stored + rgb } else { stored };
     let turning = match orientation {
         Orientation::Upright => 0,
@@ -71,7 +72,7 @@ fn estimated_bytes(format: Format, stored: u64, rgb: u64, orientation: Orientati
 pub(super) fn open(bytes: &[u8], format: Format) -> Result<impl ImageDecoder + '_, DecodeError> {
     let mut reader = ImageReader::with_format(Cursor::new(bytes), format.of_image_crate());
     let mut limits = Limits::no_limits();
-    // Headers, palettes and color profiles; the pixels get their own limit once their number is known.
+    // For headers, palettes and color profiles; pixels get their own limit once their number is known.
     limits.max_alloc = Some(256 << 20);
     reader.limits(limits);
     reader.into_decoder().map_err(|error| explain(&error, format))
@@ -83,7 +84,7 @@ pub(super) fn orientation_of_tiff(decoder: &mut impl ImageDecoder) -> Orientatio
         .map_or_else(|_| Orientation::default(), |known| Orientation::from_exif(u32::from(known.to_exif())))
 }
 
-/// Whether the file is shorter than its own header says, for whatever reason.
+/// Whether the file is shorter than its own header states.
 fn is_cut_short(bytes: &[u8], format: Format) -> bool {
     let declared = match (format, bytes.get(4..8)) {
         (Format::WebP, Some(&[a, b, c, d])) => u64::from(u32::from_le_bytes([a, b, c, d])) + 8,
@@ -116,14 +117,14 @@ fn explain(error: &ImageError, format: Format) -> DecodeError {
 
 /// Whether the data ended early, at any depth of the causes.
 fn is_end_of_file(error: &ImageError) -> bool {
-    // An I/O error is shown as its own cause, so it is checked first.
+    // An I/O error is displayed as its own cause, so it is checked first.
     let mut cause: Option<&(dyn Error + 'static)> = match error {
         ImageError::IoError(error) => Some(error),
         other => Some(other),
     };
     while let Some(error) = cause {
         let ended = error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::UnexpectedEof);
-        // The GIF decoder has an error of its own for it.
+        // The GIF decoder has its own error for this.
         if ended || error.to_string().ends_with("Unexpected End of File") {
             return true;
         }
@@ -132,7 +133,7 @@ fn is_end_of_file(error: &ImageError) -> bool {
     false
 }
 
-/// `stored` holds the decoder's pixels with 16-bit channels in the machine's byte order.
+/// `stored` holds the decoder's pixels, with 16-bit channels in native byte order.
 fn rgb8_over_white(stored: Vec<u8>, color: ColorType, format: Format) -> Result<Vec<u8>, DecodeError> {
     Ok(match color {
         ColorType::Rgb8 => stored,
@@ -158,7 +159,7 @@ fn rgb8_over_white(stored: Vec<u8>, color: ColorType, format: Format) -> Result<
     })
 }
 
-/// Converts pixels of `BYTES` bytes to RGB, in place if that is not larger: a second copy of a large image may be a
+/// Converts pixels of `BYTES` bytes to RGB, in place unless that is larger: a second copy of a large image can be a
 /// gigabyte.
 fn converted<const BYTES: usize>(mut stored: Vec<u8>, rgb: impl Fn(&[u8; BYTES]) -> [u8; 3]) -> Vec<u8> {
     if BYTES < 3 {
@@ -174,23 +175,23 @@ fn converted<const BYTES: usize>(mut stored: Vec<u8>, rgb: impl Fn(&[u8; BYTES])
     stored
 }
 
-/// A 16-bit channel in the machine's byte order.
+/// A 16-bit channel in native byte order.
 fn wide(pixel: &[u8], channel: usize) -> u16 {
     u16::from_ne_bytes([pixel[channel * 2], pixel[channel * 2 + 1]])
 }
 
-/// Divides by 257, to the nearest.
+/// Divides by 257, rounding to nearest.
 fn scaled_to_8_bits(value: u16) -> u8 {
     ((u32::from(value) + 128) / 257) as u8
 }
 
-/// A value over white, rounded to the nearest.
+/// A value blended onto white, rounded to nearest.
 fn over_white(value: u8, alpha: u8) -> u8 {
     let (value, alpha) = (u32::from(value), u32::from(alpha));
     ((value * alpha + 255 * (255 - alpha) + 127) / 255) as u8
 }
 
-/// Lays over white with all 16 bits, and only then rounds to 8.
+/// Blends onto white with all 16 bits, and only then rounds to 8.
 fn over_white16(value: u16, alpha: u16) -> u8 {
     let (value, alpha) = (u64::from(value), u64::from(alpha));
     let full = 65_535;

@@ -1,4 +1,4 @@
-//! Small images for the grid: as fast as they can be had, so not for models.
+//! Small images for the grid: as fast as possible, so not for models.
 
 use std::cell::RefCell;
 
@@ -8,15 +8,15 @@ use fast_image_resize::{FilterType, PixelType, ResizeAlg, ResizeOptions, Resizer
 use super::{DecodeError, DecodeLimits, Decoded, Scale, decode_stored};
 use crate::domain::RgbImage;
 
-/// The upright image, scaled down so that its longer side is at most `max_side` pixels (and each side at least one);
-/// smaller images stay as they are. An incomplete file gives what there is.
+/// The upright image, scaled down so that its longer side has at most `max_side` pixels (and each side at least one);
+/// smaller images are unchanged. An incomplete file is decoded as far as possible.
 pub fn thumbnail(bytes: &[u8], max_side: u32, limits: &DecodeLimits) -> Result<RgbImage, DecodeError> {
     let decoded = decode_stored(bytes, limits, Scale::AtLeast(max_side))?;
     let (image, _) = shrunk(decoded, max_side)?.into_upright()?;
     Ok(image)
 }
 
-/// Shrinks before turning upright: there are fewer pixels to turn then.
+/// Shrinks before turning upright, because fewer pixels are left to turn.
 fn shrunk(decoded: Decoded, max_side: u32) -> Result<Decoded, DecodeError> {
     let (width, height) = (decoded.width, decoded.height);
     let longer_side = width.max(height);
@@ -32,7 +32,7 @@ fn shrunk(decoded: Decoded, max_side: u32) -> Result<Decoded, DecodeError> {
 }
 
 thread_local! {
-    /// Keeps its buffers and what it found out about the processor from one image to the next.
+    /// Keeps its buffers and CPU detection from one image to the next.
     static RESIZER: RefCell<Resizer> = RefCell::new(Resizer::new());
 }
 

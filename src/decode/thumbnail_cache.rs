@@ -1,5 +1,3 @@
-//! Thumbnails that are cached on disk.
-
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -7,7 +5,7 @@ use super::{DecodeLimits, decode, encode};
 use crate::cache::{CacheError, CacheKey, DiskCache, EntryKind};
 use crate::domain::{RgbImage, Sample};
 
-/// Thumbnails of any source. Everything here may block on the disk.
+/// Thumbnails of any source on disk. All calls can block on the disk.
 pub struct ThumbnailCache(Arc<DiskCache>);
 
 /// The hash of everything that the pixels of a thumbnail depend on.
@@ -20,7 +18,7 @@ impl ThumbnailKey {
         Self::on_server(None, sample, side)
     }
 
-    /// As [`Self::new`] for a sample of a server, if another server may have one of the same name.
+    /// As [`Self::new`], for a sample on a server, if another server may have one with the same name.
     pub fn on_server(server: Option<&str>, sample: &Sample, side: u32) -> Option<Self> {
         let stamp = sample.stamp();
         if stamp.modified_ns.is_none() && stamp.etag.is_none() {
@@ -39,7 +37,7 @@ impl ThumbnailKey {
 }
 
 impl ThumbnailCache {
-    /// A cache with a folder of its own. Nothing is read or written before the first entry.
+    /// A cache with its own folder. Nothing is read or written before the first entry.
     pub fn new(folder: PathBuf, max_bytes: u64) -> Self {
         Self::within(Arc::new(DiskCache::new(folder, max_bytes)))
     }
@@ -48,17 +46,17 @@ impl ThumbnailCache {
         Self(cache)
     }
 
-    /// The kept thumbnail; `None` if there is none, or a damaged one.
+    /// The cached thumbnail; `None` if there is none, or it is damaged.
     pub fn get(&self, key: &ThumbnailKey) -> Option<RgbImage> {
         let jpeg = self.0.get(&key.0)?;
         let image = decode(&jpeg, &DecodeLimits::default()).ok()?;
         Some(image.image)
     }
 
-    /// Keeps a thumbnail, and drops others if there is no room.
+    /// Stores a thumbnail, evicting others if there is no room.
     ///
     /// # Errors
-    /// It cannot be written. Later calls do nothing and say nothing.
+    /// It cannot be written. Later calls do nothing and report nothing.
     pub fn put(&self, key: &ThumbnailKey, image: &RgbImage) -> Result<(), CacheError> {
         match encode::encode_thumbnail(image) {
             Ok(jpeg) => self.0.put(&key.0, &jpeg),

@@ -1,4 +1,4 @@
-//! Folders for temporary files that no kill leaves behind for good.
+//! Temporary folders that are cleaned up even after a kill.
 
 use std::fs::File;
 use std::io;
@@ -7,19 +7,19 @@ use std::path::Path;
 use tempfile::TempDir;
 
 const PREFIX: &str = "spotcheck-";
-/// Locked as long as the process lives that made the folder.
+/// Locked as long as the process that created the folder lives.
 const LOCK: &str = ".in-use";
 
-/// A folder for temporary files that only this user may read. It is removed when it is dropped; if the process was
-/// killed, by the next one that makes such a folder.
+/// A folder for temporary files that only this user can read. It is deleted when dropped; if the process was killed, by
+/// the next one that creates such a folder.
 pub struct Scratch {
-    // Before the folder: an open file cannot be removed on every system.
+    // Declared before the folder: an open file cannot be deleted on every system.
     _lock: File,
     folder: TempDir,
 }
 
 impl Scratch {
-    /// In the system's folder for temporary files, which `TMPDIR` moves.
+    /// Creates a folder in the system's temporary folder, which `TMPDIR` can change.
     ///
     /// # Errors
     /// Nothing can be written there.
@@ -49,7 +49,7 @@ impl Scratch {
         self.folder.path()
     }
 
-    /// Removes the folders of processes that were killed.
+    /// Deletes the folders of killed processes.
     pub fn clean_up() {
         remove_abandoned(&std::env::temp_dir());
     }
@@ -59,7 +59,7 @@ fn remove_abandoned(parent: &Path) {
     let entries = std::fs::read_dir(parent).into_iter().flatten().flatten();
     for entry in entries {
         if entry.file_name().to_string_lossy().starts_with(PREFIX) && is_abandoned(&entry.path()) {
-            // What cannot be removed now may be the next time.
+            // What cannot be deleted now may be next time.
             if let Err(error) = std::fs::remove_dir_all(entry.path()) {
                 log::warn!("could not remove {}: {error}", entry.path().display());
             }
@@ -83,7 +83,7 @@ mod tests {
         let parent = tempfile::tempdir().unwrap();
         let used = Scratch::new_in(parent.path()).unwrap();
         std::fs::write(used.path().join("a"), b"x").unwrap();
-        // As a killed process leaves it: its lock goes, its files stay.
+        // As a killed process leaves it: the lock is released, the files stay.
         let killed = parent.path().join("spotcheck-killed");
         std::fs::create_dir(&killed).unwrap();
         std::fs::write(killed.join(LOCK), b"").unwrap();

@@ -6,14 +6,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 
-/// Milliseconds since 1970-01-01 UTC, by a clock that goes on while the machine sleeps; 0 if it stands before that.
+/// Milliseconds since 1970-01-01 UTC, by a clock that continues while the machine sleeps; 0 if it is set to an earlier
+/// time.
 pub fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH);
     since.map_or(0, |since| since.as_millis() as i64)
 }
 
-/// A moment by the clock on the wall, as it reads at another one: `at 18:30`, `tomorrow at 09:05`, `on 2026-11-23 at
-/// 18:30`. Milliseconds since 1970-01-01 UTC. The time zone is that of the first call, so that a frame reads no file.
+/// A moment in local time, relative to `now_ms`: `at 18:30`, `tomorrow at 09:05`, `on 2026-11-23 at 18:30`.
+/// Milliseconds since 1970-01-01 UTC. The time zone is read on the first call, so that a frame reads no file.
 pub fn clock_text(at_ms: i64, now_ms: i64) -> String {
     static ZONE: OnceLock<TimeZone> = OnceLock::new();
     clock_text_in(ZONE.get_or_init(TimeZone::system), at_ms, now_ms)

@@ -1,4 +1,4 @@
-//! The handle that a worker and its owner share.
+//! The handle shared by a worker and its owner.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use super::{Counted, Progress, ProgressUnit};
 #[derive(Clone)]
 pub struct TaskControl(Arc<Shared>);
 
-/// The task was cancelled. Not a failure: what was finished before stays.
+/// The task was canceled. Not a failure: finished work is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("canceled")]
 pub struct Cancelled;
@@ -34,7 +34,7 @@ struct Inner {
     worked: Duration,
     /// The time since which the task has been running without a pause.
     running_since: Option<Instant>,
-    /// The rate of a count that another system made, and when.
+    /// A rate measured by another system, and when.
     counted: Option<(Option<f64>, Instant)>,
     hooks: BTreeMap<u64, Box<dyn Fn() + Send>>,
     next_hook: u64,
@@ -76,7 +76,7 @@ impl TaskControl {
     /// Waits while the task is paused.
     ///
     /// # Errors
-    /// [`Cancelled`] once the task is cancelled; the worker then returns at once.
+    /// [`Cancelled`] once the task is canceled; the worker must then return immediately.
     pub fn checkpoint(&self) -> Result<(), Cancelled> {
         let paused = |inner: &mut Inner| inner.mode == Mode::Paused;
         let mut inner = self.0.inner.lock();
@@ -87,10 +87,10 @@ impl TaskControl {
         }
     }
 
-    /// Sleeps, but wakes when the task is cancelled.
+    /// Sleeps, but wakes when the task is canceled.
     ///
     /// # Errors
-    /// [`Cancelled`] once the task is cancelled.
+    /// [`Cancelled`] once the task is canceled.
     pub fn sleep(&self, duration: Duration) -> Result<(), Cancelled> {
         let not_cancelled = |inner: &mut Inner| inner.mode != Mode::Cancelled;
         self.0.changed.wait_while_for(&mut self.0.inner.lock(), not_cancelled, duration);
@@ -116,7 +116,7 @@ impl TaskControl {
         }
     }
 
-    /// Final: a cancelled task cannot be resumed. Calls every registered hook.
+    /// Final: a canceled task cannot be resumed. Calls every registered hook.
     pub fn cancel(&self) {
         let mut inner = self.0.inner.lock();
         inner.mode = Mode::Cancelled;
@@ -132,8 +132,8 @@ impl TaskControl {
         self.0.inner.lock().mode == Mode::Paused
     }
 
-    /// Calls `hook` when the task is cancelled (at once if it already is), until the returned guard is dropped.
-    /// For work that cannot ask at checkpoints, such as a running model. The hook must not use this control.
+    /// Calls `hook` when the task is canceled (immediately if it already is), until the returned guard is dropped. For
+    /// work that cannot check at checkpoints, such as a running model. The hook must not use this control.
     #[must_use = "the hook is removed when the guard is dropped"]
     pub fn on_cancel(&self, hook: impl Fn() + Send + 'static) -> CancelHook {
         let mut inner = self.0.inner.lock();
@@ -154,8 +154,7 @@ impl TaskControl {
         self.0.inner.lock().done = done;
     }
 
-    /// Takes over a count that another system made: from here on the rate is that of the count, and not of this task's
-    /// clock.
+    /// Sets a count from another system: from now on, the rate is that of the count rather than of this task's clock.
     pub fn set_counted(&self, done: u64, counted: Counted) {
         let now = Instant::now();
         let at = now.checked_sub(counted.age).unwrap_or(now);
@@ -164,7 +163,7 @@ impl TaskControl {
         inner.counted = Some((counted.per_s, at));
     }
 
-    /// Begins a stretch of the work at `done`: the rate is measured from here, and from now.
+    /// Starts a section of the work at `done`: the rate is measured from here.
     pub fn set_done_before(&self, done: u64) {
         let mut inner = self.0.inner.lock();
         (inner.done, inner.done_before) = (done, done);
@@ -172,7 +171,7 @@ impl TaskControl {
         inner.running_since = inner.running_since.map(|_| Instant::now());
     }
 
-    /// Begins another part of the work, which is counted from 0 in another unit.
+    /// Starts another part of the work, counted from 0 in another unit.
     pub fn begin(&self, unit: ProgressUnit) {
         self.set_done_before(0);
         let mut inner = self.0.inner.lock();
@@ -191,13 +190,12 @@ impl TaskControl {
         self.0.inner.lock().detail = detail.into();
     }
 
-    /// Keeps something that went another way than expected: which mirror was abandoned, and why. Shown when
-    /// the task is over.
+    /// Records a deviation, such as which mirror was abandoned and why. Shown when the task ends.
     pub fn note(&self, note: impl Into<String>) {
         self.0.inner.lock().notes.push(note.into());
     }
 
-    /// All notes so far, the oldest first.
+    /// All notes so far, oldest first.
     pub fn notes(&self) -> Vec<String> {
         self.0.inner.lock().notes.clone()
     }

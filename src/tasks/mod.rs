@@ -1,7 +1,7 @@
-//! Named background work: something that can be watched, paused and stopped.
+//! Named background work that can be watched, paused and stopped.
 //!
-//! Knows nothing of what the work is. A worker holds a [`TaskControl`], reports through it and checks it at every
-//! checkpoint whether to go on; its starter holds another handle of the same control.
+//! Knows nothing about the work itself. A worker holds a [`TaskControl`], reports through it and asks it at every
+//! checkpoint whether to continue; its starter holds another handle of the same control.
 
 mod clock;
 mod control;
@@ -13,8 +13,8 @@ pub use control::{CancelHook, Cancelled, TaskControl};
 pub use progress::{Counted, Progress, ProgressUnit};
 pub use waker::Waker;
 
-/// Starts a named thread. A panic in `work` is caught and handed to `on_panic` as text, so that no task ever vanishes
-/// without a prediction.
+/// Starts a named thread. A panic in `work` is caught and passed to `on_panic` as text, so that every task reports a
+/// result.
 pub fn spawn(
     name: impl Into<String>,
     work: impl FnOnce() + Send + 'static,
@@ -32,11 +32,11 @@ pub fn spawn(
     }
 }
 
-/// Lets the window's thread go first if they compete for a core, so that no frame comes late because of the work
-/// behind it. For the calling thread, and on Linux for those it starts. If the system refuses, the work goes on as
-/// it is.
+/// Gives priority to the window's thread if they compete for a core, so that no frame is late because of background
+/// work. Applies to the calling thread and, on Linux, to threads that it starts. If the system refuses, nothing
+/// changes.
 pub fn give_way() {
-    // A niceness of 10 on Linux, below normal on other systems; it costs nothing while no other thread competes.
+    // A niceness of 10 on Linux, below normal on other systems; costs nothing while no other thread competes.
     let below_normal = thread_priority::ThreadPriorityValue::try_from(25u8);
     let result =
         below_normal.map(|priority| thread_priority::ThreadPriority::Crossplatform(priority).set_for_current());

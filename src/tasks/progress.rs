@@ -1,32 +1,29 @@
-//! How far a task is.
-
 use std::time::Duration;
 
 /// A snapshot of a task's progress.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
     pub done: u64,
-    /// How much of `done` was there before the clock was started: a download that goes on after a cut.
+    /// The part of `done` from before the clock started: a resumed download.
     pub done_before: u64,
-    /// `None` while it is not known.
+    /// `None` if unknown.
     pub total: Option<u64>,
     pub unit: ProgressUnit,
-    /// What is being done right now; may be empty.
+    /// The current step; can be empty.
     pub step: String,
-    /// What changes all the time besides, such as another count; may be empty.
+    /// Frequently changing additional text, such as another count; can be empty.
     pub detail: String,
-    /// Time worked since `done_before`, pauses left out.
+    /// Working time since `done_before`, without pauses.
     pub elapsed: Duration,
-    /// Set if another system counted `done`, and not this task as it works.
+    /// Set if another system counted `done` instead of this task.
     pub counted: Option<Counted>,
 }
 
-/// A count that is only made anew now and then. Between two counts the task's own clock does not give the rate.
+/// A count that is updated only now and then. The task's own clock does not give its rate.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Counted {
-    /// Units a second, as they were measured with the count.
+    /// Units per second, measured with the count.
     pub per_s: Option<f64>,
-    /// How long ago it was made.
     pub age: Duration,
 }
 
@@ -38,7 +35,7 @@ pub enum ProgressUnit {
 }
 
 impl Progress {
-    /// Units a second: as they were counted, or since the clock was started; `None` before anything was done.
+    /// Units per second: as counted, or since the clock started; `None` before anything was done.
     pub fn rate(&self) -> Option<f64> {
         if let Some(counted) = self.counted {
             return counted.per_s;
@@ -48,7 +45,7 @@ impl Progress {
         (done > 0 && secs > 0.0).then(|| done as f64 / secs)
     }
 
-    /// Time left at the rate so far; `None` if rate or total are not known.
+    /// The remaining time at the current rate; `None` if rate or total is unknown.
     pub fn time_left(&self) -> Option<Duration> {
         let left = self.total?.saturating_sub(self.done) as f64;
         let since_done = self.counted.map_or(Duration::ZERO, |counted| counted.age);
@@ -62,7 +59,7 @@ impl Progress {
         (seconds >= 1).then(|| format!("counted {seconds} s ago"))
     }
 
-    /// `0.0..=1.0`; `None` while the total is not known.
+    /// `0.0..=1.0`; `None` while the total is unknown.
     pub fn fraction(&self) -> Option<f32> {
         let total = self.total?;
         (total > 0).then(|| (self.done as f64 / total as f64).min(1.0) as f32)

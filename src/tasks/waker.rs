@@ -1,8 +1,8 @@
-//! Tells a sleeping window that something happened.
+//! Wakes a sleeping window.
 
 use std::sync::Arc;
 
-/// Called by workers after each report; does nothing if no thread sleeps.
+/// Called by workers after each report; does nothing if no thread is sleeping.
 #[derive(Clone)]
 pub struct Waker(Arc<dyn Fn() + Send + Sync>);
 

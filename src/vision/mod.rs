@@ -1,5 +1,5 @@
-//! From an image to the input tensor of a model, and from its outputs to a prediction. Pure arithmetic: no files, no
-//! ONNX Runtime.
+//! From an image to a model's input tensor, and from its outputs to a prediction. Pure arithmetic: no files, no ONNX
+//! Runtime.
 
 mod occlusion;
 mod postprocess;

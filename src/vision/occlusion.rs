@@ -1,11 +1,11 @@
-//! Which parts of an image carry a prediction, found by covering one part after the other.
+//! Finds the parts of an image that a prediction depends on, by covering one part after another.
 //!
 //! After Zeiler and Fergus, “Visualizing and Understanding Convolutional Networks” (ECCV 2014), section 4.2: a patch of
-//! one color slides over the image, and the score of the prediction is written down for each place. The image is
-//! divided into cells; the patch covers `window` x `window` of them and moves by one. With `s` the score of the whole
+//! one color slides over the image, and the score of the prediction is recorded at each position. The image is divided
+//! into cells; the patch covers `window` x `window` of them and moves by one cell. With `s` the score of the whole
 //! image and `s(w)` that with patch `w`, a cell under the patches `W` gets the mean of `s - s(w)` over all `w` in `W`.
 //!
-//! The patch has the mean color of the image, which is less of an event to a model than black.
+//! The patch has the mean color of the image, which affects a model less than black.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -16,30 +16,30 @@ use super::{PredictError, Predictor, Prepared, ResizeWindow, resize};
 use crate::domain::{BoundingBox, Interpolation, Prediction, RgbImage, Saliency, SaliencyTarget};
 use crate::tasks::TaskControl;
 
-/// Larger images are made smaller first: no model uses more, and covering a part would take longer than the model.
+/// Larger images are first made smaller: no model uses more, and covering a part would take longer than the model.
 const LONGER_SIDE: u32 = 1600;
 
-/// How finely an image is searched.
+/// The resolution of the search.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct OcclusionGrid {
     /// Cells along the longer side, at least one.
     pub cells: usize,
-    /// The patch covers so many cells a side, at least one.
+    /// Cells per side of the patch, at least one.
     pub window: usize,
 }
 
 impl Default for OcclusionGrid {
-    /// A patch of a fifth of the longer side, in steps of a fourteenth: some 200 predictions.
+    /// A patch of a fifth of the longer side, in steps of a fourteenth: about 200 predictions.
     fn default() -> Self {
         Self { cells: 14, window: 3 }
     }
 }
 
-/// Covers one part of the image after the other and predicts each, on all lanes of the predictor.
+/// Covers one part of the image after another and predicts each, on all lanes of the predictor.
 ///
 /// # Errors
-/// Cancelled, the error of the predictor, or [`PredictError::Failed`] if the model does not give the
-/// prediction at all.
+/// Canceled, the error of the predictor, or [`PredictError::Failed`] if the model does not return the prediction at
+/// all.
 pub fn occlusion_saliency(
     image: &RgbImage,
     target: SaliencyTarget,
@@ -80,7 +80,7 @@ struct Search<'s> {
 }
 
 impl Search<'_> {
-    /// The score with each patch, in their order.
+    /// The score with each patch, in order.
     fn all_scores(&self) -> Result<Vec<f32>, PredictError> {
         let scores = Mutex::new(vec![0.0; self.patches.count()]);
         let next = AtomicUsize::new(0);
@@ -103,7 +103,7 @@ impl Search<'_> {
         }
     }
 
-    /// One lane: takes patches until none is left.
+    /// One lane: processes patches until none is left.
     fn work(
         &self,
         lane: usize,
@@ -127,7 +127,7 @@ impl Search<'_> {
         }
     }
 
-    /// The target's score in each of a batch; if the device has too little memory for all, in halves.
+    /// The target's score in each image of a batch; in halves if the device runs out of memory.
     fn scores(&self, lane: usize, batch: &[Prepared]) -> Result<Vec<f32>, PredictError> {
         match self.predictor.predict_in_full(lane, batch, self.control) {
             Ok(predictions) => Ok(predictions.iter().map(|prediction| score(prediction, self.target)).collect()),
@@ -155,7 +155,7 @@ impl Search<'_> {
     }
 }
 
-/// The positions of the patches. Those at the edges reach beyond the image, so that every cell is under equally many.
+/// The positions of the patches. Those at the edges extend past the image, so that every cell is under the same number.
 struct Patches {
     size: [usize; 2],
     rows: usize,
@@ -194,7 +194,7 @@ impl Patches {
         [span(column, self.columns, self.size[0]), span(row, self.rows, self.size[1])]
     }
 
-    /// The mean fall over all patches above each cell.
+    /// The mean drop over all patches above each cell.
     fn saliency(&self, baseline: f32, scores: &[f32]) -> Saliency {
         let mut drops = Vec::with_capacity(self.rows * self.columns);
         for row in 0..self.rows {
@@ -267,13 +267,14 @@ mod tests {
     use crate::tasks::ProgressUnit;
     use crate::vision::{Tensor, TensorData};
 
-    /// Its score is the mean brightness of a region that only the test knows; as a detector it finds the region itself.
+    /// Its score is the mean brightness of a region that only the test knows; as a detector, it finds the region
+    /// itself.
     struct RegionPredictor {
         columns: Range<usize>,
         rows: Range<usize>,
         detects: bool,
         batch: usize,
-        /// Batches of more than this do not fit into the device's memory.
+        /// Larger batches do not fit into the device's memory.
         fits: usize,
     }
 
@@ -370,10 +371,10 @@ mod tests {
         assert_eq!((saliency.rows, saliency.columns), (7, 14));
         assert_eq!(saliency.baseline, 1.0);
         let drop = |row: usize, column: usize| saliency.drops[row * 14 + column];
-        // The region is the cells 8..10 x 2..4. A patch of 3 x 3 cells that covers all of it leaves the mean color,
-        // 400 of 9800 pixels white: 10 of 255.
+        // The region is the cells 8..10 x 2..4. A patch of 3 x 3 cells that covers all of it leaves the mean color, 400
+        // of 9800 pixels white: 10 of 255.
         let whole = 1.0 - 10.0 / 255.0;
-        // Of the nine patches above cell (2, 8) four cover all of the region, four one half and one a quarter.
+        // Of the nine patches above cell (2, 8), four cover the whole region, four half of it and one a quarter.
         let expected = whole * (4.0 + 4.0 * 0.5 + 0.25) / 9.0;
         assert!((drop(2, 8) - expected).abs() < 1e-5, "{}", drop(2, 8));
         assert!((saliency.largest_drop() - expected).abs() < 1e-5);

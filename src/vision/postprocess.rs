@@ -13,21 +13,21 @@ use crate::domain::{
     PredictionContent,
 };
 
-/// One image of a call of the model.
+/// One image of a model call.
 #[derive(Debug, Clone, Copy)]
 struct Call {
-    /// How many images the call had, those that only filled it up included.
+    /// The number of images in the call, including padding.
     images: usize,
-    /// The position of the image.
+    /// The index of the image.
     index: usize,
 }
 
-/// Reads the outputs of one call with `images` images, of which `batch` are the first: one prediction for each of
-/// `batch`, in order.
+/// Reads the outputs of a call with `images` images, of which the first `batch` are real: one prediction for each of
+/// those, in order.
 ///
 /// # Errors
-/// [`PredictError::Failed`] if an output is missing or has another shape than the card says, or if scores are
-/// no numbers: a wrong prediction is worse than none.
+/// [`PredictError::Failed`] if an output is missing or has another shape than the card states, or if scores are NaN: a
+/// wrong prediction is worse than none.
 pub fn postprocess(
     convention: &OutputConvention,
     labels: &LabelSet,
@@ -103,9 +103,9 @@ fn classify(
         .collect()
 }
 
-/// Score 1 for the one class that the model names.
+/// A score of 1 for the class that the model returns.
 fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
-    /// Far above any real model, far below what would fill the memory.
+    /// Far above any real model, and far below what would fill the memory.
     const MAX_CLASSES: f64 = 1e6;
     match values {
         [class] if (0.0..MAX_CLASSES).contains(class) => {
@@ -117,7 +117,7 @@ fn rank_arg_max(values: &[f64]) -> Result<Vec<f64>, PredictError> {
     }
 }
 
-/// The probabilities of two classes from that of the second.
+/// The probabilities of two classes, from that of the second.
 fn both_probabilities(values: &[f64]) -> Result<Vec<f64>, PredictError> {
     match values {
         [second] if (0.0..=1.0).contains(second) => Ok(vec![1.0 - second, *second]),
@@ -125,7 +125,7 @@ fn both_probabilities(values: &[f64]) -> Result<Vec<f64>, PredictError> {
     }
 }
 
-/// Probabilities that add up to 1, one for each of `logits`.
+/// Probabilities that add up to 1, one per logit.
 pub fn softmax(logits: &[f64]) -> Vec<f64> {
     let max = logits.iter().copied().fold(f64::NEG_INFINITY, f64::max);
     let exponentials: Vec<f64> = logits.iter().map(|logit| (logit - max).exp()).collect();
@@ -144,7 +144,7 @@ fn probabilities(tensor: &Tensor, values: &[f64]) -> Vec<f64> {
 }
 
 /// The best `top_k` classes with their scores, best first, without the background: if it is the first, class 1 becomes
-/// class 0. Of equal scores the lower class comes first.
+/// class 0. Of equal scores, the lower class comes first.
 pub fn rank_classes(scores: &[f64], background: Background, top_k: usize) -> Vec<(u32, f32)> {
     let (first, end) = match background {
         Background::None => (0, scores.len()),

@@ -1,4 +1,4 @@
-//! Whatever turns images into predictions: from tensors, or from the files themselves.
+//! Turns images into predictions, from tensors or from encoded files.
 
 use std::sync::Arc;
 
@@ -6,17 +6,17 @@ use super::Tensor;
 use crate::domain::{AxisTransform, Prediction, RgbImage};
 use crate::tasks::TaskControl;
 
-/// A local or remote model. The pipeline in `predict` does not depend on where it runs.
+/// A local model. The pipeline in `predict` does not depend on its implementation.
 pub trait Predictor: Send + Sync {
-    /// Turns an image into the model's input. Called on many threads at once.
+    /// Turns an image into the model's input. Called on many threads in parallel.
     fn prepare(&self, image: &RgbImage) -> Result<Prepared, PredictError>;
 
-    /// One call of the model on lane `lane` (`0..lanes()`), which no other call uses meanwhile. Gives one prediction
-    /// for each of `batch`, in order, or one error for all of them.
+    /// One model call on lane `lane` (`0..lanes()`), which no other call uses meanwhile. Returns one prediction for
+    /// each of `batch`, in order, or one error for all of them.
     fn predict(&self, lane: usize, batch: &[Prepared], control: &TaskControl) -> Result<Vec<Prediction>, PredictError>;
 
-    /// As [`Self::predict`], with every class and box that the model gave, however small its score. If a predictor
-    /// does not override this, it keeps no less anyway.
+    /// As [`Self::predict`], with every class and box that the model returned, however low its score. A predictor that
+    /// does not override this keeps everything anyway.
     fn predict_in_full(
         &self,
         lane: usize,
@@ -26,23 +26,23 @@ pub trait Predictor: Send + Sync {
         self.predict(lane, batch, control)
     }
 
-    /// How many calls may run side by side.
+    /// The number of calls that can run in parallel.
     fn lanes(&self) -> usize;
 
-    /// The most images worth putting into one call.
+    /// The largest useful number of images per call.
     fn max_batch(&self) -> usize;
 }
 
-/// Remote model that takes images as they are in their files, and decodes them itself.
+/// A remote model that receives encoded images and decodes them itself.
 pub trait EncodedPredictor: Send + Sync {
-    /// Asks about one image. Called on up to `lanes()` threads at once.
+    /// Predicts one image. Called on up to `lanes()` threads in parallel.
     fn predict(&self, image: &EncodedImage<'_>, control: &TaskControl) -> Result<Prediction, PredictError>;
 
-    /// How many images may be on their way at once.
+    /// The maximum number of concurrent requests.
     fn lanes(&self) -> usize;
 }
 
-/// An image as it is in its file.
+/// An encoded image, as in its file.
 #[derive(Debug, Clone, Copy)]
 pub struct EncodedImage<'i> {
     pub bytes: &'i [u8],
@@ -50,7 +50,7 @@ pub struct EncodedImage<'i> {
     pub size: [u32; 2],
 }
 
-/// A model, whatever it takes.
+/// A model that takes tensors or encoded images.
 #[derive(Clone)]
 pub enum AnyPredictor {
     OfTensors(Arc<dyn Predictor>),
@@ -77,28 +77,27 @@ pub enum PredictError {
     /// The device has not enough memory for this batch; a smaller one may fit.
     #[error("the device ran out of memory: {0}")]
     OutOfMemory(String),
-    /// The device is gone (unplugged, reset, driver crash); nothing more can be computed until the model is loaded
-    /// anew.
+    /// The device is gone (unplugged, reset, driver crash); nothing can be computed until the model is loaded again.
     #[error("the device was lost: {0}")]
     DeviceLost(String),
-    /// The remote model cannot be used for any image: it is gone, or access is denied.
+    /// The remote model cannot be used for any image: it does not exist, or access is denied.
     #[error("the remote model is unavailable: {0}")]
     OutOfReach(String),
-    /// The model or its prediction; other images may do better.
+    /// A failure of the model or its prediction; other images may succeed.
     #[error("{0}")]
     Failed(String),
 }
 
-/// An image as the input of a model.
+/// An image as a model's input.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Prepared {
-    /// The tensor, with a batch dimension of 1 if the layout has one.
+    /// Has a batch dimension of 1 if the layout has one.
     pub tensor: Tensor,
     /// The graph's other inputs by name, each with a batch dimension of 1.
     pub auxiliary: Vec<(String, Tensor)>,
     /// The transform from pixels of the resized image to those of the upright image.
     pub image_from_model: AxisTransform,
-    /// Width and height of the image inside the tensor, padding included, in pixels; normalized boxes refer to it.
+    /// Width and height of the image inside the tensor, including padding, in pixels; normalized boxes refer to it.
     pub canvas_size: [u32; 2],
     /// Width and height of the upright image, in pixels.
     pub image_size: [u32; 2],

@@ -1,4 +1,4 @@
-//! From an image to the tensor that the model card asks for.
+//! From an image to the tensor described by the model card.
 
 use super::resize::{ResizeWindow, resize, warp};
 use super::{PredictError, Prepared, Tensor, TensorData};
@@ -7,11 +7,11 @@ use crate::domain::{
     Interpolation, Layout, Position, ResizeRule, RgbImage, Rounding, Square,
 };
 
-/// Resizes, pads and normalizes as the card says.
+/// Resizes, pads and normalizes as the card specifies.
 ///
 /// # Errors
-/// [`PredictError::Failed`] if the card asks for a crop that is larger than the resized image, or for an input that is
-/// too large, or if the image is too long to be resized.
+/// [`PredictError::Failed`] if the card's crop is larger than the resized image, its input is too large, or the image
+/// is too long to be resized.
 pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, PredictError> {
     let gray;
     let image = if input.channels == ChannelOrder::Gray {
@@ -78,7 +78,7 @@ pub fn preprocess(input: &ImageInput, image: &RgbImage) -> Result<Prepared, Pred
     })
 }
 
-/// The luma in every channel, as Pillow's `convert("L")` rounds it.
+/// The luma in every channel, rounded as in Pillow's `convert("L")`.
 fn gray_of(image: &RgbImage) -> RgbImage {
     let luma = |pixel: &[u8]| {
         let [red, green, blue] = [0, 1, 2].map(|channel| u32::from(pixel[channel]));
@@ -88,7 +88,7 @@ fn gray_of(image: &RgbImage) -> RgbImage {
     RgbImage::new(image.width(), image.height(), pixels).expect("it has as many pixels as the image")
 }
 
-/// What the resize rule is applied to: the image, or a square around its middle.
+/// What the resize rule is applied to: the image, or its central square.
 struct SquarePart {
     size: [u32; 2],
     /// Left and top in the image, in pixels; negative where it is padded.
@@ -123,7 +123,7 @@ impl SquarePart {
 
     fn cut_out(&self, image: &RgbImage) -> RgbImage {
         let [side, width, height] = [self.size[0], image.width(), image.height()].map(|length| length as usize);
-        // Of what is copied, in the image and in the square.
+        // The corner of the copied part in the image and in the square.
         let [left, top] = self.corner.map(|corner| corner.max(0.0) as usize);
         let [square_left, square_top] = self.corner.map(|corner| (-corner).max(0.0) as usize);
         let row_bytes = width.min(side) * 3;
@@ -136,13 +136,13 @@ impl SquarePart {
     }
 }
 
-/// The longest side of an image that is resized, in pixels: with a longer one the weights alone fill the memory.
+/// The longest side of an image that can be resized, in pixels: beyond it, the weights alone fill the memory.
 const MAX_RESIZED_SIDE: u32 = 1 << 20;
-/// Most pixels of a model's input whose size the card gives: 768 MiB in 32-bit floats.
+/// Maximum number of pixels of a model input whose size is in the card: 768 MiB in 32-bit floats.
 const MAX_INPUT_PIXELS: u64 = 1 << 26;
 
-/// Most pixels of an image between the two passes of Pillow's resize, and after them in the columns of a crop: what the
-/// handler of packages, which has Pillow itself, can hold.
+/// Maximum number of pixels between the two passes of Pillow's resize, and after them in the columns of a crop: what
+/// the handler in archives, which uses Pillow itself, can hold.
 const MAX_RESIZED_PIXELS: u64 = 1 << 28;
 
 fn check_sizes(input: &ImageInput, image: &RgbImage, placement: &Placement) -> Result<(), PredictError> {
@@ -176,13 +176,13 @@ fn is_pillows(interpolation: Interpolation) -> bool {
     }
 }
 
-/// The larger one of the images that Pillow makes.
+/// The larger one of Pillow's intermediate images.
 fn pixels_of_pillow(image: &RgbImage, window: ResizeWindow) -> u64 {
     let pixels = |width: u32, height: u32| u64::from(width) * u64::from(height);
     pixels(window.full_size[0], image.height()).max(pixels(window.size[0], window.full_size[1]))
 }
 
-/// The auxiliary inputs of the card for an image of `image_size`.
+/// The card's auxiliary inputs for an image of `image_size`.
 fn auxiliary(input: &ImageInput, placement: &Placement, [width, height]: [u32; 2]) -> Vec<(String, Tensor)> {
     let both = |first: f64, second: f64| Tensor::f32([1, 2], vec![first as f32, second as f32]);
     let sides = |first: u32, second: u32| both(first.into(), second.into());
@@ -198,7 +198,7 @@ fn auxiliary(input: &ImageInput, placement: &Placement, [width, height]: [u32; 2
     input.auxiliary.iter().map(|input| (input.name.clone(), of(input))).collect()
 }
 
-/// The part of the tensor that is image, in a mask of `size`: width and height, in pixels.
+/// The part of the tensor that is image, as a mask of `size` (width and height in pixels).
 fn pixel_mask(placement: &Placement, size: [u32; 2]) -> Tensor {
     let is_image = [0, 1].map(|axis| {
         let start = placement.canvas_offset[axis];
@@ -226,13 +226,13 @@ fn normalization_table(input: &ImageInput) -> [[f32; 256]; 3] {
 /// The position of the resized image in the tensor.
 #[derive(Debug)]
 struct Placement {
-    /// What is computed of the resized image.
+    /// The computed part of the resized image.
     window: ResizeWindow,
     /// Width and height of the tensor.
     canvas_size: [u32; 2],
     /// Left and top of the window in the tensor.
     canvas_offset: [u32; 2],
-    /// The color around the window; `None` for a value of zero after normalization.
+    /// The color around the window; `None` for zero after normalization.
     fill: Option<Fill>,
     image_from_model: AxisTransform,
 }
@@ -284,7 +284,8 @@ impl Placement {
         }
     }
 
-    /// Makes the window the whole tensor. The place in the image of each column and row of the tensor, in pixels.
+    /// Makes the window cover the whole tensor. Returns the image position of each column and row of the tensor, in
+    /// pixels.
     fn cover(&mut self) -> [Vec<f64>; 2] {
         (self.window, self.canvas_offset) = (ResizeWindow::whole(self.canvas_size[0], self.canvas_size[1]), [0, 0]);
         let AxisTransform { scale, offset } = self.image_from_model;
@@ -305,7 +306,7 @@ impl Placement {
         }
     }
 
-    /// The middle of the image at `full_size`, which is the whole tensor.
+    /// The center of the image at `full_size`, which is the whole tensor.
     fn cropped(width: u32, height: u32, full_size: [u32; 2], crop: CenterCrop) -> Result<Self, PredictError> {
         let size = [crop.width, crop.height];
         if size[0] > full_size[0] || size[1] > full_size[1] {
@@ -328,8 +329,8 @@ impl Placement {
         })
     }
 
-    /// As the ONNX Model Zoo's Faster R-CNN: boxes come back through the one ratio of both axes, not through the
-    /// rounded sizes.
+    /// As in the ONNX Model Zoo's Faster R-CNN: boxes are scaled back by one ratio for both axes, not by the rounded
+    /// sizes.
     fn padded(size: [u32; 2], scale: f64, multiple: u32) -> Self {
         Self {
             window: ResizeWindow::whole(size[0], size[1]),
@@ -362,7 +363,7 @@ impl Letterbox {
         let gain = fitting_ratio(image, self.canvas_size);
         let size = self.fitted(image, gain);
         let canvas_size = [0, 1].map(|axis| match self.stride {
-            // The rest that a whole number of strides fills is not needed.
+            // The part that whole strides fill is not needed.
             Some(stride) => size[axis] + (self.canvas_size[axis] - size[axis]) % stride.max(1),
             None => self.canvas_size[axis],
         });
@@ -370,7 +371,7 @@ impl Letterbox {
             Position::Center => [0, 1].map(|axis| (canvas_size[axis] - size[axis]) / 2),
             Position::TopLeft => [0, 0],
         };
-        // Boxes come back by the tensor alone, which a stride may have made so small that the gain is another one.
+        // Boxes are scaled back by the tensor alone, which a stride may have made so small that the ratio changes.
         let gain = fitting_ratio(image, canvas_size);
         let size_for_boxes = self.fitted(image, gain);
         let exact_padding = |axis: usize| (f64::from(canvas_size[axis]) - f64::from(image[axis]) * gain) / 2.0;
@@ -407,15 +408,15 @@ fn rounded(length: f64, rounding: Rounding) -> u32 {
     }
 }
 
-/// The size with the short side at `short_side` but the long side at most at `max_long_side`, as the image processors
-/// of DETR in transformers compute it.
+/// The size with the short side at `short_side` and the long side at most `max_long_side`, as computed by DETR's image
+/// processors in transformers.
 fn short_side_up_to(short_side: u32, max_long_side: u32, width: u32, height: u32) -> [u32; 2] {
     let [short, long] = [width.min(height), width.max(height)].map(f64::from);
     let [short_side, max_long_side] = [short_side, max_long_side].map(f64::from);
     let is_too_long = long / short * short_side > max_long_side;
     let exact = if is_too_long { max_long_side * short / long } else { short_side };
     let rounded = exact.round_ties_even();
-    // An image whose short side is right already stays as it is, even if it is too long.
+    // An image whose short side already fits is unchanged, even if it is too long.
     let size = if short == rounded { [short, long] } else { [rounded, (exact * long / short).floor()] };
     let [short, long] = size.map(|side| side as u32);
     if width <= height { [short, long] } else { [long, short] }
@@ -444,8 +445,8 @@ fn ratio(numerator: u32, denominator: u32) -> f64 {
     f64::from(numerator) / f64::from(denominator)
 }
 
-/// Writes the window's pixels into a tensor of the card's layout and channel order, `fill` (in the model's channel
-/// order) around them. `value` gets the model's channel and the level.
+/// Writes the window's pixels into a tensor in the card's layout and channel order, with `fill` (in the model's channel
+/// order) around them. `value` receives the model's channel and the level.
 fn lay_out<T: Copy>(
     input: &ImageInput,
     placement: &Placement,
@@ -458,7 +459,7 @@ fn lay_out<T: Copy>(
     let image_width = placement.window.size[0] as usize;
     let plane = width * height;
     let image_channels = input.channels.image_channels();
-    // Where the value of a channel is, counted from the first channel of the first pixel.
+    // The offset of a channel's values from the first channel of the first pixel.
     let (channel_stride, pixel_stride) = match input.layout {
         Layout::Nchw | Layout::Chw => (plane, 1),
         Layout::Nhwc | Layout::Hwc => (1, image_channels.len()),
@@ -644,7 +645,7 @@ mod tests {
         assert!(refused(square(32, None), &long).to_string().contains("2000000 x 1 pixels"));
         let kept = preprocess(&input(Layout::Nchw, ResizeRule::Keep {}), &long).unwrap();
         assert_eq!(kept.canvas_size, [2_000_000, 1]);
-        // A stride above the canvas cuts nothing off.
+        // A stride larger than the canvas cuts nothing off.
         let uncut = preprocess(&input(Layout::Nchw, square(8, Some(16_384))), &two_pixels()).unwrap();
         assert_eq!(uncut.canvas_size, [8, 8]);
         let tall = RgbImage::new(1, 100_000, vec![7; 300_000]).unwrap();

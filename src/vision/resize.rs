@@ -1,6 +1,6 @@
 //! Resizes 8-bit images as Pillow and OpenCV do.
 
-/// Compiles a function a second time for AVX2, whose 32-bit multiplications make it twice as fast, and picks at run
+/// Compiles a function a second time for AVX2, whose 32-bit multiplications make it twice as fast, and selects at run
 /// time.
 macro_rules! with_avx2 {
     ($name:ident, $portable:ident, $avx2:ident, ($($argument:ident: $kind:ty),* $(,)?)) => {
@@ -11,7 +11,7 @@ macro_rules! with_avx2 {
                 fn $avx2($($argument: $kind),*) {
                     $portable($($argument),*);
                 }
-                // SAFETY: the processor has AVX2, which was checked just now.
+                // SAFETY: the CPU has AVX2, which was just checked.
                 return unsafe { $avx2($($argument),*) };
             }
             $portable($($argument),*);
@@ -37,8 +37,8 @@ pub struct ResizeWindow {
     pub origin: [u32; 2],
     /// Width and height of the window; at least 1x1.
     pub size: [u32; 2],
-    /// What is not resized at both ends of the image's width and of its height, in pixels. Pillow's filters still reach
-    /// into it; zero for nearest and OpenCV's interpolations.
+    /// Margins at both ends of the image's width and height that are not resized, in pixels. Pillow's filters still
+    /// reach into them; zero for nearest and OpenCV's interpolations.
     pub margin: [f64; 2],
 }
 
@@ -49,8 +49,8 @@ impl ResizeWindow {
     }
 }
 
-/// The pixels of the window, `[height, width, 3]`, as they are in the whole resized image. Rows and columns outside the
-/// window are not computed.
+/// The pixels of the window, `[height, width, 3]`, equal to those in the whole resized image. Rows and columns outside
+/// the window are not computed.
 pub fn resize(image: &RgbImage, window: ResizeWindow, interpolation: Interpolation) -> Vec<u8> {
     match interpolation {
         Interpolation::PillowBilinear => pillow::resample(image, window, Filter::Triangle),

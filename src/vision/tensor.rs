@@ -1,15 +1,15 @@
-//! Plain tensors: what goes into a model and what comes out.
+//! Plain tensors: inputs and outputs of models.
 
 /// Row-major numbers with their shape.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Tensor {
     pub shape: Vec<usize>,
     pub data: TensorData,
-    /// The names of the values along the last dimension, if a graph gives them; otherwise empty.
+    /// Names of the values along the last dimension, if a graph provides them; otherwise empty.
     pub names: Vec<String>,
 }
 
-/// The number types that image models speak.
+/// The number types that image models use.
 #[derive(Debug, Clone, PartialEq)]
 pub enum TensorData {
     F32(Vec<f32>),
@@ -46,7 +46,7 @@ impl Tensor {
         self.len() == 0
     }
 
-    /// The values as 64-bit floats, exactly (integers beyond 2^53 aside).
+    /// The values as 64-bit floats, exact except for integers beyond 2^53.
     pub fn to_f64(&self) -> Vec<f64> {
         match &self.data {
             TensorData::F32(values) => values.iter().map(|&value| f64::from(value)).collect(),

@@ -1,15 +1,15 @@
-//! From the frequencies of a block to the pixels of a smaller one, eight blocks at a time. Formulas and section numbers
-//! are those of ITU-T T.81.
+//! Turns the frequencies of blocks into the pixels of smaller ones, eight blocks at a time. Formulas and section
+//! numbers are those of ITU-T T.81.
 
 use super::huffman::{BLOCK, LANES, Lanes, Selection};
 
-/// Pixels of a side of a block in the file.
+/// The side of a block in the file, in pixels.
 pub(super) const SIDE: usize = 8;
 
-/// A sample of each of the blocks that are computed at once; around zero.
+/// One sample from each block that is computed in parallel; centered on zero.
 pub(super) type Samples = [f32; LANES];
 
-/// Figure A.6: the places of the coefficients in their order in the file.
+/// Figure A.6: the position of each coefficient in file order.
 #[rustfmt::skip]
 pub(super) const ZIGZAG: [u8; BLOCK] = [
      0,  1,  8, 16,  9,  2,  3, 10, 17, 24, 32, 25, 18, 11,  4,  5,
@@ -18,15 +18,14 @@ pub(super) const ZIGZAG: [u8; BLOCK] = [
     58, 59, 52, 45, 38, 31, 39, 46, 53, 60, 61, 54, 47, 55, 62, 63,
 ];
 
-/// The frequencies that a block of this size can show, and what they are multiplied by, which is the same for every
-/// block.
+/// The frequencies that a block of this size can show, and their factors, which are the same for every block.
 pub(super) fn selection(quantization: &[u8; BLOCK], [width, height]: [usize; 2]) -> (Selection, Vec<f32>) {
     let mut selection = Selection { last: 0, places: [(width * height) as u8; BLOCK] };
     let mut factors = vec![0.0; width * height];
     for (index, place) in selection.places.iter_mut().enumerate() {
         let [v, u] = [ZIGZAG[index] / 8, ZIGZAG[index] % 8].map(usize::from);
         if u < width && v < height {
-            // An eighth: A.3.3 with the cosines of `basis`.
+            // One eighth: A.3.3 with the cosines of `basis`.
             let factor = f32::from(quantization[index]) / 8.0;
             factors[v * width + u] = factor * share(u, width) * share(v, height);
             *place = (v * width + u) as u8;
@@ -36,15 +35,15 @@ pub(super) fn selection(quantization: &[u8; BLOCK], [width, height]: [usize; 2])
     (selection, factors)
 }
 
-/// How much of a cosine is left when each of `size` pixels is the mean of those that it stands for. libjpeg's reduced
-/// sizes are such means, too.
+/// What remains of a cosine if each of `size` pixels is the mean of those that it covers. libjpeg's reduced sizes are
+/// such means as well.
 fn share(frequency: usize, size: usize) -> f32 {
     let pixels = (SIDE / size) as f32;
     let half_step = frequency as f32 * std::f32::consts::PI / 16.0;
     if frequency == 0 { 1.0 } else { (pixels * half_step).sin() / (pixels * half_step.sin()) }
 }
 
-/// Turns the selected coefficients of a block, times these factors, into samples, in lines that are so far apart.
+/// Turns the selected coefficients of a block, times the factors, into samples, in lines at the given distance.
 pub(super) type Inverse = fn(&[Lanes], &[f32], &mut [Samples], usize);
 
 pub(super) fn inverse_for(block: [usize; 2]) -> Option<Inverse> {
@@ -60,7 +59,7 @@ pub(super) fn inverse_for(block: [usize; 2]) -> Option<Inverse> {
     })
 }
 
-/// The inverse cosine transform, along the columns and then along the rows.
+/// The inverse cosine transform, along columns, then along rows.
 #[expect(clippy::needless_range_loop, reason = "as the formula is written")]
 fn inverse<const WIDTH: usize, const HEIGHT: usize>(
     coefficients: &[Lanes],
@@ -126,7 +125,7 @@ const fn basis<const SIZE: usize>() -> [[f32; SIZE]; SIZE] {
 pub(super) fn rgb(luma: &Samples, blue: &Samples, red: &Samples) -> [u32; LANES] {
     let mut rgb = [0; LANES];
     for lane in 0..LANES {
-        // What a sharp edge swings beyond black and white is cut off before the colors, as libjpeg does.
+        // Overshoot at sharp edges is clipped before the color conversion, as in libjpeg.
         let luma = luma[lane].clamp(-128.0, 127.0);
         let blue = blue[lane].clamp(-128.0, 127.0);
         let red = red[lane].clamp(-128.0, 127.0);
@@ -137,9 +136,9 @@ pub(super) fn rgb(luma: &Samples, blue: &Samples, red: &Samples) -> [u32; LANES]
     rgb
 }
 
-/// Shifts a value around zero to the nearest of 0..=255.
+/// Shifts a value centered on zero to the nearest of 0..=255.
 #[inline]
 fn byte(sample: f32) -> u32 {
-    // Beyond 2^23 a number has no fraction, and ends with its ones. A cast would take each lane by itself.
+    // Beyond 2^23, a number has no fraction, and its lowest bits are the integer. A cast would process lane by lane.
     ((sample + 128.0).clamp(0.0, 255.0) + 8_388_608.0).to_bits() & 0xff
 }

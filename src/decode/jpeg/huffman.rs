@@ -1,31 +1,31 @@
-//! Huffman-coded coefficients of a JPEG: reads the selected ones, and leaps over the others, several at a time.
-//! Formulas and section numbers are those of ITU-T T.81.
+//! Huffman-coded coefficients of a JPEG: reads the selected ones, and skips the others several at a time. Formulas and
+//! section numbers are those of ITU-T T.81.
 
 use std::io::BufRead as _;
 
 /// Coefficients in a block.
 pub(super) const BLOCK: usize = 64;
 
-/// Codes of up to so many bits are found in one step. Few of those that come in a file are longer.
+/// Codes of up to this many bits are looked up in one step. Few codes in real files are longer.
 const SYMBOL_BITS: u32 = 10;
 
-/// The number of bits whose complete symbols are skipped in one step. Tables of this size stay in the fastest memory.
+/// The number of bits whose complete symbols are skipped in one step. Tables of this size fit into the fastest cache.
 const LEAP_BITS: u32 = 12;
 
-/// Added to `advance` by the symbol that ends a block: more than by all others of a [`Leap`] together.
+/// Added to `advance` by the symbol that ends a block: more than all others of a [`Leap`] together.
 const END: usize = 128;
 
-/// What the numbers of a table are.
+/// What the numbers of a table represent.
 #[derive(Clone, Copy)]
 pub(super) enum Class {
     /// Differences of mean values.
     Dc,
-    /// The codes of all other coefficients.
+    /// All other coefficients.
     Ac,
 }
 
-/// A code, which stands for how far it is to the next coefficient and how large that is; packed, so that its bits are
-/// known as soon as possible.
+/// A code, which stands for the distance to the next coefficient and its size; packed, so that its length is known as
+/// soon as possible.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Symbol(u32);
 
@@ -33,7 +33,7 @@ impl Symbol {
     /// No code, or a longer one.
     const NONE: Self = Self(0);
 
-    /// Tables F.1 and F.2, for 8 bits a sample.
+    /// Tables F.1 and F.2, for 8 bits per sample.
     fn new(value: u8, code_bits: u8, class: Class) -> Option<Self> {
         let [zeros, number_bits] = [value >> 4, value & 15];
         let is_valid = match class {
@@ -45,17 +45,17 @@ impl Symbol {
         is_valid.then_some(Self(packed))
     }
 
-    /// The length of the code and of the number behind it.
+    /// The length of the code and of the number after it.
     fn bits(self) -> u32 {
         self.0 & 0xff
     }
 
-    /// Coefficients from the one before to the one that the number is for, or [`END`].
+    /// The distance from the previous coefficient, or [`END`].
     fn advance(self) -> usize {
         ((self.0 >> 8) & 0xff) as usize
     }
 
-    /// The number behind the code that `bits` begin with; `EXTEND` in F.2.2.1.
+    /// The number after the code at the start of `bits`; `EXTEND` in F.2.2.1.
     fn number(self, bits: u64) -> i32 {
         let [_, _, code_bits, number_bits] = self.0.to_le_bytes();
         let from_number = bits << code_bits;
@@ -66,7 +66,7 @@ impl Symbol {
     }
 }
 
-/// Several symbols at once, packed as one of them is.
+/// Several symbols in one, packed like a single one.
 #[derive(Clone, Copy)]
 struct Leap(u16);
 
@@ -83,16 +83,16 @@ impl Leap {
     }
 }
 
-/// Which symbol each code stands for.
+/// The symbol of each code.
 pub(super) struct Table {
     /// The symbols by the next bits.
     symbols: Box<[Symbol; 1 << SYMBOL_BITS]>,
-    /// The symbols with longer codes, in order, each with the first 16 bits that are beyond its code.
+    /// The symbols with longer codes, in order, each with the first 16 bits after its code range.
     long_symbols: Vec<(u32, Symbol)>,
 }
 
 impl Table {
-    /// `values` in the order of their codes, `counts` of them for each length from 1 to 16 bits; annex C.
+    /// `values` in the order of their codes, with `counts` of them for each length from 1 to 16 bits; annex C.
     pub(super) fn new(counts: &[u8; 16], values: &[u8], class: Class) -> Option<Self> {
         let mut symbols = Box::new([Symbol::NONE; 1 << SYMBOL_BITS]);
         let mut long_symbols = Vec::new();
@@ -109,7 +109,7 @@ impl Table {
                 }
                 code += 1;
             }
-            // No code is all ones.
+            // No code consists only of ones.
             if code >= 1 << length {
                 return None;
             }
@@ -118,7 +118,7 @@ impl Table {
         Some(Self { symbols, long_symbols })
     }
 
-    /// The one that `bits` begin with.
+    /// The symbol at the start of `bits`.
     #[inline]
     fn symbol(&self, bits: u64) -> Option<Symbol> {
         let symbol = self.symbols[(bits >> (64 - SYMBOL_BITS)) as usize];
@@ -133,7 +133,7 @@ impl Table {
     }
 }
 
-/// Several symbols of a table at once, by the next bits.
+/// Several symbols of a table together, by the next bits.
 pub(super) struct Leaps(Box<[Leap; 1 << LEAP_BITS]>);
 
 impl Leaps {
@@ -171,41 +171,41 @@ pub(super) struct Codes<'a> {
 pub(super) struct Selection {
     /// The last one, in zigzag order.
     pub last: usize,
-    /// The place of each coefficient, in zigzag order. Those that are not selected have a place, too.
+    /// The position of each coefficient, in zigzag order. Unselected ones share a spare position.
     pub places: [u8; BLOCK],
 }
 
-/// The number of blocks that are computed at once.
+/// The number of blocks that are computed in parallel.
 pub(super) const LANES: usize = 8;
 
-/// A coefficient of each of these blocks, as it is coded.
+/// One coefficient from each of these blocks, as coded.
 pub(super) type Lanes = [i32; LANES];
 
-/// The bits of a scan, one entropy-coded segment after the other. Behind the end of a segment come zeros.
+/// The bits of a scan, one entropy-coded segment after another. The end of a segment is followed by zeros.
 pub(super) struct Bits<'a> {
     /// What follows the segment and its marker.
     rest: &'a [u8],
-    /// The bytes of the segment, without the zeros behind each 0xff.
+    /// The bytes of the segment, without the zeros after each 0xff.
     segment: Vec<u8>,
-    /// The next bits, the first on top.
+    /// The next bits, most significant first.
     buffer: u64,
-    /// How many of them are counted as read. What is below them is zeros, or what comes next anyway.
+    /// The number of bits that count as read. Those below are zeros, or what comes next anyway.
     filled: u32,
-    /// The first byte of the segment that is not in the buffer as a whole.
+    /// The first byte of the segment that is not completely in the buffer.
     position: usize,
-    /// The 8 bytes there. They are read ahead, so that the decoder does not wait for the memory.
+    /// The 8 bytes there, read ahead so that the decoder does not wait for memory.
     ahead: u64,
 }
 
 impl<'a> Bits<'a> {
-    /// A reader before the first segment. `None` if the memory is not enough.
+    /// A reader before the first segment. `None` if memory is insufficient.
     pub(super) fn new(scan: &'a [u8]) -> Option<Self> {
         let mut segment = Vec::new();
         segment.try_reserve_exact(scan.len()).ok()?;
         Some(Self { rest: scan, segment, buffer: 0, filled: 0, position: 0, ahead: 0 })
     }
 
-    /// Goes on to the next segment, and returns the marker that ends it; B.1.1.5. `None` if none does.
+    /// Advances to the next segment, and returns the marker that ends it; B.1.1.5. `None` if none does.
     pub(super) fn next_segment(&mut self) -> Option<u8> {
         self.segment.clear();
         loop {
@@ -221,7 +221,7 @@ impl<'a> Bits<'a> {
         }
     }
 
-    /// The bits of the segment that are left; below zero if it had too few.
+    /// The remaining bits of the segment; negative if it had too few.
     pub(super) fn left(&self) -> i64 {
         let read = self.position as i64 * 8 - i64::from(self.filled);
         self.segment.len() as i64 * 8 - read
@@ -251,8 +251,8 @@ impl<'a> Bits<'a> {
         self.filled -= bits;
     }
 
-    /// Reads a block up to the last coefficient that is selected into one of the lanes, and leaps over the rest; F.2.2.
-    /// `mean` is that of the block before, and becomes that of this one. `None` if no block is coded so.
+    /// Reads a block up to the last selected coefficient into one lane, and skips the rest; F.2.2. `mean` is that of
+    /// the previous block, and becomes that of this one. `None` for an invalid code.
     pub(super) fn read_block(
         &mut self,
         codes: &Codes<'_>,
@@ -265,7 +265,7 @@ impl<'a> Bits<'a> {
         let symbol = codes.dc.symbol(self.buffer)?;
         *mean += symbol.number(self.buffer);
         self.skip(symbol.bits());
-        // The differences of an image add up to no more.
+        // The differences in an image never add up to more.
         if mean.unsigned_abs() >= 1 << 11 {
             return None;
         }
@@ -291,7 +291,7 @@ impl<'a> Bits<'a> {
         self.skip_block(codes, next)
     }
 
-    /// Leaps over the coefficients from `next` on.
+    /// Skips the coefficients from `next` on.
     #[inline]
     fn skip_block(&mut self, codes: &Codes<'_>, mut next: usize) -> Option<()> {
         const LEAPS_PER_FILL: u32 = 56 / LEAP_BITS;
@@ -309,7 +309,7 @@ impl<'a> Bits<'a> {
                     self.skip(leap.bits());
                     return Some(());
                 }
-                // One by one: a number with many bits, or a block that is full, behind which the next one begins.
+                // One by one: a number with many bits, or a full block, which is followed by the next one.
                 self.fill();
                 let symbol = codes.ac.symbol(self.buffer)?;
                 self.skip(symbol.bits());

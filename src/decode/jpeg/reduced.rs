@@ -1,9 +1,8 @@
-//! A JPEG at a quarter or an eighth of its size, for thumbnails: of each block only the frequencies that are still seen
-//! at that size are read, and nearly all of the work of a decoder is about the others.
+//! Decodes a JPEG at a quarter or an eighth of its size, for thumbnails: only the frequencies that are visible at that
+//! size are read, and nearly all of a decoder's work concerns the others.
 //!
-//! Only for what nearly all files are: 8 bits, Huffman codes, one scan, gray or YCbCr. Everything else, and whatever is
-//! damaged or merely odd, is left to libjpeg-turbo, which knows what to make of it. Formulas and section numbers are
-//! those of ITU-T T.81.
+//! Only for the most common kind of file: 8 bits, Huffman codes, one scan, gray or YCbCr. Everything else, and whatever
+//! is damaged or merely unusual, is left to libjpeg-turbo. Formulas and section numbers are those of ITU-T T.81.
 
 use turbojpeg::{Colorspace, DecompressHeader, ScalingFactor};
 
@@ -12,9 +11,9 @@ use super::huffman::{BLOCK, Bits, Class, Codes, LANES, Lanes, Leaps, Selection, 
 use crate::decode::jpeg_segments::{Frame, START_OF_SCAN, Segment, segments};
 use crate::decode::limits::zeroed;
 
-/// RGB pixels, `[height, width, 3]` as `factor` scales them, if this is a whole JPEG of the common kind.
+/// RGB pixels, `[height, width, 3]`, scaled by `factor`, if this is an intact JPEG of the common kind.
 pub(super) fn decode(bytes: &[u8], header: &DecompressHeader, factor: ScalingFactor) -> Option<Vec<u8>> {
-    // At a half, so many coefficients are seen that libjpeg-turbo is quicker.
+    // At one half, so many coefficients are visible that libjpeg-turbo is faster.
     let is_reduced = factor.num() == 1 && matches!(factor.denom(), 4 | 8);
     if !is_reduced || header.is_progressive || header.is_arithmetic || header.is_lossless {
         return None;
@@ -30,12 +29,12 @@ pub(super) fn decode(bytes: &[u8], header: &DecompressHeader, factor: ScalingFac
     scan.is_whole().then_some(rgb)
 }
 
-/// Bytes that [`decode`] takes beside the pixels, but for a few: the scan without its markers.
+/// The approximate memory that [`decode`] uses besides the pixels: the scan without its markers.
 pub(super) fn working_bytes(bytes: &[u8]) -> u64 {
     bytes.len() as u64
 }
 
-/// What stands before the scan.
+/// Everything before the scan.
 struct Tables<'a> {
     quantization: [Option<&'a [u8; BLOCK]>; 4],
     dc: [Option<Table>; 4],
@@ -44,7 +43,7 @@ struct Tables<'a> {
     restart_interval: u16,
     frame: Option<Frame<'a>>,
     scan: &'a [u8],
-    /// The entropy-coded bytes and all that follows.
+    /// The entropy-coded bytes and everything after them.
     coded: &'a [u8],
 }
 
@@ -72,7 +71,7 @@ impl<'a> Tables<'a> {
                     tables.scan = content;
                     tables.coded = &bytes[payload.end..];
                 }
-                // Of applications, and comments.
+                // Application data and comments.
                 0xe0..=0xef | 0xfe => {}
                 _ => return None,
             }
@@ -80,7 +79,7 @@ impl<'a> Tables<'a> {
         Some(tables)
     }
 
-    /// B.2.4.1, of 8 bits each.
+    /// B.2.4.1, with 8 bits each.
     fn add_quantization(&mut self, mut content: &'a [u8]) -> Option<()> {
         while let Some((&index, rest)) = content.split_first() {
             let (table, rest) = rest.split_first_chunk()?;
@@ -110,7 +109,7 @@ impl<'a> Tables<'a> {
         Some(())
     }
 
-    /// Sampling factors and tables of each component, from the headers of frame and scan: B.2.2, B.2.3.
+    /// Sampling factors and tables of each component, from the frame and scan headers: B.2.2, B.2.3.
     fn components(&self, header: &DecompressHeader) -> Option<Vec<Coded<'_>>> {
         let count = match header.colorspace {
             Colorspace::Gray => 1,
@@ -144,7 +143,7 @@ impl<'a> Tables<'a> {
                 let (leaps, ac) = self.ac.get(usize::from(tables & 15))?.as_ref()?;
                 let dc = self.dc.get(usize::from(tables >> 4))?.as_ref()?;
                 Some(Coded {
-                    // A component alone in its scan comes block by block, whatever its factors; A.2.2.
+                    // A component alone in its scan is coded block by block, whatever its factors; A.2.2.
                     blocks: if count == 1 { [1, 1] } else { factors },
                     quantization: (*self.quantization.get(usize::from(quantization))?)?,
                     codes: Codes { dc, ac, leaps },
@@ -156,7 +155,7 @@ impl<'a> Tables<'a> {
 
 /// How a component is coded.
 struct Coded<'a> {
-    /// The number of blocks in each unit of the scan, across and down.
+    /// The number of blocks per unit of the scan, horizontally and vertically.
     blocks: [usize; 2],
     quantization: &'a [u8; BLOCK],
     codes: Codes<'a>,
@@ -168,7 +167,7 @@ struct Scan<'a> {
     /// The marker that ends the current segment.
     marker: u8,
     components: Vec<Component<'a>>,
-    /// Units in a row.
+    /// Units per row.
     columns: usize,
     /// Width and height of a unit in the reduced image.
     unit: [usize; 2],
@@ -203,7 +202,8 @@ impl<'a> Scan<'a> {
         Some(scan)
     }
 
-    /// Reads a row of units into `lines` of the reduced image; fewer than a unit is high at its lower end.
+    /// Reads a row of units into `lines` of the reduced image, which can be fewer than the height of a unit at the
+    /// bottom.
     fn read_row(&mut self, lines: &mut [u8], line_bytes: usize) -> Option<()> {
         for first in (0..self.columns).step_by(LANES) {
             for lane in 0..LANES.min(self.columns - first) {
@@ -245,18 +245,18 @@ impl<'a> Scan<'a> {
         Some(())
     }
 
-    /// Whether the segment is read up to the bits that fill its last byte; F.1.2.3.
+    /// Whether the segment was read up to the padding in its last byte; F.1.2.3.
     fn is_segment_used_up(&self) -> bool {
         (0..8).contains(&self.bits.left())
     }
 
-    /// Whether the image ends where the scan has been read to.
+    /// Whether the image ends where the scan was read to.
     fn is_whole(&self) -> bool {
         const END_OF_IMAGE: u8 = 0xd9;
         self.marker == END_OF_IMAGE && self.is_segment_used_up()
     }
 
-    /// Line `y` of the units that are in the lanes, as RGB; as many pixels as there is room for.
+    /// Line `y` of the units in the lanes, as RGB; as many pixels as fit.
     fn write_line(&self, y: usize, line: &mut [u8]) {
         let mut colors = [[0; LANES]; SIDE];
         match self.components.as_slice() {
@@ -293,9 +293,9 @@ struct Component<'a> {
     block: [usize; 2],
     /// Width of a unit in the reduced image.
     unit_width: usize,
-    /// The mean of the block before, as it is coded.
+    /// The mean of the previous block, as coded.
     mean: i32,
-    /// The selected coefficients of each block of a unit, line by line, and a place for all others.
+    /// The selected coefficients of each block of a unit, line by line, and one spare position for all others.
     coefficients: Vec<Lanes>,
     /// The samples of a unit, line by line.
     samples: Vec<Samples>,
@@ -305,7 +305,7 @@ impl<'a> Component<'a> {
     /// `unit` is its width and height in the reduced image.
     fn new(coded: Coded<'a>, unit: [usize; 2]) -> Option<Self> {
         let [across, down] = coded.blocks;
-        // A block that stands for more of the image becomes larger, which saves to enlarge it afterwards.
+        // A block that covers more of the image is decoded larger, which saves enlarging it afterward.
         let block = [unit[0] / across, unit[1] / down];
         let (selection, factors) = selection(coded.quantization, block);
         Some(Self {
@@ -329,7 +329,7 @@ impl<'a> Component<'a> {
         Some(())
     }
 
-    /// Computes samples from the coefficients, which are zero afterwards.
+    /// Computes samples from the coefficients and resets those to zero.
     fn compute_samples(&mut self) {
         let [width, height] = self.block;
         let blocks = self.coefficients.chunks_exact(width * height + 1);

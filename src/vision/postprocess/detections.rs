@@ -1,4 +1,4 @@
-//! From a detector's outputs to boxes, as the declarative description in its card says.
+//! From a detector's outputs to boxes, following the description in its card.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -13,15 +13,15 @@ use crate::domain::{
     LabelChoice, LabelSet,
 };
 
-/// No detector has more candidates; a graph that gives more would only fill the memory.
+/// No real detector has more candidates; more would only fill the memory.
 const MAX_ROWS: usize = 1_000_000;
-/// The most boxes that are kept of an image. As many as Ultralytics' own code hands to its suppression.
+/// Maximum number of boxes kept per image: as many as Ultralytics' own code passes to its suppression.
 const MAX_KEPT: usize = 30_000;
-/// The largest score, with room for the rounding of 16-bit floats.
+/// The highest score, with room for the rounding of 16-bit floats.
 const MAX_SCORE: f32 = 1.001;
 
-/// Every box of image `index` of the call with a score of at least `min_score`, best first; of equal scores the graph's
-/// own order stays. A score of 0 is padding, whatever `min_score` is.
+/// Every box of image `index` in the call with a score of at least `min_score`, best first; ties keep the graph's
+/// order. A score of 0 is padding, whatever `min_score` is.
 pub(super) fn detect(
     convention: &DetectionOutput,
     labels: &LabelSet,
@@ -46,7 +46,7 @@ pub(super) fn detect(
     detections.collect()
 }
 
-/// A candidate as the graph gives it.
+/// A candidate as returned by the graph.
 #[derive(Debug, Clone, Copy)]
 pub struct RawCandidate {
     /// The four numbers of the box, decoded if they were relative to a grid.
@@ -55,8 +55,8 @@ pub struct RawCandidate {
     pub score: f32,
 }
 
-/// The candidates of the first image of a call with one image, in the graph's order and space. `canvas_size` are width
-/// and height of the input, in pixels.
+/// The candidates of the only image in a call, in the graph's order and space. `canvas_size` are width and height of
+/// the input, in pixels.
 ///
 /// # Errors
 /// As [`postprocess`](super::postprocess).
@@ -78,7 +78,7 @@ pub fn raw_candidates(
     Ok(raw.collect())
 }
 
-/// How many scores each candidate has in the outputs of a call, background included; `None` if there are no candidates.
+/// The number of scores per candidate in the outputs of a call, including the background; `None` without candidates.
 pub fn score_columns(convention: &DetectionOutput, outputs: &BTreeMap<String, Tensor>) -> Option<usize> {
     let tables = Tables::new(convention, outputs, Call { images: 1, index: 0 }).ok()?;
     (tables.rows > 0).then_some(tables.classes)
@@ -97,7 +97,7 @@ fn class_id(class: f32, offset: i32) -> Result<u32, PredictError> {
 #[derive(Debug, Clone, Copy)]
 struct Candidate {
     row: u32,
-    /// The graph's class number, background not counted.
+    /// The graph's class number, without the background.
     class: f32,
     score: f32,
 }
@@ -152,17 +152,17 @@ impl BestCandidates {
     }
 }
 
-/// The parts of the candidates of one image.
+/// The parts of one image's candidates.
 struct Tables<'o> {
     boxes: Part<'o>,
     labels: Option<Part<'o>>,
     scores: Part<'o>,
-    /// The columns of `scores` from its first on that are scores of classes, background included.
+    /// The number of columns in `scores` that are class scores, including the background.
     classes: usize,
     objectness: Option<Part<'o>>,
     batch_index: Option<Part<'o>>,
     angle: Option<Part<'o>>,
-    /// What the graph's own suppression keeps, if it says so.
+    /// What the graph's own suppression keeps, if it reports it.
     selected: Option<Vec<Selected>>,
     rows: usize,
 }
@@ -203,7 +203,7 @@ impl<'o> Tables<'o> {
         }
         let part = |columns: &'o Columns| -> Result<Part<'o>, PredictError> {
             let names = &columns.outputs;
-            // Levels of one output each, or one output for the rows of all.
+            // One output per level, or one output with the rows of all levels.
             let expected = if names.len() == level_rows.len() { &level_rows[..] } else { &[rows] };
             if names.len() != expected.len() {
                 return Err(failed(format!(
@@ -300,7 +300,7 @@ impl<'o> Tables<'o> {
             )));
         }
         if convention.label_choice == LabelChoice::Best && activation != Activation::Softmax {
-            // The sigmoid does not change which class is the best.
+            // The sigmoid does not change which class is best.
             let best_of_rows = self.scores.best_columns(classes, self.rows);
             for &row in rows {
                 let (class, number) = best_of_rows.of(row);
@@ -395,14 +395,14 @@ impl<'o> Tables<'o> {
     }
 }
 
-/// Consecutive columns of the candidates; with several tables the rows of the first come first.
+/// Consecutive columns of the candidates; with several tables, the rows of the first come first.
 struct Part<'o> {
     tables: Vec<Table<'o>>,
     column: usize,
 }
 
 impl Part<'_> {
-    /// The columns from the first to the last of the output. Of several outputs all must have as many.
+    /// The number of columns from the first to the last of the output, which must be equal for several outputs.
     fn columns_to_the_last(&self) -> usize {
         let filled = self.tables.iter().find(|table| table.rows > 0);
         filled.map_or(0, |table| table.columns.saturating_sub(self.column))
@@ -433,7 +433,7 @@ impl Part<'_> {
         f32::NAN
     }
 
-    /// The best of `columns` of each row; of equal ones the first, and NaN if any is.
+    /// The best of `columns` in each row; on a tie the first, and NaN if there is any.
     fn best_columns(&self, columns: Range<usize>, rows: usize) -> BestColumns {
         let mut best = BestColumns::new(rows);
         let mut first_row = 0;
@@ -450,16 +450,16 @@ impl Part<'_> {
     }
 }
 
-/// The best column of each row, counted from the first that was asked for.
+/// The best column of each row, counted from the first requested one.
 struct BestColumns {
     columns: Vec<u32>,
     numbers: Vec<f32>,
 }
 
 impl BestColumns {
-    /// Rows whose numbers stay in the first cache of the processor from column to column.
+    /// The number of rows that stay in the L1 cache from column to column.
     const BLOCK: usize = 2048;
-    /// As many columns as a processor compares at once.
+    /// The number of columns that a CPU compares in parallel.
     const LANES: usize = 8;
 
     fn new(rows: usize) -> Self {
@@ -470,7 +470,7 @@ impl BestColumns {
         (self.columns[row], self.numbers[row])
     }
 
-    /// Of a table whose columns follow one another in the memory.
+    /// For a table with contiguous columns.
     fn take_columns(&mut self, table: &Table<'_>, columns: Range<usize>, first_row: usize) {
         for block in (0..table.rows).step_by(Self::BLOCK) {
             let end = (block + Self::BLOCK).min(table.rows);
@@ -483,7 +483,7 @@ impl BestColumns {
         }
     }
 
-    /// Of a table whose rows follow one another in the memory.
+    /// For a table with contiguous rows.
     fn take_rows(&mut self, table: &Table<'_>, columns: Range<usize>, first_row: usize) {
         for row in 0..table.rows {
             let values = &table.values[row * table.columns..][columns.clone()];
@@ -504,11 +504,11 @@ impl BestColumns {
     }
 }
 
-/// Puts `column` where its value is better. Bits are chosen by a mask: the compiler makes the processor do several at
-/// once of that, which it does not with an `if`.
+/// Stores `column` where its value is better. Bits are selected with a mask, because the compiler vectorizes that but
+/// not an `if`.
 fn take_better(best: &mut [f32], columns: &mut [u32], values: &[f32], column: u32) {
     for ((best, of), &value) in best.iter_mut().zip(columns).zip(values) {
-        // NaN wins, and stays, so that it is found.
+        // NaN wins and stays, so that it is noticed.
         let is_better = ((value > *best) | value.is_nan()) & !best.is_nan();
         let mask = u32::from(is_better).wrapping_neg();
         *best = f32::from_bits((value.to_bits() & mask) | (best.to_bits() & !mask));
@@ -532,7 +532,7 @@ impl Table<'_> {
     }
 }
 
-/// An output of the graph, and which of its values belong to one image of the call.
+/// An output of the graph, and the part of it that belongs to one image of the call.
 struct OutputOfImage<'o> {
     name: &'o str,
     tensor: &'o Tensor,
@@ -552,14 +552,14 @@ impl<'o> OutputOfImage<'o> {
         Ok(Self { name, tensor, range: call.index * len..(call.index + 1) * len })
     }
 
-    /// The last dimension, or the one before it if the candidates are the last; `None` for a shape without columns.
+    /// The last dimension, or the one before it if candidates are last; `None` for a shape without columns.
     fn columns(&self, candidates_last: bool) -> Option<usize> {
         let shape = &self.tensor.shape;
         let columns = *shape.get(shape.len().checked_sub(if candidates_last { 2 } else { 1 })?)?;
         (columns > 0 && self.range.len().is_multiple_of(columns)).then_some(columns)
     }
 
-    /// With this many rows. An output of one number for each has no dimension of columns, and scores may have the
+    /// The table with this many rows. An output with one number per row has no column dimension, and scores can have
     /// candidates last where boxes do not (PP-YOLOE, the ONNX Model Zoo's `YOLOv3`).
     fn table(&self, rows: usize, candidates_last: bool) -> Result<Table<'o>, PredictError> {
         let has_rows_last =
@@ -576,7 +576,6 @@ impl<'o> OutputOfImage<'o> {
         Ok(Table { name: self.name, values: self.values(), rows, columns, candidates_last })
     }
 
-    /// As 32-bit floats.
     fn values(&self) -> Cow<'o, [f32]> {
         let range = self.range.clone();
         match &self.tensor.data {
@@ -587,7 +586,7 @@ impl<'o> OutputOfImage<'o> {
     }
 }
 
-/// The candidates of image `index` of the call that the graph's own suppression keeps.
+/// The candidates of image `index` that the graph's own suppression keeps.
 fn selected(outputs: &BTreeMap<String, Tensor>, name: &str, index: usize) -> Result<Vec<Selected>, PredictError> {
     let output = OutputOfImage::new(outputs, name, Call { images: 1, index: 0 })?;
     let shape = &output.tensor.shape;
@@ -614,7 +613,7 @@ fn box_count(values: &[f32], rows: usize) -> Result<usize, PredictError> {
 fn activated(activation: Activation, number: f32) -> f64 {
     match activation {
         Activation::Sigmoid => sigmoid(f64::from(number)),
-        // NaN stays, so that it is found.
+        // NaN stays, so that it is noticed.
         Activation::SquareRoot => f64::from(number).clamp(0.0, 1.0).sqrt(),
         Activation::None | Activation::Softmax => f64::from(number),
     }

@@ -1,4 +1,4 @@
-//! Boxes that are relative to the cells of a grid.
+//! Decodes boxes that are relative to the cells of a grid.
 
 use super::sigmoid;
 use crate::domain::{CellPoint, Grid, GridCoding};
@@ -18,7 +18,7 @@ struct Level {
 }
 
 impl Level {
-    /// The row after its last.
+    /// The row after its last one.
     fn end(&self) -> usize {
         self.first_row.saturating_add(self.cells.saturating_mul(self.anchors))
     }
@@ -43,13 +43,13 @@ impl Cells {
         Self { levels: levels.collect() }
     }
 
-    /// The candidates of all levels.
+    /// The number of candidates on all levels.
     pub(super) fn rows(&self) -> usize {
         self.levels.last().map_or(0, Level::end)
     }
 
     /// The box of a row, which must be below [`Self::rows`], in pixels of the input: as center and size, or as corners
-    /// for distances. `numbers` gives those of the graph.
+    /// for distances. `numbers` returns those of the graph.
     pub(super) fn decoded(&self, grid: &Grid, row: usize, numbers: impl Fn(usize) -> f64) -> [f64; 4] {
         let number = self.levels.partition_point(|level| level.first_row <= row).saturating_sub(1);
         let level = self.levels[number];
@@ -96,7 +96,7 @@ impl Cells {
     }
 }
 
-/// Where a point is in its cell, in cells.
+/// The position of a point in its cell, in cells.
 fn shift(point: CellPoint) -> f64 {
     match point {
         CellPoint::Center => 0.5,

@@ -1,10 +1,10 @@
-//! The inputs besides the image: which of them tell the graph a size.
+//! Inputs other than the image: which of them expect a size.
 
 use super::finding::{Findings, Refusal};
 use super::signature::{Dimension, MAX_SIDE, Port, PortElement};
 use crate::domain::{AuxiliaryInput, AuxiliaryValue};
 
-/// What each input besides the image is filled with.
+/// What each input other than the image is filled with.
 ///
 /// # Errors
 /// An input that is neither a size nor a mask.
@@ -65,7 +65,7 @@ fn is_integer(port: &Port) -> bool {
     matches!(port.element, PortElement::Int32 | PortElement::Int64)
 }
 
-/// Width and height of a mask that the graph fixes.
+/// Width and height of a mask, if the graph fixes them.
 fn mask_size(port: &Port, value: AuxiliaryValue) -> Option<[u32; 2]> {
     let side = |axis: usize| u32::try_from(port.dims.get(axis)?.fixed()?).ok().filter(|side| *side <= MAX_SIDE);
     (value == AuxiliaryValue::PixelMask).then(|| Some([side(2)?, side(1)?])).flatten()

@@ -1,4 +1,4 @@
-//! Outputs of classifiers: one row of scores an image, or the number of the best class.
+//! Outputs of classifiers: one row of scores per image, or the number of the best class.
 
 use super::features::{self, Features};
 use super::finding::{Basis, Findings, Refusal};
@@ -14,26 +14,26 @@ use crate::vision::{Tensor, TensorData};
 
 /// How far the sum of probabilities may be from 1.
 const SUM_TOLERANCE: f64 = 1e-3;
-/// What the sum of 8-bit probabilities may be: each of them is rounded, and a thousand small ones are lost.
+/// The possible sums of 8-bit probabilities: each is rounded, and a thousand small ones are lost.
 const SUM_OF_8_BIT: std::ops::RangeInclusive<f64> = 0.9..=1.1;
 /// The same if most of them were rounded to 0.
 const SUM_OF_8_BIT_MOSTLY_ZERO: std::ops::RangeInclusive<f64> = 0.5..=1.1;
-/// Classes of `ImageNet`.
+/// The number of `ImageNet` classes.
 const IMAGENET_CLASSES: usize = 1000;
 
-/// An output that could be scores of classes.
+/// An output that could be class scores.
 #[derive(Debug)]
 struct Scores<'g> {
     port: &'g Port,
     classes: usize,
-    /// The class names that the output holds, if it does.
+    /// The class names in the output, if it has any.
     names: Vec<String>,
     values: Result<(Values, String), String>,
-    /// What the numbers are by their name and values, if they do not look like scores.
+    /// What the numbers are, by name and values, if they do not look like scores.
     features: Option<Features>,
 }
 
-/// What the numbers of a row are.
+/// What the numbers in a row are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Values {
     /// Probabilities that sum to 1.
@@ -94,7 +94,7 @@ fn usual(model: &RecognitionRequest<'_>, layout: Layout) -> Option<Usual> {
 
 struct Classes {
     convention: ClassificationOutput,
-    /// Whether the output holds the class names, as Custom Vision's does.
+    /// Whether the output contains class names, as in Custom Vision.
     has_named_scores: bool,
     label_set: Option<String>,
     labels_to_store: Option<LabelSet>,
@@ -105,7 +105,7 @@ fn ignored(model: &RecognitionRequest<'_>, used: &str) -> Vec<String> {
     outputs.filter(|port| port.name != used).map(|port| port.name.clone()).collect()
 }
 
-/// What Spotcheck reads, for a graph that has none of it.
+/// What Spotcheck can read, for a graph without any of it.
 fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Refusal {
     let features = model.graph.outputs.iter().find_map(|port| Some((port, Features::by_name(&port.name)?)));
     if let Some((port, features)) = features {
@@ -130,7 +130,7 @@ fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> R
     Refusal { nearest, ..refusal }
 }
 
-/// Whether another output has a row for each number of this one: these are boxes, not classes (`BlazeFace`).
+/// Whether another output has one row per number of this one: then these are boxes, not classes (`BlazeFace`).
 fn counts_rows(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let count = prober.values_of(&port.name).next().map(Tensor::len);
     let mut outputs = prober.predictions.iter().flat_map(|outputs| outputs.values());
@@ -158,7 +158,7 @@ fn read_scores<'g>(port: &'g Port, prober: &Prober<'_, '_>) -> Option<Scores<'g>
     Some(Scores { port, classes, names, values, features })
 }
 
-/// How many classes a row of scores is for; `None` if the tensor is no such row.
+/// The number of classes in a row of scores; `None` if the tensor is not such a row.
 fn class_count(tensor: &Tensor) -> Option<usize> {
     if matches!(tensor.data, TensorData::I64(_)) {
         return None;
@@ -217,7 +217,7 @@ fn are_8_bit_probabilities(row: &[f64]) -> bool {
     SUM_OF_8_BIT.contains(&sum) || (zeros * 2 > row.len() && SUM_OF_8_BIT_MOSTLY_ZERO.contains(&sum))
 }
 
-/// The one output with the scores; `None` if there is none.
+/// The output with the scores; `None` if there is none.
 fn choose<'g>(model: &RecognitionRequest<'_>, mut scores: Vec<Scores<'g>>) -> Result<Option<Scores<'g>>, Refusal> {
     if scores.len() > 1 {
         let mut counts = model.labels.as_ref().map_or_else(|| model.label_counts(), |labels| vec![label_count(labels)]);
@@ -308,7 +308,7 @@ fn from_scores(
     })
 }
 
-/// Whether names, files or the user show that a row of this many numbers is class scores.
+/// Whether names, files or the user show that a row of this length is class scores.
 fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize) -> bool {
     let fits = |count: usize| classes == count || classes == count + 1;
     let notes = &model.notes;
@@ -319,7 +319,7 @@ fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize) -> bool {
     are_named || (is_classifier && !contradicts) || fits(IMAGENET_CLASSES) || features::are_set(model.overrules)
 }
 
-/// Whether the output is one class number an image.
+/// Whether the output is one class number per image.
 fn is_arg_max(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut tensors = prober.values_of(&port.name).peekable();
     tensors.peek().is_some()
@@ -365,7 +365,7 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
     if let Some(labels) = &model.labels {
         let count = label_count(labels);
         let background = classes == count + 1;
-        // A file with ids may leave out the last classes; one with plain names is for all of them.
+        // A file with ids may omit the last classes; one with plain names has all of them.
         let has_gaps = labels.len() < count && count <= classes;
         if classes != count && !background && !has_gaps {
             return Err(misfit(format!("has {classes} classes"), count));
@@ -416,7 +416,7 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
     Ok(Naming { background, label_set: imagenet.then(|| "imagenet".to_owned()), labels_to_store: None })
 }
 
-/// One class more than there are names is the background; only of `ImageNet` it is known that it is the first.
+/// If there is one more class than names, it is the background; only for `ImageNet` it is known to be the first.
 fn background_first(classes: usize, because: &str, findings: &mut Findings) {
     let (field, first) = ("output.classification.background", Background::First.into_str());
     if classes == IMAGENET_CLASSES + 1 {
@@ -426,7 +426,7 @@ fn background_first(classes: usize, because: &str, findings: &mut Findings) {
     }
 }
 
-/// The class count of an arg-max is not known, only that it is above the `highest` number seen.
+/// The class count of an arg-max is unknown; it is only above the `highest` number seen.
 fn name_arg_max(model: &RecognitionRequest<'_>, highest: usize, findings: &mut Findings) -> Result<Naming, Refusal> {
     let Some(labels) = &model.labels else {
         findings.assumed(

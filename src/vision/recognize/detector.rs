@@ -1,5 +1,5 @@
-//! Outputs of detectors. Each layout that fits is a reading, described as the card describes it; the likeliest is
-//! taken. What its numbers mean is then read from the boxes of the test runs, through the code that reads predictions.
+//! Outputs of detectors. Each layout that fits is a reading, described like a card; the most likely one is used. The
+//! meaning of its numbers is then derived from the boxes of test runs, with the same code that reads predictions.
 
 mod boxes;
 mod class_scores;
@@ -25,7 +25,7 @@ use crate::vision::raw_candidates;
 /// `None` if the graph is not a detector.
 ///
 /// # Errors
-/// A detector whose boxes cannot be read, or whose outputs cannot be distinguished.
+/// A detector whose boxes cannot be read, or whose outputs cannot be told apart.
 pub(super) fn recognize(
     model: &RecognitionRequest<'_>,
     prober: &mut Prober<'_, '_>,
@@ -78,7 +78,7 @@ pub(super) fn recognize(
     let naming = name_classes(&found, model, &rows, side_multiple, findings)?;
     found.output.class_offset = naming.offset;
     let used = found.output.output_names();
-    // Rows of boxes without a dimension for images in front belong to all images of a call.
+    // Rows of boxes without an image dimension belong to all images of a call.
     let is_of_rows = |name: &String| prober.values_of(name).all(|tensor| tensor.shape.len() > 2);
     if found.output.batch_index.is_none() && found.output.boxes.outputs.iter().all(is_of_rows) {
         prober.recognize_batches(&used, Same::Exactly, findings);
@@ -86,7 +86,7 @@ pub(super) fn recognize(
     let unused = model.graph.outputs.iter().filter(|port| !used.contains(&port.name.as_str()));
     let ignored_outputs: Vec<String> = unused.map(|port| port.name.clone()).collect();
     let not_shown = found.not_shown.or_else(|| ignored_outputs.iter().find_map(|name| not_shown(name)));
-    // What super-gradients calls the outputs of the post-processing that its export appends.
+    // super-gradients' names for the outputs of the postprocessing that its export appends.
     let is_yolo_nas = model.graph.outputs.iter().all(|port| port.name.starts_with("graph2_"));
     let usual = if is_yolo_nas { Some(Usual::YoloNas) } else { found.usual };
     let usual = usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format));
@@ -102,7 +102,7 @@ pub(super) fn recognize(
     }))
 }
 
-/// What an output holds that is not used, by its name (torchvision's Mask R-CNN and Keypoint R-CNN, DETR).
+/// The content of an unused output, by its name (torchvision's Mask R-CNN and Keypoint R-CNN, DETR).
 fn not_shown(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     if name.contains("mask") {
@@ -114,7 +114,7 @@ fn not_shown(name: &str) -> Option<&'static str> {
     }
 }
 
-/// The readings of the outputs that fit equally well, the likeliest first.
+/// The readings of the outputs that fit equally well, most likely first.
 fn readings(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Result<Vec<Found>, Refusal> {
     if let Some(found) = faces::find(model, prober) {
         return ranking::rank(vec![found], model, prober);
@@ -128,7 +128,7 @@ fn readings(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Result<V
     }
 }
 
-/// The largest first and second number of the boxes, without those that fill a graph up.
+/// The largest first and second number of the boxes, ignoring padding.
 fn extent_of(output: &DetectionOutput, outputs: &super::Outputs, size: [u32; 2]) -> Option<[f64; 2]> {
     let candidates = raw_candidates(output, outputs, size).ok()?;
     let largest = |first: usize| {
@@ -155,7 +155,7 @@ fn name_classes(
     let highest = seen().fold(0.0, f64::max) as usize;
     let zero_seen = seen().any(|class| class == 0.0);
     let classes = found.classes;
-    // With a score for each class their number is known, and no class is the background.
+    // With one score per class, the number is known, and no class is the background.
     let counts_all = classes.is_some() && !found.has_separate_classes;
     let because_of_file = "its names match the model's classes".to_owned();
     let noted = || {
@@ -188,13 +188,13 @@ fn name_classes(
         return Ok(Naming { offset, label_set: Some(LABEL_FILE.to_owned()), labels_to_store: Some(labels) });
     }
     let (set, offset) = match classes {
-        // A score for each class of COCO's ids, from 1 to 90.
+        // One score for each of COCO's ids, from 1 to 90.
         Some(90) if counts_all => (Some("coco-91"), 1),
         Some(90 | 91) => (Some("coco-91"), 0),
         _ if (81..=90).contains(&highest) => (Some("coco-91"), 0),
         Some(81) => (Some("coco-80"), -1),
         Some(80) => (Some("coco-80"), 0),
-        // The ONNX Model Zoo's Faster R-CNN: COCO's 80 names behind one for the background.
+        // The ONNX Model Zoo's Faster R-CNN: COCO's 80 names after one for the background.
         _ if side_multiple > 1 && highest <= 80 && !zero_seen => (Some("coco-80"), -1),
         _ => (None, 0),
     };

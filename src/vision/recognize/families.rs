@@ -1,5 +1,5 @@
-//! Families of detectors whose outputs are relative to something that is not in the file, by the shapes of their
-//! outputs: why they are refused, and what to export instead.
+//! Families of detectors whose outputs are relative to something that is not in the file, recognized by output shapes:
+//! why they are refused, and what to export instead.
 
 use super::finding::Refusal;
 use super::probe::Prober;

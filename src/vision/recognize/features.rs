@@ -1,14 +1,14 @@
 //! Rows of numbers that are not class scores: embeddings and regressions. They have the shape of a classifier's output,
-//! so names, counts and values have to show what they are.
+//! so names, counts and values must tell them apart.
 
 use super::finding::Refusal;
 use super::noted::{Noted, Purpose};
 use super::signature::Port;
 use super::{Overrules, RecognitionRequest};
 
-/// The names of features, in parts of an output's name.
+/// Parts of output names that indicate features.
 const FEATURE_NAMES: [&str; 6] = ["embed", "feature", "hidden_state", "pooler", "pooled", "latent"];
-/// The names of quantities, as words of an output's name.
+/// Words in output names that indicate quantities.
 const QUANTITY_NAMES: [&str; 14] = [
     "age",
     "angle",
@@ -27,18 +27,18 @@ const QUANTITY_NAMES: [&str; 14] = [
 ];
 /// How far the length of a unit vector may be from 1.
 const UNIT_TOLERANCE: f64 = 1e-3;
-/// The fewest numbers of an embedding.
+/// The minimum length of an embedding.
 const MIN_FEATURES: usize = 64;
-/// Embeddings of at least this many numbers have a multiple of [`MIN_FEATURES`].
+/// Embeddings of at least this length are a multiple of [`MIN_FEATURES`] long.
 const MIN_TYPICAL_FEATURES: usize = 128;
 /// Logits beyond this would make every prediction certain to all digits.
 const MAX_LOGIT: f64 = 100.0;
 
-/// What a row of numbers is, if it is not class scores.
+/// What a row of numbers is, if not class scores.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Features {
     purpose: Purpose,
-    /// A clause that follows “because”.
+    /// A clause to follow “because”.
     because: String,
 }
 
@@ -47,7 +47,7 @@ impl Features {
         Self { purpose, because: because.into() }
     }
 
-    /// By the name of the output.
+    /// Based on the name of the output.
     pub(super) fn by_name(name: &str) -> Option<Self> {
         let name = name.to_lowercase();
         let mut words = name.split(|character: char| !character.is_alphanumeric());
@@ -60,7 +60,7 @@ impl Features {
         }
     }
 
-    /// By the numbers that the test images gave: rows of at least two, without a softmax.
+    /// Based on the results for the test images: rows of at least two numbers, without a softmax.
     pub(super) fn by_values(rows: &[Vec<f64>]) -> Option<Self> {
         use Purpose::{Embedding, Regression};
         let count = rows.first()?.len();
@@ -88,7 +88,7 @@ impl Features {
         }
     }
 
-    /// The message for a graph whose only row of numbers is this.
+    /// The message for a graph whose only row of numbers is this one.
     pub(super) fn refusal(&self, port: &Port) -> Refusal {
         let Self { purpose, because } = self;
         Refusal::new(format!(

@@ -1,4 +1,4 @@
-//! What the recognizer found out, and how sure it is.
+//! What the recognition found, and how certain it is.
 
 use std::fmt;
 
@@ -7,16 +7,16 @@ use super::nearest::Nearest;
 /// A field of the draft card with the reason for its value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finding {
-    /// The place of the field in the card, `input.layout`.
+    /// The path of the field in the card, `input.layout`.
     pub field: String,
     /// The value as it would be in the card.
     pub value: String,
     pub basis: Basis,
-    /// A clause that follows “because”.
+    /// A clause to follow “because”.
     pub because: String,
 }
 
-/// What a finding rests on.
+/// What a finding is based on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Basis {
     /// Shapes, types or values show it.
@@ -32,7 +32,7 @@ pub enum Basis {
 #[error("{}", .reasons.join("; "))]
 pub struct Refusal {
     pub reasons: Vec<String>,
-    /// What outputs that Spotcheck does not read look most like.
+    /// The supported convention that is most similar to unsupported outputs.
     pub nearest: Option<Nearest>,
 }
 

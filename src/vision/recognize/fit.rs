@@ -1,4 +1,4 @@
-//! Choices of a card that its predictions show to be wrong.
+//! Detects card settings that predictions prove wrong.
 
 use super::{Dimension, Outputs, Port};
 use crate::domain::{
@@ -7,24 +7,24 @@ use crate::domain::{
 };
 use crate::vision::score_columns;
 
-/// Boxes from this score on must make sense, `0.0..=1.0`.
+/// Boxes with at least this score must be plausible, `0.0..=1.0`.
 const SURE: f32 = 0.25;
-/// How many of the best boxes are looked at.
+/// The number of best boxes that are checked.
 const LOOKED_AT: usize = 20;
 /// Boxes with a shorter side than this are too small to be seen, in pixels of the image.
 const TINY: f32 = 2.0;
-/// How far scores may be outside of `0.0..=1.0`, and their sum from 1.
+/// How far scores may be outside `0.0..=1.0`, and their sum from 1.
 const TOLERANCE: f64 = 1e-3;
 
-/// A field of a card with a value that cannot be right, and what to do.
+/// A field of a card with a wrong value, and what to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Misfit {
-    /// The place of the field in the card, `input.layout`.
+    /// The path of the field in the card, `input.layout`.
     pub field: &'static str,
     pub text: String,
 }
 
-/// What is wrong with a card and labels that gave `prediction` from the `outputs` of a call with one image.
+/// What is wrong with a card and labels that gave `prediction` for the `outputs` of a call with one image.
 pub fn misfits(card: &ModelCard, labels: &LabelSet, outputs: &Outputs, prediction: &Prediction) -> Vec<Misfit> {
     let mut found = Vec::new();
     let mut add = |field: &'static str, text: String| found.push(Misfit { field, text });
@@ -47,7 +47,7 @@ pub fn misfits(card: &ModelCard, labels: &LabelSet, outputs: &Outputs, predictio
     found
 }
 
-/// What is wrong with a tensor of `shape` for `port`, the input of the graph that takes the image.
+/// What is wrong with a tensor of `shape` for `port`, the graph's image input.
 pub fn input_misfit(input: &ImageInput, port: &Port, shape: &[usize]) -> Option<Misfit> {
     let channel = match input.layout {
         Layout::Nchw => 1,
@@ -73,7 +73,7 @@ pub fn input_misfit(input: &ImageInput, port: &Port, shape: &[usize]) -> Option<
     Some(Misfit { field, text: format!("The graph takes {port}, these choices give {shape:?}: {advice}") })
 }
 
-/// How many classes the card reads, background not counted; `None` if the shapes of the outputs do not tell.
+/// The number of classes that the card reads, without the background; `None` if the output shapes do not show it.
 pub fn class_count(card: &ModelCard, outputs: &Outputs) -> Option<usize> {
     let (count, background) = match &card.output {
         OutputConvention::Classification(output) => {
@@ -148,7 +148,7 @@ fn value_misfit(output: &ClassificationOutput, outputs: &Outputs) -> Option<Stri
     }
 }
 
-/// What a wrong format or space of boxes looks like.
+/// The symptoms of a wrong format or space of boxes.
 fn box_misfit(boxes: &[Detection], prediction: &Prediction) -> Option<(&'static str, &'static str)> {
     let sure: Vec<&Detection> = boxes.iter().take_while(|found| found.score >= SURE).take(LOOKED_AT).collect();
     let mostly = |is_so: &dyn Fn(&Detection) -> bool| {

@@ -1,4 +1,4 @@
-//! The graph's input: which one is the image, how it is in memory, and what is likely about its pixels.
+//! The graph's image input: which one it is, its layout, and likely pixel values.
 
 use super::auxiliary;
 use super::finding::{Basis, Findings, Refusal};
@@ -11,14 +11,14 @@ use crate::domain::{
     ImageInput, Interpolation, Layout, OutputConvention, Position, ResizeRule, Rounding, Square,
 };
 
-/// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as torchvision and timm use them.
+/// `ImageNet`'s mean and standard deviation of RGB in `0.0..=1.0`, as in torchvision and timm.
 const IMAGENET_MEAN: [f32; 3] = [0.485, 0.456, 0.406];
 const IMAGENET_STD: [f32; 3] = [0.229, 0.224, 0.225];
 /// The mean of RGB in `0..=255` that TensorFlow's `ResNet`s subtract.
 const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 /// The mean of BGR in `0..=255` that maskrcnn-benchmark subtracts.
 const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
-/// Side of the input that detectors of any size are mostly trained with, in pixels.
+/// Usual input side of detectors that accept any size, in pixels.
 const DEFAULT_DETECTOR_SIDE: u32 = 640;
 /// transformers cuts the sides of YOLOS's input down to a multiple of its patches, in pixels.
 const YOLOS_PATCH: u32 = 16;

@@ -1,4 +1,4 @@
-//! Against libjpeg-turbo's own reduced sizes, over sample images and over damaged files.
+//! Compares with libjpeg-turbo's own reduced sizes, for sample images and damaged files.
 
 use std::path::{Path, PathBuf};
 
@@ -15,10 +15,10 @@ const FACTORS: [ScalingFactor; 2] = [ScalingFactor::ONE_QUARTER, ScalingFactor::
 
 const SAMPLINGS: [Subsamp; 5] = [Subsamp::None, Subsamp::Sub2x1, Subsamp::Sub1x2, Subsamp::Sub2x2, Subsamp::Gray];
 
-/// libjpeg rounds each sample before it becomes a color.
+/// libjpeg rounds each sample before the color conversion.
 const ROUNDING: f64 = 2.0;
 
-/// The tolerance where libjpeg enlarges the colors of a smooth image, and this decoder does not.
+/// The tolerance where libjpeg interpolates the colors of a smooth image, and this decoder does not.
 const SMOOTH: f64 = 8.0;
 
 fn root() -> PathBuf {
@@ -32,7 +32,7 @@ fn files_in(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The sample images, each cut down to at most this size.
+/// The sample images, each cropped to at most this size.
 fn sample_images(width: u32, height: u32) -> Vec<RgbImage> {
     let folders = ["assets/samples", "tests/tfrecord/photos"];
     let paths = folders.iter().flat_map(|folder| files_in(&root().join(folder)));
@@ -89,7 +89,7 @@ fn reduced_by_libjpeg(file: &[u8], factor: ScalingFactor) -> Vec<u8> {
     rgb
 }
 
-/// Mean and largest difference of a channel.
+/// The mean and largest difference of a channel.
 fn differences(got: &[u8], expected: &[u8]) -> [f64; 2] {
     assert_eq!(got.len(), expected.len());
     let pairs = got.iter().zip(expected);
@@ -99,8 +99,8 @@ fn differences(got: &[u8], expected: &[u8]) -> [f64; 2] {
     [sum / got.len() as f64, largest]
 }
 
-/// The file with quantizers of zero for all frequencies that blocks of these sizes cannot show: libjpeg then knows no
-/// more than we do.
+/// The file with quantizers of zero for all frequencies that blocks of these sizes cannot show, so that libjpeg has no
+/// more information than this decoder.
 fn with_low_frequencies_only(file: &[u8], blocks_of_tables: [[usize; 2]; 2]) -> Vec<u8> {
     let mut changed = file.to_vec();
     for segment in segments(file).filter(|segment| segment.marker == 0xdb) {
@@ -199,8 +199,8 @@ fn odd_sizes_of_every_subsampling_look_as_libjpeg_reduces_them() {
     }
 }
 
-/// libjpeg's pixels are means over all frequencies. Those that are left out take part in a mean with at most a third of
-/// their strength, so they are missed at hard edges only; and if libjpeg enlarges colors, it smooths them.
+/// libjpeg's pixels are means over all frequencies. The skipped ones contribute at most a third of their strength to a
+/// mean, so they are missed only at hard edges. Where libjpeg enlarges colors, it smooths them.
 fn check_likeness(file: &[u8], what: &str) {
     let [mean_tolerance, largest_tolerance] = [6.0, 72.0];
     for factor in FACTORS {
@@ -291,7 +291,7 @@ impl Random {
     }
 }
 
-/// Small files with much in them.
+/// Small files with many features.
 fn small_files() -> Vec<Vec<u8>> {
     let sample_image = sample_images(60, 45).swap_remove(0);
     let mut files: Vec<Vec<u8>> =
@@ -300,8 +300,7 @@ fn small_files() -> Vec<Vec<u8>> {
     files
 }
 
-/// A thumbnail as it is made, held against libjpeg alone: if a file is not as it should be, pixels and words are the
-/// same.
+/// Compares a thumbnail with that of libjpeg alone: for a damaged file, pixels and messages must be equal.
 fn check_damaged(file: &[u8], what: &str) {
     let thumbnail = super::super::decode(file, &DecodeLimits::default(), Scale::AtLeast(8));
     let file = with_plain_header(file);
