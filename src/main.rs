@@ -4,7 +4,8 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     // Microsoft's builds of ONNX Runtime collect telemetry in a file below the home folder. They read this variable
-    // while loading; their API can switch telemetry off only later. SAFETY: no other thread runs yet.
+    // while loading; their API can switch telemetry off only later.
+    // SAFETY: no other thread runs yet.
     unsafe { std::env::set_var("ORT_DISABLE_TELEMETRY", "1") };
     spotcheck::cli::run()
 }

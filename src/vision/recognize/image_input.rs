@@ -20,16 +20,16 @@ const TENSORFLOW_MEAN: [f32; 3] = [123.68, 116.78, 103.94];
 const MASKRCNN_MEAN: [f32; 3] = [102.9801, 115.9465, 122.7717];
 /// Usual input side of detectors that accept any size, in pixels.
 const DEFAULT_DETECTOR_SIDE: u32 = 640;
-/// transformers cuts the sides of YOLOS's input down to a multiple of its patches, in pixels.
+/// transformers crops YOLOS's input to a multiple of its patch size, in pixels.
 const YOLOS_PATCH: u32 = 16;
-/// What sides of a dense detector's input are a multiple of, in pixels.
+/// The sides of a dense detector's input are a multiple of this, in pixels.
 const DEFAULT_STRIDE: u32 = 32;
-/// Side of the input that classifiers of any size are mostly trained with, in pixels.
+/// Usual input side of classifiers that accept any size, in pixels.
 const DEFAULT_CLASSIFIER_SIDE: u32 = 224;
-/// Classifiers of images up to this side are trained on whole small images, not on crops.
+/// Classifiers of images up to this size are trained on whole small images rather than crops.
 const SMALL_SIDE: u32 = 64;
 
-/// A graph that takes more images in every call would only fill the memory.
+/// A graph with a larger batch would only fill the memory.
 const MAX_FIXED_BATCH: u64 = 64;
 
 /// The image input before the first run.
@@ -37,24 +37,24 @@ const MAX_FIXED_BATCH: u64 = 64;
 pub(super) struct ImagePort {
     pub(super) name: String,
     pub(super) dims: Vec<Dimension>,
-    /// How many images the graph takes in every call, if it is more than one.
+    /// The batch size, if it is fixed and greater than one.
     pub(super) fixed_batch: Option<u32>,
-    /// The inputs besides the image.
+    /// The inputs other than the image.
     pub(super) auxiliary: Vec<AuxiliaryInput>,
     pub(super) element_type: ElementType,
-    /// Gray for one channel; the order of three is known only later.
+    /// Gray for one channel; the order of three is determined later.
     pub(super) channels: ChannelOrder,
     /// The possible layouts; more than one if the dimensions do not decide.
     pub(super) layouts: Vec<Layout>,
     pub(super) preferred_size: Option<([u32; 2], String)>,
 }
 
-/// Width and height that the graph requires, in pixels; `None` if any will do.
+/// Width and height that the graph requires, in pixels; `None` if any are accepted.
 #[derive(Debug, Clone)]
 pub(super) struct Sizes {
     pub(super) width: Option<u32>,
     pub(super) height: Option<u32>,
-    /// Width and height if both could be otherwise, and why these.
+    /// Width and height if both are free, and why these were chosen.
     pub(super) preferred: Option<([u32; 2], String)>,
 }
 
@@ -69,7 +69,7 @@ impl ImagePort {
         Sizes { width: side(column), height: side(row), preferred: self.preferred_size.clone() }
     }
 
-    /// Whether the dimension for several images is free.
+    /// Whether the batch dimension is free.
     pub(super) fn batch_is_free(&self) -> bool {
         self.dims.len() == 4 && self.dims[0].is_free()
     }
@@ -111,7 +111,7 @@ pub(super) fn recognize(model: &RecognitionRequest<'_>, findings: &mut Findings)
     })
 }
 
-/// The layout as the card writes it.
+/// The layout as written in a card.
 pub(super) fn word(layout: Layout) -> &'static str {
     match layout {
         Layout::Nchw => "nchw",
@@ -164,7 +164,7 @@ fn element_type(port: &Port) -> Result<ElementType, Refusal> {
     }
 }
 
-/// The layouts that an input can have as an image, the likelier one first; empty if it cannot be one.
+/// The layouts that an input can have as an image, more likely first; empty if it cannot be one.
 pub fn image_layouts(port: &Port) -> Vec<Layout> {
     element_type(port).and_then(|_| layouts(port)).unwrap_or_default()
 }
@@ -178,14 +178,14 @@ fn channel_axes(port: &Port) -> Option<[(usize, Layout); 2]> {
     }
 }
 
-/// The layout of an input with one channel; `None` if there are three or if this is not known.
+/// The layout of an input with one channel; `None` if there are three or this is unknown.
 fn gray_layout(port: &Port) -> Option<Layout> {
     let axes = channel_axes(port)?;
     let has = |count: u64| axes.into_iter().find(|(axis, _)| port.dims[*axis] == Dimension::Fixed(count));
     has(1).filter(|_| has(3).is_none()).map(|(_, layout)| layout)
 }
 
-/// The layouts that the dimensions allow, the likelier one first.
+/// The layouts that the dimensions allow, more likely first.
 fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
     let no_image = |why: &str| {
         Refusal::new(format!(
@@ -222,7 +222,7 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
     }
 }
 
-/// Fills in what ONNX does not record this, by what is usual for such a model.
+/// Fills in what ONNX does not record, with what is usual for such a model.
 pub(super) fn complete(
     model: &RecognitionRequest<'_>,
     prediction: &OutputPrediction,
@@ -258,7 +258,7 @@ pub(super) fn complete(
     let mut written = model.notes.pixels.clone();
     if let Some(usual) = prediction.usual {
         let mut pixels = usual.pixels();
-        // TensorFlow's detectors that run on any size have their own resize.
+        // TensorFlow's detectors that accept any size resize by themselves.
         if usual == Usual::TensorFlow && resizes_inside {
             (pixels.resize, pixels.interpolation) = (None, None);
         }
@@ -275,7 +275,7 @@ pub(super) fn complete(
     take(&written, Basis::Recognized, sizes, model, input, findings);
 }
 
-/// Replaces what was assumed by what is written or usual.
+/// Replaces assumed values by written or usual ones.
 fn take(
     pixels: &PixelNotes,
     basis: Basis,
@@ -328,7 +328,7 @@ fn model_type<'m>(model: &'m RecognitionRequest<'_>) -> Option<&'m str> {
     model.notes.model_type.as_ref().map(|noted| noted.value.as_str())
 }
 
-/// The rule for the sizes that the graph takes.
+/// The resize rule for the sizes that the graph accepts.
 fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> ResizeRule {
     let (any_width, any_height) = (sizes.width.is_none(), sizes.height.is_none());
     let [width, height] = match (sizes.width, sizes.height, &sizes.preferred) {
@@ -337,7 +337,7 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
         (Some(side), None, None) | (None, Some(side), None) => [side, side],
         (None, None, None) => [DEFAULT_DETECTOR_SIDE; 2],
     };
-    // The size of the input that the notes are about.
+    // The input size that the notes refer to.
     let noted_size = model.notes.input_size.as_ref().map_or([width, height], |size| size.value);
     let scaled = |length: u32, axis: usize| {
         (f64::from(length) * f64::from([width, height][axis]) / f64::from(noted_size[axis])).round() as u32
@@ -363,8 +363,8 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             ResizeRule::stretch(width, height)
         }
         NotedResize::Letterbox { fill, position, rounding, boxes_back } => {
-            // The exporters' own code cuts off what only fills the square up, if the graph takes any size.
-            // YOLOv5's does not do it for ONNX files.
+            // If the graph accepts any size, exporters' own code removes the padding that only makes the image square.
+            // YOLOv5's does not do so for ONNX files.
             let cuts = any_width && any_height && position == Position::Center && boxes_back != BoxesBack::ExactPadding;
             let stride = cuts.then(|| model.notes.stride.as_ref().map_or(DEFAULT_STRIDE, |stride| stride.value));
             ResizeRule::Letterbox { width, height, fill, position, rounding, stride, boxes_back }
@@ -444,7 +444,7 @@ fn classifier_resize(output: &ClassificationOutput, input: &ImageInput, sizes: &
         let because = format!("{size_because}; ONNX does not record the resize rule, Keras loads images stretched");
         return (ResizeRule::stretch(width, height), because);
     }
-    // torchvision and timm: 256 to 224, that is a crop of seven eighths.
+    // torchvision and timm: 256 to 224, a crop of 7/8.
     let short_side = (f64::from(width.max(height)) * 256.0 / 224.0).round() as u32;
     let rule = ResizeRule::ShortSideCrop {
         short_side,
@@ -461,7 +461,7 @@ fn classifier_resize(output: &ClassificationOutput, input: &ImageInput, sizes: &
     )
 }
 
-/// Whether a classifier is like those of Keras: channels last and no background class, or a single sigmoid.
+/// Whether a classifier looks like those of Keras: channels last and no background class, or a single sigmoid.
 fn is_from_keras(output: &ClassificationOutput, input: &ImageInput) -> bool {
     let has_channels_last = matches!(input.layout, Layout::Nhwc | Layout::Hwc);
     let is_tensorflow = output.background != Background::None || output.values == ClassValues::ArgMax;
@@ -498,7 +498,7 @@ fn detector_resize(prediction: &OutputPrediction, sizes: &Sizes) -> (ResizeRule,
     }
 }
 
-/// The rule on one line, as `short-side-crop {short_side = 256, …}`.
+/// The rule in one line: `short-side-crop {short_side = 256, …}`.
 pub(super) fn resize_text(rule: &ResizeRule) -> String {
     match *rule {
         ResizeRule::Keep {} => "keep".to_owned(),

@@ -1,13 +1,13 @@
-//! Names of classes: from the user's file, from the exporter's metadata, or a built-in set that fits in number.
+//! Class names: from the user's file, from the exporter's metadata, or a built-in set with the right count.
 
 use super::RecognitionRequest;
 use super::finding::Refusal;
 use crate::domain::LabelSet;
 
-/// The file beside the card that holds the names, from the user's file or the metadata.
+/// The label file next to the card, with names from the user's file or the metadata.
 pub(super) const LABEL_FILE: &str = "labels.txt";
 
-/// How many classes a label set is for: gaps between ids count.
+/// The number of classes of a label set, counting gaps between ids.
 pub(super) fn label_count(labels: &LabelSet) -> usize {
     labels.max_id().map_or(0, |id| id as usize + 1)
 }
@@ -19,7 +19,7 @@ pub(super) fn misfit(has: impl std::fmt::Display, count: usize) -> Refusal {
     ))
 }
 
-/// The names nearest to the model, whether or not they fit.
+/// The names closest to the model, whether or not they fit.
 pub(super) fn from_metadata(model: &RecognitionRequest<'_>) -> Option<LabelSet> {
     model.notes.labels.first().map(|noted| noted.value.clone())
 }

@@ -1,4 +1,4 @@
-//! A card to begin with for a graph whose conventions are not recognized: the user sets the rest.
+//! A draft card for a graph with unrecognized conventions, for the user to complete.
 
 use super::finding::{Findings, Refusal};
 use super::{GraphSignature, Port, PortElement, RecognitionRequest, RecognizeError, image_input};
@@ -7,12 +7,13 @@ use crate::domain::{
     LabelSet, ModelCard, ModelTask, OutputConvention, ResizeRule,
 };
 
-/// Side of the input if the graph leaves it open, in pixels.
+/// Side of the input if the graph does not fix it, in pixels.
 const SIDE: u32 = 640;
 
-/// The card of a graph with an image input, with a first guess at everything that its dimensions do not tell.
+/// The card of a graph with an image input, with guesses for everything that its dimensions do not show.
 ///
 /// # Errors
+/// No input is an image.
 /// No input is an image.
 pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, RecognizeError> {
     let port = image_input::recognize(model, &mut Findings::default())?;
@@ -38,7 +39,7 @@ pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, Recognize
     })
 }
 
-/// One row of numbers is scores of classes; anything else could be boxes.
+/// One row of numbers is class scores; anything else may be boxes.
 fn likely_task(graph: &GraphSignature) -> ModelTask {
     match &graph.outputs[..] {
         [only] if only.dims.len() <= 2 => ModelTask::Classification,
@@ -46,7 +47,7 @@ fn likely_task(graph: &GraphSignature) -> ModelTask {
     }
 }
 
-/// How outputs could be read for a task: what to begin with.
+/// A draft for reading the outputs for a task.
 pub fn draft_output(graph: &GraphSignature, task: ModelTask) -> OutputConvention {
     let first = graph.outputs.first().map(|port| port.name.clone());
     if task == ModelTask::Classification {
@@ -63,7 +64,7 @@ pub fn draft_output(graph: &GraphSignature, task: ModelTask) -> OutputConvention
             labels: others().find(is_whole).map(|port| Columns::whole(&port.name)),
             ..DetectionOutput::separate(&boxes.name, "", &scores.name)
         },
-        // Everything of a box in one row, as YOLO has it since version 8.
+        // Everything about a box in one row, as in YOLO since version 8.
         _ => DetectionOutput {
             labels: None,
             scores: Columns::at(&name, 4),
@@ -74,12 +75,12 @@ pub fn draft_output(graph: &GraphSignature, task: ModelTask) -> OutputConvention
     })
 }
 
-/// The names of classes that the exporter wrote down; empty if there are none.
+/// The exporter's class names; empty if there are none.
 pub fn found_labels(model: &RecognitionRequest<'_>) -> LabelSet {
     super::labels::from_metadata(model).unwrap_or_default()
 }
 
-/// There are more candidates than columns.
+/// Assumes more candidates than columns.
 fn candidates_are_last(port: &Port) -> bool {
     let dims: Vec<Option<u64>> = port.dims.iter().map(super::Dimension::fixed).collect();
     matches!(dims[..], [_, Some(rows), Some(columns)] if rows < columns)

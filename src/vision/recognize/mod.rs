@@ -1,9 +1,9 @@
 //! Recognizes what a user's own ONNX model expects and returns, and drafts its card.
 //!
-//! Reads what files state, output names by which an exporter is known, shapes, types and the values of a few test
-//! runs. If several readings fit, the likeliest is taken and the others are offered. What a graph cannot tell (RGB or
-//! BGR, mean and std) is *assumed* and marked so. Knows nothing of ONNX Runtime: the caller hands in the graph's
-//! signature and a function that runs it.
+//! The evidence is what files state, typical output names of exporters, shapes, types and the values of a few test
+//! runs. If several readings fit, the most likely one is used and the others are offered. What a graph cannot show (RGB
+//! or BGR, mean and std) is *assumed* and marked as such. Knows nothing about ONNX Runtime: the caller passes in the
+//! graph's signature and a function that runs it.
 
 mod auxiliary;
 mod classifier;
@@ -47,10 +47,9 @@ use self::probe::Prober;
 use super::Tensor;
 use crate::domain::{LabelSet, ModelCard, ModelFile, ModelTask, OutputConvention};
 
-/// The outputs of a graph by name.
 pub type Outputs = BTreeMap<String, Tensor>;
 
-/// Runs the graph on inputs by name; an error is ONNX Runtime's message.
+/// Runs the graph on named inputs; an error is ONNX Runtime's message.
 pub type RunGraph<'r> = dyn FnMut(&[(&str, &Tensor)]) -> Result<Outputs, String> + 'r;
 
 /// A graph without a card, and the user's values for the card.
@@ -58,32 +57,31 @@ pub type RunGraph<'r> = dyn FnMut(&[(&str, &Tensor)]) -> Result<Outputs, String>
 pub struct RecognitionRequest<'m> {
     /// The id of the draft card.
     pub id: String,
-    /// The name on screen of the draft card.
+    /// The display name of the draft card.
     pub name: String,
     pub file: ModelFile,
     pub graph: &'m GraphSignature,
-    /// What the graph's metadata and the files beside the model say.
+    /// Facts from the graph's metadata and the files next to the model.
     pub notes: Notes,
-    /// The class names of the user's label file.
+    /// The class names in the user's label file.
     pub labels: Option<LabelSet>,
     pub overrules: &'m Overrules,
 }
 
-/// A draft card with the reason for each field that was not plain to see.
+/// A draft card with the reason for each field that is not obvious.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recognition {
     pub card: ModelCard,
-    /// The class names to store beside the card as `card.labels`; `None` if the card names a built-in set or none.
+    /// The class names to store next to the card as `card.labels`; `None` if the card uses a built-in set or none.
     pub labels: Option<LabelSet>,
-    /// The findings in the order of the card.
+    /// In the order of the card.
     pub findings: Vec<Finding>,
-    /// Outputs of the graph that the card does not use.
     pub ignored_outputs: Vec<String>,
-    /// What the user should know of the files beside the model.
+    /// Notes for the user about the files next to the model.
     pub remarks: Vec<String>,
-    /// The ways to read the outputs that fit equally well, the likeliest first; empty for a classifier.
+    /// The equally plausible readings of the outputs, most likely first; empty for a classifier.
     pub readings: Vec<String>,
-    /// The index of the reading of the card.
+    /// The index of the reading in the card.
     pub reading: usize,
 }
 
@@ -99,16 +97,16 @@ pub enum RecognizeError {
     /// Spotcheck cannot use this graph as it is.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// The user set a field that there is not, or to a value that it cannot have.
+    /// The user set an unknown field, or an invalid value.
     #[error(transparent)]
     Overrule(#[from] OverruleError),
 }
 
-/// Drafts the card of `model`, running it a handful of times through `run` on made-up images.
+/// Drafts the card of `model`, running it a few times through `run` on synthetic images.
 ///
 /// # Errors
-/// [`RecognizeError::Refused`] if there is no image input, if the outputs are none of the conventions that
-/// Spotcheck reads, if the label file does not fit the model's classes, or if the graph does not run.
+/// [`RecognizeError::Refused`] if there is no image input, the outputs follow no supported convention, the label file
+/// does not fit the model's classes, or the graph does not run.
 pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Result<Recognition, RecognizeError> {
     features::check_purpose(&model)?;
     let mut findings = Findings::default();
@@ -172,25 +170,25 @@ pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
     })
 }
 
-/// What the outputs turned out to be.
+/// The result for the outputs.
 struct OutputPrediction {
     convention: OutputConvention,
     /// The label set for the card's `labels`.
     label_set: Option<String>,
     labels_to_store: Option<LabelSet>,
     ignored_outputs: Vec<String>,
-    /// Sides of the input must be a multiple of this, in pixels; 1 if any size will do.
+    /// Sides of the input must be a multiple of this, in pixels; 1 if any size is accepted.
     side_multiple: u32,
-    /// What the exporter of such outputs feeds to its graphs.
+    /// The usual preprocessing of the exporter of such outputs.
     usual: Option<usual::Usual>,
-    /// What of the prediction is not shown.
+    /// What is not shown of the prediction.
     not_shown: Option<&'static str>,
-    /// The ways to read the outputs that fit equally well, the likeliest first.
+    /// The equally plausible readings of the outputs, most likely first.
     readings: Vec<String>,
 }
 
 impl RecognitionRequest<'_> {
-    /// How many classes the model may have, as names and files say.
+    /// The possible class counts according to names and files.
     fn label_counts(&self) -> Vec<usize> {
         let given = self.labels.iter().chain(self.notes.labels.iter().map(|noted| &noted.value)).map(label_count);
         given.chain(self.notes.label_count.as_ref().map(|noted| noted.value)).collect()

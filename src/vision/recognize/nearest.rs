@@ -1,10 +1,10 @@
-//! The convention that outputs look most like, if they are none that Spotcheck reads.
+//! The most similar supported convention for unsupported outputs.
 
-/// A convention that Spotcheck reads, by the exporter that is best known for it.
+/// A supported convention, named after its best-known exporter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Nearest {
     pub exporter: &'static str,
-    /// What its outputs are.
+    /// A description of its outputs.
     pub outputs: &'static str,
 }
 
@@ -19,7 +19,7 @@ const YOLO: Nearest = Nearest { exporter: "YOLO", outputs: "[1, 4 + classes, can
 const YOLOV7: Nearest =
     Nearest { exporter: "YOLOv7 --end2end", outputs: "[n, 7]: image, corners, class and score of each box" };
 
-/// By the shapes of the outputs of a call with one image.
+/// Based on the output shapes of a call with one image.
 pub(super) fn nearest(shapes: &[&[usize]]) -> Option<Nearest> {
     let maps: Vec<&&[usize]> = shapes.iter().filter(|shape| shape.len() >= 4).collect();
     // Channels first and channels last.

@@ -1,53 +1,52 @@
-//! The facts that files say about a model, and how single values of them are read.
+//! Facts about a model from files, and how single values are read.
 
 use serde_json::Value;
 
 use super::signature::MAX_SIDE;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Position, Rounding, Square};
 
-/// A fact, and where it is written.
+/// A fact and its source.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noted<T> {
     pub value: T,
-    /// A clause that follows “because”: `config.json says model_type = detr`.
+    /// A clause to follow “because”: `config.json says model_type = detr`.
     pub because: String,
 }
 
-/// Everything that was said; a field is empty if nothing was.
+/// Everything that the files state; a field is empty if nothing does.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Notes {
-    /// The names of the classes, from the place nearest to the model first. Not every set has to fit the model.
+    /// Class names, from the place closest to the model first. Not every set must fit the model.
     pub labels: Vec<Noted<LabelSet>>,
-    /// Whether a label file numbers the names, as Teachable Machine does.
+    /// Whether a label file numbers the names, as in Teachable Machine.
     pub has_numbered_labels: bool,
-    /// Whether the names are the tags of one of WD's taggers.
+    /// Whether the names are the tags of a WD tagger.
     pub has_tags: bool,
-    /// How many classes there are, without a background.
+    /// The number of classes, without a background.
     pub label_count: Option<Noted<usize>>,
     /// Width and height of the input, in pixels.
     pub input_size: Option<Noted<[u32; 2]>>,
     /// Sides of the input are a multiple of this, in pixels.
     pub stride: Option<Noted<u32>>,
     pub task: Option<Noted<NotedTask>>,
-    /// Whether the graph gives final boxes without non-maximum suppression (YOLOv10, YOLO26).
+    /// Whether the graph returns final boxes without non-maximum suppression (YOLOv10, YOLO26).
     pub end_to_end: Option<Noted<bool>>,
-    /// Whether non-maximum suppression is part of the graph.
+    /// Whether the graph includes non-maximum suppression.
     pub nms_in_graph: Option<Noted<bool>>,
-    /// Images in one call.
+    /// Images per call.
     pub batch: Option<Noted<u32>>,
-    /// Channels of an image.
     pub channels: Option<Noted<u32>>,
     pub exporter: Option<Noted<Exporter>>,
     /// transformers' `model_type`: `detr`, `yolos`, `rt_detr_v2`, `d_fine`, `vit` …
     pub model_type: Option<Noted<String>>,
     pub purpose: Option<Noted<Purpose>>,
-    /// Whether the classes of a classifier do not exclude one another, so that each has a sigmoid of its own.
+    /// Whether the classes of a classifier are not mutually exclusive, so that each has its own sigmoid.
     pub multi_label: Option<Noted<bool>>,
     /// The preprocessing that the files state.
     pub pixels: PixelNotes,
-    /// The preprocessing that the files only make likely.
+    /// The preprocessing that the files merely suggest.
     pub likely_pixels: PixelNotes,
-    /// What the user should know of the files: which are broken, and what was not used.
+    /// Notes for the user: which files are invalid, and what was not used.
     pub remarks: Vec<String>,
 }
 
@@ -69,7 +68,7 @@ pub enum Purpose {
     Regression,
 }
 
-/// The program that wrote the metadata of the graph.
+/// The exporter that wrote the graph's metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Exporter {
     Ultralytics,
@@ -94,13 +93,14 @@ pub enum NotedResize {
     Stretch,
     /// A stretched square.
     Square(Square),
-    /// The middle of an image of `size`, whatever its aspect ratio, if the input is as large as the notes say.
+    /// The center of an image resized to `size`, whatever its aspect ratio, if the input is as large as the notes
+    /// state.
     StretchCrop {
         /// Width and height.
         size: [u32; 2],
         offset: Rounding,
     },
-    /// The middle of an image whose short side has `short_side` pixels, if the input is as large as the notes say.
+    /// The center of an image whose short side has `short_side` pixels, if the input is as large as the notes state.
     Crop {
         short_side: u32,
         long_side: Rounding,
@@ -118,7 +118,7 @@ pub enum NotedResize {
     },
 }
 
-/// A word or a number as text, not empty.
+/// A word or a number as nonempty text.
 pub(super) fn text(value: &Value) -> Option<String> {
     let text = match value {
         Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
@@ -131,7 +131,7 @@ pub(super) fn text(value: &Value) -> Option<String> {
 
 pub(super) fn whole(value: &Value) -> Option<u32> {
     match value {
-        // YOLOv5 writes its strides as a list of one tensor in some versions.
+        // Some versions of YOLOv5 write strides as a list with one tensor.
         Value::Array(values) => values.iter().filter_map(whole).max(),
         value => u32::try_from(value.as_u64()?).ok(),
     }

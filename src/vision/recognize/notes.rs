@@ -1,6 +1,6 @@
-//! What the file of a model and the files beside it say about the model: the exporter's metadata, transformers' and
-//! timm's `config.json` and `preprocessor_config.json`, label files. Pure: the caller reads the files. Nothing here
-//! fails: a file that cannot be read is a remark for the user, and a fact of the wrong type is as good as none.
+//! What a model's file and the files next to it state: the exporter's metadata, `config.json` and
+//! `preprocessor_config.json` of transformers and timm, label files. Pure: the caller reads the files. Nothing here
+//! fails: an unreadable file becomes a note for the user, and a fact of the wrong type counts as missing.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -12,44 +12,44 @@ use super::noted::{Exporter, Noted, Notes, Purpose, size, text, truth, whole};
 use super::{pipelines, preprocessing};
 use crate::domain::LabelSet;
 
-/// The names of the classes of WD's taggers.
+/// The class names of WD taggers.
 const TAGS_FILE: &str = "selected_tags.csv";
 
-/// A text file beside the model.
+/// A text file next to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbor {
-    /// As the user sees it: `config.json`, or `../config.json` for one of the folder above.
+    /// The name for the user: `config.json`, or `../config.json` for a file in the parent folder.
     pub name: String,
     pub text: String,
 }
 
-/// What a neighbor of a model can be, the best place for names first.
+/// The kinds of files next to a model, best source of names first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
-    /// Names of classes in a file that is called as the model.
+    /// Class names in a file that is named after the model.
     OwnLabels,
     Config,
     Preprocessor,
-    /// Names of classes in a file with a usual name.
+    /// Class names in a file with a usual name.
     Labels,
     /// `MMDeploy`'s `pipeline.json`.
     MmDeploy,
-    /// Any YAML file: `names` of the data that the model was trained with, or something else.
+    /// Any YAML file: `names` of the training data, or something else.
     Yaml,
 }
 
 impl Notes {
-    /// Whether a file with this name, beside a model whose file is called `stem` and an extension, can say anything.
+    /// Whether a file with this name can be relevant for a model whose file is `stem` plus an extension.
     pub fn concern(file_name: &str, stem: &str) -> bool {
         kind(file_name, stem).is_some()
     }
 
-    /// Reads the metadata of the graph and the files beside it.
+    /// Reads the graph's metadata and the files next to it.
     pub fn read(stem: &str, metadata: &BTreeMap<String, String>, neighbors: &[Neighbor]) -> Self {
         let mut notes = Self::default();
         let mut files: Vec<(Kind, &Neighbor)> =
             neighbors.iter().filter_map(|file| Some((kind(file_name(&file.name), stem)?, file))).collect();
-        // The sort is stable: the caller's order, the model's own folder first, decides between equals.
+        // The sort is stable: ties keep the caller's order, with the model's own folder first.
         files.sort_by_key(|(kind, _)| *kind);
         let own = files.partition_point(|(kind, _)| *kind == Kind::OwnLabels);
         let (own, others) = files.split_at(own);
@@ -63,12 +63,12 @@ impl Notes {
         notes
     }
 
-    /// The nearest names for exactly so many classes.
+    /// The closest names for exactly this many classes.
     pub fn labels_for(&self, classes: usize) -> Option<Noted<LabelSet>> {
         self.labels_if(|count| count == classes)
     }
 
-    /// The nearest names whose count fits; the reason lists the other names that fit.
+    /// The closest names with a fitting count; the reason lists other names that fit.
     pub(super) fn labels_if(&self, fits: impl Fn(usize) -> bool) -> Option<Noted<LabelSet>> {
         let mut fitting = self.labels.iter().filter(|noted| fits(label_count(&noted.value)));
         let mut nearest = fitting.next()?.clone();
@@ -125,7 +125,7 @@ impl Notes {
         Ok(())
     }
 
-    /// transformers' and timm's `config.json`.
+    /// `config.json` of transformers or timm.
     fn read_config(&mut self, config: &Value, file: &str) {
         let says = |key: &str, value: &Value| format!("{file} has {key} = {}", text(value).unwrap_or_default());
         if let Some(labels) = names(&config["id2label"]).filter(|labels| !are_placeholders(labels)) {
@@ -170,7 +170,7 @@ impl Notes {
         }
     }
 
-    /// What Ultralytics and YOLOv5 write into the graph.
+    /// Metadata that Ultralytics and YOLOv5 write into the graph.
     fn read_metadata(&mut self, metadata: &BTreeMap<String, String>) {
         let value = |key: &str| Some((key.to_owned(), yaml(metadata.get(key)?).ok()?));
         if let Some(labels) = value("names").and_then(|(_, value)| names(&value)) {
@@ -226,7 +226,7 @@ pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
     }
 }
 
-/// What a model of transformers or timm returns, by the class that its `config.json` names and by its class count.
+/// What a model of transformers or timm returns, according to the class in its `config.json` and its class count.
 fn purpose(config: &Value, file: &str) -> Option<Noted<Purpose>> {
     if config["problem_type"] == "regression" {
         let because = format!("{file} sets problem_type = regression");
@@ -248,7 +248,7 @@ fn purpose(config: &Value, file: &str) -> Option<Noted<Purpose>> {
     has_no_classes.then_some(Noted { value: Purpose::Embedding, because })
 }
 
-/// A fact of the metadata.
+/// A fact in the metadata.
 fn noted<T>(entry: Option<(String, Value)>, read: impl Fn(&Value) -> Option<T>) -> Option<Noted<T>> {
     let (key, value) = entry?;
     let shown = match &value {
@@ -290,9 +290,9 @@ fn is_yaml(name: &str) -> bool {
     ["yaml", "yml"].contains(&extension(&name.to_lowercase()))
 }
 
-/// YAML, and with it JSON and nearly all that Python's `repr` gives for lists and dictionaries.
+/// YAML, which includes JSON and nearly everything that Python's `repr` writes for lists and dictionaries.
 fn yaml(text: &str) -> Result<Value, String> {
-    // `no` is a name (of a class, of Norway) as often as a truth value.
+    // `no` is a name (of a class, of Norway) as often as a boolean.
     let options = serde_saphyr::options! { strict_booleans: true };
     let text = text.trim_start_matches('\u{feff}');
     serde_saphyr::from_str_with_options(text, options).map_err(|error| first_line(&error.to_string()))
@@ -312,7 +312,7 @@ fn are_placeholders(labels: &LabelSet) -> bool {
     labels.iter().all(|(id, name)| name == format!("LABEL_{id}"))
 }
 
-/// The column `name` of a table, one row per class.
+/// The column `name` of a table with one row per class.
 fn column_of_names(text: &str) -> Option<LabelSet> {
     let mut rows = text.lines().map(csv_fields);
     let column = rows.next()?.iter().position(|name| name == "name")?;
@@ -325,7 +325,7 @@ fn column_of_names(text: &str) -> Option<LabelSet> {
         .collect()
 }
 
-/// The fields of a line. A field in quotes may contain commas, and quotes written twice.
+/// The fields of a line. A quoted field can contain commas and doubled quotes.
 fn csv_fields(line: &str) -> Vec<String> {
     let (mut fields, mut is_quoted) = (vec![String::new()], false);
     let mut characters = line.chars().peekable();

@@ -1,4 +1,4 @@
-//! What the user knows better: fields of a card by their path, `input.channels=bgr`.
+//! Card fields set by the user, by path: `input.channels=bgr`.
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::finding::{Basis, Finding};
 use crate::domain::ResizeRule;
 
-/// Fields of the card that the user sets, in the order given, and which reading of the outputs to take.
+/// Card fields set by the user, in the given order, and the selected reading of the outputs.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Overrules {
     fields: Vec<Overrule>,
@@ -23,7 +23,7 @@ struct Overrule {
     text: String,
 }
 
-/// A field that cannot be set so.
+/// A field that cannot be set like this.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot set {field} to {value}: {reason}")]
 pub struct OverruleError {
@@ -32,14 +32,14 @@ pub struct OverruleError {
     pub reason: String,
 }
 
-/// The tables of a card whose key is a choice: another key takes the place of the one there.
+/// Tables of a card whose key is a choice: another key replaces it.
 const CHOICES: [&str; 2] = ["input.resize", "output"];
 
 impl Overrules {
-    /// Reads `FIELD=VALUE` items. A value is a number, `true`, a list `[1, 2, 3]`, a table `{"width": 640}` or a word.
+    /// Parses `FIELD=VALUE` items. A value is a number, `true`, a list `[1, 2, 3]`, a table `{"width": 640}` or a word.
     ///
     /// # Errors
-    /// An item without `=` or with an empty field name.
+    /// An item without `=`, or with an empty field name.
     pub fn parse<S: AsRef<str>>(items: &[S]) -> Result<Self, OverruleError> {
         let parse_one = |item: &S| {
             let item = item.as_ref();
@@ -66,7 +66,7 @@ impl Overrules {
         Ok(overrules)
     }
 
-    /// The reading with this index into [`Recognition::readings`](super::Recognition::readings).
+    /// The reading with this index in [`Recognition::readings`](super::Recognition::readings).
     pub fn with_reading(reading: usize) -> Self {
         Self { reading, ..Self::default() }
     }
@@ -79,16 +79,16 @@ impl Overrules {
         *self == Self::default()
     }
 
-    /// The last value given for exactly this field, as text.
+    /// The last value for exactly this field, as text.
     pub fn text(&self, field: &str) -> Option<&str> {
         let given = self.fields.iter().rev().find(|one| one.field() == field)?;
         Some(given.text.trim_matches('"'))
     }
 
-    /// Sets the fields below `prefix` (`""` for a whole card, `"input"` for its input alone).
+    /// Sets the fields below `prefix` (`""` for a whole card, `"input"` for only its input).
     ///
     /// # Errors
-    /// A field that does not exist or a value that does not fit it.
+    /// A field that does not exist, or an invalid value.
     pub fn apply<T: Serialize + DeserializeOwned>(&self, prefix: &str, target: &T) -> Result<T, OverruleError> {
         let value = serde_json::to_value(target).expect("cards have only text keys");
         let mut result: T = serde_json::from_value(value).expect("what was written reads back");
@@ -103,7 +103,7 @@ impl Overrules {
         Ok(result)
     }
 
-    /// Replaces the findings on overruled fields with the user's values.
+    /// Replaces the findings for these fields with the user's values.
     pub(super) fn apply_to_findings(&self, findings: &mut Vec<Finding>) {
         for overrule in &self.fields {
             let field = overrule.field();
@@ -158,7 +158,7 @@ impl Overrule {
             serde_json::from_value(whole).map_err(|error| error.to_string())
         };
         let word = Value::String(self.text.clone());
-        // A name made of digits is text if the field of the card is text: the ONNX Model Zoo has an output called 6379.
+        // A name made of digits is text if the card's field is text: the ONNX Model Zoo has an output named 6379.
         let result = match serde_json::from_str(&self.text) {
             Ok(value) => attempt(value).or_else(|reason| attempt(word).map_err(|_| reason)),
             Err(_) => attempt(word),
@@ -166,9 +166,9 @@ impl Overrule {
         result.map_err(|reason| OverruleError { field: self.field(), value: self.text.clone(), reason })
     }
 
-    /// Sets a whole resize rule: its kind alone (`input.resize=letterbox`), or some of its fields; the others follow
-    /// from the size of the present rule. A single field of another kind changes the kind and is not set yet. Returns
-    /// whether nothing is left to set.
+    /// Sets a resize rule as a whole: its kind (`input.resize=letterbox`), or some of its fields; the others are
+    /// derived from the size in the current rule. A field of another kind changes only the kind. Returns whether
+    /// nothing is left to set.
     fn set_resize(&self, whole: &mut Value, prefix: &str, value: &Value) -> bool {
         let place = if prefix.is_empty() { "/input/resize" } else { "/resize" };
         let (Some(inner), Some(present)) = (self.field_in_resize(), whole.pointer_mut(place)) else {
@@ -214,7 +214,7 @@ fn set(whole: &mut Value, prefix: &str, path: &[String], value: Value) -> Result
     Ok(())
 }
 
-/// The fields of a resize rule of this kind, for an input of the same size as `present` gives.
+/// The fields of a resize rule of this kind, for an input of the same size as in `present`.
 fn fields_of_kind(kind: &str, present: &Value) -> Option<Map<String, Value>> {
     let present: ResizeRule = serde_json::from_value(present.clone()).ok()?;
     present.of_each_kind().iter().find_map(|rule| match serde_json::to_value(rule).ok()?.get_mut(kind)?.take() {

@@ -1,4 +1,4 @@
-//! How `MMDeploy` and PaddleDetection prepare an image, by the pipelines that they write next to the model.
+//! The preprocessing of `MMDeploy` and PaddleDetection, from the pipelines that they write next to the model.
 
 use serde_json::Value;
 
@@ -41,7 +41,7 @@ pub(super) fn read_mmdeploy(notes: &mut Notes, config: &Value, file: &str) {
 
 fn mmdeploy_resize(resize: &Value, crop: &Value, pad: &Value) -> Option<Resize> {
     let keeps_ratio = truth(&resize["keep_ratio"]) == Some(true);
-    // Width and height; a height of -1 makes the first number that of the short side.
+    // Width and height; with a height of -1, the first number is the short side.
     let [width, height] = match &resize["size"] {
         Value::Array(sides) => [side(sides.first()?)?, side(sides.get(1)?).unwrap_or(0)],
         number => [side(number)?; 2],
@@ -95,7 +95,7 @@ pub(super) fn read_paddle(notes: &mut Notes, steps: &[Value], file: &str) {
     }
 }
 
-/// `PaddleClas`' `inference.yml` (compared with `ppcls/data/preprocess/ops/operators.py`). The only key of each step is
+/// `PaddleClas`' `inference.yml` (compared with `ppcls/data/preprocess/ops/operators.py`). Each step has a single key,
 /// its name.
 pub(super) fn read_paddle_classifier(notes: &mut Notes, steps: &[Value], file: &str) {
     let because = format!("{file} is PaddleClas'");

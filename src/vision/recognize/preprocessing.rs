@@ -1,4 +1,4 @@
-//! How the exporters' own code prepares an image, by what they write beside the model or into it.
+//! How exporters' own code prepares an image, from what they write next to or into the model.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use super::noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes, s
 use super::signature::MAX_SIDE;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
 
-/// transformers' processors that follow the numbers in their file, or whose own rules are known below (compared with
-/// the package's code, release 5.23). Those of the DETR family come in addition.
+/// transformers' processors that follow the numbers in their file, or whose special rules are implemented below
+/// (compared with the package's code, release 5.23). Those of the DETR family are handled separately.
 const KNOWN_PROCESSORS: [&str; 19] = [
     "Beit",
     "Bit",
@@ -39,7 +39,7 @@ impl PixelNotes {
         self.set_range(divide_by, mean, std, because);
     }
 
-    /// Pixels as `(pixel / divide_by - mean) / std` in any order of the channels.
+    /// Pixels as `(pixel / divide_by - mean) / std` in any channel order.
     pub(super) fn set_range(&mut self, divide_by: f64, mean: [f64; 3], std: [f64; 3], because: &str) {
         set(&mut self.divide_by, divide_by as f32, because);
         set(&mut self.mean, mean.map(|number| number as f32), because);
@@ -47,13 +47,13 @@ impl PixelNotes {
     }
 }
 
-/// Keeps what was said before.
+/// Keeps an earlier value.
 pub(super) fn set<T>(place: &mut Option<Noted<T>>, value: T, because: &str) {
     place.get_or_insert_with(|| Noted { value, because: because.to_owned() });
 }
 
-/// Ultralytics and YOLOv5: a letterbox (OpenCV) or, for classifiers, the middle (torchvision on Pillow), and a division
-/// by 255.
+/// Ultralytics and YOLOv5: a letterbox (OpenCV) or, for classifiers, a center crop (torchvision on Pillow), and a
+/// division by 255.
 pub(super) fn of_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&str>, because: &str) {
     notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], because);
     let classifies = notes.task.as_ref().is_some_and(|task| task.value == NotedTask::Classify);
@@ -80,7 +80,7 @@ pub(super) fn of_yolo(notes: &mut Notes, exporter: Exporter, version: Option<&st
     set(&mut notes.pixels.interpolation, interpolation, because);
 }
 
-/// The packages' releases differ (compared by running them).
+/// The package's releases differ (compared by running them).
 fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
     let parts = version.unwrap_or_default().split('.').map_while(|part| part.trim().parse().ok());
     let version: Vec<u32> = parts.collect();
@@ -92,7 +92,7 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
     }
 }
 
-/// The metadata of ONNX for image inputs (Windows ML, Custom Vision):
+/// ONNX's metadata for image inputs (Windows ML, Custom Vision):
 /// <https://github.com/onnx/onnx/blob/main/docs/MetadataProps.md>.
 pub(super) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String, String>) {
     let value = |key: &str| {
@@ -124,8 +124,8 @@ pub(super) fn read_image_metadata(notes: &mut Notes, metadata: &BTreeMap<String,
     }
 }
 
-/// timm: `create_transform(**resolve_data_config(pretrained_cfg))`. The keys are in `pretrained_cfg`, or at the top in
-/// files of earlier versions.
+/// timm: `create_transform(**resolve_data_config(pretrained_cfg))`. The keys are in `pretrained_cfg`, or at the top
+/// level in files of earlier versions.
 pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
     let nested = &config["pretrained_cfg"];
     let config = if nested.is_object() { nested } else { config };
@@ -150,7 +150,7 @@ pub(super) fn read_timm(notes: &mut Notes, config: &Value, file: &str) {
     }
     let Some(input_size) = input_size else { return };
     set(&mut notes.input_size, input_size, &because);
-    // timm falls back on seven eighths for a value of 0, too.
+    // timm uses 7/8 for a value of 0 as well.
     let share = config["crop_pct"].as_f64().filter(|share| *share > 0.0).unwrap_or(0.875);
     let short_side = (f64::from(input_size[0].min(input_size[1])) / share).floor() as u32;
     let resize = match config["crop_mode"].as_str() {
@@ -221,11 +221,11 @@ fn read_pixels(pixels: &mut PixelNotes, config: &Value, kind: &str, because: &st
     let factor = config["rescale_factor"].as_f64().filter(|factor| *factor > 0.0).unwrap_or(1.0 / 255.0);
     let divide_by = if is_on("do_rescale", true) { 1.0 / factor } else { 1.0 };
     let given = triple(&config["image_mean"]).zip(triple(&config["image_std"]));
-    // MobileViT's processor does not normalize, whatever the file says.
+    // MobileViT's processor does not normalize, whatever the file states.
     let normalizes = kind != "MobileViT" && is_on("do_normalize", given.is_some());
     let (mut mean, mut std) = given.filter(|_| normalizes).unwrap_or(([0.0; 3], [1.0; 3]));
     if kind == "EfficientNet" {
-        // It can move levels down by 1 after the division, and divides by the standard deviation a second time for
+        // It can shift levels down by 1 after the division, and divides by the standard deviation a second time for
         // classifiers.
         if is_on("rescale_offset", false) {
             mean = mean.map(|mean| mean + 1.0);
@@ -248,7 +248,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
     let value = &config["size"];
     let side = |value: &Value| whole(value).filter(|side| (1..=MAX_SIDE).contains(side));
     let short = side(&value["shortest_edge"]).or_else(|| {
-        // Old files have one number, whose meaning is up to the processor.
+        // Old files have a single number, whose meaning depends on the processor.
         let is_square = ["ViT", "DeiT", "Beit", "EfficientNet"].contains(&kind);
         side(value).filter(|_| !is_square)
     });

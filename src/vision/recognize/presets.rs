@@ -1,4 +1,4 @@
-//! Common ways to prepare an image, to try if nothing says which one a model wants.
+//! Common ways to prepare an image, to try if nothing states which one a model needs.
 
 use serde_json::Value;
 
@@ -6,19 +6,18 @@ use crate::domain::{
     BoxesBack, ChannelOrder, ElementType, Fill, ImageInput, Interpolation, ModelTask, Position, ResizeRule, Rounding,
 };
 
-/// One way to prepare an image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Preset {
-    /// A word for the command line, `torchvision`.
+    /// The name on the command line, `torchvision`.
     pub name: &'static str,
-    /// What it does, on one line.
+    /// A one-line description.
     pub about: &'static str,
-    /// The whole input; what is the graph's (name, layout, type, size) is the card's.
+    /// The whole input; name, layout, type and size are those of the card.
     pub input: ImageInput,
 }
 
 impl Preset {
-    /// The fields of a card that it sets, as `Overrules` take them.
+    /// The fields of a card that it sets, as `Overrules` accepts them.
     pub fn fields(&self) -> Vec<(String, String)> {
         let input = serde_json::to_value(&self.input).expect("cards have only text keys");
         let fields = ["channels", "divide_by", "mean", "std", "interpolation"];
@@ -42,8 +41,8 @@ pub fn preset(task: ModelTask, input: &ImageInput, name: &str) -> Option<Preset>
     all(task, input).chain(presets(task, input)).find(|preset| preset.name == name)
 }
 
-/// The common ways for a task, each different from the others. If none is the card's `input`, that is the first,
-/// called `present`.
+/// The common ways for a task, without duplicates. If none equals the card's `input`, that comes first, named
+/// `present`.
 pub fn presets(task: ModelTask, input: &ImageInput) -> Vec<Preset> {
     let mut presets: Vec<Preset> = Vec::new();
     for preset in all(task, input) {
@@ -57,7 +56,7 @@ pub fn presets(task: ModelTask, input: &ImageInput) -> Vec<Preset> {
     presets
 }
 
-/// Every preset, some of which are the same for 8-bit inputs.
+/// Every preset; some are equal for 8-bit inputs.
 fn all(task: ModelTask, input: &ImageInput) -> impl Iterator<Item = Preset> {
     let named = match task {
         ModelTask::Classification => classifiers(input),
@@ -66,7 +65,7 @@ fn all(task: ModelTask, input: &ImageInput) -> impl Iterator<Item = Preset> {
     named.into_iter().map(|(name, about, way)| Preset { name, about, input: way.of(input) })
 }
 
-/// What a preset says.
+/// The definition of a preset.
 struct Way {
     resize: ResizeRule,
     interpolation: Interpolation,
@@ -158,7 +157,7 @@ fn classifiers(input: &ImageInput) -> Vec<Named> {
 fn detectors(input: &ImageInput) -> Vec<Named> {
     use Interpolation::{OpencvLinear, PillowBilinear};
     let [width, height] = input.resize.tensor_size().unwrap_or([640; 2]);
-    // A graph of any size has its own rule.
+    // A graph that accepts any size has its own rule.
     let is_free = input.resize.tensor_size().is_none();
     let own = |rule: ResizeRule| if is_free { input.resize.clone() } else { rule };
     let stretch = || own(ResizeRule::stretch(width, height));

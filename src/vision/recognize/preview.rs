@@ -1,18 +1,18 @@
-//! Shows the exact tensor that a model gets.
+//! Shows the exact input tensor of a model.
 
 use crate::domain::{ImageInput, Layout, RgbImage};
 use crate::vision::{PredictError, Tensor};
 
-/// A model's input for the user.
+/// A model's input for display.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TensorPreview {
-    /// The tensor with the normalization undone, in RGB: what the model sees if the card is right.
+    /// The tensor with the normalization undone, in RGB: what the model sees if the card is correct.
     pub image: RgbImage,
-    /// The numbers of each channel, in the model's order.
+    /// The value range of each channel, in the model's order.
     pub channels: Vec<ChannelRange>,
 }
 
-/// The numbers of one channel, as they go into the model.
+/// The value range of one channel in the tensor.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChannelRange {
     pub min: f64,
@@ -32,7 +32,7 @@ pub fn preview(input: &ImageInput, tensor: &Tensor) -> Result<TensorPreview, Pre
         ))
     };
     let planar = matches!(input.layout, Layout::Nchw | Layout::Chw);
-    // The last three dimensions; a batch in front of them does not matter.
+    // The last three dimensions; a leading batch dimension does not matter.
     let image_channels = input.channels.image_channels();
     let sides = match (planar, &tensor.shape[..]) {
         (true, [.., channels, height, width]) | (false, [.., height, width, channels])

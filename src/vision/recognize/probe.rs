@@ -1,4 +1,4 @@
-//! Test runs of the graph on made-up images.
+//! Test runs of the graph on synthetic images.
 
 use super::finding::{Findings, Refusal};
 use super::image_input::{ImagePort, Sizes, resize_text, word};
@@ -7,15 +7,15 @@ use super::{Outputs, Overrules, RecognizeError, RunGraph};
 use crate::domain::{AuxiliaryInput, AuxiliaryValue, ElementType, ImageInput, Layout, ResizeRule, RgbImage};
 use crate::vision::{Prepared, Tensor, TensorData, preprocess};
 
-/// Width and height of the probes if the graph leaves them open, in pixels. First one that is not square, so that x
-/// and y differ, and a multiple of 64, as nets that halve the image six times want; then the usual sizes of nets that
-/// say they take any size and do not.
+/// Width and height of the probes if the graph does not fix them, in pixels. First one that is not square, so that x
+/// and y differ, and a multiple of 64, which networks that halve the image six times need; then the usual sizes for
+/// networks that declare any size but do not accept it.
 const FREE_SIZES: [[u32; 2]; 3] = [[320, 256], [224, 224], [640, 640]];
 
-/// The position of the bright patch of a probe, as a fraction of the width.
+/// The position of a probe's bright patch, as a fraction of the width.
 pub(super) const PATCH_X: [f64; 2] = [0.25, 0.75];
 
-/// Runs the graph and remembers what it answered.
+/// Runs the graph and stores the results.
 pub(super) struct Prober<'r, 'f> {
     port: ImagePort,
     input: ImageInput,
@@ -90,9 +90,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         self.predictions.iter().filter_map(move |outputs| outputs.get(output))
     }
 
-    /// Whether boxes follow the image size that auxiliary inputs tell the graph. `extent` gives the largest first and
-    /// second number of the boxes. Also finds out which number of the size is the width, and corrects the auxiliary
-    /// inputs.
+    /// Whether boxes follow the image size in the auxiliary inputs. `extent` returns the largest first and second
+    /// number of the boxes. Also determines which number of the size is the width, and corrects the auxiliary inputs.
     pub(super) fn told_size(
         &mut self,
         extent: impl Fn(&Outputs, [u32; 2]) -> Option<[f64; 2]>,
@@ -108,7 +107,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         let Ok(mut prepared) = preprocess(&self.input, &patch(self.size, PATCH_X[0])) else {
             return ToldSize::Ignored;
         };
-        // A first number of twice the size, or a scale factor of half: boxes become twice as large along one axis.
+        // If the first number is doubled, or a scale factor halved, boxes become twice as large along one axis.
         let value = self.input.auxiliary[told].value;
         let factor = if value == AuxiliaryValue::ScaleFactor { 0.5 } else { 2.0 };
         if let Some((_, Tensor { data: TensorData::F32(numbers), .. })) = prepared.auxiliary.get_mut(told)
@@ -125,12 +124,12 @@ impl<'r, 'f> Prober<'r, 'f> {
             return ToldSize::Ignored;
         }
         match value {
-            // What is known to begin with the height.
+            // Known to begin with the height.
             AuxiliaryValue::ImageHeightWidth | AuxiliaryValue::ScaleFactor if doubled[0] => {
                 ToldSize::FollowedHeightFirst
             }
             AuxiliaryValue::ImageHeightWidth | AuxiliaryValue::ScaleFactor => ToldSize::FollowedWidthFirst,
-            // A graph may give boxes as x first or y first; detectors that are told sizes give x first.
+            // A graph can return boxes with x or y first; detectors that get a size return x first.
             AuxiliaryValue::ImageWidthHeight => {
                 let width_first = doubled[0];
                 let right =
@@ -149,7 +148,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         self.input.layout
     }
 
-    /// The inputs besides the image.
+    /// The inputs other than the image.
     pub(super) fn auxiliary(&self) -> &[AuxiliaryInput] {
         &self.input.auxiliary
     }
@@ -158,8 +157,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         run_once(&self.input, prepared, self.run)
     }
 
-    /// Runs the first probes again with pixels in `0..=255`, for float inputs that were shown `0.0..=1.0` before and
-    /// found nothing in it. Returns whether there are other outputs now.
+    /// Runs the first probes again with pixels in `0..=255`, for float inputs that found nothing with `0.0..=1.0`.
+    /// Returns whether the outputs differ.
     pub(super) fn run_unscaled(&mut self) -> bool {
         let unscaled = ImageInput { divide_by: 1.0, ..self.input.clone() };
         if unscaled == self.input {
@@ -174,8 +173,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         }
     }
 
-    /// Finds out whether one call with both probes gives the same numbers for `outputs` as two calls; nothing if the
-    /// graph takes one image at a time by its dimensions.
+    /// Determines whether one call with both probes returns the same numbers for `outputs` as two calls. Does nothing
+    /// if the graph's dimensions allow only one image.
     pub(super) fn recognize_batches(&mut self, outputs: &[&str], same: Same, findings: &mut Findings) {
         match self.takes_batches(outputs, same) {
             Some(Ok(())) => {
@@ -221,7 +220,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         if sizes.width.is_some() || sizes.height.is_some() || sizes.preferred.is_some() {
             return None;
         }
-        // Sides that are a multiple of the number and of no larger power of two.
+        // Sides that are a multiple of the number, and of no larger power of two.
         const TRIALS: [(u32, [u32; 2]); 4] = [(1, [333, 251]), (8, [328, 264]), (16, [336, 272]), (32, [352, 288])];
         let found = TRIALS.into_iter().find(|(_, size)| self.runs_at(*size));
         Some(found.map_or(64, |(multiple, _)| multiple))
@@ -234,10 +233,10 @@ impl<'r, 'f> Prober<'r, 'f> {
     }
 }
 
-/// What boxes do if the graph is told another image size.
+/// How boxes react to another image size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToldSize {
-    /// The graph is told none, or boxes stay as they are.
+    /// The graph gets no size, or boxes stay unchanged.
     Ignored,
     Followed,
     /// The first number of a box follows the height.
@@ -246,14 +245,14 @@ pub(super) enum ToldSize {
     FollowedWidthFirst,
 }
 
-/// What the graph returned to the first two probes.
+/// The graph's outputs for the first two probes.
 struct Trial {
     /// Width and height of the tensors, in pixels.
     size: [u32; 2],
     predictions: Vec<Outputs>,
 }
 
-/// The inner error is the tensor's shape and ONNX Runtime's text.
+/// The inner error is the tensor's shape and ONNX Runtime's message.
 fn run_probes(
     input: &ImageInput,
     image_size: [u32; 2],
@@ -271,7 +270,7 @@ fn run_probes(
     Ok(Ok(Trial { size, predictions }))
 }
 
-/// The outputs for one image. A graph that takes a fixed number of images gets it as often as that.
+/// The outputs for one image. For a graph with a fixed batch size, the image is repeated.
 fn run_once(input: &ImageInput, prepared: &Prepared, run: &mut RunGraph<'_>) -> Result<Outputs, String> {
     let images = input.fixed_batch.unwrap_or(1) as usize;
     let tensor = repeated(&prepared.tensor, images);
@@ -288,7 +287,7 @@ fn run_once(input: &ImageInput, prepared: &Prepared, run: &mut RunGraph<'_>) -> 
     Ok(outputs)
 }
 
-/// A tensor of one image, as often as that along the batch dimension.
+/// A tensor of one image, repeated along the batch dimension.
 fn repeated(tensor: &Tensor, images: usize) -> Tensor {
     let mut shape = tensor.shape.clone();
     if let Some(batch) = shape.first_mut().filter(|_| images > 1) {
@@ -302,7 +301,7 @@ fn repeated(tensor: &Tensor, images: usize) -> Tensor {
     Tensor::new(shape, data)
 }
 
-/// Cuts an output of several images down to that of the first.
+/// Cuts an output for several images down to the first.
 fn first_image(tensor: &mut Tensor, images: usize) {
     if tensor.shape.first() != Some(&images) {
         return;
@@ -316,7 +315,7 @@ fn first_image(tensor: &mut Tensor, images: usize) {
     }
 }
 
-/// The sizes to try, the best one first.
+/// The sizes to try, best first.
 fn probe_sizes(sizes: &Sizes) -> Vec<[u32; 2]> {
     let fill = |free: [u32; 2]| {
         let [width, height] = free;
@@ -362,7 +361,7 @@ fn probe_input(
     Ok(input)
 }
 
-/// Every length that the rule makes images of.
+/// All side lengths that the rule produces.
 fn sides(rule: &ResizeRule) -> Vec<u32> {
     match *rule {
         ResizeRule::Keep {} => Vec::new(),
@@ -395,7 +394,8 @@ fn patch([width, height]: [u32; 2], x: f64) -> RgbImage {
             let inside = (f64::from(column) + 0.5 - center[0]).abs() <= radius
                 && (f64::from(row) + 0.5 - center[1]).abs() <= radius;
             for channel in 0..3 {
-                // A linear congruential generator (Numerical Recipes' constants): the same noise on every machine.
+                // A linear congruential generator (with the constants of Numerical Recipes): the same noise on every
+                // machine.
                 state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
                 let noise = (state >> 27) as u8;
                 rgb.push(if inside { 240 - 20 * channel } else { 70 + noise });
@@ -421,12 +421,12 @@ fn stack(tensors: &[Tensor]) -> Option<Tensor> {
     Some(Tensor::new(shape, data))
 }
 
-/// How equal the numbers of one call with two images must be to those of two calls.
+/// How precisely one call with two images must match two calls.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Same {
-    /// For scores of classes, of which a few matter.
+    /// For class scores, of which only a few matter.
     Nearly,
-    /// For rows of boxes: every bit, with the images in the first dimension.
+    /// For rows of boxes: bit for bit, with the images in the first dimension.
     Exactly,
 }
 

@@ -1,32 +1,31 @@
-//! The signature of a graph: names, types and dimensions of what goes in and comes out.
+//! The signature of a graph: names, types and dimensions of its inputs and outputs.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// No model takes a larger side, in pixels; a graph that declares one would only fill the memory.
+/// No real model has a larger side, in pixels; a graph that declares one would only fill the memory.
 pub(super) const MAX_SIDE: u32 = 16_384;
 
-/// The outside of a model's graph, as ONNX Runtime reads it.
+/// The interface of a model's graph, as reported by ONNX Runtime.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct GraphSignature {
-    /// The inputs in the graph's order; constants that may be replaced are left out.
+    /// In the graph's order, without replaceable constants.
     pub inputs: Vec<Port>,
-    /// The outputs in the graph's order.
+    /// In the graph's order.
     pub outputs: Vec<Port>,
-    /// What the exporter wrote down, by key.
+    /// The exporter's notes, by key.
     pub metadata: BTreeMap<String, String>,
     /// The version of ONNX's own operators; `None` if the runtime does not report it.
     pub opset: Option<u32>,
-    /// The program that wrote the file; empty if it does not say.
+    /// The program that wrote the file; empty if not stated.
     pub producer: String,
 }
 
-/// An input or an output.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Port {
     pub name: String,
     pub element: PortElement,
-    /// Empty for a single number, and if the graph leaves even the count of dimensions open.
+    /// Empty for a scalar, and if the graph does not even fix the number of dimensions.
     pub dims: Vec<Dimension>,
 }
 
@@ -39,14 +38,14 @@ pub enum PortElement {
     Uint8,
     Int32,
     Int64,
-    /// Anything else by its name in ONNX, a sequence or a map for example.
+    /// Anything else by its ONNX name, such as a sequence or a map.
     Other(String),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Dimension {
     Fixed(u64),
-    /// A dimension that is known only when the graph runs, with its name in the graph, which may be empty.
+    /// A dimension that is known only at run time, with its name in the graph, which can be empty.
     Free(String),
 }
 

@@ -1,14 +1,12 @@
-//! What exporters feed to graphs with such outputs. A graph does not record it, so all of it is assumed.
+//! The usual preprocessing of exporters, by their outputs. A graph does not record it, so all of it is assumed.
 
 use super::noted::{Noted, NotedResize, PixelNotes};
 use crate::domain::{BoxFormat, BoxSpace, BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, Square};
 
-/// The exporters whose outputs are recognized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Usual {
     /// Ultralytics' YOLO, and `YOLOv6`.
     Yolo,
-    /// `YOLOv5` and `YOLOv7`.
     Yolov5,
     Yolox,
     /// The first `NanoDet`.
@@ -17,16 +15,16 @@ pub(super) enum Usual {
     UltralyticsRtDetr,
     Paddle,
     MmDetection,
-    /// transformers' DETR and YOLOS.
+    /// DETR and YOLOS of transformers.
     Detr,
-    /// TensorFlow's and TensorFlow.js's detectors with channels last.
+    /// Detectors of TensorFlow and TensorFlow.js with channels last.
     TensorFlow,
-    /// RT-DETR and D-FINE, transformers' and the authors' own.
+    /// RT-DETR and D-FINE, from transformers and from the authors.
     RtDetr,
-    /// Classifiers of images of 224x224; its sample code takes the middle with `ImageOps.fit(…, LANCZOS)`.
+    /// Classifiers of 224x224 images; its sample code takes the center with `ImageOps.fit(…, LANCZOS)`.
     TeachableMachine,
     RfDetr,
-    /// WD's taggers, which pad images to squares of white.
+    /// WD taggers, which pad images to white squares.
     WdTagger,
     Yolov5Classifier,
     YoloNas,
@@ -55,7 +53,7 @@ const MMDETECTION_STD: [f32; 3] = [58.395, 57.12, 57.375];
 const IMAGENET: (f32, [f32; 3], [f32; 3]) = (255.0, [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]);
 
 impl Usual {
-    /// The exporter whose boxes are like these, if the layout of the columns allows several.
+    /// The exporter with such boxes, if the column layout allows several.
     pub(super) fn fitting(self, space: BoxSpace, format: BoxFormat) -> Self {
         match self {
             Self::Yolo if space == BoxSpace::Normalized && format == BoxFormat::Cxcywh => Self::UltralyticsRtDetr,
@@ -94,7 +92,7 @@ impl Usual {
         }
     }
 
-    /// Width and height of the input if the graph takes any, in pixels.
+    /// Width and height of the input if the graph accepts any, in pixels.
     pub(super) fn size(self) -> Option<[u32; 2]> {
         (self == Self::Yolov3).then_some([416; 2])
     }
@@ -120,7 +118,7 @@ impl Usual {
             }
             Self::NanoDet | Self::NanoDetPlus => {
                 let pixels = (1.0, [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]);
-                // `keep_ratio` of the package's configuration files.
+                // `keep_ratio` in the package's configuration files.
                 let resize = if self == Self::NanoDet {
                     letterbox(0, Position::Center, Rounding::HalfEven, BoxesBack::ExactPadding)
                 } else {
@@ -128,7 +126,7 @@ impl Usual {
                 };
                 (bgr, pixels, Interpolation::OpencvWarp, resize)
             }
-            // YOLO-NAS as the documentation of its export does it; its own `predict` scales to 636 and pads to 640.
+            // YOLO-NAS as in the documentation of its export; its own `predict` scales to 636 and pads to 640.
             Self::UltralyticsRtDetr | Self::Yolov4 | Self::YoloNas => (rgb, plain, opencv, NotedResize::Stretch),
             Self::Paddle => (rgb, plain, Interpolation::OpencvCubic, NotedResize::Stretch),
             Self::MmDetection => {
@@ -142,7 +140,7 @@ impl Usual {
                 let resize = NotedResize::Square(Square::Fit);
                 (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowLanczos, resize)
             }
-            // torchvision's antialiased resize of a float image, which differs from Pillow's by its rounding alone.
+            // torchvision's antialiased resize of a float image, which differs from Pillow's only by rounding.
             Self::RfDetr => (rgb, IMAGENET, Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::WdTagger => {
                 let resize = NotedResize::Square(Square::PadWhite);
@@ -151,11 +149,11 @@ impl Usual {
             Self::Yolov5Classifier => (rgb, IMAGENET, opencv, NotedResize::Square(Square::Crop)),
             Self::DetectionOut => (bgr, (1.0, [0.0; 3], [1.0; 3]), opencv, NotedResize::Stretch),
             Self::Yolov3 => {
-                // Boxes come in pixels of the image; nothing is cut off a letterbox with this way back.
+                // Boxes are in pixels of the image; with this mapping, no padding of a letterbox is removed.
                 let resize = letterbox(128, Position::Center, Rounding::Down, BoxesBack::ExactPadding);
                 (rgb, plain, Interpolation::PillowBicubic, resize)
             }
-            // `keep_ratio` of the package's configuration files is off.
+            // `keep_ratio` is off in the package's configuration files.
             Self::DamoYolo => (rgb, (1.0, [0.0; 3], [1.0; 3]), opencv, NotedResize::Stretch),
             Self::Ssd => (rgb, (1.0, [127.0; 3], [128.0; 3]), opencv, NotedResize::Stretch),
             Self::YuNet | Self::Scrfd => {

@@ -1,11 +1,11 @@
-//! `cv2.resize` of 8-bit images: two or four inputs for each output and axis, whatever the reduction, columns first.
+//! `cv2.resize` for 8-bit images: two or four inputs per output and axis, whatever the reduction, columns first.
 //!
 //! The arithmetic is that of OpenCV's `modules/imgproc/src/resize.cpp`.
 
 use super::{CHANNELS, ResizeWindow};
 use crate::domain::RgbImage;
 
-/// The weight 1 in the fixed point of `INTER_LINEAR`.
+/// The weight 1 in the fixed-point arithmetic of `INTER_LINEAR`.
 const ONE_WEIGHT: f32 = 2048.0;
 
 /// `INTER_LINEAR`, bit for bit.
@@ -19,9 +19,9 @@ pub(super) fn linear(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     output
 }
 
-/// `INTER_CUBIC` as the builds for x86-64 processors compute it, in 32-bit floats (Intel IPP): of a million levels
-/// about three differ, by 1. Builds for other processors compute in fixed point, and all builds do for an image with a
-/// side below 4 pixels; of a hundred levels four differ, by 1.
+/// `INTER_CUBIC` as computed by builds for x86-64, in 32-bit floats (Intel IPP): about three in a million levels
+/// differ, by 1. Builds for other CPUs use fixed point, as do all builds for an image with a side below 4 pixels; four
+/// in a hundred levels differ, by 1.
 pub(super) fn cubic(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let mut output = vec![0; window.size[0] as usize * window.size[1] as usize * CHANNELS];
     interpolate_cubically(image, window, &mut output);
@@ -29,8 +29,7 @@ pub(super) fn cubic(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
 }
 
 /// `cv2.warpPerspective` with `INTER_LINEAR` and a black border, for a transform without rotation: the pixels at these
-/// columns and rows, `[rows, columns, 3]`, in 32-bit floats as OpenCV 5 computes them. 0 is the middle of a first
-/// pixel.
+/// columns and rows, `[rows, columns, 3]`, in 32-bit floats as in OpenCV 5. 0 is the center of the first pixel.
 pub(in super::super) fn warp(image: &RgbImage, [columns, rows]: [Vec<f64>; 2]) -> Vec<u8> {
     let taps = |positions: Vec<f64>, input_len: u32| -> Vec<_> {
         let is_inside = |input: f64| (0.0..f64::from(input_len)).contains(&input);
@@ -51,7 +50,7 @@ pub(in super::super) fn warp(image: &RgbImage, [columns, rows]: [Vec<f64>; 2]) -
     output
 }
 
-/// The mean of each four pixels, which OpenCV takes for linear interpolation to half of both sides.
+/// The mean of four pixels, which OpenCV uses for linear interpolation to half of both sides.
 fn halve(image: &RgbImage, window: ResizeWindow, output: &mut [u8]) {
     let row_bytes = image.width() as usize * CHANNELS;
     let [left, top] = window.origin.map(|side| side as usize);
@@ -68,14 +67,15 @@ fn halve(image: &RgbImage, window: ResizeWindow, output: &mut [u8]) {
     }
 }
 
-/// The inputs of an output along one axis and their weights.
+/// The inputs of an output along one axis, and their weights.
 struct Taps<W, const N: usize> {
     inputs: [usize; N],
     weights: [W; N],
 }
 
 impl<W, const N: usize> Taps<W, N> {
-    /// `weights` are those of the inputs around `position`, in pixels; those beyond the edges repeat the outermost one.
+    /// `weights` are those of the inputs around `position`, in pixels; inputs beyond the edges repeat the outermost
+    /// one.
     fn around(position: f64, input_len: u32, weights: [W; N]) -> Self {
         let first = position.floor() + 1.0 - (N / 2) as f64;
         let last = f64::from(input_len) - 1.0;
@@ -83,7 +83,7 @@ impl<W, const N: usize> Taps<W, N> {
     }
 }
 
-/// The place of each output of the window along an axis among the inputs, in pixels: 0 is the middle of the first.
+/// The position of each output of the window along an axis, among the inputs, in pixels: 0 is the center of the first.
 fn positions(window: ResizeWindow, axis: usize, input_len: u32) -> impl Iterator<Item = f64> {
     let scale = 1.0 / (f64::from(window.full_size[axis]) / f64::from(input_len));
     let outputs = window.origin[axis]..window.origin[axis] + window.size[axis];
@@ -134,7 +134,7 @@ fn interpolate_cubically_portable(image: &RgbImage, window: ResizeWindow, output
     interpolate(image, &columns, &rows, weighted, level, output);
 }
 
-/// Keys' cubic with `a = -0.75` for two inputs before and two behind a position that is `fraction` behind the second.
+/// Keys' cubic with `a = -0.75` for two inputs before and two after a position that is `fraction` past the second.
 fn cubic_weights(fraction: f64) -> [f32; 4] {
     const A: f64 = -0.75;
     let near = |x: f64| ((A + 2.0) * x - (A + 3.0)) * x * x + 1.0;
@@ -158,7 +158,7 @@ fn interpolate<W: Copy, T: Copy + Default, const N: usize>(
     let (pixels, _) = image.rgb().as_chunks::<CHANNELS>();
     let width = image.width() as usize;
     let row_len = columns.len() * CHANNELS;
-    // The rows of an output follow one another, so each has a place of its own.
+    // The rows of an output are consecutive, so each has its own slot.
     let mut held: [(Option<usize>, Vec<T>); N] = std::array::from_fn(|_| (None, vec![T::default(); row_len]));
     for (taps, target) in rows.iter().zip(output.chunks_exact_mut(row_len)) {
         for input in taps.inputs {

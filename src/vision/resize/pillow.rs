@@ -1,10 +1,10 @@
-//! Pillow's resizes of 8-bit images, bit for bit.
+//! Pillow's resampling of 8-bit images, bit for bit.
 //!
 //! Models were trained on images resized by Pillow, and a model notices a difference of one level. The arithmetic
-//! (Pillow, `src/libImaging/Resample.c`): two passes, columns first, each rounded to 8 bits; a filter whose support
-//! grows with the reduction; coefficients normalized in 64-bit floats and turned into fixed point with 22 fractional
-//! bits. That is every version up to 12.0; newer ones compute some sizes rows first (12.2: images more than 100 times
-//! as high as wide, 13: also those that lose more than twice as many rows as columns), where some levels differ by 1.
+//! (Pillow, `src/libImaging/Resample.c`) has two passes, columns first, each rounded to 8 bits; a filter whose support
+//! grows with the reduction; coefficients normalized in 64-bit floats and converted to fixed point with 22 fractional
+//! bits. This is every version up to 12.0. Newer ones process some sizes rows first (12.2: images more than 100 times
+//! as high as wide; 13: also those that lose more than twice as many rows as columns), where some levels differ by 1.
 
 #[cfg(target_arch = "x86_64")]
 mod columns_avx2;
@@ -14,9 +14,9 @@ use std::ops::Range;
 use super::{CHANNELS, ResizeWindow};
 use crate::domain::RgbImage;
 
-/// Fractional bits of a coefficient: 32 minus 8 for the pixel minus 2 of head room.
+/// Fractional bits of a coefficient: 32 minus 8 for the pixel minus 2 of headroom.
 const PRECISION_BITS: u32 = 32 - 8 - 2;
-/// The most memory for rows between the two passes, unless one row takes more.
+/// Maximum memory for rows between the two passes, unless one row needs more.
 const NARROW_BYTES: usize = 16 << 20;
 
 /// How the weight of an input falls with its distance from an output.
@@ -31,7 +31,7 @@ pub(super) enum Filter {
 }
 
 impl Filter {
-    /// The distance from which on the weight is 0, in pixels of the smaller image.
+    /// The distance from which the weight is 0, in pixels of the smaller image.
     fn support(self) -> f64 {
         match self {
             Self::Triangle => 1.0,
@@ -73,7 +73,7 @@ pub(super) fn resample(image: &RgbImage, window: ResizeWindow, filter: Filter) -
 /// The taps of each output position along one axis.
 struct AxisFilter {
     taps: Vec<Taps>,
-    /// Fixed point; those of one output position follow one another.
+    /// In fixed point; those of one output position are consecutive.
     coefficients: Vec<i32>,
 }
 
@@ -110,7 +110,7 @@ impl AxisFilter {
         &self.coefficients[taps.first_coefficient..taps.first_coefficient + taps.count]
     }
 
-    /// The end of the inputs that any of the outputs needs.
+    /// The end of the inputs that the outputs need.
     fn input_end(&self) -> usize {
         self.taps.iter().map(|taps| taps.first_input + taps.count).max().unwrap_or(0)
     }
@@ -136,7 +136,7 @@ fn resize_columns(
 ) {
     #[cfg(target_arch = "x86_64")]
     if std::is_x86_feature_detected!("avx2") {
-        // SAFETY: the processor has AVX2, which was checked just now.
+        // SAFETY: the CPU has AVX2, which was just checked.
         unsafe {
             columns_avx2::resize_columns(source, source_row_bytes, columns, target, target_row_bytes);
         }
@@ -169,12 +169,12 @@ fn resize_columns_portable(
     }
 }
 
-/// Rows after the first pass; computed when they are needed, and as many as fit into [`NARROW_BYTES`] at once.
+/// Rows after the first pass, computed when needed, as many together as fit into [`NARROW_BYTES`].
 struct NarrowRows<'i> {
     image: &'i RgbImage,
     columns: &'i AxisFilter,
     row_bytes: usize,
-    /// Rows of the image that `levels` holds.
+    /// Rows of the image in `levels`.
     held: Range<usize>,
     levels: Vec<u8>,
 }
@@ -184,7 +184,7 @@ impl<'i> NarrowRows<'i> {
         Self { image, columns, row_bytes, held: 0..0, levels: Vec::new() }
     }
 
-    /// Row `first` and those behind it that are held; rows from `end` on are not needed.
+    /// Row `first` and the stored rows after it; rows from `end` on are not needed.
     fn from(&mut self, first: usize, end: usize) -> &[u8] {
         if !self.held.contains(&first) {
             let most = (NARROW_BYTES / self.row_bytes).max(1);
@@ -239,8 +239,8 @@ fn round_sums_portable(sums: &[i32], target: &mut [u8]) {
     }
 }
 
-/// As `Image.resize(full_size, NEAREST).crop(window)` (Pillow, `src/libImaging/Geometry.c`): positions are added up, so
-/// that they are off by their rounding, and what is then beyond the image stays black.
+/// As `Image.resize(full_size, NEAREST).crop(window)` (Pillow, `src/libImaging/Geometry.c`): positions are accumulated
+/// with their rounding errors, and what ends up outside the image stays black.
 pub(super) fn nearest(image: &RgbImage, window: ResizeWindow) -> Vec<u8> {
     let axis = |axis: usize, input_len: u32| {
         let scale = f64::from(input_len) / f64::from(window.full_size[axis]);

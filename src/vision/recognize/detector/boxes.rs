@@ -6,26 +6,26 @@ use crate::vision::recognize::probe::Prober;
 
 /// Numbers above this are pixels.
 const MAX_NORMALIZED: f64 = 1.5;
-/// How far the best box has to move, as a share of the image, to follow the patch of the probes, which moves by half.
+/// How far the best box must move, as a fraction of the image, to follow the patch of the probes, which moves by half.
 const MIN_MOVE: f64 = 0.35;
 
-/// One box that a test run gave.
+/// A box from a test run.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Row {
-    /// The four numbers in the graph's own order and space.
+    /// The four numbers in the graph's order and space.
     pub(super) edges: [f64; 4],
     pub(super) class: f64,
     pub(super) score: f64,
 }
 
-/// Whether nearly all numbers are small enough to be shares of the image; `None` without boxes.
+/// Whether nearly all numbers are small enough for fractions of the image; `None` without boxes.
 pub(super) fn are_normalized(runs: &[Vec<Row>]) -> Option<bool> {
     let edges = || runs.iter().flatten().flat_map(|row| row.edges);
     let small = edges().filter(|edge| *edge <= MAX_NORMALIZED).count();
     (edges().count() > 0).then(|| small * 50 >= edges().count() * 49)
 }
 
-/// Whether boxes are in pixels or from 0 to 1. `of_image` says that the graph was told the size of the image.
+/// Whether boxes are in pixels or from 0 to 1. `of_image`: the graph gets the size of the image.
 pub(super) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) -> BoxSpace {
     let largest = runs.iter().flatten().flat_map(|row| row.edges).fold(0.0, f64::max);
     let field = "output.detection.box_space";
@@ -57,10 +57,10 @@ pub(super) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) 
     }
 }
 
-/// The order of a box's numbers. `corners` is their order if they are corners, where it is known.
+/// The order of a box's numbers. `corners` is the order of corners, if it is known.
 ///
 /// # Errors
-/// Numbers that are neither corners nor center and size.
+/// The numbers are neither corners nor center and size.
 pub(super) fn format(
     runs: &[Vec<Row>],
     space: BoxSpace,
@@ -70,7 +70,7 @@ pub(super) fn format(
 ) -> Result<BoxFormat, Refusal> {
     let field = "output.detection.box_format";
     let rows = || runs.iter().flatten();
-    // A few untrained or degenerate boxes are no other format.
+    // A few untrained or degenerate boxes do not make another format.
     let mostly =
         |fits: &dyn Fn(&[f64; 4]) -> bool| rows().filter(|row| fits(&row.edges)).count() * 50 >= rows().count() * 49;
     if !mostly(&|edges| edges[2] >= edges[0] && edges[3] >= edges[1]) {
@@ -129,11 +129,11 @@ fn format_by_motion(runs: &[Vec<Row>], extent: f64) -> Option<(BoxFormat, String
     }
 }
 
-/// The probes mirror each other, and so do the boxes that a trained net gives, in the coordinates that are x.
+/// The probes are mirror images, and so are the boxes of a trained network, in their x coordinates.
 fn format_by_mirror(runs: &[Vec<Row>], width: f64) -> Option<(BoxFormat, String)> {
-    /// The best boxes of a run; the rest is mostly chance.
+    /// Only the best boxes of a run; the rest is mostly chance.
     const COMPARED: usize = 10;
-    /// Mean IoU of a box and its nearest mirror image; chance alone reaches a half.
+    /// The mean IoU of a box and its closest mirror image; chance alone reaches 0.5.
     const MIN_OVERLAP: f64 = 0.65;
     const MIN_ADVANTAGE: f64 = 0.15;
     let best_of = |run: &[Row], count: usize| {
@@ -143,7 +143,7 @@ fn format_by_mirror(runs: &[Vec<Row>], width: f64) -> Option<(BoxFormat, String)
         best
     };
     let [left, right] = runs else { return None };
-    // Among thousands of candidates one is always near.
+    // Among thousands of candidates, one is always close.
     let (best, right) = (best_of(left, COMPARED), best_of(right, 2 * COMPARED));
     let overlap_mirrored = |first: usize| {
         let nearest = best.iter().map(|row| {
@@ -171,14 +171,14 @@ fn overlap(left: [f64; 4], right: [f64; 4]) -> f64 {
     f64::from(bounds(left).iou(&bounds(right)))
 }
 
-/// Which coordinate goes beyond the image's short side.
+/// Which coordinate exceeds the image's short side.
 fn format_by_extent(runs: &[Vec<Row>], [width, height]: [f64; 2]) -> Option<(BoxFormat, String)> {
     let reach = |pair: [usize; 2]| {
         let edges = runs.iter().flatten().flat_map(|row| pair.map(|edge| row.edges[edge]));
         edges.fold(0.0, f64::max)
     };
     let (first, second) = (reach([0, 2]), reach([1, 3]));
-    // A pixel of tolerance; unclipped boxes reach beyond the image on both axes and decide nothing.
+    // One pixel of tolerance; unclipped boxes extend past the image on both axes and decide nothing.
     let (short, long) = (width.min(height) + 1.0, width.max(height) + 1.0);
     let (is_long, is_short) = (|reach: f64| reach > short && reach <= long, |reach: f64| reach <= short);
     let wide = width > height;

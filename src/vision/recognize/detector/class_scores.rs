@@ -17,10 +17,10 @@ use crate::vision::{Tensor, TensorData};
 /// How far the sum of probabilities may be from 1.
 const SUM_TOLERANCE: f64 = 1e-3;
 
-/// One reading for each pair of outputs that fit together: a transformer's, or anchors before non-maximum suppression.
+/// One reading for each pair of matching outputs: a transformer's, or anchors before non-maximum suppression.
 pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
     let outputs = &model.graph.outputs;
-    // A transformer that knows four classes has two outputs of four columns: logits are negative, too.
+    // A transformer with four classes has two outputs with four columns, but logits can be negative.
     let has_sizes = |port: &&Port| {
         let values: Vec<f64> = prober.values_of(&port.name).flat_map(Tensor::to_f64).collect();
         let fits = values.chunks_exact(4).filter(|row| row[2] >= 0.0 && row[3] >= 0.0).count();
@@ -118,9 +118,9 @@ fn class_scores(
             _ if !prober.auxiliary().is_empty() => usual_of_sizes(prober.auxiliary()),
             _ if sum_to_one => Some(Usual::Ssd),
             _ if is_normalized => Some(Usual::Yolov4),
-            // YOLO-World, with the scores first as well.
+            // YOLO-World, which also has the scores first.
             _ if scores.name == "scores" => Some(Usual::Yolo),
-            // DAMO-YOLO gives the scores first, YOLO-NAS the boxes.
+            // DAMO-YOLO has the scores first, YOLO-NAS the boxes.
             _ if names.find(|name| [&boxes.name, &scores.name].contains(name)) == Some(&scores.name) => {
                 Some(Usual::DamoYolo)
             }
@@ -151,21 +151,21 @@ fn class_scores(
     found
 }
 
-/// What the scores of a transformer's queries are, whose boxes are center and size from 0 to 1.
+/// The scores of a transformer's queries, whose boxes are center and size from 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Queries {
     /// The last class is “no object”.
     Softmax,
-    /// The best of all queries and classes count, at most `limit` of them.
+    /// The best over all queries and classes count, at most `limit` of them.
     Sigmoid { limit: Option<u32> },
-    /// RF-DETR's, a sigmoid as well.
+    /// RF-DETR's, which also has a sigmoid.
     RfDetr,
     /// Only the boxes are known.
     ByValues,
 }
 
 impl Queries {
-    /// What the files beside the model or the names of the outputs say.
+    /// What the files next to the model or the output names state.
     fn known(model: &RecognitionRequest<'_>, boxes: &Port, scores: &Port) -> Option<Noted<Self>> {
         let are_of_decoder = |boxes: &Port, scores: &Port| {
             matches!((boxes.name.as_str(), scores.name.as_str()), ("pred_boxes", "logits" | "pred_logits"))
@@ -173,7 +173,7 @@ impl Queries {
         let is_of_decoder = are_of_decoder(boxes, scores);
         let outputs = &model.graph.outputs;
         if !is_of_decoder && outputs.iter().any(|boxes| outputs.iter().any(|scores| are_of_decoder(boxes, scores))) {
-            // What else looks like boxes is the encoder's.
+            // Other outputs that look like boxes are the encoder's.
             return None;
         }
         if let Some(noted) = &model.notes.model_type {
@@ -201,7 +201,7 @@ impl Queries {
     }
 }
 
-/// The exporter whose graphs are told such sizes.
+/// The exporter whose graphs get such sizes.
 fn usual_of_sizes(auxiliary: &[AuxiliaryInput]) -> Option<Usual> {
     auxiliary.iter().find_map(|input| match input.value {
         AuxiliaryValue::ImageHeightWidth => Some(Usual::Yolov3),
@@ -214,12 +214,12 @@ fn usual_of_sizes(auxiliary: &[AuxiliaryInput]) -> Option<Usual> {
 struct ClassTable {
     boxes: usize,
     classes: usize,
-    /// The scores of a box follow one another, over all runs.
+    /// The scores of a box are consecutive, over all runs.
     values: Vec<f64>,
 }
 
 impl ClassTable {
-    /// `None` if the output has not as many numbers for each box.
+    /// `None` if the output does not have enough numbers for each box.
     fn of(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Option<Self> {
         let mut table: Option<Self> = None;
         for (tensor, boxes) in prober.values_of(&port.name).zip(prober.values_of(&boxes.name)) {
@@ -234,7 +234,7 @@ impl ClassTable {
                 return None;
             }
             table.boxes = table.boxes.max(rows);
-            // The classes may come before the boxes.
+            // Classes can come before boxes.
             if tensor.shape.last() == Some(&classes) {
                 table.values.extend(values);
             } else {
@@ -253,7 +253,7 @@ impl ClassTable {
         self.values.iter().all(|value| (-SUM_TOLERANCE..=1.0 + SUM_TOLERANCE).contains(value))
     }
 
-    /// Whether this class has the best score of most boxes.
+    /// Whether this class has the best score in most boxes.
     fn mostly_best(&self, class: usize) -> bool {
         let best = |row: &[f64]| (0..row.len()).max_by(|left, right| row[*left].total_cmp(&row[*right])).unwrap_or(0);
         self.rows().filter(|row| best(row) == class).count() * 2 > self.rows().len()
@@ -281,8 +281,8 @@ fn selected<'g>(
     others.find(|port| prober.values_of(&port.name).next().is_some() && prober.values_of(&port.name).all(fits))
 }
 
-/// How many numbers an output has for each of `boxes` boxes: `[1, boxes, classes]`, `[1, classes, boxes]`, or
-/// `[1, boxes]` for one class.
+/// The number of values in an output for each of `boxes` boxes: `[1, boxes, classes]`, `[1, classes, boxes]`, or `[1,
+/// boxes]` for one class.
 fn classes_of_boxes(tensor: &Tensor, boxes: usize) -> Option<usize> {
     match tensor.shape[..] {
         [rows] | [1, rows] if rows == boxes => Some(1),

@@ -1,13 +1,13 @@
-//! An output seen as rows of numbers.
+//! An output as rows of numbers.
 
 use super::grids::CellGrid;
 use crate::vision::recognize::probe::Prober;
 use crate::vision::recognize::signature::Port;
 
-/// Scores may be this far outside of 0 to 1: 16-bit floats round.
+/// How far scores may be outside 0 to 1, because 16-bit floats are rounded.
 const ROUNDING: f64 = 1e-3;
 
-/// What the test images gave in one column.
+/// The values of one column for the test images.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Column {
     pub(super) min: f64,
@@ -34,21 +34,21 @@ impl Column {
     }
 }
 
-/// An output of two or three dimensions as rows and columns, over all runs.
+/// An output with two or three dimensions as rows and columns, over all runs.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) rows: usize,
     pub(super) columns: Vec<Column>,
     pub(super) candidates_last: bool,
-    /// Whether every row is not negative and sums to 1.
+    /// Whether every row is nonnegative and sums to 1.
     pub(super) has_rows_of_probabilities: bool,
-    /// The first four numbers of each row of the first run.
+    /// The first four numbers of each row in the first run.
     boxes: Vec<[f64; 4]>,
     has_values: bool,
 }
 
 impl Table {
-    /// `None` if a run gave another number of dimensions or of columns, or something that is not a number.
+    /// `None` if the number of dimensions or columns differs between runs, or any value is NaN.
     pub(super) fn of(port: &Port, prober: &Prober<'_, '_>, candidates_last: bool) -> Option<Self> {
         let mut table: Option<Self> = None;
         for tensor in prober.values_of(&port.name) {
@@ -78,7 +78,7 @@ impl Table {
             }
             table.rows = table.rows.max(rows);
             for row in 0..rows {
-                // Graphs of fixed size fill up with zeros or -1; SSD's rows end with an image of -1.
+                // Graphs of fixed size pad with zeros or -1; SSD's rows end with an image of -1.
                 let is_all = |filler: f64, first: usize| (first..width).all(|column| at(row, column) == filler);
                 if is_all(0.0, 0) || is_all(-1.0, 0) || (at(row, 0) == -1.0 && is_all(0.0, 1)) {
                     continue;
@@ -98,13 +98,13 @@ impl Table {
         Some(table)
     }
 
-    /// Whether no run gave a row other than zeros.
+    /// Whether every run returned only zeros.
     pub(super) fn is_empty(&self) -> bool {
         !self.has_values
     }
 
-    /// Whether boxes are near their rows' cells, as center and size or as corners, in pixels or as shares of `size`:
-    /// width and height of the input, in pixels.
+    /// Whether boxes are near the cells of their rows, as center and size or as corners, in pixels or as fractions of
+    /// `size`: width and height of the input, in pixels.
     pub(super) fn is_decoded(&self, grid: &CellGrid, size: [u32; 2]) -> bool {
         let center = |[x, y, ..]: [f64; 4]| [x, y];
         let middle = |[x1, y1, x2, y2]: [f64; 4]| [f64::midpoint(x1, x2), f64::midpoint(y1, y2)];
@@ -126,7 +126,7 @@ impl Table {
     }
 
     fn are_near(&self, grid: &CellGrid, size: [u32; 2], position: impl Fn([f64; 4]) -> [f64; 2]) -> bool {
-        /// How far a box's center may be from its cell, in cells. Networks say up to one or two.
+        /// How far a box's center may be from its cell, in cells. Networks return up to one or two.
         const MAX_SHIFT: f64 = 4.0;
         let near = self.boxes.iter().zip(grid.centers(size)).filter(|(edges, (center, stride))| {
             let [x, y] = position(**edges);
@@ -135,12 +135,12 @@ impl Table {
         near.count() * 10 >= self.boxes.len() * 9
     }
 
-    /// Whether the first two of each row's numbers can be a place relative to a cell, in cells.
+    /// Whether the first two numbers of each row can be a position relative to a cell, in cells.
     pub(super) fn has_offsets(&self) -> bool {
         self.columns[..2].iter().all(|column| column.min > -8.0 && column.max < 8.0)
     }
 
-    /// Whether the second pair of a row's numbers is right of and below the first.
+    /// Whether the second pair of a row's numbers is to the right of and below the first.
     pub(super) fn is_corners(&self) -> bool {
         let ordered = self.boxes.iter().filter(|[x1, y1, x2, y2]| x2 >= x1 && y2 >= y1).count();
         ordered * 50 >= self.boxes.len() * 49

@@ -1,4 +1,4 @@
-//! Face detectors with outputs of their own for each level: `YuNet` and `SCRFD`.
+//! Face detectors with separate outputs for each level: `YuNet` and `SCRFD`.
 
 use super::columns::{Column, Table};
 use super::found::{Found, NO_KEY_POINTS};
@@ -10,11 +10,11 @@ use crate::vision::recognize::signature::Port;
 use crate::vision::recognize::usual::Usual;
 
 const STRIDES: [u32; 3] = [8, 16, 32];
-/// The columns of boxes and of five key points.
+/// The columns of boxes and of five keypoints.
 const BOX: usize = 4;
 const KEY_POINTS: usize = 10;
 
-/// A box, one or two scores, and perhaps key points for each cell of each level.
+/// A box, one or two scores, and possibly keypoints for each cell of each level.
 pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let outputs = model.graph.outputs.iter();
     let tables: Vec<(&Port, Table)> =
@@ -24,7 +24,7 @@ pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> O
     if !tables.iter().all(|(_, table)| is_known(table)) {
         return None;
     }
-    // The outputs with so many columns, one of each level in this order; `skipped` levels' worth of others come before.
+    // The outputs with this many columns, one per level in order, after the outputs of `skipped` levels.
     let levels = |grid: &CellGrid, width: usize, skipped: usize| -> Option<Columns> {
         let of_level = |rows: usize| {
             let fits = |(_, table): &&(&Port, Table)| table.rows == rows && table.columns.len() == width;

@@ -1,5 +1,3 @@
-//! The outputs of a detector as a draft.
-
 use super::boxes::Row;
 use crate::domain::{BoxFormat, BoxSpace, DetectionOutput, LabelChoice};
 use crate::vision::raw_candidates;
@@ -10,7 +8,7 @@ use crate::vision::recognize::usual::Usual;
 pub(super) const NO_MASKS: &str = "masks are not shown, only boxes";
 pub(super) const NO_KEY_POINTS: &str = "key points are not shown, only boxes";
 
-/// Graphs that end with the choice of the best give at most so many boxes.
+/// Graphs that end with a selection of the best return at most this many boxes.
 pub(super) const MAX_FINAL_ROWS: usize = 1000;
 
 /// The outputs of a detector as a draft.
@@ -20,24 +18,24 @@ pub(super) struct Found {
     /// Why this is a detector.
     pub(super) because: String,
     pub(super) parts: Vec<Finding>,
-    /// How many classes have a score each, background left out.
+    /// The number of classes with a score, without the background.
     pub(super) classes: Option<usize>,
-    /// Whether these are found in an output that is not used.
+    /// Whether these were found in an unused output.
     pub(super) has_separate_classes: bool,
-    /// Whether files beside the model or the names of the outputs say that this is the reading.
+    /// Whether files next to the model or output names identify this reading.
     pub(super) is_identified: bool,
-    /// Whether the graph chose the class of each box.
+    /// Whether the graph selected the class of each box.
     pub(super) is_final: bool,
-    /// Columns that nothing explains.
+    /// The number of unexplained columns.
     pub(super) unknown_columns: usize,
-    /// Whether the boxes are near the cells that they belong to; `None` if they belong to none.
+    /// Whether the boxes are near their cells; `None` if they belong to none.
     pub(super) is_in_cells: Option<bool>,
-    /// What the layout alone says about boxes.
+    /// The box format, if the layout alone determines it.
     pub(super) decided_format: Option<(BoxFormat, String)>,
     pub(super) decided_space: Option<(BoxSpace, String)>,
     /// The exporter that writes such outputs, for what the graph does not record.
     pub(super) usual: Option<Usual>,
-    /// What of the prediction is not shown.
+    /// What is not shown of the prediction.
     pub(super) not_shown: Option<&'static str>,
 }
 
@@ -69,20 +67,20 @@ impl Found {
         });
     }
 
-    /// What exporters do whose suppression is within each class: a box can be of several classes.
+    /// As exporters do whose suppression is within each class: a box can have several classes.
     pub(super) fn keep_all_classes(&mut self) {
         self.output.label_choice = LabelChoice::All;
         let because = "a graph does not record it; such exporters keep every class of a box with a sufficient score";
         self.part("label_choice", "all", false, because);
     }
 
-    /// Reads every box once, with its best class, whatever the graph's own suppression keeps: made-up images rarely
+    /// Reads every box once, with its best class, whatever the graph's own suppression keeps: synthetic images rarely
     /// leave a box.
     pub(super) fn every_box(&self) -> DetectionOutput {
         DetectionOutput { selected: None, label_choice: LabelChoice::Best, ..self.output.clone() }
     }
 
-    /// The boxes that count in each run, with their numbers as the graph gives them.
+    /// The boxes that count in each run, with their numbers as returned by the graph.
     pub(super) fn rows(&self, prober: &Prober<'_, '_>) -> Vec<Vec<Row>> {
         let output = self.every_box();
         let of_run = |outputs| {
@@ -92,7 +90,7 @@ impl Found {
                 class: candidate.class,
                 score: f64::from(candidate.score),
             });
-            // Graphs of fixed size fill up with zeros.
+            // Graphs of fixed size pad with zeros.
             rows.filter(|row| row.score > 0.0).collect()
         };
         prober.predictions.iter().map(of_run).collect()

@@ -1,10 +1,10 @@
-//! The cells that dense detectors have candidates for.
+//! The cells of dense detectors.
 
-/// The strides of the levels of usual detectors, in pixels.
+/// The strides of usual detectors' levels, in pixels.
 pub(super) const USUAL_STRIDES: [&[u32]; 7] =
     [&[8, 16, 32], &[8, 16, 32, 64], &[8, 16, 32, 64, 128], &[16, 32], &[4, 8, 16, 32], &[4, 8, 16], &[8, 16]];
 
-/// Levels of square cells, with as many candidates for each cell.
+/// Levels of square cells, with the same number of candidates for each cell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct CellGrid {
     /// In pixels of the input.
@@ -13,7 +13,7 @@ pub(super) struct CellGrid {
 }
 
 impl CellGrid {
-    /// The usual grid that has `rows` candidates in an input of `size`, width and height in pixels.
+    /// The usual grid with `rows` candidates in an input of `size`, width and height in pixels.
     pub(super) fn with_rows(rows: usize, size: [u32; 2]) -> Option<Self> {
         let grids = USUAL_STRIDES
             .into_iter()
@@ -21,7 +21,7 @@ impl CellGrid {
         grids.into_iter().find(|grid| grid.level_rows(size).iter().sum::<usize>() == rows)
     }
 
-    /// The candidates of each level.
+    /// The number of candidates on each level.
     pub(super) fn level_rows(&self, size: [u32; 2]) -> Vec<usize> {
         let cells = |stride: &u32| size.map(|side| side.div_ceil(*stride) as usize).iter().product::<usize>();
         self.strides.iter().map(|stride| cells(stride) * self.anchors).collect()
@@ -39,8 +39,7 @@ impl CellGrid {
     }
 }
 
-/// The strides of maps with so many columns and rows, in an input of `size`; `None` if they are not the same for both
-/// axes.
+/// The strides of maps with these columns and rows, in an input of `size`; `None` if they differ between the axes.
 pub(super) fn strides_of(maps: impl Iterator<Item = [usize; 2]>, size: [u32; 2]) -> Option<Vec<u32>> {
     let stride = |cells: [usize; 2]| {
         let [across, down] = [0, 1].map(|axis| size[axis].div_ceil((cells[axis] as u32).max(1)));

@@ -10,12 +10,12 @@ use crate::vision::recognize::probe::Prober;
 use crate::vision::recognize::signature::Port;
 use crate::vision::recognize::usual::Usual;
 
-/// Bins of one side of a box, as networks with generalized focal loss have them.
+/// The possible number of bins per side of a box, in networks with generalized focal loss.
 const BINS: std::ops::RangeInclusive<usize> = 4..=32;
-/// Those of networks with one output, the most common first.
+/// The bins of networks with one output, most common first.
 const USUAL_BINS: [usize; 3] = [8, 16, 17];
 
-/// Every reading of one output, or of one output for each level, the most common layouts first.
+/// Every reading of one output, or of one output per level, most common layouts first.
 pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
     let outputs = &model.graph.outputs;
     let mut found: Vec<Found> = outputs.iter().filter_map(|port| final_rows(port, model, prober)).collect();
@@ -26,7 +26,7 @@ pub(super) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> V
     found
 }
 
-/// The order of the columns of a final row.
+/// The order of the columns in a final row.
 struct Order {
     len: usize,
     boxes: u32,
@@ -55,21 +55,21 @@ impl Order {
             && batch_index.is_none_or(|index| index.min == 0.0 && index.max == 0.0)
     }
 
-    /// Whether they are what one expects, so that of two orders this is the better one.
+    /// Whether the values are typical, so that this is the better of two orders.
     fn is_typical(&self, columns: &[Column]) -> bool {
         let score = &columns[self.score as usize];
         !score.is_whole || score.max == score.min
     }
 }
 
-/// Rows of six or seven numbers that need no suppression, as Ultralytics, PaddleDetection and YOLOv7 write them.
+/// Rows of six or seven numbers that need no suppression, as written by Ultralytics, PaddleDetection and YOLOv7.
 fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let table = Table::of(port, prober, false)?;
     let width = table.columns.len();
-    // Masks, key points or an angle follow the six.
+    // Masks, keypoints or an angle follow the six.
     let is_other_task = model.notes.task.as_ref().is_some_and(|task| task.value != NotedTask::Detect);
     let has_more = width > 6 && (is_other_task || mask_count(port, model, prober) == Some(width - 6));
-    // Above, the classes are chosen and overlapping boxes are left (DeepStream-Yolo).
+    // With more rows, classes are selected but overlapping boxes remain (DeepStream-Yolo).
     let is_suppressed = table.rows <= MAX_FINAL_ROWS;
     if !(matches!(width, 6 | 7) || has_more) || table.is_empty() && !is_suppressed {
         return None;
@@ -80,8 +80,8 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
         orders.iter().copied().filter(|order| table.is_empty() || order.allows(&table.columns)).collect();
     let typical = |order: &&Order| table.is_empty() || order.is_typical(&table.columns);
     let fed_size = !prober.auxiliary().is_empty();
-    // PaddleDetection, whose graphs are told the size of the image, begins with the class.
-    // super-gradients' flat format has the score before the class.
+    // PaddleDetection, whose graphs get the size of the image, has the class first. super-gradients' flat format has
+    // the score before the class.
     let is_flat = port.name.contains("flat_predictions");
     let rank = |order: &&&Order| (!typical(order), (order.boxes == 2) != fed_size, is_flat && order.label != 6);
     let order = *allowed.iter().min_by_key(rank).filter(|order| is_suppressed || typical(order))?;
@@ -117,7 +117,7 @@ fn final_rows(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     Some(found)
 }
 
-/// The channels of an output `[1, channels, height, width]` besides `boxes`, if there is just one such output.
+/// The channels of an output `[1, channels, height, width]` other than `boxes`, if there is exactly one.
 fn mask_count(boxes: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<usize> {
     let others = model.graph.outputs.iter().filter(|port| port.name != boxes.name);
     let shapes = others.filter_map(|port| prober.values_of(&port.name).next());
@@ -151,7 +151,7 @@ fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, 
     Some(found)
 }
 
-/// Candidates with a score for each class, before non-maximum suppression.
+/// Candidates with one score per class, before non-maximum suppression.
 fn candidates(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
     let rank = prober.values_of(&port.name).next().map_or(0, |tensor| tensor.shape.len());
     if !(2..=3).contains(&rank) {
@@ -178,7 +178,7 @@ fn candidates(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '
     of_tables.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// Box columns, perhaps an objectness, then a score for each class: a reading for each of both, if both fit.
+/// Box columns, possibly an objectness, then one score per class: two readings if both fit.
 fn dense(
     port: &Port,
     table: &Table,
@@ -187,7 +187,7 @@ fn dense(
     model: &RecognitionRequest<'_>,
     prober: &Prober<'_, '_>,
 ) -> Vec<Found> {
-    // Masks and key points come after the scores; the angle of a rotated box may look like one more score.
+    // Masks and keypoints come after the scores; the angle of a rotated box can look like another score.
     let task = model.notes.task.as_ref();
     let has_angle = task.is_some_and(|task| task.value == NotedTask::Obb) && scores > 1;
     let masks = mask_count(port, model, prober);
@@ -223,7 +223,7 @@ fn dense(
     readings.collect()
 }
 
-/// Whether the first score can be an objectness, the more common case first.
+/// Whether the first score can be an objectness, more common case first.
 fn objectness(
     table: &Table,
     scores: usize,
@@ -280,7 +280,7 @@ fn with_bins(port: &Port, table: &Table, grid: &CellGrid) -> Option<Found> {
 }
 
 impl Found {
-    /// How boxes are related to the cells of their grid, and who writes such boxes.
+    /// How boxes relate to the cells of their grid, and which exporter writes such boxes.
     fn set_cells(&mut self, table: &Table, grid: Option<&CellGrid>, size: [u32; 2]) {
         let has_objectness = self.output.objectness.is_some();
         match grid {
@@ -303,7 +303,7 @@ impl Found {
                 self.usual = Some(if grid.anchors == 3 { Usual::Yolov5 } else { Usual::Yolo });
                 self.is_in_cells = (grid.anchors == 1).then(|| table.is_decoded(grid, size));
             }
-            // Ultralytics' YOLO with other strides than the usual ones.
+            // Ultralytics' YOLO with unusual strides.
             None if table.candidates_last => {
                 self.output.nms_iou = Some(0.7);
                 self.usual = Some(Usual::Yolo);
@@ -336,7 +336,7 @@ impl Found {
         self.usual = Some(usual);
     }
 
-    /// Notes where each part is.
+    /// Records the position of each part.
     fn columns(&mut self, is_known: bool, because: &str) {
         let output = &self.output;
         let parts = [
@@ -354,7 +354,7 @@ impl Found {
         }
     }
 
-    /// What the columns after the scores are.
+    /// Interprets the columns after the scores.
     fn read_rest(&mut self, task: Option<&Noted<NotedTask>>, output: &str, last: u32) {
         self.not_shown = Some(match task.map(|task| task.value) {
             Some(NotedTask::Obb) => {
@@ -368,7 +368,7 @@ impl Found {
     }
 }
 
-/// One output for each level, `[1, anchors, rows, columns, numbers]`, not decoded (YOLOv5, YOLOv7).
+/// One output per level, `[1, anchors, rows, columns, numbers]`, not decoded (YOLOv5, YOLOv7).
 fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let shape = |port: &Port| prober.values_of(&port.name).next().map(|tensor| tensor.shape.clone());
     let mut maps: Vec<(&Port, Vec<usize>)> = model
@@ -411,7 +411,7 @@ fn raw_maps(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<F
     Some(found)
 }
 
-/// An output with scores and one with bins for each level (the first `NanoDet`, `PicoDet`).
+/// For each level, an output with scores and one with bins (the first `NanoDet`, `PicoDet`).
 fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let tables: Vec<(&Port, Table)> =
         model.graph.outputs.iter().filter_map(|port| Some((port, Table::of(port, prober, false)?))).collect();

@@ -1,4 +1,4 @@
-//! Which of several readings of the outputs is the likeliest.
+//! Ranks the readings of the outputs by likelihood.
 
 use std::cmp::Reverse;
 
@@ -8,25 +8,25 @@ use crate::vision::recognize::finding::Basis;
 use crate::vision::recognize::probe::Prober;
 use crate::vision::recognize::{RecognitionRequest, Refusal};
 
-/// How many classes public data sets have: VOC, COCO, its ids, Objects365, Open Images, LVIS.
+/// The class counts of public datasets: VOC, COCO, its ids, Objects365, Open Images, LVIS.
 const USUAL_CLASS_COUNTS: [usize; 7] = [20, 80, 90, 91, 365, 601, 1203];
-/// How many of a reading's boxes may make no sense.
+/// The fraction of a reading's boxes that may be implausible.
 const MAX_STRAY_SHARE: f64 = 0.1;
 
-/// What speaks for a reading, the weightiest first. Readings with the same evidence fit equally well.
+/// Evidence for a reading, strongest first. Readings with equal evidence fit equally well.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Evidence {
-    /// Files beside the model or output names say so.
+    /// Files next to the model or output names identify it.
     is_identified: bool,
     names: NameFit,
-    /// The graph chose a class for each box.
+    /// The graph selected a class for each box.
     is_final: bool,
     /// Outputs and columns about the same boxes that the reading does not explain.
     unexplained: Reverse<usize>,
     boxes_make_sense: bool,
 }
 
-/// Whether as many classes are named as the reading has.
+/// Whether the number of names fits the reading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum NameFit {
     Differs,
@@ -34,10 +34,10 @@ enum NameFit {
     Fits,
 }
 
-/// The readings that fit equally well, the likeliest first.
+/// The equally plausible readings, most likely first.
 ///
 /// # Errors
-/// The best reading leaves most of what the graph says of its boxes unread.
+/// The best reading leaves most of the information about boxes unread.
 pub(super) fn rank(
     readings: Vec<Found>,
     model: &RecognitionRequest<'_>,
@@ -71,7 +71,7 @@ fn weigh(found: &Found, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>)
     let counts = model.label_counts();
     let names = match found.classes {
         _ if counts.is_empty() => NameFit::Unknown,
-        // How many there are does not follow from a class for each box.
+        // A class per box does not show how many classes there are.
         _ if found.has_separate_classes => NameFit::Fits,
         Some(classes) if counts.contains(&classes) => NameFit::Fits,
         Some(_) => NameFit::Differs,
@@ -86,7 +86,7 @@ fn weigh(found: &Found, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>)
     }
 }
 
-/// Outputs that the reading does not use and that have a row for each of its boxes, or for those of another level.
+/// Outputs that the reading does not use and that have one row for each of its boxes, or for those of another level.
 fn related_outputs<'g>(found: &Found, model: &RecognitionRequest<'g>, prober: &Prober<'_, '_>) -> Vec<&'g str> {
     let used = found.output.output_names();
     let shape = |name: &str| prober.values_of(name).next().map(|tensor| tensor.shape.clone());
@@ -99,14 +99,14 @@ fn related_outputs<'g>(found: &Found, model: &RecognitionRequest<'g>, prober: &P
     let mut rows: Vec<usize> =
         boxes.iter().map(|shape| shape.iter().product::<usize>() / numbers(shape).max(1)).collect();
     rows.push(rows.iter().sum());
-    // One output with everything may come twice (YOLOv9).
+    // One output with everything can occur twice (YOLOv9).
     let is_packed = used.len() == 1;
     let is_related = |shape: &[usize]| {
         if is_packed && boxes.iter().any(|boxes| boxes == shape) {
             return false;
         }
         let has_rows = shape.iter().any(|side| *side > 1 && rows.contains(side));
-        // The boxes of another level have as many numbers each.
+        // The boxes of another level have the same number of values each.
         let is_level = boxes.iter().any(|boxes| {
             let differing = boxes.iter().zip(shape).filter(|(left, right)| left != right).count();
             boxes.len() == shape.len() && differing <= 1
@@ -122,7 +122,7 @@ fn boxes_make_sense(found: &Found, prober: &Prober<'_, '_>) -> bool {
     let rows = found.rows(prober);
     let edges = || rows.iter().flatten().map(|row| row.edges);
     let size = prober.size().map(f64::from);
-    // Boxes in pixels of an image that the graph is told are in those of the test image.
+    // If the graph gets an image size, boxes are in pixels of the test image.
     let extent = if are_normalized(&rows) == Some(true) { [1.0; 2] } else { size };
     let is_sane = |center: [f64; 2], sides: [f64; 2]| {
         (0..2).all(|axis| {
@@ -137,7 +137,7 @@ fn boxes_make_sense(found: &Found, prober: &Prober<'_, '_>) -> bool {
     edges().filter(|edges| !makes_sense(*edges)).count() as f64 <= count * MAX_STRAY_SHARE
 }
 
-/// Marks as assumed what the second best reading has otherwise, or everything if the boxes make no sense.
+/// Marks as assumed whatever differs in the second best reading, or everything if the boxes are implausible.
 fn mark_doubt(readings: &mut [Found], evidence: Evidence) {
     let Some((best, others)) = readings.split_first_mut() else {
         return;

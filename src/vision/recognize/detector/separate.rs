@@ -1,4 +1,4 @@
-//! Boxes, classes and scores in outputs of their own, distinguished by shapes, types and values.
+//! Boxes, classes and scores in separate outputs, told apart by shapes, types and values.
 
 use super::boxes::are_normalized;
 use super::found::{Found, MAX_FINAL_ROWS};
@@ -10,7 +10,7 @@ use crate::vision::recognize::signature::{GraphSignature, Port};
 use crate::vision::recognize::usual::Usual;
 use crate::vision::{Tensor, TensorData};
 
-/// An output and why it has this part.
+/// An output, and why it has this role.
 #[derive(Debug)]
 struct Role<'g> {
     port: &'g Port,
@@ -18,24 +18,24 @@ struct Role<'g> {
     by_name_only: bool,
 }
 
-/// What the values of an output with one number a box can be.
+/// The kind of values in an output with one number per box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// The output has an integer type.
+    /// An integer type.
     WholeType,
     /// Floats that are whole numbers, some above 1.
     WholeValues,
     /// Floats in `0.0..=1.0`, some of them fractions.
     Fractions,
-    /// Floats that are all 0 or 1, or none at all: classes or scores.
+    /// Floats that are all 0 or 1, or no values: classes or scores.
     Either,
     Neither,
 }
 
-/// Boxes with a class and a score each; `None` if the graph has no such outputs.
+/// Boxes with one class and one score each; `None` if the graph has no such outputs.
 ///
 /// # Errors
-/// Outputs that could be this and cannot be distinguished.
+/// Outputs that qualify but cannot be told apart.
 pub(super) fn find(
     graph: &GraphSignature,
     overrules: &Overrules,
@@ -54,7 +54,7 @@ pub(super) fn find(
             Err(refusal) => problem = Some(refusal),
         }
     }
-    // Raw boxes before non-maximum suppression are more than those after it.
+    // There are more raw boxes before non-maximum suppression than after it.
     found.sort_by_key(|(boxes, _)| prober.values_of(&boxes.name).map(Tensor::len).sum::<usize>());
     match (found.into_iter().next(), problem) {
         (Some((_, detector)), _) => Ok(Some(detector)),
@@ -110,7 +110,7 @@ fn around(
     Ok(Some(found))
 }
 
-/// What the exporter feeds to graphs with such boxes, if there is a sign of one.
+/// The exporter of graphs with such boxes, if there is evidence.
 fn usual(boxes: &Port, rows: usize, found: &Found, graph: &GraphSignature, prober: &Prober<'_, '_>) -> Option<Usual> {
     let [width, height] = prober.size().map(f64::from);
     let is_size = |port: &&Port| prober.values_of(&port.name).all(|tensor| tensor.to_f64() == [height, width]);
@@ -129,8 +129,8 @@ fn max_boxes(boxes: &Port) -> Option<u32> {
     u32::try_from(fixed).ok()
 }
 
-/// Whether every run gave `[n, 4]` or `[1, n, 4]` floats that are not a row of probabilities. With three classes and a
-/// background, TensorFlow's `detection_multiclass_scores` have this shape, too.
+/// Whether every run returned `[n, 4]` or `[1, n, 4]` floats that are not a row of probabilities. With three classes
+/// and a background, TensorFlow's `detection_multiclass_scores` have this shape as well.
 pub(super) fn could_be_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut tensors = prober.values_of(&port.name).peekable();
     tensors.peek().is_some()
@@ -160,7 +160,7 @@ fn has_one_number_a_box(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> b
 
 fn kind(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Kind {
     let is_whole_type = |tensor: &Tensor| !matches!(tensor.data, TensorData::F32(_));
-    // Some graphs fill up with boxes of -1 (YOLO-NAS, GluonCV) or 0 (MMYOLO, YOLO-World, whose class is then -1).
+    // Some graphs pad with boxes of -1 (YOLO-NAS, GluonCV) or 0 (MMYOLO, YOLO-World, whose class is then -1).
     let is_box = |edges: &[f64]| edges.iter().any(|edge| *edge != edges[0]);
     let runs = prober.values_of(&port.name).zip(prober.values_of(&boxes.name));
     let values: Vec<f64> = runs
@@ -185,7 +185,7 @@ fn kind(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> Kind {
 }
 
 /// Whether the output is a count of boxes: one whole number per image, at most the number of boxes, and not one per
-/// box. With a single box the name decides.
+/// box. With a single box, the name decides.
 fn is_count(port: &Port, boxes: &Port, prober: &Prober<'_, '_>) -> bool {
     let mut pairs = prober.values_of(&port.name).zip(prober.values_of(&boxes.name)).peekable();
     let is_of_image = || port.name.starts_with("num") || !has_one_number_a_box(port, boxes, prober);
@@ -250,7 +250,7 @@ fn find_labels<'g>(
             (*port, *kind, max)
         })
         .collect();
-    // Numbers of anchors are whole too, but go up to the number of anchors.
+    // Anchor numbers are also whole, but range up to the number of anchors.
     if let Some(classes) = classes.filter(|_| candidates.len() > 1) {
         candidates.retain(|(_, _, max)| *max <= classes as f64);
     }
@@ -281,7 +281,7 @@ fn label_reason(kind: Kind) -> String {
     .to_owned()
 }
 
-/// The last resort, if the values of several outputs allow the same part.
+/// The last resort if the values of several outputs allow the same role.
 fn by_name<'g>(ports: &[&'g Port], words: &[&str], field: &str) -> Result<Role<'g>, Refusal> {
     let is_named = |port: &&&Port| words.iter().any(|word| port.name.to_lowercase().contains(word));
     let named: Vec<&&Port> = ports.iter().filter(is_named).collect();
@@ -296,7 +296,7 @@ fn by_name<'g>(ports: &[&'g Port], words: &[&str], field: &str) -> Result<Role<'
     Err(Refusal::new(format!("{} cannot be told apart by their values: choose with {field}", ports.join(", "))))
 }
 
-/// Whether the values never rise within a run, as scores of sorted boxes do.
+/// Whether the values never rise within a run, like the scores of sorted boxes.
 fn falls(port: &Port, prober: &Prober<'_, '_>) -> bool {
     prober.values_of(&port.name).all(|tensor| tensor.to_f64().is_sorted_by(|left, right| left >= right))
 }

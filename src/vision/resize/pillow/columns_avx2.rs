@@ -1,8 +1,8 @@
-//! The first pass with AVX2: the same sums as the portable one, four taps and all channels in one step.
+//! The first pass with AVX2: the same sums as the portable one, four taps and all channels per step.
 //!
-//! AVX2 multiplies 16-bit numbers four times as fast as 32-bit ones, and a coefficient has 23 bits. So each is split
-//! into its upper bits and its lower 15, and `level * coefficient` becomes `(level * upper << 15) + level * lower`. All
-//! sums are taken modulo 2^32, in which they are exact: the result fits, whatever overflows on the way.
+//! AVX2 multiplies 16-bit numbers four times as fast as 32-bit ones, but a coefficient has 23 bits. Each is therefore
+//! split into its upper bits and its lower 15, and `level * coefficient` becomes `(level * upper << 15) + level *
+//! lower`. All sums are computed modulo 2^32, where they are exact: the result fits, whatever overflows on the way.
 
 use std::arch::x86_64::{
     __m128i, __m256i, _mm_add_epi32, _mm_cvtsi128_si32, _mm_packs_epi32, _mm_packus_epi16, _mm_set_epi8,
@@ -15,12 +15,12 @@ use super::{AxisFilter, CHANNELS, ONE_HALF, PRECISION_BITS, Taps};
 
 const TAPS_A_STEP: usize = 4;
 const LOWER_BITS: u32 = 15;
-/// A step reads 16 bytes for its four pixels of 12.
+/// A step reads 16 bytes for its four pixels, which have 12.
 const READ_BYTES: usize = 16;
-/// Rows that are computed together, so that the coefficients are loaded once for all of them.
+/// Rows that are computed together, so that coefficients are loaded only once for all of them.
 const ROWS_A_STEP: usize = 4;
 
-/// `source` and `target` are rows of 8-bit RGB pixels, one below the other.
+/// `source` and `target` are consecutive rows of 8-bit RGB pixels.
 #[target_feature(enable = "avx2")]
 pub(super) fn resize_columns(
     source: &[u8],
@@ -32,8 +32,8 @@ pub(super) fn resize_columns(
     let taps = columns.taps.iter();
     let outputs: Vec<Output> = taps.map(|taps| Output::of(columns, taps)).collect();
     let rows_bytes = source_row_bytes * ROWS_A_STEP;
-    // The last step of a row reads behind its end: into the next row, whose levels meet coefficients of zero. Behind
-    // the very last rows there is nothing to read, so those are copied.
+    // The last step of a row reads past its end: into the next row, where the coefficients are zero. After the very
+    // last rows there is nothing to read, so those are copied.
     let read_bytes = rows_bytes + TAPS_A_STEP * CHANNELS + READ_BYTES;
     let mut last_rows = Vec::new();
     for (number, target_rows) in target.chunks_mut(target_row_bytes * ROWS_A_STEP).enumerate() {
@@ -76,7 +76,7 @@ impl Output {
         }
     }
 
-    /// The pixel of this column in each of the rows; the fourth byte means nothing.
+    /// The pixel of this column in each of the rows; the fourth byte is meaningless.
     #[target_feature(enable = "avx2")]
     #[inline]
     fn pixels(&self, rows: &[u8], row_bytes: usize) -> [[u8; 4]; ROWS_A_STEP] {
@@ -100,7 +100,7 @@ impl Output {
 }
 
 impl Step {
-    /// Taps 0 and 1 side by side for each channel in the lower half, taps 2 and 3 in the upper half.
+    /// Taps 0 and 1 paired for each channel in the lower half, taps 2 and 3 in the upper half.
     #[target_feature(enable = "avx2")]
     fn of(coefficients: &[i32]) -> Self {
         let tap = |index: usize| coefficients.get(index).copied().unwrap_or(0);
