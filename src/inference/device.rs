@@ -1,7 +1,7 @@
 //! Which device runs a model, and why no faster one.
 //!
 //! The choice itself (`select`) is pure; `configure` knows what each device needs from ONNX Runtime. Every registration
-//! is strict: ONNX Runtime must say why a device cannot be used instead of computing on the processor without a word.
+//! is strict: ONNX Runtime must report why a device cannot be used instead of silently computing on the CPU.
 
 mod cuda;
 
@@ -20,14 +20,14 @@ use crate::domain::{Device, DeviceChoice, RefusedDevice};
 use crate::tasks::{ProgressUnit, TaskControl};
 use crate::vision::Tensor;
 
-/// ONNX Runtime's name of the devices that the plug-in brings.
+/// ONNX Runtime's name for the devices of the plug-in.
 const WEBGPU_PROVIDER: &str = "WebGpuExecutionProvider";
 
-/// A graph small enough to try a device with (`tests/device/make.py` made it).
+/// A graph small enough for trying a device (created by `tests/device/make.py`).
 const TINY_MODEL: &[u8] = include_bytes!("tiny.onnx");
 const TINY_INPUT_SHAPE: [usize; 4] = [1, 3, 32, 32];
 
-/// A device that works, and what was tried before it.
+/// A device that works, and the devices that were tried before it.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Selected<T> {
     pub(super) value: T,
@@ -36,7 +36,7 @@ pub(super) struct Selected<T> {
     pub(super) refused: Vec<RefusedDevice>,
 }
 
-/// What `auto` takes here, and what it passes over.
+/// What `auto` selects here, and what it skips.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DeviceSurvey {
     pub device: Device,
@@ -45,12 +45,12 @@ pub struct DeviceSurvey {
     pub refused: Vec<RefusedDevice>,
 }
 
-/// What `auto` tries before the processor, the fastest first.
+/// What `auto` tries before the CPU, fastest first.
 const FASTER: &[Device] =
     if cfg!(target_os = "macos") { &[Device::CoreMl, Device::WebGpu] } else { &[Device::Cuda, Device::WebGpu] };
 
-/// Tries devices until one works. A device named explicitly is the only one tried. Cancelling ends the search; what
-/// fails on the processor as well is the model's fault.
+/// Tries devices until one works. A device that was named explicitly is the only one tried. Cancellation ends the
+/// search; if the CPU also fails, the model is to blame.
 pub(super) fn select<T>(
     choice: DeviceChoice,
     mut try_device: impl FnMut(Device) -> Result<T, InferenceError>,
@@ -98,15 +98,15 @@ pub fn survey(runtime: &Loaded) -> Result<DeviceSurvey, InferenceError> {
     })
 }
 
-/// A device that may make sessions, once what it needs is in memory.
+/// A device that can create sessions, once its libraries are loaded.
 pub(super) struct PreparedDevice<'r> {
     runtime: &'r Loaded,
     device: Device,
-    /// The graphics card, if ONNX Runtime knows it.
+    /// The GPU, if ONNX Runtime knows it.
     pub(super) adapter: Option<String>,
 }
 
-/// Brings the libraries of a device into memory.
+/// Loads the libraries of a device.
 pub(super) fn prepare(
     runtime: &Loaded,
     device: Device,
@@ -130,13 +130,13 @@ pub(super) fn prepare(
 impl PreparedDevice<'_> {
     /// Makes the sessions of `builder` run on this device, or fail.
     pub(super) fn configure(&self, builder: SessionBuilder) -> ort::Result<SessionBuilder> {
-        // The policy that ort sets by itself could add devices that were not asked for.
+        // ort's default policy could add devices that were not requested.
         let alone = |builder: SessionBuilder| -> ort::Result<SessionBuilder> {
             Ok(builder.with_auto_device(AutoDevicePolicy::PreferCPU)?)
         };
         match self.device {
             Device::Cpu => alone(builder),
-            // TensorFloat-32 would cost three digits, and the predictions must be those of every other device.
+            // TensorFloat-32 would cost three digits, and predictions must equal those of other devices.
             Device::Cuda => {
                 let provider = ep::CUDA::default().with_tf32(false).build();
                 Ok(alone(builder)?.with_execution_providers([provider.error_on_failure()])?)
@@ -147,7 +147,7 @@ impl PreparedDevice<'_> {
             }
             Device::WebGpu => {
                 let environment = &self.runtime.environment;
-                // One device: ONNX Runtime refuses several of one provider.
+                // One device: ONNX Runtime rejects several from one provider.
                 let mut devices = environment.devices().filter(is_webgpu).collect::<Vec<_>>();
                 devices.sort_by_key(|device| rank(device.hardware_device().ty()));
                 devices.truncate(1);
@@ -157,7 +157,7 @@ impl PreparedDevice<'_> {
     }
 }
 
-/// Registers the plug-in of the data folder, once per process.
+/// Registers the plug-in in the data folder, once per process.
 fn register_plugin(runtime: &Loaded) -> Result<(), String> {
     static REGISTERED: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
     let mut plugins = runtime.plugins.iter();
@@ -179,8 +179,7 @@ fn register_plugin(runtime: &Loaded) -> Result<(), String> {
     Ok(())
 }
 
-/// The name of the adapter. A software adapter is slower than the processor itself, so it is used only if WebGPU was
-/// named.
+/// The name of the adapter. A software adapter is slower than the CPU itself, so it is used only if WebGPU was named.
 fn webgpu_adapter(runtime: &Loaded, choice: DeviceChoice) -> Result<String, String> {
     let devices = runtime.environment.devices().filter(is_webgpu);
     let best = devices.min_by_key(|device| rank(device.hardware_device().ty()));
@@ -200,7 +199,7 @@ fn is_webgpu(device: &ort::device::Device<'_>) -> bool {
     device.ep().is_ok_and(|provider| provider == WEBGPU_PROVIDER)
 }
 
-/// Graphics cards first.
+/// GPUs first.
 fn rank(kind: DeviceType) -> u8 {
     match kind {
         DeviceType::GPU => 0,

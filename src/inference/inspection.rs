@@ -1,4 +1,4 @@
-//! Looks into an ONNX file about which nothing is known.
+//! Inspects an ONNX file without a card.
 
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
@@ -17,9 +17,9 @@ use crate::vision::recognize::{
     GraphSignature, Neighbor, Notes, Overrules, Recognition, RecognitionRequest, RecognizeError, Refusal, recognize,
 };
 
-/// The most files of one folder that are read for what they say about a model.
+/// Maximum number of files read per folder.
 const MAX_NEIGHBORS: usize = 64;
-/// The largest of them: names of 22 thousand classes, as some classifiers have, are 2 MB.
+/// Maximum size of such a file: the names of 22,000 classes, which some classifiers have, take 2 MB.
 const MAX_NEIGHBOR_BYTES: u64 = 16_000_000;
 
 /// A loaded graph without a card.
@@ -41,12 +41,12 @@ pub enum InspectError {
 }
 
 impl Inspection {
-    /// Loads the graph on the processor. Slow for large weights.
+    /// Loads the graph on the CPU. Slow for large weights.
     ///
     /// # Errors
-    /// [`InspectError::Refused`] with ONNX Runtime's own text, and what to do, if it does not load.
+    /// [`InspectError::Refused`] with ONNX Runtime's message, and what to do, if it does not load.
     pub fn open(runtime: &Loaded, weights: &Path) -> Result<Self, InspectError> {
-        // ONNX Runtime's text for these reads like that for a broken graph.
+        // For these, ONNX Runtime's message reads like that for an invalid graph.
         let no_file = |source| LibraryError::NoFile { path: weights.to_owned(), source };
         let found = std::fs::File::open(weights).and_then(|file| file.metadata()).map_err(no_file)?;
         if found.is_dir() {
@@ -58,7 +58,7 @@ impl Inspection {
         let session = OnnxSession::load(&runtime.environment, weights, |builder| {
             Ok(builder
                 .with_auto_device(AutoDevicePolicy::PreferCPU)?
-                // Runs that fail are part of the work here and come back as errors; the log would repeat them.
+                // Failing runs are expected here and come back as errors; the log would repeat them.
                 .with_log_level(LogLevel::Fatal)?)
         });
         let session = session.map_err(|error| {
@@ -75,10 +75,10 @@ impl Inspection {
         &self.signature
     }
 
-    /// Drafts the card. Runs the graph a few times on made-up images.
+    /// Drafts the card. Runs the graph a few times on synthetic images.
     ///
     /// # Errors
-    /// [`InspectError::Refused`] if the graph is none that Spotcheck can use.
+    /// [`InspectError::Refused`] if Spotcheck cannot use the graph.
     pub fn recognize(
         &mut self,
         labels: Option<&LabelSet>,
@@ -100,7 +100,7 @@ impl Inspection {
         recognized.map_err(|reason| refused(&self.weights, reason))
     }
 
-    /// The model with a recognized card, ready to load.
+    /// The model with the recognized card, ready to load.
     pub fn model(&self, recognition: &Recognition) -> Model {
         Model { card: recognition.card.clone(), labels: labels_of(recognition), weights: self.weights.clone() }
     }
@@ -126,7 +126,7 @@ pub(super) fn request<'m>(
     })
 }
 
-/// What the graph's metadata and the files beside it say.
+/// Facts from the graph's metadata and the files next to it.
 fn notes_of(weights: &Path, stem: &str, signature: &GraphSignature) -> Notes {
     let (neighbors, remarks) = neighbors(weights, stem);
     let mut notes = Notes::read(stem, &signature.metadata, &neighbors);
@@ -134,12 +134,12 @@ fn notes_of(weights: &Path, stem: &str, signature: &GraphSignature) -> Notes {
     notes
 }
 
-/// The files beside a model that can say anything about it, those of its own folder first, each folder by name; and
-/// which of them could not be read, with the reason.
+/// The relevant files next to a model, those of its own folder first, each folder by name; and the unreadable ones,
+/// with the reason.
 fn neighbors(weights: &Path, stem: &str) -> (Vec<Neighbor>, Vec<String>) {
     let own = weights.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut folders = vec![(own.to_owned(), "")];
-    // Optimum and transformers.js keep the graphs in a folder of their own.
+    // Optimum and transformers.js store graphs in a folder of their own.
     let resolved = own.canonicalize().unwrap_or_else(|_| own.to_owned());
     if resolved.file_name().is_some_and(|name| name.eq_ignore_ascii_case("onnx")) {
         folders.extend(resolved.parent().map(|above| (above.to_owned(), "../")));
@@ -176,13 +176,13 @@ pub(super) fn refused(path: &Path, reason: impl Into<RecognizeError>) -> Inspect
     InspectError::Refused { path: path.to_owned(), reason: reason.into() }
 }
 
-/// The names that a draft card's classes have.
+/// The class names of a draft card.
 pub fn labels_of(recognition: &Recognition) -> LabelSet {
     let built_in = || built_in_labels(recognition.card.labels.as_deref()?);
     recognition.labels.clone().or_else(built_in).unwrap_or_default()
 }
 
-/// A file's name as an id.
+/// A file name as an id.
 fn id_of(stem: &str) -> String {
     let allowed = |c: char| match c.to_ascii_lowercase() {
         c @ ('a'..='z' | '0'..='9' | '-' | '_' | '.') => c,

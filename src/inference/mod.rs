@@ -1,6 +1,6 @@
-//! Models on this machine: finds ONNX Runtime, picks a device and says why, runs sessions.
+//! Models on this machine: finds ONNX Runtime, selects a device and reports why, runs sessions.
 //!
-//! The only home of `ort`; `session.rs` is the only file that names its `Session`.
+//! The only user of `ort`; only `session.rs` uses its `Session`.
 
 mod device;
 mod inspection;
@@ -21,17 +21,16 @@ pub use predictor::{LoadOptions, OnnxPredictor};
 pub use preset_trials::{PresetTrial, TrialImage, truth_of, undecided_resize};
 pub use session::OnnxSession;
 
-/// Why a model could not be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum InferenceError {
     #[error("canceled")]
     Cancelled,
     #[error("the model has no input; Spotcheck can only use models that take an image")]
     NoInput,
-    /// `reason` is ONNX Runtime's own text.
+    /// `reason` is ONNX Runtime's message.
     #[error("ONNX Runtime could not load {}: {reason}", weights.display())]
     Load { weights: PathBuf, reason: String },
-    /// `reason` is ONNX Runtime's own text.
+    /// `reason` is ONNX Runtime's message.
     #[error(
         "{} cannot be used: {reason}. See the devices with `spotcheck runtime status`, or use `--device auto`",
         device.name()
@@ -40,7 +39,7 @@ pub enum InferenceError {
 }
 
 impl InferenceError {
-    /// Why a device was skipped, without what the list of devices shows anyway.
+    /// Why a device was skipped, without what the device list shows anyway.
     fn reason(&self) -> String {
         match self {
             Self::Load { reason, .. } | Self::Device { reason, .. } => reason.clone(),
@@ -48,7 +47,7 @@ impl InferenceError {
         }
     }
 
-    /// Blames the device that the user named, not the model. Nothing but the model can be to blame on the processor.
+    /// Blames the device that the user named instead of the model. On the CPU, only the model can be to blame.
     fn on(self, device: Device) -> Self {
         match self {
             Self::Load { reason, .. } if device != Device::Cpu => Self::Device { device, reason },

@@ -1,4 +1,4 @@
-//! A model on a device of this machine, as the pipeline sees it.
+//! A model on a device of this machine, as the pipeline uses it.
 
 use std::borrow::Cow;
 use std::time::Instant;
@@ -21,15 +21,15 @@ use crate::vision::{PredictError, Predictor, Prepared, Tensor, TensorData, postp
 #[derive(Debug, Clone, Default)]
 pub struct LoadOptions {
     pub device: DeviceChoice,
-    /// Images in one call; by default 1 on the processor, where more do not help, and 8 on other devices.
+    /// Images per call; by default 1 on the CPU, where more do not help, and 8 on other devices.
     pub batch: Option<usize>,
-    /// Processor threads of all sessions together; by default one a core.
+    /// Total CPU threads of all sessions; by default one per core.
     pub threads: Option<usize>,
     pub keep: KeepRule,
 }
 
-/// A loaded model. On the processor it has several sessions (lanes), each with its own share of the threads: one image
-/// a core wastes less than one image over all cores.
+/// A loaded model. On the CPU, it has several sessions (lanes), each with its share of the threads: one image per core
+/// wastes less time than one image over all cores.
 pub struct OnnxPredictor {
     card: ModelCard,
     labels: LabelSet,
@@ -46,7 +46,7 @@ struct Lane {
     is_warm: bool,
 }
 
-/// Durations of the calls, in milliseconds; the last ones only.
+/// Durations of the last calls, in milliseconds.
 #[derive(Default)]
 struct CallTimes {
     warm_up_ms: f64,
@@ -57,11 +57,11 @@ struct CallTimes {
 /// Enough calls for a stable 95th percentile.
 const RECENT_CALLS: usize = 1024;
 
-/// Sessions side by side on a processor share this much: each needs its own copy of the weights and, as a rule of
-/// thumb, three times as much for what it computes.
+/// The memory that parallel sessions on a CPU may share: each needs its own copy of the weights and, as a rule of
+/// thumb, three times as much for intermediate results.
 const LANES_MEMORY_BYTES: u64 = 1 << 30;
 
-/// Images in one call on a graphics card: enough to keep it busy, few enough for the memory of a small one.
+/// Images per call on a GPU: enough to keep it busy, few enough for the memory of a small one.
 const GRAPHICS_BATCH: usize = 8;
 
 /// How a device is kept busy.
@@ -73,9 +73,9 @@ struct LaneLayout {
 }
 
 impl LaneLayout {
-    /// The plan for a device: on the processor one session per core, as far as memory allows, one image in each call;
-    /// with a batch one session on all cores. A GPU is fastest with one session and many images at once; the threads
-    /// only compute what it cannot.
+    /// The layout for a device. On the CPU: one session per core, as far as memory allows, with one image per call;
+    /// with a batch, one session on all cores. A GPU is fastest with one session and many images per call; its threads
+    /// compute only what the GPU cannot.
     fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
         let threads =
             options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
@@ -115,7 +115,7 @@ fn load_lane(
 }
 
 impl OnnxPredictor {
-    /// Loads `model` onto the requested device, or onto the best that works. Slow: reads and optimizes the graph.
+    /// Loads `model` onto the requested device, or the best one that works. Slow: reads and optimizes the graph.
     pub fn load(
         runtime: &Loaded,
         model: &Model,
@@ -170,7 +170,7 @@ impl OnnxPredictor {
     }
 }
 
-/// The outputs that are read; empty if the graph has only one.
+/// The outputs to read; empty if the graph has only one.
 pub(super) fn used_outputs(card: &ModelCard) -> Vec<&str> {
     match &card.output {
         OutputConvention::Classification(output) => output.name.as_deref().into_iter().collect(),
@@ -178,7 +178,7 @@ pub(super) fn used_outputs(card: &ModelCard) -> Vec<&str> {
     }
 }
 
-/// The rule that keeps everything that the model returned.
+/// Keeps everything that the model returned.
 const KEEP_ALL: KeepRule = KeepRule { min_score: 0.0, top_k: usize::MAX };
 
 impl Predictor for OnnxPredictor {
@@ -232,8 +232,8 @@ impl OnnxPredictor {
     }
 }
 
-/// The image and the auxiliary inputs of a call with `images` images, each joined along the batch dimension. If `batch`
-/// has fewer, its last image fills the call up.
+/// The image and auxiliary inputs of a call with `images` images, each joined along the batch dimension. If `batch` has
+/// fewer, its last image is repeated.
 pub(super) fn join(batch: &[Prepared], images: usize) -> Result<Vec<Cow<'_, Tensor>>, PredictError> {
     let (Some(first), Some(last)) = (batch.first(), batch.last()) else {
         return Err(PredictError::Failed("an empty batch".to_owned()));

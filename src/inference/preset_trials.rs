@@ -1,4 +1,4 @@
-//! Tries common ways to prepare images, and says how sure and how right the model is with each.
+//! Tries common ways to prepare images, and reports how certain and how accurate the model is with each.
 
 use std::cmp::Ordering;
 
@@ -14,34 +14,34 @@ use crate::vision::{PredictError, preprocess};
 pub struct TrialImage {
     pub name: String,
     pub image: RgbImage,
-    /// The index of its class, if it is known.
+    /// The index of its class, if known.
     pub truth: Option<u32>,
 }
 
-/// What a preset gave.
+/// The results with a preset.
 #[derive(Debug, Clone)]
 pub struct PresetTrial {
     pub preset: Preset,
-    /// Whether it is the card's input.
+    /// Whether it equals the card's input.
     pub is_present: bool,
-    /// One for each image, in order, with at most five classes; an error is the reason.
+    /// One per image, in order, with at most five classes; an error is the reason.
     pub predictions: Vec<Result<Prediction, String>>,
     /// The mean score of the best class or box, `0.0..=1.0`; 0 for an image without one.
     pub mean_top_score: f64,
-    /// Of classifiers: 0 if the model is certain, 1 if all classes are alike.
+    /// For classifiers: 0 if the model is certain, 1 if all classes score alike.
     pub mean_entropy: Option<f64>,
-    /// The share of the images with a known class whose best class is that one.
+    /// The fraction of images with a known class whose top class is correct.
     pub accuracy: Option<f64>,
-    /// How many images have a known class.
+    /// The number of images with a known class.
     pub known_images: usize,
 }
 
-/// How many classes have `ImageNet`'s `WordNet` ids.
+/// The number of classes with `ImageNet`'s `WordNet` ids.
 const IMAGENET_CLASSES: usize = 1000;
-/// Mean top scores that differ by less do not show which preset is right: crops score higher anyway.
+/// Smaller differences between mean top scores do not show which preset is right: crops score higher anyway.
 const CLOSE_TOP_SCORES: f64 = 0.1;
 
-/// The class whose name, or `WordNet` id if the classes are `ImageNet`'s, a folder has.
+/// The class with the name of a folder, or with its `WordNet` id if the classes are `ImageNet`'s.
 pub fn truth_of(folder_name: &str, labels: &LabelSet) -> Option<u32> {
     let folder_name = folder_name.to_lowercase();
     let named = labels.iter().find(|(_, name)| name.to_lowercase() == folder_name).map(|(id, _)| id);
@@ -49,7 +49,7 @@ pub fn truth_of(folder_name: &str, labels: &LabelSet) -> Option<u32> {
     named.or_else(|| is_imagenet.then(|| imagenet_class(&folder_name)).flatten())
 }
 
-/// A note if the best trial differs from another one too little to show whether a classifier expects crops or stretched
+/// A note if the best trial is too close to another one to show whether a classifier expects cropped or stretched
 /// images.
 pub fn undecided_resize(trials: &[PresetTrial]) -> Option<String> {
     let best = trials.iter().max_by(|left, right| left.compare(right))?;
@@ -115,7 +115,7 @@ impl Inspection {
 }
 
 impl PresetTrial {
-    /// The likelier preset is the greater one.
+    /// The more plausible preset compares greater.
     pub fn compare(&self, other: &Self) -> Ordering {
         let rank = |trial: &Self| (trial.accuracy.unwrap_or(0.0), trial.mean_top_score);
         rank(self).partial_cmp(&rank(other)).unwrap_or(Ordering::Equal)
@@ -133,7 +133,7 @@ impl PresetTrial {
         levels(self) == levels(other)
     }
 
-    /// Accuracies are close within the half-width of the 95% interval of a share, 0.98 / √images at most.
+    /// Accuracies are close within the half-width of the 95% interval of a fraction, at most 0.98 / √images.
     fn is_close_to(&self, other: &Self) -> bool {
         match (self.accuracy, other.accuracy) {
             (Some(own), Some(others)) => (own - others).abs() <= 0.98 / (self.known_images as f64).sqrt(),
@@ -141,7 +141,7 @@ impl PresetTrial {
         }
     }
 
-    /// `predictions` have every class.
+    /// `predictions` contain every class.
     fn of(
         preset: Preset,
         is_present: bool,
@@ -177,7 +177,7 @@ impl PresetTrial {
     }
 }
 
-/// The entropy of the scores of all classes as a share of the largest possible; `None` for a detector.
+/// The entropy of the scores of all classes as a fraction of its maximum; `None` for a detector.
 fn entropy(prediction: &Prediction) -> Option<f64> {
     let scores: Vec<f64> = prediction.classes().iter().map(|class| f64::from(class.score)).collect();
     let sum: f64 = scores.iter().sum();
@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::domain::{ElementType, Layout, ModelTask};
 
-    /// The trials of a classifier, whose scores and accuracies `measured` gives by the name of the preset.
+    /// The trials of a classifier; `measured` has scores and accuracies by preset name.
     fn trials(measured: &[(&str, f64, Option<f64>)], known_images: usize) -> Vec<PresetTrial> {
         let input = ImageInput::new(Layout::Nchw, ElementType::Float32, ResizeRule::stretch(224, 224));
         let trial = |(name, mean_top_score, accuracy): &(&str, f64, Option<f64>)| PresetTrial {

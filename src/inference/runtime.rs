@@ -1,8 +1,8 @@
 //! The ONNX Runtime library: found on this computer, or installed.
 //!
-//! Looked for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder and among the system's libraries, in
-//! this order. What the user names explicitly is used or refused, never passed over. Nothing is loaded before it was
-//! checked: a library that is cut short would kill the process.
+//! It is searched for in the user's setting, in `ORT_DYLIB_PATH`, in the app's data folder and among the system's
+//! libraries, in this order. What the user names explicitly is used or rejected, never skipped. Nothing is loaded
+//! before it is checked: a truncated library would kill the process.
 
 mod error;
 mod header;
@@ -30,24 +30,24 @@ use crate::tasks::TaskControl;
 /// Names the library, for this and any other program that uses ONNX Runtime.
 pub const LIBRARY_VARIABLE: &str = "ORT_DYLIB_PATH";
 
-/// ONNX Runtime 1.24 is the oldest that has what Spotcheck calls.
+/// ONNX Runtime 1.24 is the oldest version with everything that Spotcheck uses.
 const MIN_MINOR_VERSION: u32 = ort::MINOR_VERSION;
 
-/// A library that may be loaded, with the plug-ins that go with it.
+/// A library that can be loaded, with its plug-ins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeLibrary {
     /// Absolute.
     pub path: PathBuf,
-    /// `1.32.0`, or `1.32` if the library does not say more.
+    /// `1.32.0`, or `1.32` if the library does not reveal more.
     pub version: String,
     pub found_in: Place,
-    /// Execution providers that are libraries of their own.
+    /// Execution providers in separate libraries.
     pub plugins: Vec<InstalledPackage>,
-    /// Why a plug-in that is installed cannot be used; the rest works without it.
+    /// Why an installed plug-in cannot be used; the rest works without it.
     pub plugin_problem: Option<String>,
 }
 
-/// The sources of a library, in the order of the search.
+/// The sources of a library, in search order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Place {
     Setting,
@@ -61,13 +61,12 @@ impl Place {
     const ALL: [Self; 5] = [
         Self::Setting,
         Self::Variable,
-        // A package with CUDA was installed on purpose, and it can do all that the other can.
+        // A package with CUDA was installed on purpose, and it can do everything that the other can.
         Self::Installed(RuntimePackage::Cuda),
         Self::Installed(RuntimePackage::Cpu),
         Self::System,
     ];
 
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Setting => "your settings",
@@ -79,7 +78,7 @@ impl Place {
     }
 }
 
-/// One place that was searched.
+/// One searched place.
 #[derive(Debug)]
 pub struct SearchStep {
     pub place: Place,
@@ -87,7 +86,7 @@ pub struct SearchStep {
     pub found: Option<Result<RuntimeLibrary, RuntimeError>>,
 }
 
-/// ONNX Runtime in this process, ready to make sessions.
+/// ONNX Runtime in this process, ready to create sessions.
 #[derive(Debug, Clone)]
 pub struct Loaded {
     pub environment: Environment,
@@ -95,17 +94,17 @@ pub struct Loaded {
     pub version: String,
     pub found_in: Place,
     pub plugins: Vec<InstalledPackage>,
-    /// Why a plug-in that is installed cannot be used; the rest works without it.
+    /// Why an installed plug-in cannot be used; the rest works without it.
     pub plugin_problem: Option<String>,
-    /// What the search finds now, if that is another library than the loaded one: a process loads only one. “Restart
-    /// to use it”.
+    /// What the search finds now, if that differs from the loaded library: a process loads only one. “Restart to use
+    /// it”.
     pub restart_to_use: Option<RuntimeLibrary>,
 }
 
-/// Searches all places, in order, each when it is needed. `setting` is the path in the user's settings: a library or
-/// the folder that holds it.
+/// Searches all places lazily, in order. `setting` is the path in the user's settings: a library or the folder that
+/// contains it.
 pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = SearchStep> {
-    // Without a setting there is no such place.
+    // Without a setting, there is no such place.
     let places = Place::ALL.into_iter().filter(move |&place| place != Place::Setting || setting.is_some());
     places.map(move |place| SearchStep { place, found: search_in(place, dirs, setting) })
 }
@@ -113,7 +112,7 @@ pub fn search(dirs: &AppDirs, setting: Option<&Path>) -> impl Iterator<Item = Se
 /// The first library that the search finds.
 ///
 /// # Errors
-/// [`RuntimeError::NotFound`] if there is none; the reason if the one that the user named or installed cannot be
+/// [`RuntimeError::NotFound`] if there is none; the reason if the library that the user named or installed cannot be
 /// used.
 pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, RuntimeError> {
     for step in search(dirs, setting) {
@@ -126,7 +125,7 @@ pub fn locate(dirs: &AppDirs, setting: Option<&Path>) -> Result<RuntimeLibrary, 
     Err(RuntimeError::NotFound)
 }
 
-/// Loads the library that the search finds; if there is none, installs one first, with pip. Cheap once that is done.
+/// Loads the library that the search finds; if there is none, first installs one with pip. Cheap once that is done.
 /// `control` counts the bytes of the download.
 pub fn ensure_loaded(dirs: &AppDirs, setting: Option<&Path>, control: &TaskControl) -> Result<Loaded, RuntimeError> {
     let library = match locate(dirs, setting) {
@@ -166,7 +165,7 @@ fn search_in(place: Place, dirs: &AppDirs, setting: Option<&Path>) -> Option<Res
     }))
 }
 
-/// What a user named: a library, or the folder that holds one.
+/// A library named by the user, or the folder that contains one.
 fn examine_named(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
     let library =
         if path.is_dir() { libraries_in(path).into_iter().next() } else { path.exists().then(|| path.to_owned()) };
@@ -174,7 +173,7 @@ fn examine_named(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeErr
     examine(&library, place)
 }
 
-/// Checks a library that Spotcheck did not install itself.
+/// Checks a library that Spotcheck did not install.
 fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
     let path = std::path::absolute(path).map_err(RuntimeError::io("find", path))?;
     header::check_library(&path).map_err(|reason| RuntimeError::NotALibrary { path: path.clone(), reason })?;
@@ -191,7 +190,7 @@ fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
     Ok(RuntimeLibrary { path, version, found_in: place, plugins: Vec::new(), plugin_problem: None })
 }
 
-/// `libonnxruntime.so` is mostly a link to `libonnxruntime.so.1.32.0`.
+/// `libonnxruntime.so` is usually a link to `libonnxruntime.so.1.32.0`.
 fn version_in_name(path: &Path) -> Option<String> {
     let path = path.canonicalize().ok()?;
     let name = path.file_name()?.to_str()?.trim_end_matches(".dylib");
@@ -199,7 +198,7 @@ fn version_in_name(path: &Path) -> Option<String> {
     (version.split('.').count() == 3 && minor_version(version).is_some()).then(|| version.to_owned())
 }
 
-/// The 32 of `1.32.0`.
+/// The 32 in `1.32.0`.
 fn minor_version(version: &str) -> Option<u32> {
     version.strip_prefix("1.")?.split('.').next()?.parse().ok()
 }
@@ -242,7 +241,7 @@ fn system_libraries() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Core libraries in a folder, the newest name first; none if it cannot be read.
+/// Core libraries in a folder, newest name first; empty if it cannot be read.
 fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries
@@ -254,10 +253,10 @@ fn libraries_in(folder: &Path) -> Vec<PathBuf> {
     paths
 }
 
-/// The one library of this process. Never released: ONNX Runtime's teardown at exit has crashed with GPU builds.
+/// The only library of this process. Never released: ONNX Runtime's teardown at exit has crashed with GPU builds.
 static LOADED: Mutex<Option<(Environment, RuntimeLibrary)>> = Mutex::new(None);
 
-/// Loads a library that was found, unless another one was loaded before ([`Loaded::restart_to_use`]).
+/// Loads a library, unless another one is already loaded ([`Loaded::restart_to_use`]).
 pub fn load(library: RuntimeLibrary) -> Result<Loaded, RuntimeError> {
     let mut loaded = LOADED.lock();
     if loaded.is_none() {
@@ -289,7 +288,7 @@ fn environment(library: &RuntimeLibrary) -> Result<Environment, RuntimeError> {
     Ok(environment)
 }
 
-/// ONNX Runtime warns of much that concerns only its makers; what concerns the user comes back as an error as well.
+/// Most of ONNX Runtime's warnings concern only its developers; what concerns the user is also returned as an error.
 fn log_level(level: LogLevel) -> log::Level {
     match level {
         LogLevel::Fatal | LogLevel::Error => log::Level::Warn,

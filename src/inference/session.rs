@@ -1,4 +1,4 @@
-//! One loaded graph. The only file that names `ort::Session`.
+//! A loaded graph. The only file that uses `ort::Session`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -17,17 +17,17 @@ use crate::tasks::TaskControl;
 use crate::vision::recognize::GraphSignature;
 use crate::vision::{PredictError, Tensor, TensorData};
 
-/// A graph in memory, ready to be called. One call at a time.
+/// A graph in memory, ready for one call at a time.
 pub struct OnnxSession {
     session: Session,
     run_options: Arc<RunOptions>,
 }
 
 impl OnnxSession {
-    /// Loads `weights`. `configure` chooses threads and execution provider.
+    /// Loads `weights`. `configure` selects threads and execution provider.
     ///
     /// # Errors
-    /// [`InferenceError::Load`] with ONNX Runtime's own words: not a model, an unknown operator, a newer opset, a
+    /// [`InferenceError::Load`] with ONNX Runtime's message: not a model, an unknown operator, a newer opset, a
     /// provider that does not work here.
     pub fn load(
         environment: &Environment,
@@ -58,12 +58,11 @@ impl OnnxSession {
         Ok(Self { session: commit(&mut builder)?, run_options: Arc::new(RunOptions::new()?) })
     }
 
-    /// Name of the graph's input `index`, in the graph's order.
+    /// The name of the graph's input `index`, in the graph's order.
     pub fn input_name(&self, index: usize) -> Option<&str> {
         self.session.inputs().get(index).map(ort::value::Outlet::name)
     }
 
-    /// The signature of the graph.
     pub fn signature(&self) -> GraphSignature {
         let metadata = self.session.metadata().ok();
         let keys = metadata.as_ref().and_then(|metadata| metadata.custom_keys().ok());
@@ -80,9 +79,9 @@ impl OnnxSession {
         }
     }
 
-    /// Calls the graph with inputs by name, each converted to the type that the graph declares. Gives the outputs named
-    /// in `output_names`, or all if it is empty. 16-bit floats and narrow integers come back widened. Ends soon after
-    /// `control` is cancelled.
+    /// Calls the graph with named inputs, each converted to the type that the graph declares. Returns the outputs in
+    /// `output_names`, or all if it is empty. 16-bit floats and narrow integers are widened. Ends soon after `control`
+    /// is canceled.
     pub fn run(
         &mut self,
         inputs: &[(&str, &Tensor)],
@@ -90,8 +89,8 @@ impl OnnxSession {
         control: &TaskControl,
     ) -> Result<BTreeMap<String, Tensor>, PredictError> {
         let as_predict_error = |error: &ort::Error| predict_error(error, control);
-        // A cancelled call leaves its mark on the options. Clear it first: a cancel that comes after this line is seen
-        // by the hook, one that came before it by `on_cancel` itself.
+        // A canceled call leaves its mark on the options. Clear it first: a cancellation after this line is seen by the
+        // hook, an earlier one by `on_cancel` itself.
         self.run_options.unterminate().map_err(|error| as_predict_error(&error))?;
         let run_options = Arc::clone(&self.run_options);
         let _terminate_on_cancel = control.on_cancel(move || {
@@ -107,7 +106,7 @@ impl OnnxSession {
         let outputs =
             self.session.run_with_options(inputs, &*self.run_options).map_err(|error| as_predict_error(&error))?;
         if output_names.is_empty() {
-            // What cannot be read is left out: Custom Vision returns a string next to the scores.
+            // Unreadable outputs are skipped: Custom Vision returns a string next to the scores.
             let all = outputs.iter();
             return Ok(all.filter_map(|(name, value)| Some((name.to_owned(), extract(name, &value).ok()?))).collect());
         }
@@ -164,7 +163,7 @@ where
     Ok(TensorRef::from_array_view((shape, values))?.into())
 }
 
-/// Copies an output, widened to one of the types of [`TensorData`].
+/// Copies an output, widened to one of the types in [`TensorData`].
 fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
     if matches!(value.dtype(), ValueType::Sequence(_)) {
         return extract_maps(name, value);
@@ -197,7 +196,7 @@ fn extract(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
     Ok(Tensor::new(shape, data))
 }
 
-/// One map from class name to score per image, as `ZipMap` gives them, in the order of the names.
+/// One map from class name to score per image, as returned by `ZipMap`, ordered by name.
 fn extract_maps(name: &str, value: &DynValue) -> Result<Tensor, PredictError> {
     let failed = |error: ort::Error| PredictError::Failed(format!("the model's output “{name}”: {}", error.message()));
     let maps = value.try_extract_sequence::<DynValueTypeMarker>().map_err(failed)?;
@@ -223,13 +222,13 @@ fn predict_error(error: &ort::Error, control: &TaskControl) -> PredictError {
     classify(&in_one_line(error.message()))
 }
 
-/// ONNX Runtime's own words, to go on after a colon.
+/// ONNX Runtime's message, to follow a colon.
 pub(super) fn in_one_line(message: &str) -> String {
     let words: Vec<&str> = message.split_whitespace().collect();
     words.join(" ").trim_end_matches([' ', '.']).to_owned()
 }
 
-/// What the caller can do about an error is known only from its words: the same code stands for all of them.
+/// What the caller can do about an error is clear only from its message: all errors have the same code.
 fn classify(message: &str) -> PredictError {
     const LOST: &[&str] = &[
         "device lost",

@@ -1,4 +1,4 @@
-//! From ONNX Runtime's description of a port to the vocabulary of `vision::recognize`.
+//! Converts ONNX Runtime's description of a port to the types of `vision::recognize`.
 
 use ort::value::{Outlet, TensorElementType, ValueType};
 

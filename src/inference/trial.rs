@@ -1,4 +1,4 @@
-//! Running a graph with a card that is still being written.
+//! Runs a graph with a card that is still being edited.
 
 use super::inspection::{InspectError, Inspection, refused, request};
 use super::predictor::{join, used_outputs};
@@ -7,11 +7,11 @@ use crate::tasks::TaskControl;
 use crate::vision::recognize::{Misfit, Outputs, Overrules, draft_card, found_labels, input_misfit, misfits};
 use crate::vision::{PredictError, Prepared, postprocess};
 
-/// How far the scores of alike images of one call may differ.
+/// How far the scores of identical images in one call may differ.
 const SCORE_TOLERANCE: f32 = 1e-3;
 
 impl Inspection {
-    /// A card to begin with if the graph is not recognized, and the names of classes that the file has.
+    /// A draft card for an unrecognized graph, and the class names in the file.
     ///
     /// # Errors
     /// [`InspectError::Refused`] if no input is an image.
@@ -22,10 +22,10 @@ impl Inspection {
         Ok((card, found_labels(&request)))
     }
 
-    /// The prediction for one image, as the model would give it with this card, and what shows that the card is wrong.
+    /// The prediction for one image with this card, and evidence that the card is wrong.
     ///
     /// # Errors
-    /// The graph does not run on such an input, or its outputs are not as the card says.
+    /// The graph does not run on such an input, or its outputs differ from the card.
     pub fn try_card(
         &mut self,
         card: &ModelCard,
@@ -64,7 +64,7 @@ impl Inspection {
         Some(Misfit { field: "input.batches", text: format!("Choose one image per call: {reason}") })
     }
 
-    /// The prediction for each image of a call, and the outputs that they were read from.
+    /// The prediction for each image of a call, and the outputs.
     pub(super) fn run_card(
         &mut self,
         card: &ModelCard,
@@ -88,7 +88,7 @@ impl Inspection {
     }
 }
 
-/// Whether two predictions begin with the same class and score. Batches differ in the last digits.
+/// Whether all predictions have the same top class and score. Batches differ in the last digits.
 fn alike(predictions: &[Prediction]) -> bool {
     let best = |prediction: &Prediction| match &prediction.content {
         PredictionContent::Classes(classes) => classes.first().map(|best| (best.index, best.score)),

@@ -1,8 +1,8 @@
-//! The cards and label sets of the repository, built into the program.
+//! The repository's cards and label sets, compiled into the program.
 
 use crate::domain::LabelSet;
 
-/// A card of the repository's `models/`; its weights are beside it or can be downloaded.
+/// A card in the repository's `models/`; its weights are next to it or can be downloaded.
 pub(super) struct BuiltInCard {
     pub(super) id: &'static str,
     pub(super) text: &'static str,
@@ -17,7 +17,7 @@ macro_rules! built_in {
     };
 }
 
-/// The cards in display order. The first one of a task whose weights are there is that task's default.
+/// The cards in display order. The first one of a task whose weights are present is that task's default.
 pub(super) const CARDS: &[BuiltInCard] = built_in![
     "resnet50-v2",
     "resnet50-v1",
@@ -28,7 +28,7 @@ pub(super) const CARDS: &[BuiltInCard] = built_in![
     "ssd-mobilenet-coco",
 ];
 
-/// The names that a card's `labels` may use without a file beside it.
+/// The label sets that a card's `labels` can name without a file.
 pub(super) const LABEL_SETS: &[(&str, &str)] = &[
     ("imagenet", include_str!("../../models/labels/imagenet.txt")),
     ("coco-80", include_str!("../../models/labels/coco-80.txt")),
@@ -38,14 +38,14 @@ pub(super) const LABEL_SETS: &[(&str, &str)] = &[
 
 const IMAGENET_WORDNET_IDS: &str = include_str!("../../models/labels/imagenet-wordnet.txt");
 
-/// The number of the `ImageNet` class with this `WordNet` id, as `ImageNet`'s folders are called: `n01440764` is 0.
+/// The number of the `ImageNet` class with this `WordNet` id, as in the names of `ImageNet`'s folders: `n01440764` is
+/// 0.
 pub fn imagenet_class(wordnet_id: &str) -> Option<u32> {
     let rows = IMAGENET_WORDNET_IDS.lines().filter_map(|line| line.split_once('\t'));
     let (class, _) = rows.into_iter().find(|(_, id)| *id == wordnet_id)?;
     class.parse().ok()
 }
 
-/// The text of a built-in label set.
 pub(super) fn label_set(name: &str) -> Option<&'static str> {
     let found = LABEL_SETS.iter().find(|(known, _)| *known == name);
     found.map(|(_, text)| *text)
@@ -57,7 +57,7 @@ pub(super) fn known_label_sets() -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// The names of a built-in label set; `None` if there is none of this name.
+/// The class names of a built-in label set; `None` if it does not exist.
 pub fn built_in_labels(name: &str) -> Option<LabelSet> {
     label_set(name).map(|text| LabelSet::parse(text).expect("a test parses every label set"))
 }

@@ -1,4 +1,4 @@
-//! Model cards as TOML text: read with the line of each error, checked beyond what types can say, and written.
+//! Model cards as TOML text: parsed with the line of each error, checked beyond what types can express, and written.
 
 use std::ops::Range;
 use std::path::{Path, PathBuf};
@@ -11,42 +11,39 @@ use crate::domain::{
     Layout, ModelCard, ModelFile, ModelTask, OutputConvention, ResizeRule,
 };
 
-/// The name of a card's file in its folder.
 pub(super) const CARD_FILE: &str = "model.toml";
 
-/// No model takes a larger side; a card with one would only fill the memory.
+/// No real model has a larger side; a card with one would only fill the memory.
 const MAX_SIDE: u32 = 16_384;
-/// No output has more columns.
+/// No real output has more columns.
 const MAX_COLUMNS: u32 = 100_000;
-/// No graph takes more images in one call.
+/// No real graph has a larger batch.
 const MAX_FIXED_BATCH: u32 = 1024;
 
-/// A card that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}, line {line}, column {column}: {reason}", path.display())]
 pub struct CardError {
     pub path: PathBuf,
-    /// Counted from 1.
+    /// From 1.
     pub line: usize,
-    /// Counted from 1, in characters.
+    /// From 1, in characters.
     pub column: usize,
     pub reason: String,
 }
 
-/// A field whose value has the right type and yet cannot be.
+/// A field with an invalid value of the right type.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field}: {reason}")]
 pub struct FieldError {
-    /// The place of the field in the card, `input.std`.
+    /// The path of the field in the card, `input.std`.
     pub field: &'static str,
     pub reason: String,
 }
 
-/// Reads a card. `path` is only named in errors.
+/// Parses a card. `path` is only named in errors.
 ///
 /// # Errors
-/// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that [`check_card`]
-/// refuses.
+/// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that [`check_card`] rejects.
 pub fn parse_card(text: &str, path: &Path) -> Result<ModelCard, CardError> {
     let at = |span: Range<usize>, reason: String| {
         let (line, column) = position(text, span.start);
@@ -61,16 +58,16 @@ pub fn parse_card(text: &str, path: &Path) -> Result<ModelCard, CardError> {
 /// The card as the text of a `model.toml`.
 ///
 /// # Errors
-/// What [`check_card`] refuses.
+/// What [`check_card`] rejects.
 pub fn write_card(card: &ModelCard) -> Result<String, FieldError> {
     check_card(card)?;
     Ok(toml::to_string(card).expect("every field of a card has a form in TOML"))
 }
 
-/// What the types of a card cannot say.
+/// Checks what a card's types cannot express.
 ///
 /// # Errors
-/// The first field that cannot be.
+/// The first invalid field.
 pub fn check_card(card: &ModelCard) -> Result<(), FieldError> {
     check_id(&card.id)?;
     require(!card.name.trim().is_empty(), "name", "a model needs a name")?;
@@ -275,12 +272,12 @@ fn require(holds: bool, field: &'static str, reason: &str) -> Result<(), FieldEr
     Err(FieldError { field, reason: reason.to_owned() })
 }
 
-/// Whether `name` stays in the folder it is put in, on every operating system.
+/// Whether `name` stays in its folder on every operating system.
 pub(super) fn is_plain_file_name(name: &str) -> bool {
     !name.trim().is_empty() && !name.starts_with('.') && !name.contains(['/', '\\', ':', '\0'])
 }
 
-/// The position of a field in the text, or of the nearest table around it if the field has its default.
+/// The range of a field in the text, or of the closest table around it if the field has its default.
 pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
     let Ok(document) = DeTable::parse(text) else {
         return 0..0;
@@ -302,7 +299,7 @@ pub(super) fn field_span(text: &str, field: &str) -> Range<usize> {
     span
 }
 
-/// Line and column of a byte offset, both counted from 1, the column in characters.
+/// The line and column of a byte offset, both from 1, the column in characters.
 pub(super) fn position(text: &str, offset: usize) -> (usize, usize) {
     let before = &text[..text.floor_char_boundary(offset)];
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -315,7 +312,7 @@ mod tests {
 
     const CARD: &str = include_str!("../../models/resnet50-v2/model.toml");
 
-    /// The line (counted from 1) of the first line of `text` that begins with `start`.
+    /// The number (from 1) of the first line in `text` that begins with `start`.
     fn line_of(text: &str, start: &str) -> usize {
         text.lines().position(|l| l.starts_with(start)).unwrap() + 1
     }

@@ -1,7 +1,8 @@
-//! Downloads that survive: they go on after a cut, try the next mirror, and end with the right bytes or with an error.
+//! Robust downloads: they resume after an interruption, try the next mirror, and end with the right bytes or with an
+//! error.
 //!
-//! One file at a time: `model.onnx.part` beside the target while it grows, `model.onnx.part.json` for what is needed to
-//! go on, one atomic rename when size and sha256 are right.
+//! One file at a time: `model.onnx.part` next to the target while it grows, `model.onnx.part.json` with what is needed
+//! to resume, and one atomic rename once size and SHA-256 are right.
 
 mod http;
 mod part;
@@ -21,11 +22,11 @@ use part::Part;
 /// How patient a download is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DownloadPolicy {
-    /// A connection that brings nothing for so long is aborted.
+    /// A connection without data for this long is aborted.
     pub stall_timeout: Duration,
-    /// The pause before a mirror is tried again; doubled each time that nothing came in between.
+    /// The pause before a mirror is retried; doubled each time without progress.
     pub first_pause: Duration,
-    /// The number of attempts at a mirror without progress before the next one is tried.
+    /// The number of attempts without progress before the next mirror is tried.
     pub attempts: u32,
 }
 
@@ -49,7 +50,7 @@ pub enum FetchError {
     NoMirrorWorks {
         name: String,
         bytes: u64,
-        /// The failures, in the order of the attempts.
+        /// The failures, in order.
         failures: Vec<MirrorFailure>,
     },
     #[error(
@@ -67,12 +68,12 @@ pub enum FetchError {
 #[error("{host} {reason}: {url}")]
 pub struct MirrorFailure {
     pub host: String,
-    /// Goes on after the host: “returned 404 Not Found”.
+    /// To follow the host: “returned 404 Not Found”.
     pub reason: String,
     pub url: String,
 }
 
-/// Each failure on a line of its own, below the message.
+/// Each failure on its own line, below the message.
 fn lines(failures: &[MirrorFailure]) -> String {
     failures.iter().fold(String::new(), |mut text, failure| {
         text.push_str("\n  ");
@@ -81,7 +82,7 @@ fn lines(failures: &[MirrorFailure]) -> String {
     })
 }
 
-/// Downloads the weights of `card` to `target`, replacing what is there. Progress is in bytes.
+/// Downloads the weights of `card` to `target`, replacing an existing file. Progress is in bytes.
 pub(super) fn download(
     card: &ModelCard,
     target: &Path,
@@ -102,7 +103,7 @@ pub(super) fn download(
     }
 }
 
-/// Ends with a complete and checked part.
+/// Ends with a complete and verified part.
 fn from_mirrors(
     card: &ModelCard,
     part: &mut Part,
@@ -135,7 +136,7 @@ fn from_mirrors(
     Err(FetchError::NoMirrorWorks { name: card.name.clone(), bytes: card.file.bytes, failures })
 }
 
-/// Copies the weights of `card` from a file of the user's.
+/// Copies the weights of `card` from a file of the user.
 pub(super) fn import_file(
     card: &ModelCard,
     from: &Path,
@@ -169,7 +170,7 @@ pub(super) fn check_file(path: &Path, file: &ModelFile, control: &TaskControl) -
     Ok(checked.map_err(LibraryError::io("read the weights", path))?)
 }
 
-/// Work on a file, counted in `control` and ended by its cancel.
+/// Work on a file, counted in `control` and canceled by it.
 fn stoppable<T>(
     control: &TaskControl,
     work: impl FnOnce(OnChunk<'_>) -> io::Result<T>,
@@ -193,17 +194,17 @@ fn mirrors(file: &ModelFile, unfinished: Option<&str>) -> Vec<String> {
     urls
 }
 
-/// Why a mirror is left.
+/// Why a mirror is abandoned.
 enum Failure {
-    /// Another mirror may do better.
+    /// Another mirror may succeed.
     Mirror(String),
-    /// The download cannot go on: it was cancelled, or the disk is full.
+    /// The download cannot continue: it was canceled, or the disk is full.
     Stop(FetchError),
 }
 
-/// Why one request did not bring the rest of the file.
+/// Why a request did not deliver the rest of the file.
 enum Setback {
-    /// The same mirror may do better in a moment.
+    /// The same mirror may succeed in a moment.
     Again(String),
     Failure(Failure),
 }
@@ -220,7 +221,7 @@ impl<E: Into<FetchError>> From<E> for Setback {
     }
 }
 
-/// A failure after which this mirror is not tried again.
+/// A failure after which this mirror is not retried.
 fn fatal(reason: impl Into<String>) -> Setback {
     Setback::Failure(Failure::Mirror(reason.into()))
 }
@@ -231,12 +232,12 @@ struct Download<'a> {
     url: &'a str,
     policy: &'a DownloadPolicy,
     control: &'a TaskControl,
-    /// What is shown while bytes come.
+    /// The step shown while data arrives.
     step: String,
 }
 
 impl Download<'_> {
-    /// Ends with a complete and checked part.
+    /// Ends with a complete and verified part.
     fn run(&mut self, part: &mut Part) -> Result<(), Failure> {
         part.begin(self.url)?;
         let kept = part.len() > 0;
@@ -246,7 +247,7 @@ impl Download<'_> {
         }
         part.restart()?;
         if kept {
-            // What was kept from before may be what was wrong, not what this mirror sent.
+            // The earlier data may have been wrong, rather than what this mirror sent.
             self.fill(part)?;
             if self.is_right(part)? {
                 return Ok(());
@@ -256,7 +257,7 @@ impl Download<'_> {
         Err(Failure::Mirror("sent a file with the wrong content (its sha256 differs from the model card's)".to_owned()))
     }
 
-    /// Requests until the part has all its bytes.
+    /// Sends requests until the part has all its bytes.
     fn fill(&mut self, part: &mut Part) -> Result<(), Failure> {
         let mut pause = self.policy.first_pause;
         let mut attempts_left = self.policy.attempts;
@@ -268,7 +269,7 @@ impl Download<'_> {
                 Err(Setback::Failure(failure)) => return Err(failure),
                 Err(Setback::Again(reason)) => reason,
             };
-            // A server that trickles single bytes must not keep us for ever.
+            // A server that trickles single bytes must not keep us waiting forever.
             if part.len() > reached + self.card.file.bytes / 100 {
                 (pause, attempts_left) = (self.policy.first_pause, self.policy.attempts);
                 reached = part.len();
@@ -286,7 +287,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// One request for what is missing, written into the part as it comes.
+    /// A request for what is missing, written to the part as it arrives.
     fn request(&self, part: &mut Part) -> Result<(), Setback> {
         self.control.set_done_before(part.len());
         let range = part.validator().map(|validator| (part.len(), validator));
@@ -312,7 +313,7 @@ impl Download<'_> {
         }
     }
 
-    /// The connection's next event, or a setback when none comes.
+    /// The connection's next event, or a setback if none arrives.
     fn next(&self, connection: &mut Connection) -> Result<Event, Setback> {
         let slice = Duration::from_millis(50);
         let mut waited = Duration::ZERO;
@@ -330,7 +331,7 @@ impl Download<'_> {
         }
     }
 
-    /// Brings the part to where the response goes on.
+    /// Positions the part where the response continues.
     fn accept(&self, response: &ResponseHead, part: &mut Part) -> Result<(), Setback> {
         let bytes = self.card.file.bytes;
         match response.status {
@@ -341,7 +342,7 @@ impl Download<'_> {
                     part.restart()?;
                     return Err(fatal(format!("has a file of {length} bytes instead of {bytes}")));
                 }
-                // Also for a request with a range: the file has changed, or the server does not support ranges.
+                // Even for a range request: the file has changed, or the server does not support ranges.
                 part.restart()?;
                 part.set_validator(Validator::of(response))?;
                 self.control.set_done_before(0);
@@ -377,7 +378,7 @@ impl Download<'_> {
         Ok(())
     }
 
-    /// Whether the complete part has the content that the card names.
+    /// Whether the complete part has the content named in the card.
     fn is_right(&self, part: &mut Part) -> Result<bool, Failure> {
         self.control.set_step(format!("Checking {}", self.card.name));
         let hashed = stoppable(self.control, |on_chunk| part.hash(on_chunk))?;
@@ -391,7 +392,7 @@ impl Download<'_> {
     }
 }
 
-/// A mirror that was reached before is tried again; one that cannot be reached at all is skipped at once.
+/// A mirror that was reached before is retried; one that cannot be reached at all is skipped immediately.
 fn connect_setback(fault: Fault, part: &Part) -> Setback {
     match fault {
         Fault::Timeout => Setback::Again("did not respond in time".to_owned()),

@@ -12,7 +12,7 @@ pub enum LibraryError {
     Unknown { id: String, known: Vec<String> },
     #[error("could not read the model {}: {source}", path.display())]
     NoFile { path: PathBuf, source: io::Error },
-    /// The file is there, but its input and outputs are unknown.
+    /// The file exists, but its input and outputs are unknown.
     #[error(
         "this model has no model card; create one with `spotcheck models add FILE.onnx`: {}",
         path.display()
@@ -31,7 +31,7 @@ pub enum LibraryError {
     #[error("no model for {} is downloaded; download one with `spotcheck models fetch {id}` \
         ({})", task.into_str(), human_bytes(*bytes))]
     NoDefault { task: ModelTask, id: String, bytes: u64 },
-    /// Only the graph would be copied, and could not be loaded.
+    /// Only the graph would be copied, which could not be loaded.
     #[error(
         "the weights of {} are in a second file, {file}: export the model as one file, or predict with the file at \
          its current location",
@@ -49,7 +49,7 @@ pub enum LibraryError {
     Mapping(CardError),
     #[error("the mapping cannot be used: {0}")]
     MappingField(FieldError),
-    /// A mapping that the user did not make is never deleted.
+    /// A mapping that the user did not create is never deleted.
     #[error("this is not one of your own mappings: {}", path.display())]
     NotOwn { path: PathBuf },
     #[error("the class names of the model cannot be used: {reason}: {}", path.display())]
@@ -72,7 +72,7 @@ pub enum LibraryError {
 }
 
 impl LibraryError {
-    /// Makes an error of a failed file operation, for `map_err`, with what was attempted.
+    /// Returns an error of a failed file operation, for `map_err`, with what was attempted.
     pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }

@@ -1,5 +1,4 @@
-//! Mappings of outputs as TOML text, and where the user's own are: `mappings/<id>.toml` beside the folder of the
-//! models.
+//! Output mappings as TOML text, and the user's own ones: `mappings/<id>.toml` next to the models folder.
 
 use std::fs;
 use std::io;
@@ -11,14 +10,14 @@ use super::models::{Library, labels_from_file};
 use super::{built_in, built_in_labels};
 use crate::domain::{LabelSet, MappedContent, MappingField, OutputMapping, Problem};
 
-/// How a mapping's file ends.
+/// The extension of a mapping's file.
 const EXTENSION: &str = "toml";
 
-/// Reads a mapping. `path` is only named in errors.
+/// Parses a mapping. `path` is only named in errors.
 ///
 /// # Errors
-/// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that
-/// [`check_mapping`] refuses.
+/// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that [`check_mapping`]
+/// rejects.
 pub fn parse_mapping(text: &str, path: &Path) -> Result<OutputMapping, CardError> {
     let at = |span: std::ops::Range<usize>, reason: String| {
         let (line, column) = position(text, span.start);
@@ -33,16 +32,16 @@ pub fn parse_mapping(text: &str, path: &Path) -> Result<OutputMapping, CardError
 /// The mapping as the text of a file.
 ///
 /// # Errors
-/// What [`check_mapping`] refuses.
+/// What [`check_mapping`] rejects.
 pub fn write_mapping(mapping: &OutputMapping) -> Result<String, FieldError> {
     check_mapping(mapping)?;
     Ok(toml::to_string(mapping).expect("every field of a mapping has a form in TOML"))
 }
 
-/// What the types of a mapping cannot say.
+/// Checks what a mapping's types cannot express.
 ///
 /// # Errors
-/// The first field that cannot be.
+/// The first invalid field.
 pub fn check_mapping(mapping: &OutputMapping) -> Result<(), FieldError> {
     let refuse = |field, reason: &str| Err(FieldError { field, reason: reason.to_owned() });
     check_id(&mapping.id)?;
@@ -77,7 +76,7 @@ impl Library {
         self.own_folder().with_file_name("mappings")
     }
 
-    /// The user's mappings with their files, and those that cannot be used, and why.
+    /// The user's mappings with their files, and unusable ones with the reason.
     pub fn mappings(&self) -> (Vec<(PathBuf, OutputMapping)>, Vec<Problem>) {
         let (mut mappings, mut problems) = (Vec::new(), Vec::new());
         let listing = fs::read_dir(self.mapping_folder()).into_iter().flatten();
@@ -93,10 +92,10 @@ impl Library {
         (mappings, problems)
     }
 
-    /// A mapping of the user's by its id, or one in a file, with its labels; empty if it names none.
+    /// A mapping of the user by its id, or in a file, with its labels (empty if it names none).
     ///
     /// # Errors
-    /// There is none, or it or its labels cannot be read.
+    /// It does not exist, or it or its labels cannot be read.
     pub fn find_mapping(&self, id_or_path: &str) -> Result<(OutputMapping, LabelSet), LibraryError> {
         let given = Path::new(id_or_path);
         let own = self.mapping_folder().join(format!("{id_or_path}.{EXTENSION}"));
@@ -112,11 +111,11 @@ impl Library {
         Ok((mapping, labels))
     }
 
-    /// Writes a mapping among the user's own, in place of one of the same id. `labels` is a label file whose names
-    /// are written beside it.
+    /// Saves a mapping of the user, replacing one with the same id. `labels` is a label file whose names are written
+    /// next to it.
     ///
     /// # Errors
-    /// The mapping cannot be, or a file cannot be read or written.
+    /// The mapping is invalid, or a file cannot be read or written.
     pub fn save_mapping(&self, mapping: &OutputMapping, labels: Option<&Path>) -> Result<PathBuf, LibraryError> {
         let mut mapping = mapping.clone();
         check_mapping(&mapping).map_err(LibraryError::MappingField)?;
@@ -143,10 +142,10 @@ impl Library {
 }
 
 impl Library {
-    /// Deletes a mapping of the user's own by its file, with the labels that were kept for it alone; gives its name.
+    /// Deletes a mapping of the user by its file, with the labels stored only for it, and returns its name.
     ///
     /// # Errors
-    /// It is none of the user's own, or cannot be deleted.
+    /// It is not one of the user's own, or cannot be deleted.
     pub fn delete_mapping(&self, path: &Path) -> Result<String, LibraryError> {
         let mapping = read_mapping(path)?;
         let folder = self.mapping_folder();
@@ -280,7 +279,7 @@ background = true
         assert_eq!(found.content, mapping.content);
         assert_eq!(names.get(3), Some("tin"));
         assert_eq!(library.find_mapping(path.to_str().unwrap()).unwrap().0, found);
-        // Saved once more, with the labels that are beside it.
+        // Saved again, with the labels next to it.
         let beside = library.mapping_folder().join("shelf-detector.txt");
         library.save_mapping(&found, Some(&beside)).unwrap();
         let (_, names) = library.find_mapping("shelf-detector").unwrap();

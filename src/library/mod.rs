@@ -1,7 +1,7 @@
-//! The models that Spotcheck knows: those of the repository, what was downloaded for them, and the user's own.
+//! The models that Spotcheck knows: those of the repository, their downloads, and the user's own.
 //!
-//! Knows where cards, label sets and weights are, and how they come there. Does not know what is inside the weights
-//! (that is `inference` and `vision`). The only home of TOML and of downloads.
+//! Knows where cards, label sets and weights are and how they get there, but not what is inside the weights (that is up
+//! to `inference` and `vision`). The only user of TOML and of downloads.
 
 mod built_in;
 mod card;

@@ -1,4 +1,4 @@
-//! Finding, adding and removing models.
+//! Finds, adds and removes models.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -17,7 +17,7 @@ use crate::tasks::TaskControl;
 use crate::vision::recognize::read_labels;
 
 /// All models by id, and the folders of their weights. Cheap to clone. Every call reads the disk again, so nothing here
-/// goes stale; do not call it while drawing.
+/// is ever outdated; do not call it while drawing.
 #[derive(Debug, Clone)]
 pub struct Library(Arc<Inner>);
 
@@ -25,7 +25,7 @@ pub struct Library(Arc<Inner>);
 struct Inner {
     /// The folder of downloads and the user's own models, with one folder per model.
     own_folder: PathBuf,
-    /// The folders of weights that come with Spotcheck, the most likely first.
+    /// The folders of weights that come with Spotcheck, most likely first.
     shared_folders: Vec<PathBuf>,
     policy: DownloadPolicy,
 }
@@ -40,23 +40,23 @@ pub struct Model {
     pub weights: PathBuf,
 }
 
-/// A model that can be named, whether or not its weights are on this machine.
+/// A known model, whether or not its weights are on this machine.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LibraryEntry {
     pub card: ModelCard,
     pub labels: LabelSet,
     pub state: WeightsState,
     pub origin: EntryOrigin,
-    /// What [`Library::remove`] would free: everything kept for this model in the data folder, an unfinished
-    /// download included. 0 for weights that came with Spotcheck.
+    /// What [`Library::remove`] would free: everything in the data folder for this model, including an unfinished
+    /// download. 0 for weights that come with Spotcheck.
     pub disk_bytes: u64,
-    /// Why weights that are there cannot be used: a file of the wrong size.
+    /// Why existing weights cannot be used: the file has the wrong size.
     pub problem: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WeightsState {
-    /// The file is there and has the right size.
+    /// The file exists and has the right size.
     Ready(PathBuf),
     /// The weights are missing and can be downloaded, or imported from a file.
     Missing,
@@ -66,11 +66,11 @@ pub enum WeightsState {
 pub enum EntryOrigin {
     /// Its card is part of Spotcheck.
     BuiltIn,
-    /// The user added it.
+    /// Added by the user.
     User,
 }
 
-/// A card with its labels, wherever it came from.
+/// A card with its labels, from any source.
 #[derive(Clone)]
 struct Known {
     card: ModelCard,
@@ -99,7 +99,7 @@ impl Library {
         }))
     }
 
-    /// The same library with another patience in downloads.
+    /// The same library with another download policy.
     pub fn with_download_policy(self, policy: DownloadPolicy) -> Self {
         Self(Arc::new(Inner {
             own_folder: self.0.own_folder.clone(),
@@ -113,31 +113,31 @@ impl Library {
         self.0.own_folder.join(id)
     }
 
-    /// The folder of the user's own models, one folder each.
+    /// The folder of the user's own models, with one folder per model.
     pub(super) fn own_folder(&self) -> &Path {
         &self.0.own_folder
     }
 
-    /// All models in display order: the built-in ones (classifiers before detectors, the best first), then the
-    /// user's own by id.
+    /// All models in display order: built-in ones (classifiers before detectors, best first), then the user's own by
+    /// id.
     pub fn entries(&self) -> Vec<LibraryEntry> {
         let (own, _) = self.own();
         let known = BUILT_IN.iter().cloned().chain(own);
         known.map(|known| self.entry(known)).collect()
     }
 
-    /// Cards in the data folder that cannot be used, and why. The rest works without them.
+    /// Unusable cards in the data folder, and why. The rest works without them.
     pub fn problems(&self) -> Vec<Problem> {
         let (_, broken) = self.own();
         let problem = |(_, error): (String, LibraryError)| Problem::general(error.to_string());
         broken.into_iter().map(problem).collect()
     }
 
-    /// The model of an id, or of a path to an `.onnx` file that was added to the library, is the same as a known
-    /// model's, or has its card beside it (`FILE.toml`, or a `model.toml` that names the file).
+    /// The model with an id, or at a path to an `.onnx` file that was added to the library, equals the file of a known
+    /// model, or has its card next to it (`FILE.toml`, or a `model.toml` that names the file).
     ///
     /// # Errors
-    /// [`LibraryError::NoCard`] for a file about which nothing is known; the others say how to get the weights.
+    /// [`LibraryError::NoCard`] for an unknown file; the others state how to get the weights.
     pub fn find(&self, id_or_path: &str) -> Result<Model, LibraryError> {
         match self.entry_of(id_or_path) {
             Err(LibraryError::Unknown { .. }) if is_path(id_or_path) => self.find_file(Path::new(id_or_path)),
@@ -145,7 +145,7 @@ impl Library {
         }
     }
 
-    /// What is used if the user names no model: ResNet-50 or Faster R-CNN once they are downloaded, before that the
+    /// The model to use if the user names none: ResNet-50 or Faster R-CNN once they are downloaded, until then the
     /// small model that comes with Spotcheck.
     ///
     /// # Errors
@@ -162,9 +162,9 @@ impl Library {
         })
     }
 
-    /// Makes the weights of a model ready: downloads them, or copies them from the file `from`; either way the sha256
-    /// of the card decides. Weights that are there already are checked and, if damaged, fetched again. Progress is
-    /// in bytes. A download that was cut or cancelled goes on where it stopped.
+    /// Makes the weights of a model ready: downloads them, or copies them from the file `from`; in both cases, the
+    /// SHA-256 in the card must match. Existing weights are checked and, if damaged, fetched again. Progress is in
+    /// bytes. An interrupted or canceled download resumes where it stopped.
     ///
     /// # Errors
     /// [`FetchError::Cancelled`], or what failed and what to do.
@@ -180,9 +180,8 @@ impl Library {
         Ok(ready(self.entry_of(id)?)?)
     }
 
-    /// Deletes what is kept for a model in the data folder: downloaded weights and unfinished downloads; for the
-    /// user's own models also the card and the labels (the file they were added from stays).
-    /// Gives the bytes freed.
+    /// Deletes a model's data in the data folder: downloaded weights and unfinished downloads; for the user's own
+    /// models also the card and the labels (the file they were added from stays). Returns the number of bytes freed.
     ///
     /// # Errors
     /// There is nothing to remove, or it cannot be removed.
@@ -190,7 +189,7 @@ impl Library {
         let folder = self.folder(id);
         let entry = match self.entry_of(id) {
             Ok(entry) => Some(entry),
-            // A broken card must not keep its folder from being removed.
+            // An invalid card must not prevent the removal of its folder.
             Err(LibraryError::Unknown { id, known }) => {
                 return Err(LibraryError::Unknown { id, known });
             }
@@ -213,11 +212,11 @@ impl Library {
         Ok(freed)
     }
 
-    /// Takes a model of the user's own into the library: copies the weights into the data folder and writes the
-    /// card, and the labels if they are given, beside them. File name, size and sha256 in `card` are filled in here.
+    /// Adds a model of the user to the library: copies the weights into the data folder and writes the card, and any
+    /// labels, next to them. Fills in the file name, size and SHA-256 in `card`.
     ///
     /// # Errors
-    /// The id is taken, the card cannot be, a file cannot be read or written.
+    /// The id is taken, the card is invalid, or a file cannot be read or written.
     pub fn add(&self, weights: &Path, mut card: ModelCard, labels: Option<&LabelSet>) -> Result<Model, LibraryError> {
         let folder = self.folder(&card.id);
         if folder.exists() || is_built_in(&card.id) {
@@ -225,7 +224,7 @@ impl Library {
         }
         let own = &self.0.own_folder;
         fs::create_dir_all(own).map_err(LibraryError::io("create the folder", own))?;
-        // Everything is put together in a hidden folder first, so that a failure leaves nothing half done.
+        // Everything is first assembled in a hidden folder, so that a failure leaves nothing half done.
         let staging = tempfile::Builder::new().prefix(".adding-").tempdir_in(own);
         let staging = staging.map_err(LibraryError::io("create a folder", own))?;
 
@@ -249,12 +248,11 @@ impl Library {
         ready(self.entry_of(&card.id)?)
     }
 
-    /// Puts another card in the place of that of a model that the user added, at once or not at all. Id and weights
-    /// stay.
-    /// `labels` are written beside it; without them, the file that the card names stays.
+    /// Atomically replaces the card of a model that the user added. Id and weights stay. `labels` are written next to
+    /// it; without them, the file that the card names stays.
     ///
     /// # Errors
-    /// The user added no model with this id, the card cannot be, a file cannot be read or written.
+    /// The user added no model with this id, the card is invalid, or a file cannot be read or written.
     pub fn replace_card(&self, mut card: ModelCard, labels: Option<&LabelSet>) -> Result<Model, LibraryError> {
         let entry = self.entry_of(&card.id)?;
         if entry.origin != EntryOrigin::User {
@@ -309,7 +307,7 @@ impl Library {
         }
     }
 
-    /// The user's models, sorted by id, and the folders whose card cannot be used.
+    /// The user's models, sorted by id, and the folders with unusable cards.
     fn own(&self) -> (Vec<Known>, Vec<(String, LibraryError)>) {
         let mut known = Vec::new();
         let mut broken = Vec::new();
@@ -338,7 +336,8 @@ impl Library {
         if let Some(model) = model_beside(path)? {
             return Ok(model);
         }
-        // The same file as a known model is that model, whatever its name: a copy, or what was added.
+        // A file with the content of a known model is that model, whatever its name: a copy, or the file that was
+        // added.
         for entry in self.entries() {
             if entry.card.file.bytes == bytes
                 && has_sha256(path, &entry.card.file.sha256, &mut |_| Ok(())).map_err(no_file)?
@@ -350,8 +349,8 @@ impl Library {
     }
 }
 
-/// Writes a label file into the folder of a model; gives its name. It takes none that is there: the old card needs its
-/// own file until the new card is there.
+/// Writes a label file into the folder of a model and returns its name. Never overwrites a file: the old card needs its
+/// own file until the new card is written.
 fn write_labels(labels: &LabelSet, folder: &Path) -> Result<String, LibraryError> {
     let numbered = (2..).map(|number| format!("labels-{number}.txt"));
     let mut names = std::iter::once("labels.txt".to_owned()).chain(numbered);
@@ -361,7 +360,7 @@ fn write_labels(labels: &LabelSet, folder: &Path) -> Result<String, LibraryError
     Ok(name)
 }
 
-/// Writes a file so that it has either the old text or the new one.
+/// Writes a file atomically: it has either the old or the new text.
 fn write_in_place(path: &Path, text: &str) -> io::Result<()> {
     use std::io::Write as _;
     let mut file = tempfile::NamedTempFile::new_in(path.parent().unwrap_or(Path::new(".")))?;
@@ -395,7 +394,7 @@ fn ready(entry: LibraryEntry) -> Result<Model, LibraryError> {
     }
 }
 
-/// The first of the folders with weights of the right size; otherwise what is wrong with those that are there.
+/// The first folder with weights of the right size; otherwise what is wrong with existing ones.
 fn locate(card: &ModelCard, folders: &[PathBuf]) -> (WeightsState, Option<String>) {
     let mut problem = None;
     for path in folders.iter().map(|folder| folder.join(&card.file.name)) {
@@ -408,7 +407,7 @@ fn locate(card: &ModelCard, folders: &[PathBuf]) -> (WeightsState, Option<String
     (WeightsState::Missing, problem)
 }
 
-/// Whether the file is there and has the size in the card.
+/// Whether the file exists and has the size in the card.
 fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
     let id = &card.id;
     match path.metadata() {
@@ -425,7 +424,7 @@ fn check_size(path: &Path, card: &ModelCard) -> Result<bool, String> {
     }
 }
 
-/// Whether the weights are there and their content matches the card.
+/// Whether the weights exist and their content matches the card.
 fn is_intact(entry: &LibraryEntry, control: &TaskControl) -> Result<bool, FetchError> {
     let WeightsState::Ready(path) = &entry.state else {
         return Ok(false);
@@ -453,7 +452,7 @@ fn is_built_in(id: &str) -> bool {
     built_in::CARDS.iter().any(|known| known.id == id)
 }
 
-/// The model of a file with a card beside it; `None` if there is no card.
+/// The model of a file with a card next to it; `None` if there is no card.
 fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
     for (card_path, must_name_it) in [(path.with_extension("toml"), false), (path.with_file_name(CARD_FILE), true)] {
         let text = match fs::read_to_string(&card_path) {
@@ -472,7 +471,7 @@ fn model_beside(path: &Path) -> Result<Option<Model>, LibraryError> {
     Ok(None)
 }
 
-/// The class names of a card; a file of them is in the card's `folder`.
+/// The class names of a card; a label file is in the card's `folder`.
 fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> {
     let Some(name) = &card.labels else {
         return Ok(LabelSet::default());
@@ -483,7 +482,7 @@ fn labels_of(card: &ModelCard, folder: &Path) -> Result<LabelSet, LibraryError> 
     }
 }
 
-/// The classes that a label file names, of every kind that [`read_labels`] reads.
+/// The class names in a label file, of every kind that [`read_labels`] supports.
 ///
 /// # Errors
 /// It cannot be read.
@@ -494,7 +493,7 @@ pub fn labels_from_file(path: &Path) -> Result<LabelSet, LibraryError> {
     labels.map_err(|reason| LibraryError::Labels { path: path.to_owned(), reason })
 }
 
-/// The state of the weights of a card at `path`.
+/// The size and hash of the weights at `path`.
 ///
 /// # Errors
 /// [`LibraryError::NoFile`] if they cannot be read.
@@ -505,14 +504,14 @@ pub fn model_file(path: &Path) -> Result<ModelFile, LibraryError> {
     Ok(ModelFile { name: "model.onnx".to_owned(), bytes: hashed.bytes, sha256: hashed.sha256, urls: Vec::new() })
 }
 
-/// Whether the user means a file and not an id.
+/// Whether the text is a path rather than an id.
 fn is_path(text: &str) -> bool {
     let path = Path::new(text);
     let is_onnx = |extension: &OsStr| extension.eq_ignore_ascii_case("onnx");
     path.components().count() > 1 || path.extension().is_some_and(is_onnx) || path.is_file()
 }
 
-/// Names of the folders in `folder`, sorted, hidden ones left out; none if it does not exist.
+/// The names of the visible folders in `folder`, sorted; empty if it does not exist.
 fn folders_in(folder: &Path) -> Vec<String> {
     let Ok(listing) = fs::read_dir(folder) else {
         return Vec::new();
@@ -527,17 +526,17 @@ fn folders_in(folder: &Path) -> Vec<String> {
     names
 }
 
-/// The bytes of the files in a model's folder; 0 if it does not exist.
+/// The total size of the files in a model's folder; 0 if it does not exist.
 fn folder_bytes(folder: &Path) -> u64 {
     let listing = fs::read_dir(folder).into_iter().flatten().flatten();
     let files = listing.filter_map(|entry| entry.metadata().ok());
     files.filter(fs::Metadata::is_file).map(|file| file.len()).sum()
 }
 
-/// The file beside an ONNX file that holds its weights, if one does: the value of `location` in a tensor's
+/// The separate file with an ONNX file's weights, if there is one: the value of `location` in a tensor's
 /// `external_data` (onnx.proto, `StringStringEntryProto`: fields 1 and 2 are texts).
 fn second_file(weights: &Path) -> std::io::Result<Option<String>> {
-    /// Without its weights a graph is far smaller.
+    /// Without its weights, a graph is far smaller.
     const MAX_BYTES: u64 = 64 << 20;
     const KEY: &[u8] = b"\x0a\x08location\x12";
     if fs::metadata(weights)?.len() > MAX_BYTES {
@@ -582,7 +581,7 @@ mod tests {
             path
         }
 
-        /// Weights of the right size (and wrong content) for a built-in model, without filling the disk.
+        /// Weights of the right size (but wrong content) for a built-in model, without filling the disk.
         fn pretend_downloaded(&self, id: &str) -> PathBuf {
             let card = built_in_card(id);
             let path = self.write(&format!("{id}/{}", card.file.name), "");
@@ -597,7 +596,7 @@ mod tests {
         known.unwrap().card.clone()
     }
 
-    /// A card of the user's for weights that are `content`.
+    /// A card of the user for weights that are `content`.
     fn own_card_text(id: &str, content: &[u8]) -> String {
         let mut card = built_in_card("efficientnet-lite0");
         card.id = id.to_owned();
@@ -743,7 +742,7 @@ mod tests {
     fn a_graph_whose_weights_are_in_a_second_file_is_not_added_without_them() {
         let home = Home::new();
         let weights = home.folder.path().join("model.onnx");
-        // As torch writes it: one entry of a tensor's `external_data`.
+        // As torch writes it: an entry in a tensor's `external_data`.
         fs::write(&weights, b"graph \x0a\x08location\x12\x0fmodel.onnx.data more").unwrap();
         let mut card = built_in_card("efficientnet-lite0");
         card.id = "my-model".to_owned();

@@ -1,4 +1,4 @@
-//! Files of weights: hashing, copying, and the unfinished file of a download.
+//! Weight files: hashing, copying, and the unfinished file of a download.
 
 use std::ffi::OsString;
 use std::fmt::Write as _;
@@ -8,20 +8,20 @@ use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 
-/// Read and hashed at once; small enough that a cancel is noticed between two.
+/// The number of bytes read and hashed per step; small enough to notice a cancellation in between.
 const CHUNK_BYTES: usize = 1 << 20;
 
-/// Called with the bytes of each chunk; an error stops the work and is passed on.
+/// Called with the size of each chunk; an error stops the work and is passed on.
 pub(super) type OnChunk<'a> = &'a mut dyn FnMut(u64) -> io::Result<()>;
 
-/// What was copied.
+/// The result of a copy.
 pub(super) struct Hashed {
     pub(super) bytes: u64,
-    /// Lower-case hexadecimal.
+    /// In lowercase hexadecimal.
     pub(super) sha256: String,
 }
 
-/// Copies a file, hashing on the way; what was there before at `to` is replaced. Written through to the disk.
+/// Copies a file, hashing on the way; replaces an existing file. Synced to disk.
 pub(super) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
     let mut source = File::open(from)?;
     let mut target = File::create(to)?;
@@ -30,7 +30,7 @@ pub(super) fn copy_hashed(from: &Path, to: &Path, on_chunk: OnChunk<'_>) -> io::
     Ok(hashed)
 }
 
-/// Whether the content of a file is the one that a card names.
+/// Whether the content of a file is the one named in a card.
 pub(super) fn has_sha256(path: &Path, sha256: &str, on_chunk: OnChunk<'_>) -> io::Result<bool> {
     let hashed = pump(&mut File::open(path)?, &mut io::sink(), on_chunk)?;
     Ok(hashed.sha256 == sha256)
@@ -56,17 +56,16 @@ pub(super) fn pump(source: &mut impl Read, target: &mut impl Write, on_chunk: On
     Ok(Hashed { bytes, sha256: hexadecimal(&hasher.finalize()) })
 }
 
-/// The path of an unfinished download of `target`.
 pub(super) fn part_path(target: &Path) -> PathBuf {
     with_suffix(target, ".part")
 }
 
-/// What is known about the unfinished download of `target`.
+/// The path of the state of an unfinished download of `target`.
 pub(super) fn part_state_path(target: &Path) -> PathBuf {
     with_suffix(target, ".part.json")
 }
 
-/// Whether someone is downloading `target` right now.
+/// Whether another program is downloading `target`.
 pub(super) fn part_is_locked(target: &Path) -> bool {
     let part = fs::OpenOptions::new().write(true).open(part_path(target));
     part.is_ok_and(|part| matches!(part.try_lock(), Err(TryLockError::WouldBlock)))

@@ -1,8 +1,7 @@
-//! Bounds how many bytes of encoded images are in memory, however many are read at once.
+//! Bounds the bytes of encoded images in memory, however many are read in parallel.
 
 use parking_lot::{Condvar, Mutex};
 
-/// Room for so many bytes.
 pub(crate) struct ByteBudget {
     state: Mutex<State>,
     changed: Condvar,
@@ -14,7 +13,7 @@ struct State {
     is_closed: bool,
 }
 
-/// Room that is taken until it is dropped.
+/// Reserved bytes, returned when dropped.
 pub(crate) struct Room<'b> {
     budget: &'b ByteBudget,
     bytes: u64,
@@ -26,7 +25,7 @@ impl ByteBudget {
         Self { state: Mutex::new(state), changed: Condvar::new(), total }
     }
 
-    /// Waits for room; something larger than all of it takes all of it. `None` once the budget is closed.
+    /// Waits for room; something larger than the budget takes all of it. `None` once the budget is closed.
     pub(crate) fn take(&self, bytes: u64) -> Option<Room<'_>> {
         let bytes = bytes.min(self.total);
         let is_full = |state: &mut State| !state.is_closed && state.free < bytes;
@@ -39,7 +38,7 @@ impl ByteBudget {
         Some(Room { budget: self, bytes })
     }
 
-    /// No more room for anyone.
+    /// Ends all waits.
     pub(crate) fn close(&self) {
         self.state.lock().is_closed = true;
         self.changed.notify_all();

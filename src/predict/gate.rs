@@ -1,8 +1,8 @@
-//! Hands out the indices of the samples, in order, and never too far ahead of what has been written.
+//! Hands out the indices of the samples in order, never too far ahead of what has been written.
 
 use parking_lot::{Condvar, Mutex};
 
-/// Shared by the readers, which take indices, and the writer, which lets them go on.
+/// Shared by the readers, which take indices, and the writer, which lets them continue.
 pub(crate) struct Gate {
     state: Mutex<State>,
     moved: Condvar,
@@ -17,13 +17,13 @@ struct State {
 }
 
 impl Gate {
-    /// A gate for `total` samples of which at most `window` are in progress at once.
+    /// A gate for `total` samples with at most `window` in progress.
     pub(crate) fn new(total: usize, window: usize) -> Self {
         let state = State { next: 0, written: 0, closed: false };
         Self { state: Mutex::new(state), moved: Condvar::new(), total, window }
     }
 
-    /// The next index, once it is near enough; `None` after the last one and once the gate is closed.
+    /// The next index, once it is close enough; `None` after the last one and once the gate is closed.
     pub(crate) fn take(&self) -> Option<usize> {
         let too_far =
             |state: &mut State| !state.closed && state.next < self.total && state.next >= state.written + self.window;
@@ -41,7 +41,7 @@ impl Gate {
         self.moved.notify_all();
     }
 
-    /// No more indices for anyone.
+    /// Ends all waits.
     pub(crate) fn close(&self) {
         self.state.lock().closed = true;
         self.moved.notify_all();

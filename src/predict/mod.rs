@@ -1,6 +1,6 @@
 //! The pipeline: reading, decoding, the model and writing overlap, with bounded queues between them.
 //!
-//! Knows nothing of where images come from or where the model computes; it feeds any [`Source`] to any model
+//! Knows neither where images come from nor where the model runs; it feeds any [`Source`] to any model
 //! ([`AnyPredictor`]).
 
 mod byte_budget;
@@ -29,9 +29,10 @@ use topology::Topology;
 use workers::Shared;
 pub use workers::{predict_bytes, upright_size};
 
-/// Encoded images in memory at once, as far as their sizes are known. One larger image goes alone.
+/// Encoded images in memory, as far as their sizes are known. A larger image goes alone.
 const MAX_ENCODED_BYTES: u64 = 256 << 20;
-/// How far the fastest worker may be ahead of the slowest, in images. Bounds what waits to be written in order.
+/// How far the fastest worker may be ahead of the slowest, in images. Bounds the results that wait to be written in
+/// order.
 const MIN_WINDOW: usize = 64;
 
 /// Which images to predict, and with what.
@@ -43,14 +44,13 @@ pub struct PredictRequest {
     pub limits: DecodeLimits,
 }
 
-/// How a run ended.
 #[derive(Debug, Default)]
 pub struct PredictOutcome {
-    /// Images that have a prediction.
+    /// Images with a prediction.
     pub done: usize,
-    /// Images that have a problem instead.
+    /// Images with a problem instead.
     pub failed: usize,
-    /// The number of predictions in `done` with a warning.
+    /// Predictions in `done` with a warning.
     pub warned: usize,
     pub stages: StageTimes,
     /// Deviations from the request, such as a batch that had to be halved.
@@ -59,40 +59,38 @@ pub struct PredictOutcome {
     pub stopped: Option<Stopped>,
 }
 
-/// Why a run ended before its last image. What was handed over before stays.
+/// Why a run ended before its last image. Results passed on earlier are kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Stopped {
     Cancelled,
-    /// The rest can be predicted once the model is loaded anew.
+    /// The rest can be predicted once the model is loaded again.
     DeviceLost(String),
-    /// The remote model cannot be reached any more. The rest can be predicted later.
+    /// The remote model is unreachable. The rest can be predicted later.
     OutOfReach(String),
-    /// No image can be read any more. Those that were not read have no result, and can be predicted once they can be
-    /// read.
+    /// No image can be read any more. Unread images have no result, and can be predicted once they are readable.
     SourceUnreachable(String),
 }
 
-/// The prediction of one image, or its problem.
 pub type SampleResult = Result<Prediction, Problem>;
 
-/// Takes the results of a run, on the thread that called [`predict_some`].
+/// Receives the results of a run, on the thread that called [`predict_some`].
 pub trait ResultSink {
     /// Called as soon as a result arrives, in any order, to save it.
     fn arrived(&mut self, index: usize, result: &SampleResult);
 
-    /// Called in the order of the samples, with gaps if the run was stopped, to write the results. Every result that
-    /// arrived comes here once.
+    /// Called in sample order, with gaps if the run was stopped, to write the results. Every result that arrived is
+    /// passed here once.
     fn in_order(&mut self, index: usize, result: SampleResult);
 }
 
-/// Predicts every sample and hands the results to `sink` in the order of the samples (with gaps if the run was
-/// stopped), on the calling thread. One bad image is one problem; the rest goes on. At every moment at most
-/// `useful_reads + 2 x workers` encoded images of the source and `MAX_ENCODED_BYTES` of them, and `workers + 2 x batch`
-/// images or tensors are in memory.
+/// Predicts every sample and passes the results to `sink` in sample order (with gaps if the run was stopped), on the
+/// calling thread. A bad image is one problem; the run continues. At any time, at most `useful_reads + 2 x workers`
+/// encoded images of the source, totaling `MAX_ENCODED_BYTES`, and `workers + 2 x batch` images or tensors are in
+/// memory.
 ///
-/// If the model runs on several lanes (a processor), each worker decodes and computes by itself, which wastes no
-/// core; if it has one lane (a graphics card), decoders feed it with batches of consecutive images, so that two runs
-/// form the same batches. A model that takes files gets them undecoded, on as many lanes as it has.
+/// If the model has several lanes (a CPU), each worker decodes and computes by itself, which wastes no core. If it has
+/// one lane (a GPU), decoders feed it with batches of consecutive images, so that all runs form the same batches. A
+/// model that takes files gets them undecoded, on all its lanes.
 pub fn predict(
     request: &PredictRequest,
     control: &TaskControl,
@@ -110,8 +108,8 @@ pub fn predict(
     predict_some(request, &all, control, &mut InOrder(sink))
 }
 
-/// As [`predict`] for the samples in `selected` alone, with the same results: if a model takes batches, each batch with
-/// one of them is computed as a whole, and the other results are dropped.
+/// As [`predict`] for only the samples in `selected`, with the same results: if a model uses batches, each batch with a
+/// selected sample is computed as a whole, and the other results are dropped.
 pub fn predict_some(
     request: &PredictRequest,
     selected: &SampleSet,
@@ -168,7 +166,7 @@ pub fn predict_some(
     outcome
 }
 
-/// The places of all samples that share a batch with a selected one, in ascending order.
+/// The indices of all samples that share a batch with a selected one, in ascending order.
 fn places_of_batches(selected: &SampleSet, batch_len: usize, total: usize) -> Vec<usize> {
     let mut places: Vec<usize> = Vec::new();
     for id in selected.iter().filter(|id| id.index() < total) {
@@ -180,7 +178,7 @@ fn places_of_batches(selected: &SampleSet, batch_len: usize, total: usize) -> Ve
     places
 }
 
-/// Hands results to the sink, those that are selected, whatever order they arrive in.
+/// Passes selected results to the sink, whatever order they arrive in.
 fn hand_over(
     shared: &Shared<'_>,
     selected: &SampleSet,
@@ -215,7 +213,7 @@ fn hand_over(
         shared.gate.set_written(written);
         shared.control.add_done(1);
     }
-    // A run that was stopped has gaps; what is behind them was computed and is kept.
+    // A stopped run has gaps; results after them were computed and are kept.
     for (index, result) in waiting {
         if is_selected(index) {
             sink.in_order(index, result);

@@ -21,7 +21,7 @@ pub enum Stage {
     Write,
 }
 
-/// Time that threads were busy, summed over the threads of each stage.
+/// The busy time of threads, summed per stage.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StageTimes {
     busy: [Duration; 5],
@@ -29,12 +29,12 @@ pub struct StageTimes {
 }
 
 impl StageTimes {
-    /// Busy time summed over the stage's threads; waiting is left out.
+    /// The busy time summed over the stage's threads, without waiting.
     pub fn busy(&self, stage: Stage) -> Duration {
         self.busy[stage as usize]
     }
 
-    /// The stage whose threads were busiest, each taken alone: the one to make faster first. `None` for an empty run.
+    /// The stage with the highest busy time per thread: the one to optimize first. `None` for an empty run.
     pub fn slowest(&self) -> Option<Stage> {
         let per_thread =
             |stage: Stage| self.busy[stage as usize].as_secs_f64() / self.threads[stage as usize].max(1) as f64;
@@ -44,7 +44,7 @@ impl StageTimes {
     }
 }
 
-/// Adds up the busy time of each stage, from many threads.
+/// Sums up the busy time of each stage from many threads.
 #[derive(Default)]
 pub(super) struct StageClock {
     busy_nanos: [AtomicU64; 5],

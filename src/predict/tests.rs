@@ -9,7 +9,7 @@ use crate::source::{Page, SourceError};
 use crate::tasks::ProgressUnit;
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared, Tensor};
 
-/// A 24-bit BMP of `width` x 1 pixels; its width is how the tests tell images apart.
+/// A 24-bit BMP of `width` x 1 pixels; tests tell images apart by their width.
 fn bmp(width: u32) -> Vec<u8> {
     let row_bytes = (width * 3).next_multiple_of(4);
     let mut bytes = b"BM".to_vec();
@@ -20,12 +20,12 @@ fn bmp(width: u32) -> Vec<u8> {
     bytes
 }
 
-/// Sample `n` is an image `n + 1` pixels wide, or no image at all.
+/// Sample `n` is an image `n + 1` pixels wide, or not an image.
 #[derive(Default)]
 struct TestSource {
     len: usize,
     broken: Vec<usize>,
-    /// No image can be read from this one on.
+    /// From this one on, no image can be read.
     gone_from: Option<usize>,
     read_time: Duration,
     reads: AtomicUsize,
@@ -74,7 +74,7 @@ impl Source for TestSource {
 
 type Call = dyn Fn(&[u32], &TaskControl) -> Result<(), PredictError> + Send + Sync;
 
-/// Answers with the image's width; `call` sees the widths of each batch and may object.
+/// Returns the image's width; `call` sees the widths of each batch and can fail.
 struct TestPredictor {
     lanes: usize,
     batch: usize,
@@ -150,7 +150,7 @@ fn source(len: usize) -> TestSource {
     TestSource { len, ..TestSource::default() }
 }
 
-/// Every result in order and of the right image, those of `broken` failed.
+/// Checks that every result is in order and of the right image, with those in `broken` failed.
 fn check_results(results: &[(usize, SampleResult)], len: usize, broken: &[usize]) {
     assert_eq!(results.iter().map(|(index, _)| *index).collect::<Vec<_>>(), (0..len).collect::<Vec<_>>());
     for (index, result) in results {
@@ -237,7 +237,7 @@ fn batches_are_made_of_consecutive_images_in_every_run() {
     assert_eq!(batches[&25].len(), 6);
 }
 
-/// What came when, and what came in order.
+/// Records what arrived when, and in which order.
 #[derive(Default)]
 struct Record {
     arrived: Vec<usize>,
@@ -414,7 +414,7 @@ fn nothing_to_do_is_done_at_once() {
     assert!(results.is_empty());
 }
 
-/// Takes files; answers with the width that it is told, and refuses some.
+/// Takes files; returns the width that it is given, and refuses some.
 struct FilePredictor {
     lanes: usize,
     call: Box<dyn Fn(u32) -> Result<(), PredictError> + Send + Sync>,

@@ -1,4 +1,4 @@
-//! How the threads of a run are laid out: by what the model takes, and how many images it computes at once.
+//! The thread layout of a run, depending on what the model takes and how many images it computes together.
 
 use std::thread::{Scope, available_parallelism};
 
@@ -12,7 +12,7 @@ pub(super) enum Topology<'m> {
     Lanes { predictor: &'m dyn Predictor, lanes: usize },
     /// Decoders feed the only lane with batches.
     Batches { predictor: &'m dyn Predictor, batch: usize, decoders: usize },
-    /// Each lane sends files as they are.
+    /// Each lane sends files unchanged.
     Files { predictor: &'m dyn EncodedPredictor, lanes: usize },
 }
 
@@ -33,7 +33,7 @@ impl<'m> Topology<'m> {
         }
     }
 
-    /// How many images are computed together.
+    /// The number of images computed together.
     pub(super) fn batch(&self) -> usize {
         match self {
             Self::Batches { batch, .. } => *batch,
@@ -41,7 +41,7 @@ impl<'m> Topology<'m> {
         }
     }
 
-    /// How many threads decode, prepare, and run the model.
+    /// The number of threads that decode, prepare, and run the model.
     pub(super) fn threads(&self) -> [usize; 3] {
         match self {
             Self::Batches { decoders, .. } => [*decoders, *decoders, 1],

@@ -1,4 +1,4 @@
-//! What the threads of a run do.
+//! The work of a run's threads.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,8 +16,8 @@ use crate::source::SourceError;
 use crate::tasks::{TaskControl, panic_text};
 use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 
-/// What every thread of one run sees. A thread ends when its input ends, when its output has no receiver, or when the
-/// run is cancelled.
+/// Shared by all threads of a run. A thread ends when its input ends, its output has no receiver, or the run is
+/// canceled.
 pub(super) struct Shared<'r> {
     pub(super) request: &'r PredictRequest,
     /// The samples to compute, in ascending order. The gate counts them.
@@ -27,13 +27,13 @@ pub(super) struct Shared<'r> {
     pub(super) room: &'r ByteBudget,
     pub(super) clock: StageClock,
     pub(super) notes: Mutex<Vec<String>>,
-    /// What is wrong with images that are under way, by their place in the samples.
+    /// Problems of images in progress, by their index.
     pub(super) warnings: Mutex<BTreeMap<usize, String>>,
     /// Why the run ends before its last image, if the model or the source stopped it.
     pub(super) stopped: Mutex<Option<Stopped>>,
 }
 
-/// The encoded image with its share of the memory, until it is decoded.
+/// An encoded image with its share of the memory, until it is decoded.
 pub(super) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
 pub(super) type Finished = (usize, SampleResult);
@@ -53,7 +53,7 @@ impl<'r> Shared<'r> {
                 let read = || self.request.source.read(&sample.uri);
                 catch_unwind(AssertUnwindSafe(read))
             });
-            // A read that was aborted with the run is not a problem of the image.
+            // A read that was canceled with the run is not a problem of the image.
             if self.control.is_cancelled() {
                 return;
             }
@@ -141,7 +141,7 @@ impl<'r> Shared<'r> {
         }
     }
 
-    /// Sends each file as it is, for a model that takes files.
+    /// Sends each file unchanged, for a model that takes files.
     pub(super) fn predict_files(
         &self,
         predictor: &dyn EncodedPredictor,
@@ -207,7 +207,7 @@ impl<'r> Shared<'r> {
             .measure(Stage::Prepare, || guarded(|| predictor.prepare(&image.image).map_err(|error| error.to_string())))
     }
 
-    /// Splits a batch into calls of one tensor shape and of no more than `max_len` images.
+    /// Splits a batch into calls with one tensor shape and at most `max_len` images.
     fn predict_batch(
         &self,
         predictor: &dyn Predictor,
@@ -237,8 +237,8 @@ impl<'r> Shared<'r> {
         Ok(())
     }
 
-    /// Tries the whole batch; if that fails, its parts, down to single images, so that one bad image costs only
-    /// itself. A device that is out of memory gets smaller batches from then on.
+    /// Tries the whole batch; if that fails, its parts, down to single images, so that a bad image affects only itself.
+    /// A device that is out of memory gets smaller batches from then on.
     fn predict_or_split(
         &self,
         predictor: &dyn Predictor,
@@ -321,7 +321,7 @@ const NO_PREDICTION: &str = "the model returned no prediction for this image";
 /// # Errors
 /// The message for a file that is not an image.
 pub fn upright_size(bytes: &[u8]) -> Result<[u32; 2], String> {
-    // A file that is not an image is not sent: it would cost time and money, and fail there, too.
+    // A file that is not an image is not sent: it would cost time and money, and fail there as well.
     Format::of(bytes).map_err(|error| error.to_string())?;
     details(bytes).upright_size().ok_or_else(|| "could not read the header of the image".to_owned())
 }

@@ -1,19 +1,19 @@
-//! Finds NVIDIA's libraries where pip puts them.
+//! Finds NVIDIA's libraries where pip installs them.
 //!
-//! ONNX Runtime's CUDA provider asks the system's loader for `libcudnn.so.9` and others by name. A library of that name
-//! that is already in memory satisfies the loader, so those of the `nvidia-…` packages are loaded beforehand, by path.
+//! ONNX Runtime's CUDA provider asks the system's loader for `libcudnn.so.9` and others by name. The loader is
+//! satisfied if a library of that name is already in memory, so those in the `nvidia-…` packages are loaded beforehand,
+//! by path.
 
 use std::env::consts::{DLL_PREFIX, DLL_SUFFIX};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Once;
 
-/// What the CUDA provider needs, in the order of their dependencies. The driver's own `libcuda` must come from the
-/// system.
+/// The libraries of the CUDA provider, in dependency order. The driver's own `libcuda` must come from the system.
 const LIBRARIES: [&str; 7] = ["cudart", "nvrtc", "cublasLt", "cublas", "curand", "cufft", "cudnn"];
 
-/// Loads what is found, once per process; nothing if this runtime has no CUDA provider. What is missing or does not
-/// load is left to ONNX Runtime, whose message names it.
+/// Loads what is found, once per process; nothing if this runtime has no CUDA provider. Libraries that are missing or
+/// do not load are left to ONNX Runtime, whose message names them.
 pub(super) fn preload(runtime: &Path) {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -33,7 +33,7 @@ pub(super) fn preload(runtime: &Path) {
     });
 }
 
-/// The card, as the driver calls it.
+/// The driver's name for the GPU.
 pub(super) fn adapter() -> Option<String> {
     let cards = std::fs::read_dir("/proc/driver/nvidia/gpus").ok()?.flatten();
     let texts = cards.filter_map(|card| std::fs::read_to_string(card.path().join("information")).ok());
@@ -43,7 +43,7 @@ pub(super) fn adapter() -> Option<String> {
     })
 }
 
-/// `nvidia/*/lib` (Windows: `bin`) in the site-packages that hold the runtime, and in those of the user's Python.
+/// `nvidia/*/lib` (Windows: `bin`) in the site-packages that contain the runtime, and in those of the user's Python.
 fn nvidia_folders(runtime: &Path) -> Vec<PathBuf> {
     let beside_the_runtime = runtime.ancestors().skip(1).take(3).map(Path::to_owned);
     let inner = if cfg!(windows) { "bin" } else { "lib" };

@@ -1,4 +1,4 @@
-//! What can go wrong between a user and their ONNX Runtime, each with the command or the file that helps.
+//! Errors in finding and installing ONNX Runtime, each with the command or file that helps.
 
 use std::path::PathBuf;
 

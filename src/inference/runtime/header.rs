@@ -1,7 +1,7 @@
-//! Whether a file can be a shared library of this computer at all.
+//! Checks whether a file can be a shared library for this computer.
 //!
-//! The system's loader maps a library into memory and trusts its headers; of a file that is cut short it reads beyond
-//! the end, and the process is killed. So the headers are compared with the file's length before anything is loaded.
+//! The system's loader maps a library into memory and trusts its headers; in a truncated file it reads past the end,
+//! and the process is killed. The headers are therefore compared with the file length before anything is loaded.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,7 +9,7 @@ use std::path::Path;
 use object::read::macho::{FatArch, MachOFatFile32};
 use object::{Architecture, Object, ObjectSegment, ReadCache, ReadRef};
 
-/// Gives the reason why `path` cannot be loaded.
+/// Returns the reason why `path` cannot be loaded.
 pub(super) fn check_library(path: &Path) -> Result<(), String> {
     let unreadable = |error| format!("could not read the file ({error})");
     let file = File::open(path).map_err(unreadable)?;
@@ -25,7 +25,7 @@ pub(super) fn check_library(path: &Path) -> Result<(), String> {
         return Err("the file is not a shared library".to_owned());
     }
     match end(file, starts(UNIVERSAL)) {
-        // Headers that run out of the file are those of a file that is cut short.
+        // Headers that extend past the end mean that the file is truncated.
         Err(error) => Err(format!("the library is truncated or damaged ({length} bytes: {error})")),
         Ok(None) => Err("the library is for a different processor architecture".to_owned()),
         Ok(Some(end)) if end > length => Err(format!("the library is truncated ({length} of at least {end} bytes)")),
@@ -33,10 +33,10 @@ pub(super) fn check_library(path: &Path) -> Result<(), String> {
     }
 }
 
-/// How a library of macOS for several kinds of processors begins.
+/// The first bytes of a macOS library for several architectures.
 const UNIVERSAL: &[u8] = b"\xca\xfe\xba\xbe";
 
-/// How many bytes the file must have at least; `None` for a library of another kind of processor.
+/// The minimum length of the file; `None` for a library of another architecture.
 fn end<'f>(file: impl ReadRef<'f>, is_universal: bool) -> object::Result<Option<u64>> {
     let ours = match std::env::consts::ARCH {
         "x86_64" => Architecture::X86_64,
@@ -48,7 +48,7 @@ fn end<'f>(file: impl ReadRef<'f>, is_universal: bool) -> object::Result<Option<
         let is_ours = libraries.clone().any(|library| library.architecture() == ours);
         (is_ours, libraries.map(FatArch::file_range).collect())
     } else {
-        // It reads the tables of sections and symbols too, so they are there.
+        // It reads the tables of sections and symbols, so they are present.
         let file = object::File::parse(file)?;
         let ranges = file.segments().map(|segment| segment.file_range());
         (file.architecture() == ours, ranges.collect())

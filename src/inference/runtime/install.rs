@@ -1,4 +1,4 @@
-//! From a wheel to a folder in the app's data: fetched, unpacked, checked, and only then given its name.
+//! Installs a wheel into the app's data folder: downloaded, unpacked, checked, and only then renamed to its final name.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Write};
@@ -19,10 +19,10 @@ use crate::tasks::TaskControl;
 
 const STAGE_PREFIX: &str = ".installing-";
 
-/// Installs `package` into the app's data folder: from the wheel `from`, or with pip from the user's package index.
-/// Whatever was installed before stays until the new one is whole. `control` counts the bytes of the download.
+/// Installs `package` into the app's data folder: from the wheel `from`, or with pip from the user's package index. An
+/// earlier installation stays until the new one is complete. `control` counts the bytes of the download.
 ///
-/// A wheel that is not the pinned one is still installed, because the user chose it, but the result says so.
+/// A wheel other than the pinned one is still installed, because the user chose it, but the result reports it.
 pub fn install(
     dirs: &AppDirs,
     package: RuntimePackage,
@@ -48,7 +48,7 @@ pub fn install(
     installed::check(&folder, package)
 }
 
-/// The lock for one installation at a time, also among processes; held until it is dropped.
+/// The lock for one installation at a time, even between processes; held until it is dropped.
 fn lock(runtime_folder: &Path, control: &TaskControl) -> Result<File, RuntimeError> {
     let path = runtime_folder.join(".lock");
     let file = File::create(&path).map_err(RuntimeError::io("create", &path))?;
@@ -64,7 +64,7 @@ fn lock(runtime_folder: &Path, control: &TaskControl) -> Result<File, RuntimeErr
     }
 }
 
-/// A fresh folder beside the final one, so that a rename suffices. Deletes what a killed installation left.
+/// A new folder next to the final one, so that a rename suffices. Deletes what a killed installation left.
 fn stage_in(runtime_folder: &Path) -> Result<tempfile::TempDir, RuntimeError> {
     let entries = std::fs::read_dir(runtime_folder).map_err(RuntimeError::io("list", runtime_folder))?;
     for entry in entries.flatten() {
@@ -97,7 +97,7 @@ fn download(
     pip::download(package, pin, &folder, control)
 }
 
-/// Unpacks the libraries and the licenses, nothing else, and checks them.
+/// Unpacks only the libraries and licenses, and checks them.
 fn unpack(
     package: RuntimePackage,
     wheel: &Path,
@@ -138,7 +138,7 @@ fn unpack(
     })
 }
 
-/// The version that the wheel's metadata states, if it is the right project and new enough.
+/// The version in the wheel's metadata, if it is the right project and new enough.
 fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result<String, String> {
     let name = archive.file_names().flatten().find(|name| name.ends_with(".dist-info/METADATA"));
     let name = name.ok_or("it is not a wheel (it has no METADATA)")?.into_owned();
@@ -164,8 +164,8 @@ fn version_in(archive: &mut ZipArchive<File>, package: RuntimePackage) -> Result
     Ok(version)
 }
 
-/// The file name under which an entry of the wheel is kept; `None` for what is not needed. Only the last part of the
-/// entry's name is used, so no entry can leave the folder.
+/// The file name for an entry of the wheel; `None` for what is not needed. Only the last part of the entry's name is
+/// used, so no entry can leave the folder.
 fn name_to_keep(entry: &str, package: RuntimePackage) -> Option<String> {
     let (folder, name) = entry.rsplit_once('/')?;
     let is_library = folder == package.folder_in_wheel() && is_needed(name);
@@ -196,12 +196,12 @@ fn unpack_file(
         file.write_all(&buffer[..read]).map_err(RuntimeError::io("write", &path))?;
         bytes += read as u64;
     }
-    // A manifest must never outlive the contents it vouches for.
+    // A manifest must never outlive the contents that it vouches for.
     file.sync_all().map_err(RuntimeError::io("write", &path))?;
     Ok(ManifestFile { name: name.to_owned(), bytes, sha256: installed::hex(&hash.finalize()) })
 }
 
-/// Swaps the new folder in; the old one goes away with `stage`.
+/// Swaps the new folder in; the old one is deleted with `stage`.
 fn put_in_place(ready: &Path, folder: &Path, stage: &Path) -> Result<(), RuntimeError> {
     if folder.exists() {
         std::fs::rename(folder, stage.join("old")).map_err(RuntimeError::io("replace", folder))?;

@@ -1,4 +1,5 @@
-//! What is in the app's data folder: `runtime/<package>/` with the libraries and a manifest of what they must be.
+//! Installed packages in the app's data folder: `runtime/<package>/` with the libraries and a manifest of their
+//! expected content.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -17,13 +18,13 @@ use crate::dirs::AppDirs;
 
 const MANIFEST: &str = "manifest.json";
 
-/// What was installed, written last, so that a folder with a manifest is whole.
+/// A record of the installation. Written last, so that a folder with a manifest is complete.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Manifest {
     /// The name in the Python package index.
     pub(super) project: String,
     pub(super) version: String,
-    /// Whether the library is the one that Spotcheck's own list names, or one that the user brought.
+    /// Whether the library is the one in Spotcheck's own list, rather than one provided by the user.
     pub(super) pinned: bool,
     /// The file to load.
     pub(super) library: String,
@@ -42,11 +43,10 @@ pub(super) struct ManifestFile {
 pub struct InstalledPackage {
     pub package: RuntimePackage,
     pub version: String,
-    /// The file to load, absolute.
+    /// The file to load; absolute.
     pub library: PathBuf,
-    /// `false` for a wheel that the user brought and that Spotcheck does not know.
+    /// `false` for a wheel provided by the user that Spotcheck does not know.
     pub is_pinned: bool,
-    /// The size of all files on disk.
     pub bytes: u64,
 }
 
@@ -58,14 +58,14 @@ pub(super) fn package_folder(dirs: &AppDirs, package: RuntimePackage) -> PathBuf
     runtime_folder(dirs).join(package.into_str())
 }
 
-/// The package as it was installed, checked; `None` if it is not installed.
+/// The installed package, after checking it; `None` if it is not installed.
 pub(super) fn find(dirs: &AppDirs, package: RuntimePackage) -> Option<Result<InstalledPackage, RuntimeError>> {
     let folder = package_folder(dirs, package);
     folder.exists().then(|| check(&folder, package))
 }
 
-/// Compares the files with the manifest: the size of each (the system kills a process that loads a library cut short)
-/// and the contents of the one that is loaded.
+/// Compares the files with the manifest: the size of each file (the system kills a process that loads a truncated
+/// library) and the contents of the loaded one.
 pub(super) fn check(folder: &Path, package: RuntimePackage) -> Result<InstalledPackage, RuntimeError> {
     let damaged = |reason: String| RuntimeError::Damaged { package, path: folder.to_owned(), reason };
     let manifest = std::fs::read(folder.join(MANIFEST))
@@ -102,7 +102,7 @@ pub(super) fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), R
     text.and_then(|text| std::fs::write(&path, text)).map_err(RuntimeError::io("write", path))
 }
 
-/// Lower-case hexadecimal.
+/// In lowercase hexadecimal.
 pub(super) fn sha256_of(path: &Path) -> std::io::Result<String> {
     let mut file = File::open(path)?;
     let mut hash = Sha256::new();
@@ -124,10 +124,10 @@ pub(super) fn hex(bytes: &[u8]) -> String {
     })
 }
 
-/// A file by what changes when it does.
+/// Changes whenever the file does.
 type FileState = (PathBuf, u64, SystemTime);
 
-/// As [`sha256_of`], but reads a file that has not changed only once in this process.
+/// As [`sha256_of`], but reads an unchanged file only once per process.
 fn sha256_of_library(path: &Path) -> std::io::Result<String> {
     static KNOWN: LazyLock<Mutex<HashMap<FileState, String>>> = LazyLock::new(Mutex::default);
     let known = || KNOWN.lock();

@@ -1,24 +1,23 @@
-//! What Spotcheck installs, pinned: the wheels' hashes, so that the package index cannot hand out anything else, and
-//! the libraries' own, so that nothing else is ever loaded.
+//! What Spotcheck installs, pinned by hash: the wheels, so that the package index cannot deliver anything else, and the
+//! libraries, so that nothing else is ever loaded.
 
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use crate::domain::one_of;
 
-/// A package of the Python package index that holds ONNX Runtime or a part of it.
+/// A package in the Python package index that contains ONNX Runtime or a part of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr, EnumString, VariantArray)]
 #[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
 pub enum RuntimePackage {
-    /// ONNX Runtime for the processor (on macOS with CoreML).
+    /// ONNX Runtime for the CPU (on macOS with CoreML).
     Cpu,
-    /// ONNX Runtime with CUDA, instead of the one for the processor. CUDA 13 and cuDNN 9 are not inside.
+    /// ONNX Runtime with CUDA, instead of the one for the CPU. Does not include CUDA 13 and cuDNN 9.
     Cuda,
-    /// A plug-in that runs models on any graphics card, beside one of the others.
+    /// A plug-in that runs models on any GPU, in addition to one of the others.
     WebGpu,
 }
 
 impl RuntimePackage {
-    /// The name on screen.
     pub fn name(self) -> &'static str {
         match self {
             Self::Cpu => "ONNX Runtime",
@@ -38,15 +37,15 @@ impl RuntimePackage {
 
     pub fn version(self) -> &'static str {
         match self {
-            // Before 1.32 the graph optimizer changes the results of some models (YOLOv3-tiny).
+            // Before 1.32, the graph optimizer changes the results of some models (YOLOv3-tiny).
             Self::Cpu => "1.32.0",
-            // The newest in the Python package index on 2026-11-23.
+            // The newest version in the Python package index on 2026-11-23.
             Self::Cuda => "1.31.1",
             Self::WebGpu => "0.4.0",
         }
     }
 
-    /// The folder inside the wheel that holds the libraries.
+    /// The folder with the libraries inside the wheel.
     pub(super) fn folder_in_wheel(self) -> &'static str {
         match self {
             Self::Cpu | Self::Cuda => "onnxruntime/capi",
@@ -62,15 +61,15 @@ impl RuntimePackage {
         }
     }
 
-    /// The wheel for this computer; `None` if its makers publish none.
+    /// The wheel for this computer; `None` if none is published.
     pub(super) fn pin(self) -> Option<&'static Pin> {
         let here = (std::env::consts::OS, std::env::consts::ARCH);
         PINS.iter().find(|pin| pin.package == self && pin.system == here)
     }
 }
 
-/// Whether a file of a package's folder in the wheel is worth keeping: the libraries, but neither Python's own binding
-/// nor the provider that needs an old `TensorRT`.
+/// Whether a file in a package's folder of the wheel is needed: the libraries, but neither Python's own binding nor the
+/// provider that needs an old `TensorRT`.
 pub(super) fn is_needed(file_name: &str) -> bool {
     let is_library =
         [".so", ".dylib", ".dll"].iter().any(|suffix| file_name.ends_with(suffix) || file_name.contains(".so."));
@@ -91,12 +90,12 @@ pub(super) fn is_core_library(file_name: &str) -> bool {
     }
 }
 
-/// One wheel and the library inside.
+/// A wheel and the library inside it.
 pub(super) struct Pin {
     pub(super) package: RuntimePackage,
-    /// The operating system and architecture as `std::env::consts` names them.
+    /// The operating system and architecture, as in `std::env::consts`.
     system: (&'static str, &'static str),
-    /// pip's name of the platform.
+    /// pip's name for the platform.
     pub(super) platform: &'static str,
     pub(super) wheel_sha256: &'static str,
     pub(super) wheel_bytes: u64,

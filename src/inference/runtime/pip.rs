@@ -1,4 +1,4 @@
-//! The user's own pip, so that their mirrors, proxies and certificates count.
+//! Runs the user's own pip, so that their mirrors, proxies and certificates apply.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -9,15 +9,15 @@ use super::error::RuntimeError;
 use super::packages::{Pin, RuntimePackage};
 use crate::tasks::TaskControl;
 
-/// How often the end of pip is polled, and its progress measured.
+/// How often pip's end is polled and its progress measured.
 const POLL: Duration = Duration::from_millis(100);
 
-/// Ways to start Python, tried in this order.
+/// Ways to start Python, in this order.
 const PYTHONS: &[&[&str]] =
     if cfg!(windows) { &[&["py", "-3"], &["python"], &["python3"]] } else { &[&["python3"], &["python"]] };
 
-/// Downloads the pinned wheel of `package` into `folder`, which is empty, and gives its path. pip itself compares the
-/// hash. Counts bytes in `control`; ends pip when it is cancelled.
+/// Downloads the pinned wheel of `package` into `folder`, which is empty, and returns its path. pip itself checks the
+/// hash. Counts bytes in `control`; kills pip on cancellation.
 pub(super) fn download(
     package: RuntimePackage,
     pin: &Pin,
@@ -69,7 +69,7 @@ fn pip_command(python: &[&str], pin: &Pin, folder: &Path) -> Command {
         .arg(folder)
         .arg("--requirement")
         .arg(folder.join("requirements.txt"))
-        // Where pip keeps the growing download: on the disk it will stay on, and where its progress can be seen.
+        // Where pip stores the growing download: on its final disk, and where its progress can be seen.
         .envs(["TMPDIR", "TEMP", "TMP"].map(|name| (name, folder)))
         .env("PIP_REQUIRE_VIRTUALENV", "0")
         .env("PYTHONIOENCODING", "utf-8")
@@ -92,13 +92,13 @@ fn shown(python: &[&str], package: RuntimePackage, pin: &Pin) -> String {
     )
 }
 
-/// Waits for pip and gives what it wrote to stderr.
+/// Waits for pip and returns its stderr.
 fn watch(mut child: Child, folder: &Path, control: &TaskControl) -> Result<(ExitStatus, String), RuntimeError> {
     let stderr = child.stderr.take();
     let reader = std::thread::spawn(move || {
         let mut said = Vec::new();
         if let Some(mut stderr) = stderr {
-            // What cannot be read is missing from a message at worst.
+            // Unreadable output is at worst missing from a message.
             let _ = stderr.read_to_end(&mut said);
         }
         String::from_utf8_lossy(&said).into_owned()
@@ -110,7 +110,7 @@ fn watch(mut child: Child, folder: &Path, control: &TaskControl) -> Result<(Exit
             Err(source) => return Err(RuntimeError::io("wait for pip in", folder)(source)),
         }
         if let Err(cancelled) = control.sleep(POLL) {
-            // Already ended is as good as killed.
+            // It may already have ended.
             let _ = child.kill();
             let _ = child.wait();
             return Err(cancelled.into());
@@ -119,7 +119,7 @@ fn watch(mut child: Child, folder: &Path, control: &TaskControl) -> Result<(Exit
     Ok((status, reader.join().unwrap_or_default()))
 }
 
-/// How much of the wheel is there: pip first writes it in a temporary folder below `folder`, then moves it up.
+/// The downloaded bytes of the wheel: pip first writes it to a temporary folder below `folder`, then moves it up.
 fn bytes_of_wheels(folder: &Path) -> u64 {
     let files = walkdir::WalkDir::new(folder).into_iter().flatten();
     let wheels = files.filter(|file| file.path().extension().is_some_and(|kind| kind == "whl"));
@@ -133,7 +133,7 @@ fn find_wheel(folder: &Path) -> Option<PathBuf> {
     wheels.find(|path| path.extension().is_some_and(|kind| kind == "whl"))
 }
 
-/// pip's words, sorted by what the user can do about them.
+/// Classifies pip's messages by what the user can do about them.
 fn explain(package: RuntimePackage, pin: &Pin, python: &[&str], folder: &Path, said: &str) -> RuntimeError {
     let says = |words: &[&str]| words.iter().any(|word| said.contains(word));
     let line_with = |words: &[&str]| {

@@ -1,5 +1,5 @@
-//! One GET, on a thread of its own, so that the wait for it can be cancelled whatever the network does: name lookup,
-//! connecting, a server that sends nothing. The only file that names ureq.
+//! A GET request on its own thread, so that waiting for it can be canceled in every phase: name lookup, connecting, a
+//! silent server. The only file that uses ureq.
 
 use std::io::Read;
 use std::time::Duration;
@@ -11,16 +11,16 @@ use ureq::{Agent, Body};
 
 use serde::{Deserialize, Serialize};
 
-/// Bytes an event brings at most.
+/// Maximum number of bytes per event.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// Events that wait to be taken; the network waits when they are not.
+/// Maximum number of unprocessed events, beyond which the network waits.
 const MAX_WAITING: usize = 8;
 
-/// A request that is under way. Dropping it ends it; its thread is gone at the latest after the stall timeout.
+/// A request in progress. Dropping it ends it; its thread ends at the latest after the stall timeout.
 pub(super) struct Connection(Receiver<Event>);
 
-/// What a request brings: one `Head`, then `Data` until `End`; or `Failed` at any time, and nothing after it.
+/// Events of a request: one `Head`, then `Data` until `End`; or `Failed` at any time, as the last one.
 pub(super) enum Event {
     Head(ResponseHead),
     Data(Vec<u8>),
@@ -28,7 +28,7 @@ pub(super) enum Event {
     Failed(Fault),
 }
 
-/// The head of the server's answer, redirects followed.
+/// The head of the server's response, after redirects.
 pub(super) struct ResponseHead {
     pub(super) status: u16,
     /// `404 Not Found`
@@ -41,7 +41,7 @@ pub(super) struct ResponseHead {
     pub(super) last_modified: Option<String>,
 }
 
-/// What names one version of a file on a server, for `If-Range`.
+/// Identifies a version of a file on a server, for `If-Range`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Validator {
@@ -50,7 +50,7 @@ pub(super) enum Validator {
 }
 
 impl Validator {
-    /// The strongest that the response gives. A weak `ETag` names no exact bytes, so it does not count.
+    /// The strongest one in the response. A weak `ETag` does not identify exact bytes, so it does not count.
     pub(super) fn of(response: &ResponseHead) -> Option<Self> {
         let etag = response.etag.clone().filter(|etag| !etag.starts_with("W/"));
         let last_modified = response.last_modified.clone();
@@ -76,16 +76,16 @@ impl Validator {
 #[derive(Debug)]
 pub(super) enum Fault {
     Timeout,
-    /// Goes on after the host's name: “could not be reached (connection refused)”.
+    /// To follow the host name: “could not be reached (connection refused)”.
     Other(String),
 }
 
 impl Connection {
-    /// Asks for the whole file, or from a byte on, provided that the file is still the one that the validator names.
+    /// Requests the whole file, or from a byte on, provided that the file still matches the validator.
     pub(super) fn open(url: &str, range: Option<(u64, &Validator)>, stall_timeout: Duration) -> Self {
         let (sender, receiver) = bounded(MAX_WAITING);
         let agent = agent(url, stall_timeout);
-        // Ranges count in the bytes that are sent; a compressed answer would count in others.
+        // Ranges count transmitted bytes; a compressed response would count differently.
         let mut request = agent.get(url).header(header::ACCEPT_ENCODING, "identity");
         if let Some((start, validator)) = range.filter(|(start, _)| *start > 0) {
             request =
@@ -97,7 +97,7 @@ impl Connection {
                 Ok(response) => pass_on(response, &sender),
                 Err(error) => Event::Failed(fault(&error)),
             };
-            // The receiver is gone if the download was cancelled.
+            // The receiver is gone if the download was canceled.
             let _ = sender.send(last);
         };
         crate::tasks::spawn("download", work, move |panic| {
@@ -106,7 +106,7 @@ impl Connection {
         Self(receiver)
     }
 
-    /// The next event, if one comes within `timeout`.
+    /// The next event, if one arrives within `timeout`.
     pub(super) fn wait(&mut self, timeout: Duration) -> Option<Event> {
         match self.0.recv_timeout(timeout) {
             Ok(event) => Some(event),
@@ -116,14 +116,14 @@ impl Connection {
     }
 }
 
-/// The name of the server in a URL; the URL if it has none.
+/// The host name in a URL; the URL if it has none.
 pub(super) fn host(url: &str) -> String {
     let uri = url.parse::<Uri>().ok();
     uri.and_then(|uri| uri.host().map(str::to_owned)).unwrap_or_else(|| url.to_owned())
 }
 
-/// Proxies come from the environment (`HTTPS_PROXY` and its like); certificates are judged by the operating system, as
-/// a company's proxy may need.
+/// Proxies come from the environment (`HTTPS_PROXY` and similar variables); certificates are verified by the operating
+/// system, as a corporate proxy may require.
 fn agent(url: &str, stall_timeout: Duration) -> Agent {
     let tls = TlsConfig::builder().root_certs(RootCerts::PlatformVerifier);
     let mut config = Agent::config_builder()
@@ -145,7 +145,7 @@ fn is_this_machine(host: &str) -> bool {
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())
 }
 
-/// Sends the head and the body on; gives what is to be sent last.
+/// Passes on the head and the body, and returns the last event to send.
 fn pass_on(response: Response<Body>, events: &Sender<Event>) -> Event {
     if events.send(Event::Head(head_of(&response))).is_err() {
         return Event::End;
@@ -184,7 +184,7 @@ fn head_of(response: &Response<Body>) -> ResponseHead {
     }
 }
 
-/// Start and, if it is known, total of `bytes 5-9/10` or `bytes 5-9/*`.
+/// The start and, if known, total of `bytes 5-9/10` or `bytes 5-9/*`.
 fn parse_range(text: &str) -> Option<(u64, Option<u64>)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (start, _) = range.split_once('-')?;
@@ -205,7 +205,7 @@ fn fault(error: &ureq::Error) -> Fault {
     }
 }
 
-/// The TLS library hands its faults up as text only.
+/// The TLS library reports its errors only as text.
 fn is_certificate_fault(error: &std::io::Error) -> bool {
     error.to_string().contains("certificate")
 }

@@ -1,4 +1,4 @@
-//! The unfinished file of a download, and what must be known to go on with it after a cut or a restart.
+//! The unfinished file of a download, and what is needed to resume it after an interruption or a restart.
 
 use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -12,7 +12,7 @@ use crate::domain::ModelCard;
 use crate::library::LibraryError;
 use crate::library::weights::{Hashed, OnChunk, part_path, part_state_path, pump};
 
-/// Locked while it is open, so that two programs do not write the same file.
+/// Locked while open, so that two programs do not write the same file.
 pub(super) struct Part {
     file: File,
     path: PathBuf,
@@ -25,17 +25,17 @@ pub(super) struct Part {
     bytes: u64,
 }
 
-/// Kept beside the part as JSON.
+/// Stored next to the part as JSON.
 #[derive(Default, Serialize, Deserialize)]
 struct State {
-    /// The sha256 of the finished file: another version of the card starts again.
+    /// The SHA-256 of the finished file: another version of the card starts over.
     sha256: String,
     url: Option<String>,
     validator: Option<Validator>,
 }
 
 impl Part {
-    /// Opens what is there, or makes an empty one. What belongs to another version of the card is thrown away.
+    /// Opens an existing part, or creates an empty one. A part for another version of the card is discarded.
     pub(super) fn open(target: &Path, card: &ModelCard) -> Result<Self, FetchError> {
         let folder = target.parent().unwrap_or(Path::new(""));
         fs::create_dir_all(folder).map_err(LibraryError::io("create the folder", folder))?;
@@ -50,7 +50,7 @@ impl Part {
                 let id = card.id.clone();
                 return Err(LibraryError::Busy { id }.into());
             }
-            // Some network disks have no locks; the sha256 still guards the result.
+            // Some network disks have no locks; the SHA-256 still guards the result.
             Err(TryLockError::Error(error)) => log::debug!("{}: {error}", path.display()),
         }
         let len = file.metadata().map_or(0, |metadata| metadata.len());
@@ -72,27 +72,26 @@ impl Part {
         Ok(part)
     }
 
-    /// Bytes that are there.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether anything came since it was opened.
+    /// Whether data was added since it was opened.
     pub(super) fn grew(&self) -> bool {
         self.grew
     }
 
-    /// The URL that the bytes came from.
+    /// The URL that the data came from.
     pub(super) fn url(&self) -> Option<&str> {
         self.state.url.as_deref()
     }
 
-    /// What version of the file the bytes belong to.
+    /// The version of the file that the data belongs to.
     pub(super) fn validator(&self) -> Option<&Validator> {
         self.state.validator.as_ref()
     }
 
-    /// The next bytes come from `url`; bytes of another mirror, or of a version without a name, cannot be gone on with.
+    /// The next data comes from `url`; data from another mirror, or of an unidentified version, cannot be continued.
     pub(super) fn begin(&mut self, url: &str) -> Result<(), FetchError> {
         let complete = self.len == self.bytes;
         let goes_on = self.url() == Some(url) && (self.validator().is_some() || complete);
@@ -103,7 +102,7 @@ impl Part {
         Ok(())
     }
 
-    /// Throws the bytes away.
+    /// Discards the data.
     pub(super) fn restart(&mut self) -> Result<(), FetchError> {
         if self.len > 0 {
             self.file
@@ -116,7 +115,7 @@ impl Part {
         Ok(())
     }
 
-    /// Names the version that the bytes to come belong to, and writes it down.
+    /// Sets and saves the version that the following data belongs to.
     pub(super) fn set_validator(&mut self, validator: Option<Validator>) -> Result<(), FetchError> {
         self.state.validator = validator;
         let text = serde_json::to_string(&self.state).expect("plain fields have a form in JSON");
@@ -134,21 +133,20 @@ impl Part {
         Ok(())
     }
 
-    /// Hashes all bytes that are there. Through the locked file itself: if locks are binding, no other handle of it
-    /// may read or write.
+    /// Hashes all data. Uses the locked file itself: with mandatory locks, no other handle can read or write it.
     pub(super) fn hash(&mut self, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
         self.file.seek(SeekFrom::Start(0))?;
         pump(&mut self.file, &mut io::sink(), on_chunk)
     }
 
-    /// Takes all bytes of `from` instead of those that are there.
+    /// Replaces the data by all bytes of `from`.
     pub(super) fn copy(&mut self, from: &mut File, on_chunk: OnChunk<'_>) -> io::Result<Hashed> {
         self.file.set_len(0)?;
         self.file.seek(SeekFrom::Start(0))?;
         pump(from, &mut self.file, on_chunk)
     }
 
-    /// Makes the part the finished file.
+    /// Turns the part into the finished file.
     pub(super) fn finish(self, target: &Path) -> Result<(), FetchError> {
         let synced = self.file.sync_all();
         synced.map_err(|error| self.write_error(error))?;
@@ -157,11 +155,11 @@ impl Part {
         remove(&self.state_path)
     }
 
-    /// Removes every trace of the download, its folder too if nothing else is in it.
+    /// Deletes every trace of the download, including its folder if nothing else is in it.
     pub(super) fn discard(self) -> Result<(), FetchError> {
         remove(&self.path)?;
         remove(&self.state_path)?;
-        // If it holds a card or other weights, this fails, as it should.
+        // Fails, as intended, if the folder contains a card or other weights.
         let _ = self.path.parent().map(fs::remove_dir);
         Ok(())
     }
@@ -174,7 +172,7 @@ impl Part {
         self.discard()
     }
 
-    /// A failed write in words: a full disk is the user's to mend.
+    /// The message for a failed write; a full disk is up to the user.
     pub(super) fn write_error(&self, error: io::Error) -> FetchError {
         use io::ErrorKind::{QuotaExceeded, StorageFull};
         let path = self.path.clone();
@@ -189,7 +187,7 @@ impl Part {
     }
 }
 
-/// `None` if there is none, or if it could not be read: the download then starts over.
+/// `None` if there is none, or it is unreadable: the download then starts over.
 fn read_state(path: &Path) -> Option<State> {
     serde_json::from_slice(&fs::read(path).ok()?).ok()
 }

@@ -202,11 +202,11 @@ impl Notes {
     }
 }
 
-/// The names of classes in a file that the user chose: `names` of a YAML file, `id2label` (or `label_names`, `names`)
-/// of a JSON file, a label map (`.pbtxt`), and of any other file its lines.
+/// The class names in a file chosen by the user: `names` in a YAML file, `id2label` (or `label_names`, `names`) in a
+/// JSON file, a label map (`.pbtxt`), or the lines of any other file.
 ///
 /// # Errors
-/// The file is broken or has no such names; the reason.
+/// The file is invalid or has no such names; the reason.
 pub fn read_labels(file_name: &str, text: &str) -> Result<LabelSet, String> {
     let text = text.trim_start_matches('\u{feff}');
     match extension(&file_name.to_lowercase()) {
