@@ -1,4 +1,4 @@
-//! An image with what the model saw drawn over it.
+//! Draws predictions on images.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,8 @@ use crate::domain::{
 use crate::review::{ObjectOutcome, Outcomes};
 
 /// Draws what `view` shows of the prediction, and the boxes that a person confirmed: boxes with class and score, or the
-/// best classes in the upper left corner. With ground truth, each box says how it compares, and the objects are dashed.
-/// Boxes are clipped to the image; labels are moved, shortened or left out to stay inside and apart.
+/// top classes in the upper left corner. With ground truth, each box shows its outcome, and the objects are dashed.
+/// Boxes are clipped to the image; labels are moved, shortened or omitted to stay inside and apart.
 pub fn annotate(
     image: &RgbImage,
     prediction: &Prediction,
@@ -22,8 +22,8 @@ pub fn annotate(
     annotate_in(image, prediction, view, confirmed, marks, Style::of(image))
 }
 
-/// The same for an image that is shown at about half its size: text and lines are larger in it. An object of the
-/// ground truth is dashed.
+/// The same for an image that is shown at about half its size, with larger text and lines. A ground-truth object is
+/// dashed.
 pub(super) fn annotate_thumbnail(
     image: &RgbImage,
     prediction: &Prediction,
@@ -34,7 +34,7 @@ pub(super) fn annotate_thumbnail(
     annotate_in(image, prediction, view, &[], &marks, Style::with_text(23.0, 3))
 }
 
-/// How the boxes of an image compare with its ground truth; empty without ground truth.
+/// The outcomes of an image's boxes; empty without ground truth.
 #[derive(Debug, Clone, Default)]
 pub struct TruthMarks {
     /// By index of the drawn detection: its class, with the right one, and its mark.
@@ -42,16 +42,16 @@ pub struct TruthMarks {
     objects: Vec<TruthBox>,
 }
 
-/// An object of the ground truth, in pixels of the image.
+/// A ground-truth object, in pixels of the image.
 #[derive(Debug, Clone)]
 pub(super) struct TruthBox {
     pub(super) bounds: BoundingBox,
-    /// In full, and as short as can be.
+    /// In full, and as short as possible.
     pub(super) label: Option<[String; 2]>,
     pub(super) is_missed: bool,
 }
 
-/// Whether the objects of the ground truth are drawn.
+/// Whether ground-truth objects are drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrawnObjects {
     All,
@@ -59,8 +59,8 @@ pub enum DrawnObjects {
 }
 
 impl TruthMarks {
-    /// `shown`: the index of each drawn detection, in the drawn and in the stored prediction. Empty if another
-    /// prediction than the stored one was evaluated.
+    /// `shown`: the index of each drawn detection, in the drawn and in the stored prediction. Empty if a prediction
+    /// other than the stored one was evaluated.
     pub fn new(
         outcomes: &Outcomes,
         sample: SampleId,
@@ -110,7 +110,7 @@ fn annotate_in(
 ) -> RgbImage {
     let mut canvas = Canvas::new(image);
     let detections = prediction.detections();
-    // The best last, so that nothing hides it; all labels above all boxes.
+    // The best last, so that nothing covers it; all labels above all boxes.
     let visible = view.visible_detections(prediction, confirmed);
     for &index in visible.iter().rev() {
         let detection = &detections[index];
@@ -120,7 +120,7 @@ fn annotate_in(
         let dash = if object.is_missed { MISSED_DASH } else { DASH };
         draw_box(&mut canvas, &object.bounds, Line::Dashed { color: TRUTH, dash }, style);
     }
-    // The best first, so that they get the best places.
+    // The best first, so that they get the best positions.
     let mut places = LabelPlaces::new(BoundingBox::new(0.0, 0.0, canvas.width() as f32, canvas.height() as f32));
     for &index in &visible {
         let Detection { bounds, label, score, .. } = &detections[index];
@@ -140,7 +140,7 @@ fn annotate_in(
     canvas.into_image()
 }
 
-/// Sizes in pixels that follow the image's size, so that text can be read when the whole image fills a screen.
+/// Sizes in pixels in proportion to the image, so that text is legible when the whole image fills a screen.
 #[derive(Debug, Clone, Copy)]
 struct Style {
     text: TextSize,
@@ -165,7 +165,7 @@ impl Style {
         }
     }
 
-    /// The position of text in a line that begins at `top`, so that its capitals are in the middle.
+    /// The baseline of text in a line that starts at `top`, with its capitals vertically centered.
     fn baseline(self, top: i64) -> f32 {
         let cap_height = self.text.ascent() * 0.74;
         top as f32 + f32::midpoint(self.line_height as f32, cap_height)
@@ -175,17 +175,17 @@ impl Style {
 const SHADOW: Paint = Paint { color: [0, 0, 0], opacity: 0.55 };
 
 const DASH: i64 = 4;
-/// Of a missed object.
+/// For a missed object.
 const MISSED_DASH: i64 = 9;
 
-/// Of the ground truth; classes have other colors.
+/// For ground truth; classes have other colors.
 const TRUTH: [u8; 3] = [255, 255, 255];
 
-/// How an edge is drawn, with its color.
+/// The style of an edge, with its color.
 #[derive(Debug, Clone, Copy)]
 enum Line {
     Solid([u8; 3]),
-    /// `dash`: the length of dashes and gaps as a multiple of the line's width.
+    /// `dash`: the length of dashes and gaps as a multiple of the line width.
     Dashed {
         color: [u8; 3],
         dash: i64,
@@ -196,7 +196,7 @@ fn draw_box(canvas: &mut Canvas, bounds: &BoundingBox, line: Line, style: Style)
     let Some(area) = area_of(canvas, bounds) else {
         return;
     };
-    // A dark line on both sides keeps the color apart from any background.
+    // Dark lines on both sides separate the color from any background.
     let edge = (style.stroke / 3).max(1);
     canvas.frame(area.grown(edge), style.stroke + 2 * edge, SHADOW);
     match line {
@@ -219,7 +219,7 @@ fn area_of(canvas: &Canvas, bounds: &BoundingBox) -> Option<Area> {
     (left < right && top < bottom).then_some(Area { left, top, right, bottom })
 }
 
-/// Draws the first of `texts` that has room, on `color`.
+/// Draws the first of `texts` that fits, on `color`.
 fn draw_label(
     canvas: &mut Canvas,
     places: &mut LabelPlaces,
@@ -251,7 +251,7 @@ fn draw_label(
     );
 }
 
-/// A dark panel with one line a class: name, score and a bar as long as the score.
+/// A dark panel with one line per class: name, score and a bar as long as the score.
 fn draw_classes(canvas: &mut Canvas, classes: &[ClassScore], style: Style) {
     const PANEL: Paint = Paint { color: [14, 15, 20], opacity: 0.78 };
     const BAR_GROOVE: Paint = Paint { color: [255, 255, 255], opacity: 0.16 };

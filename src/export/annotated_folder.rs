@@ -1,4 +1,4 @@
-//! A folder of images with what the model saw drawn over them.
+//! A folder of annotated images.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,8 +14,8 @@ use crate::decode::DecodeLimits;
 use crate::domain::{AnnotatedKind, ExportOptions, Prediction, Problem, Sample, ViewSettings};
 use crate::source::Source;
 
-/// What `predict` writes while it runs. The folder's structure is that of the source; JPEG and PNG keep their names,
-/// other formats become `NAME.png`.
+/// Written by `predict` while it runs. The folder's structure is that of the source; JPEG and PNG files keep their
+/// names, other formats become `NAME.png`.
 pub struct AnnotatedFolder {
     folder: PathBuf,
     names: FileNames,
@@ -33,10 +33,10 @@ pub enum AnnotatedFolderError {
 }
 
 impl AnnotatedFolder {
-    /// Makes the folder if it does not exist, and marks it as one whose files may be replaced.
+    /// Creates the folder if it does not exist, and marks it as one whose files can be replaced.
     ///
     /// # Errors
-    /// It cannot be made, it is the folder that the images come from, or it holds files and no mark.
+    /// It cannot be created, it is the folder of the images, or it contains files but no mark.
     pub fn create(
         folder: &Path,
         source: &Arc<dyn Source>,
@@ -71,15 +71,15 @@ impl AnnotatedFolder {
         self.pool.add(Job { uri: sample.uri.clone(), target: self.folder.join(name), prediction, marks });
     }
 
-    /// Waits for the last image. Gives those that could not be written.
+    /// Waits for the last image and returns those that could not be written.
     pub fn finish(self) -> Vec<Problem> {
         self.pool.finish().0
     }
 }
 
-/// The export of annotated images: only answered images, only what was chosen.
+/// The export of annotated images: only predicted images, and only what was selected.
 pub(super) struct AnnotatedWriter<'c> {
-    /// Dropped before the folder, so that no thread writes into it when it is removed.
+    /// Dropped before the folder, so that no thread writes into it while it is deleted.
     pool: ImagePool,
     folder: WholeFolder,
     context: &'c ExportContext,
@@ -106,7 +106,7 @@ impl<'c> AnnotatedWriter<'c> {
         })
     }
 
-    /// Of the boxes that are drawn, if the run was evaluated.
+    /// For the drawn boxes, if the run was evaluated.
     fn marks(&self, image: &ChosenImage) -> TruthMarks {
         let ChosenPrediction::Boxes { boxes, .. } = &image.prediction else {
             return TruthMarks::default();
@@ -164,7 +164,7 @@ impl Writer for AnnotatedWriter<'_> {
     }
 }
 
-/// The sample's name with an extension that can be written; numbered if two samples share it.
+/// The sample's name with a supported extension; numbered if two samples share it.
 fn image_name(names: &mut FileNames, name: &str, kind: AnnotatedKind) -> String {
     let (stem, extension) = safe_stem(name);
     match (kind, extension.to_ascii_lowercase().as_str()) {

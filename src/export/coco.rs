@@ -1,5 +1,5 @@
-//! COCO's dataset form (<https://cocodataset.org/#format-data>) with a `score` for each annotation: it opens as a
-//! dataset, and its annotations are what `loadRes` reads.
+//! COCO's dataset format (<https://cocodataset.org/#format-data>) with a `score` in each annotation: it opens as a
+//! dataset, and `loadRes` can read its annotations.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -54,11 +54,11 @@ struct Category<'r> {
     supercategory: &'static str,
 }
 
-/// Images are written as they come; annotations go to a second file that is put behind them at the end.
+/// Images are written as they come; annotations go to a second file that is appended at the end.
 pub(super) struct CocoWriter {
     images: WholeFile,
     annotations: BufWriter<File>,
-    /// The model's ids and names, and those that only a prediction knows.
+    /// The model's ids and names, and those that only a prediction has.
     categories: BTreeMap<u32, String>,
     names: FileNames,
     next_image_id: u64,
@@ -132,7 +132,7 @@ impl Writer for CocoWriter {
         let row = image.row;
         let id = self.next_image_id;
         self.next_image_id += 1;
-        // Two images of a list of files may share a name; a full path is unique, and works if it is joined to a folder.
+        // Two images in a list of files can share a name; a full path is unique, and works if joined to a folder.
         let file_name = if self.names.take(&row.sample.name) {
             &row.sample.name
         } else {
@@ -172,7 +172,7 @@ impl Writer for CocoWriter {
     }
 }
 
-/// An element of a list: the one with the number 1 is the first. One per line, so that the file is readable.
+/// A list element: number 1 is the first. One per line, so that the file is readable.
 fn write_entry(file: &mut impl Write, number: u64, entry: &impl Serialize) -> io::Result<()> {
     file.write_all(if number == 1 { b"\n" } else { b",\n" })?;
     serde_json::to_writer(file, entry).map_err(io::Error::from)

@@ -1,4 +1,4 @@
-//! What two runs say of the same images: how far they agree as a whole, and image by image.
+//! Compares two runs over the same images, in total and per image.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, Write};
@@ -17,13 +17,13 @@ use crate::tasks::TaskControl;
 /// The two runs, A and B for the user, and which boxes of each count.
 pub struct ComparisonContext {
     pub runs: [RunInfo; 2],
-    /// The live filters of each run.
+    /// The filters of each run.
     pub views: [ViewSettings; 2],
     pub source_name: String,
 }
 
 impl ComparisonContext {
-    /// The head of the comparison, which comes before the first image.
+    /// The header of the comparison, before the first image.
     pub fn comparison(&self) -> Comparison {
         let [left, right] = &self.runs;
         let [left_view, right_view] = self.views.clone();
@@ -36,11 +36,10 @@ impl ComparisonContext {
     }
 }
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparisonReport {
     pub path: PathBuf,
-    /// The file of the summary, if it is not in the same file.
+    /// The file of the summary, if it is separate.
     pub summary_path: Option<PathBuf>,
     pub summary: AgreementSummary,
 }
@@ -59,11 +58,11 @@ impl std::fmt::Display for ComparisonReport {
     }
 }
 
-/// Writes an entry for each image that at least one of the runs has a prediction for, in the order of `pairs`, and the
-/// summary. Asks `control` before each image and counts there; its total is the caller's to set.
+/// Writes the summary, and an entry for each image that at least one run has a prediction for, in the order of `pairs`.
+/// Checks `control` before each image and counts there; the caller sets its total.
 ///
 /// # Errors
-/// Nothing is left of the export then, whatever the reason, also when it was cancelled.
+/// On any error, including cancellation, nothing is left of the export.
 pub fn export_comparison(
     pairs: impl Iterator<Item = Result<PredictionPair, StoreError>>,
     context: &ComparisonContext,
@@ -96,16 +95,16 @@ pub fn export_comparison(
     })
 }
 
-/// A writer of one format. Dropped before it is finished, it removes what it has begun.
+/// A writer of one format. If it is dropped before it is finished, it deletes what it has begun.
 trait RowWriter {
     fn row(&mut self, row: &Row<'_>) -> Result<(), ExportError>;
 
-    /// Puts the whole in its place.
+    /// Moves the complete output into place.
     fn finish(self: Box<Self>, context: &ComparisonContext, summary: &AgreementSummary) -> Result<(), ExportError>;
 }
 
-/// One image. Fields that only boxes or only classes have are left out for the others; fields of two predictions, for
-/// one alone.
+/// One image. Fields that apply only to boxes or only to classes are omitted for the others, and fields about two
+/// predictions if there is only one.
 #[derive(Serialize)]
 struct Row<'p> {
     image: &'p str,
@@ -127,7 +126,7 @@ struct Row<'p> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum RowContent<'p> {
-    /// The first class of each run.
+    /// The top class of each run.
     Classes {
         label_a: Option<&'p str>,
         score_a: Option<f32>,
@@ -187,7 +186,7 @@ fn top(prediction: Option<&Prediction>) -> (Option<&str>, Option<f32>) {
     (first.map(|class| class.label.as_str()), first.map(|class| class.score))
 }
 
-/// The changes of class, the most frequent first.
+/// The class changes, most frequent first.
 fn class_changes(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<ClassChange> {
     let [left, right] = &context.runs;
     let changes = summary.confusion.iter().map(|change| ClassChange {
@@ -198,7 +197,7 @@ fn class_changes(context: &ComparisonContext, summary: &AgreementSummary) -> Vec
     changes.collect()
 }
 
-/// The images wait in a second file until the summary, which stands before them, is known.
+/// The images wait in a second file until the summary, which comes first, is known.
 struct JsonWriter {
     file: WholeFile,
     images: BufWriter<File>,
@@ -258,7 +257,7 @@ struct Head<'c> {
 struct RunHead<'c> {
     name: &'c str,
     model: &'c str,
-    /// Boxes below this score do not count, unless their class has a threshold of its own.
+    /// Boxes below this score do not count, unless their class has its own threshold.
     #[serde(skip_serializing_if = "Option::is_none")]
     min_score: Option<f32>,
 }
@@ -287,7 +286,7 @@ struct BoxFigures {
     boxes_only_b: usize,
 }
 
-/// What A calls one class, B calls another.
+/// A class of A that B predicted as another one.
 #[derive(Serialize)]
 struct ClassChange {
     a: String,
@@ -333,7 +332,7 @@ fn largest_difference(summary: &AgreementSummary) -> Option<f32> {
     (summary.differences.count > 0).then_some(summary.differences.largest)
 }
 
-/// CSV after RFC 4180, twice: the images under the chosen name, the summary beside them.
+/// Two CSV files as in RFC 4180: the images under the chosen name, the summary next to them.
 struct CsvWriter {
     images: csv::Writer<WholeFile>,
     path: PathBuf,
@@ -363,7 +362,7 @@ impl CsvWriter {
     }
 }
 
-/// `comparison-summary.csv` beside `comparison.csv`.
+/// `comparison-summary.csv` next to `comparison.csv`.
 fn summary_path(path: &Path) -> PathBuf {
     let mut name = path.file_stem().unwrap_or_default().to_owned();
     name.push("-summary.csv");
@@ -414,7 +413,7 @@ impl RowWriter for CsvWriter {
         }
         commit(table, &beside)?;
         if let Err(error) = commit(self.images, &self.path) {
-            // Without its table it would be half an export.
+            // Without its table, it would be half an export.
             drop(std::fs::remove_file(&beside));
             return Err(error);
         }
@@ -422,7 +421,7 @@ impl RowWriter for CsvWriter {
     }
 }
 
-/// A measure and its value; a class change has its two classes between them.
+/// A measure and its value; a class change has its two classes in between.
 fn summary_rows(context: &ComparisonContext, summary: &AgreementSummary) -> Vec<[String; 4]> {
     let row = |measure: &str, value: String| [measure.to_owned(), String::new(), String::new(), value];
     let number = |value: Option<f64>| value.map_or_else(String::new, |value| value.to_string());
@@ -474,8 +473,8 @@ mod tests {
     const HERE: [f32; 4] = [0.0, 0.0, 30.0, 30.0];
     const THERE: [f32; 4] = [60.0, 0.0, 90.0, 30.0];
 
-    /// One image that agrees, one where a box is missing and another has a different class, one that only A has seen,
-    /// and one that no image has.
+    /// One image that agrees, one with a missing box and another of a different class, one that only A has predicted,
+    /// and one that neither has.
     fn pairs() -> Vec<Result<PredictionPair, StoreError>> {
         type Boxes<'b> = Option<&'b [(u32, f32, [f32; 4])]>;
         let pair = |name: &str, boxes: [Boxes<'_>; 2]| {

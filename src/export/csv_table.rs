@@ -1,4 +1,4 @@
-//! CSV after RFC 4180: a row a box, a row a class of a classifier, or one row for an image that has neither.
+//! CSV as in RFC 4180: one row per box, one per class of a classifier, or one for an image that has neither.
 
 use std::io;
 
@@ -8,8 +8,8 @@ use super::target::{ExportTarget, WholeFile};
 use super::{ExportError, Writer};
 use crate::domain::Verdict;
 
-/// The first line. `index` counts the stored boxes (or classes) of an image from 0; boxes are in pixels of the upright
-/// image and clipped to it. `class_id` and `label` are the model's, `right_class` is of the verdict.
+/// The header. `index` counts the stored boxes (or classes) of an image from 0; boxes are in pixels of the upright
+/// image and clipped to it. `class_id` and `label` are the model's, `right_class` is the verdict's.
 const COLUMNS: [&str; 21] = [
     "image",
     "status",
@@ -34,15 +34,15 @@ const COLUMNS: [&str; 21] = [
     "uri",
 ];
 
-/// Texts from outside never become a formula: one that begins as such gets an apostrophe in front, which spreadsheets
-/// do not show (OWASP, “CSV Injection”). Tags are separated by blanks.
+/// Text from outside never becomes a formula: if it looks like one, it gets a leading apostrophe, which spreadsheets do
+/// not show (OWASP, “CSV Injection”). Tags are separated by spaces.
 pub(super) struct CsvWriter {
     table: csv::Writer<WholeFile>,
     target: ExportTarget,
     model: String,
 }
 
-/// What the rows of one image have in common, and what one row has of its own.
+/// The cells that all rows of an image share, and those of a single row.
 #[derive(Default)]
 struct Cells {
     status: &'static str,
@@ -102,7 +102,7 @@ impl CsvWriter {
     }
 }
 
-/// One row of cells for each box or class; one row without them if there are none.
+/// One row of cells per box or class; one row without them if there are none.
 fn cells_of(image: &ChosenImage, tally: &mut Tally) -> Vec<Cells> {
     let sized = |width: &u32, height: &u32| Cells {
         status: "ok",
@@ -166,7 +166,7 @@ impl Writer for CsvWriter {
     }
 }
 
-/// Keeps the kind of an error of the disk.
+/// Keeps the kind of an I/O error.
 pub(super) fn io_error(error: csv::Error) -> io::Error {
     match error.into_kind() {
         csv::ErrorKind::Io(error) => error,
@@ -174,7 +174,7 @@ pub(super) fn io_error(error: csv::Error) -> io::Error {
     }
 }
 
-/// The text as it is, or with an apostrophe if a spreadsheet would compute it. Numbers are not given here.
+/// The text, with a leading apostrophe if a spreadsheet would evaluate it. Not for numbers.
 pub(super) fn escape_formula(text: &str) -> String {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r', '\n', '＝', '＋', '－', '＠']) {
         format!("'{text}")

@@ -1,5 +1,4 @@
-//! What the dataset formats with a file an image have in common: names, copies of the images, and the mark of an
-//! export.
+//! Shared code of dataset formats with one file per image: names, copies of the images, and the mark of an export.
 
 use std::io;
 
@@ -12,7 +11,7 @@ use super::target::{ExportTarget, FOLDER_MARK, WholeFolder};
 use crate::domain::{ExportOptions, Problem};
 use crate::source::SourceError;
 
-/// A folder in the making with a label file, and perhaps a copy, of each image.
+/// An unfinished folder with a label file, and possibly a copy, of each image.
 pub(super) struct DatasetFolder<'c> {
     folder: WholeFolder,
     context: &'c ExportContext,
@@ -30,11 +29,11 @@ pub(super) struct Places {
     pub(super) images: &'static str,
 }
 
-/// The names of one image's files, below the folders of [`Places`], with `/` between their parts.
+/// The names of one image's files, relative to the folders in [`Places`], with `/` between their parts.
 pub(super) struct ImageNames {
     /// The name of the label file, without folder and extension.
     pub(super) label: String,
-    /// The name of the image: its copy's, or its own.
+    /// The name of the image: that of its copy, or its own.
     pub(super) image: String,
 }
 
@@ -48,8 +47,8 @@ impl<'c> DatasetFolder<'c> {
         Ok(Self { folder: WholeFolder::create(target)?, context, options, names: FileNames::default(), places })
     }
 
-    /// Names that no other image has. The label's follows the image's; the copy's follows the label's, as readers find
-    /// one by the other.
+    /// Unique names. The label's name follows the image's, and the copy's follows the label's, because readers find one
+    /// by the other.
     pub(super) fn name(&mut self, image: &ChosenImage, tally: &mut Tally) -> ImageNames {
         let name = &image.row.sample.name;
         let (stem, extension) = safe_stem(name);
@@ -67,7 +66,7 @@ impl<'c> DatasetFolder<'c> {
         ImageNames { image: if self.options.with_images { copied_name } else { name.clone() }, label }
     }
 
-    /// Writes the label file and, if it was requested, the image's copy. False for an image that cannot be read: it is
+    /// Writes the label file and, if requested, the image's copy. Returns false for an unreadable image, which is
     /// listed and has neither.
     pub(super) fn write_image(
         &self,
@@ -106,12 +105,12 @@ impl<'c> DatasetFolder<'c> {
         Ok(is_written)
     }
 
-    /// Writes a file for the dataset as a whole.
+    /// Writes a file of the dataset as a whole.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> Result<(), ExportError> {
         self.folder.write(name, content).map_err(ExportError::write(self.folder.partial()))
     }
 
-    /// Creates a file for the dataset as a whole.
+    /// Creates a file of the dataset as a whole.
     pub(super) fn create_file(&self, name: &str) -> Result<std::fs::File, ExportError> {
         std::fs::File::create(self.folder.partial().join(name)).map_err(ExportError::write(self.folder.partial()))
     }
@@ -122,7 +121,7 @@ impl<'c> DatasetFolder<'c> {
         self.folder.commit()
     }
 
-    /// False if this one file could not be written, which is listed; an error if no other could either.
+    /// False if only this file could not be written, which is listed; an error if no other could either.
     fn is_written(&self, result: io::Result<()>, image: &ChosenImage, tally: &mut Tally) -> Result<bool, ExportError> {
         match result {
             Ok(()) => Ok(true),
@@ -137,8 +136,7 @@ impl<'c> DatasetFolder<'c> {
     }
 }
 
-/// What the folder holds and where it came from and programs, and the sign by which it is known to be an
-/// export.
+/// A description of the folder's content and origin for people and programs, which also marks it as an export.
 pub(super) fn folder_mark(context: &ExportContext, options: ExportOptions, tally: &Tally) -> String {
     let mark = serde_json::json!({
         "spotcheck": env!("CARGO_PKG_VERSION"),

@@ -6,14 +6,14 @@ use ab_glyph::{Font, FontRef, Glyph, PxScale, ScaleFont, point};
 
 use crate::domain::RgbImage;
 
-/// Pixels that can be drawn on. Everything is clipped to the image.
+/// Pixels to draw on. Everything is clipped to the image.
 pub(super) struct Canvas {
     width: u32,
     height: u32,
     rgb: Vec<u8>,
 }
 
-/// Whole pixels: left and top are inside, right and bottom are not.
+/// In whole pixels: left and top are inside, right and bottom are not.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Area {
     pub(super) left: i64,
@@ -34,7 +34,7 @@ impl Area {
     }
 }
 
-/// A color and how much of it covers what is below, `0.0..=1.0`.
+/// A color and its opacity, `0.0..=1.0`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint {
     pub(super) color: [u8; 3],
@@ -72,7 +72,7 @@ impl Canvas {
         }
     }
 
-    /// As [`Self::frame`], with gaps as long as the dashes.
+    /// As [`Self::frame`], dashed with gaps as long as the dashes.
     pub(super) fn dashed_frame(&mut self, area: Area, thickness: i64, dash: i64, paint: Paint) {
         let Area { left, top, right, bottom } = area;
         let dash = dash.max(1);
@@ -102,7 +102,7 @@ impl Canvas {
         self.fill(Area { left: right_start, ..sides }, paint);
     }
 
-    /// Draws one line whose baseline begins at (`x`, `baseline`).
+    /// Draws one line whose baseline starts at (`x`, `baseline`).
     pub(super) fn text(&mut self, text: &str, x: f32, baseline: f32, size: TextSize, paint: Paint) {
         for glyph in size.glyphs(text, x, baseline) {
             let Some(outline) = FONT.outline_glyph(glyph) else {
@@ -111,7 +111,7 @@ impl Canvas {
             let bounds = outline.px_bounds();
             let (left, top) = (bounds.min.x as i64, bounds.min.y as i64);
             outline.draw(|column, row, coverage| {
-                // The font is a light one; a little more coverage makes small text firm.
+                // The font is light; more coverage makes small text firmer.
                 let opacity = (coverage * 1.35).min(1.0) * paint.opacity;
                 self.blend(left + i64::from(column), top + i64::from(row), Paint { opacity, ..paint });
             });
@@ -130,17 +130,17 @@ impl Canvas {
     }
 }
 
-/// The window's own font, so that exported images look like the window.
+/// The window's font, so that exported images look like the window.
 static FONT: LazyLock<FontRef<'static>> = LazyLock::new(|| {
     FontRef::try_from_slice(epaint_default_fonts::UBUNTU_LIGHT).expect("the font is part of the program")
 });
 
-/// Height of a line of text in pixels.
+/// The line height of text, in pixels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct TextSize(pub(super) f32);
 
 impl TextSize {
-    /// Of text in SVG and HTML, where the size is that of an em.
+    /// For text in SVG and HTML, whose size is that of an em.
     pub(super) fn of_em(pixels: f32) -> Self {
         let em = FONT.units_per_em().unwrap_or(1000.0);
         Self(pixels * FONT.height_unscaled() / em)
@@ -161,7 +161,7 @@ impl TextSize {
         width
     }
 
-    /// The height from the baseline to the tallest letters.
+    /// The height from the baseline to the top of the tallest letters.
     pub(super) fn ascent(self) -> f32 {
         FONT.as_scaled(PxScale::from(self.0)).ascent()
     }

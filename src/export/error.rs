@@ -1,4 +1,4 @@
-//! Why an export was not made.
+//! Errors of exports.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::domain::ExportFormat;
 use crate::tasks::Cancelled;
 
-/// Why an export failed. Nothing was written under its name; what was begun is removed.
+/// Why an export failed. Nothing was written under its name, and its partial output was deleted.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error("a file or folder with that name exists; choose another name, or allow replacing it: {}", path.display())]
@@ -43,7 +43,7 @@ pub enum ExportError {
 }
 
 impl ExportError {
-    /// For `map_err`: what went wrong while writing at `path`.
+    /// For `map_err`: what went wrong while writing to `path`.
     pub fn write(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |reason| {

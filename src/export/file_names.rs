@@ -1,23 +1,23 @@
-//! Names of exported files, made of the names of images.
+//! Names of exported files, derived from image names.
 
 use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Gives each image its own name below the exported folder; sub-folders stay. Eight bytes an image.
+/// Gives each image a unique name in the exported folder; subfolders are kept. Eight bytes per image.
 #[derive(Debug, Default)]
 pub(super) struct FileNames {
-    /// Hashes of the names given so far. Two names with one hash only cost a number behind one of them.
+    /// Hashes of the names used so far. A hash collision only adds a number to one of the names.
     taken: HashSet<u64>,
 }
 
-/// A name that leaves room for a number and an extension within the 255 bytes of common file systems.
+/// Leaves room for a number and an extension within the 255 bytes of common file systems.
 const MAX_PART_BYTES: usize = 230;
 
 impl FileNames {
-    /// `stem.extension` that no other image has, on any file system: with a number behind the stem if it is taken.
+    /// `stem.extension`, unique on any file system: with a number after the stem if it is taken.
     pub(super) fn free(&mut self, stem: &str, extension: &str) -> String {
         let mut name = format!("{stem}.{extension}");
-        // Two names that differ only in case are one on Windows and macOS.
+        // Names that differ only in case are equal on Windows and macOS.
         for number in 2u64.. {
             if self.take(&name.to_lowercase()) {
                 break;
@@ -35,8 +35,8 @@ impl FileNames {
     }
 }
 
-/// Stem (with its folders) and extension (empty if there is none) of an image's name, safe to be joined to a
-/// folder: never outside of it, and without what a file system refuses.
+/// The stem (with its folders) and extension (empty if there is none) of an image's name, safe to join to a folder: it
+/// never leads outside, and contains nothing that a file system rejects.
 pub(super) fn safe_stem(name: &str) -> (String, String) {
     let parts: Vec<&str> = name.split('/').filter(|part| !["", ".", ".."].contains(part)).collect();
     let Some((file, folders)) = parts.split_last() else {
@@ -63,7 +63,7 @@ fn safe_part(part: &str) -> String {
     while safe.len() > MAX_PART_BYTES {
         safe.pop();
     }
-    // Windows drops dots and blanks at the end without a word.
+    // Windows silently drops trailing dots and spaces.
     if safe.ends_with(['.', ' ']) {
         safe.pop();
         safe.push('_');

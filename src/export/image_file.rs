@@ -1,4 +1,4 @@
-//! Writes an image to a file, whole or not at all.
+//! Writes an image to a file atomically.
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -16,7 +16,8 @@ pub enum ImageFileError {
     Encode(#[from] EncodeError),
 }
 
-/// Writes a JPEG of high quality if the file's name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. An existing
+/// Writes a high-quality JPEG if the file name ends in `.jpg` or `.jpeg`, otherwise a lossless PNG. Replaces an
+/// existing file.
 /// file is replaced.
 pub fn write_image(image: &RgbImage, path: &Path) -> Result<(), ImageFileError> {
     const JPEG_QUALITY: u8 = 92;
@@ -27,7 +28,7 @@ pub fn write_image(image: &RgbImage, path: &Path) -> Result<(), ImageFileError> 
     Ok(replace(path, &content)?)
 }
 
-/// Writes beside the target and renames, so that no reader ever sees half a file.
+/// Writes next to the target and renames, so that no reader ever sees half a file.
 fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let folder = match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,

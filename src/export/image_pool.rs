@@ -1,4 +1,4 @@
-//! Draws and writes annotated images on threads of its own.
+//! Draws and writes annotated images on separate threads.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use crate::decode::{DecodeLimits, decode};
 use crate::domain::{Prediction, Problem, SampleUri, ViewSettings};
 use crate::source::{Source, SourceError};
 
-/// Dropped before it is finished, it leaves out what is queued and waits for what is being written.
+/// If it is dropped before it is finished, it discards queued images and waits for those being written.
 pub(super) struct ImagePool {
     jobs: Option<Sender<Job>>,
     workers: Vec<JoinHandle<()>>,
@@ -30,7 +30,7 @@ pub(super) struct Job {
     pub(super) marks: TruthMarks,
 }
 
-/// What makes it useless to go on.
+/// A reason to stop.
 pub(super) enum PoolError {
     Disk(io::Error),
     /// No image can be read any more, and why.
@@ -38,7 +38,7 @@ pub(super) enum PoolError {
 }
 
 impl PoolError {
-    /// The error of an export into `path`.
+    /// The error of an export to `path`.
     pub(super) fn into_error(self, path: &Path) -> ExportError {
         match self {
             Self::Disk(error) => ExportError::write(path)(error),
@@ -52,7 +52,7 @@ struct Shared {
     limits: DecodeLimits,
     view: ViewSettings,
     problems: Mutex<Vec<Problem>>,
-    /// The first error that the next image will meet, too.
+    /// The first error that would also affect the next image.
     halt: Mutex<Option<PoolError>>,
     cancelled: AtomicBool,
 }
@@ -84,19 +84,19 @@ impl ImagePool {
         }
     }
 
-    /// Given once.
+    /// Returned only once.
     pub(super) fn take_error(&self) -> Option<PoolError> {
         self.shared.halt.lock().take()
     }
 
-    /// Waits for the last image. Gives those that could not be written, and what made it useless to go on.
+    /// Waits for the last image. Returns those that could not be written, and the reason to stop.
     pub(super) fn finish(mut self) -> (Vec<Problem>, Option<PoolError>) {
         let mut problems = self.join();
         problems.append(&mut self.shared.problems.lock());
         (problems, self.take_error())
     }
 
-    /// Gives what panicked.
+    /// Returns panics.
     fn join(&mut self) -> Vec<Problem> {
         self.jobs = None;
         let join = |worker: JoinHandle<()>| {

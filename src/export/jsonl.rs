@@ -1,5 +1,5 @@
-//! JSON Lines: one object an image, keys in a fixed order. What `spotcheck predict --out` writes, and with it what
-//! people judged.
+//! JSON Lines: one object per image, with keys in a fixed order. The format of `spotcheck predict --out`, plus the
+//! verdicts.
 
 use std::io::Write;
 
@@ -142,8 +142,8 @@ impl<'r> PredictedLine<'r> {
     }
 }
 
-/// One line without its line break. Boxes are in pixels of the upright image, xyxy, not clipped; scores `0.0..=1.0`, in
-/// the shortest digits that give the same 32-bit float again.
+/// One line without its line break. Boxes are xyxy in pixels of the upright image, not clipped; scores are `0.0..=1.0`,
+/// with the fewest digits that restore the same 32-bit float.
 pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction, Problem>) -> String {
     let line = match result {
         Err(problem) => Line::failed(uri, &problem.message),
@@ -165,7 +165,7 @@ pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction
     line.into_text()
 }
 
-/// Writes one line an image, also for those without a prediction.
+/// Writes one line per image, including those without a prediction.
 pub(super) struct JsonlWriter<'c> {
     file: WholeFile,
     model: &'c ModelCard,

@@ -1,8 +1,8 @@
-//! Images, predictions and verdicts in forms that other programs and people read. One format a file.
+//! Exports of images, predictions and verdicts for other programs and people. One file per format.
 //!
-//! Every format is a writer over a stream of rows, so memory does not grow with the number of images. What is exported
-//! of a row is decided in one place (`row`). Files and folders appear under their name only when they are whole
-//! (`target`). The rows come from a project ([`ProjectRows`]) or from another caller. Knows nothing of windows.
+//! Every format is a writer over a stream of rows, so memory does not grow with the number of images. One place (`row`)
+//! decides what is exported of a row. Files and folders appear under their names only when complete (`target`). The
+//! rows come from a project ([`ProjectRows`]) or from another caller. Knows nothing about windows.
 
 mod annotated;
 mod annotated_folder;
@@ -54,22 +54,22 @@ use self::yolo::YoloWriter;
 use crate::domain::{ExportFormat, ExportOptions};
 use crate::tasks::TaskControl;
 
-/// A writer of one format. Dropped before it is finished, it removes what it has begun.
+/// A writer of one format. If it is dropped before it is finished, it deletes what it has begun.
 trait Writer {
     /// Writes one image and counts what it wrote.
     fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError>;
 
-    /// Puts the whole in its place.
+    /// Moves the complete output into place.
     fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError>;
 }
 
-/// Why the next row cannot be had.
+/// Why the next row is not available.
 pub type RowError = Box<dyn std::error::Error + Send + Sync>;
 
-/// Writes all rows, in their order. Asks `control` before each row and counts there; its total is the caller's to set.
+/// Writes all rows, in order. Checks `control` before each row and counts there; the caller sets its total.
 ///
 /// # Errors
-/// Nothing is left of the export then, whatever the reason, also when it was cancelled.
+/// On any error, including cancellation, nothing is left of the export.
 pub fn export(
     rows: &mut dyn Iterator<Item = Result<ExportRow, RowError>>,
     context: &ExportContext,

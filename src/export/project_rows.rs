@@ -1,4 +1,4 @@
-//! The rows of a project, read a page at a time.
+//! The rows of a project, read page by page.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -7,11 +7,11 @@ use super::row::ExportRow;
 use crate::domain::{JudgedSample, RunId, Sample, SampleUri};
 use crate::store::Project;
 
-/// The number of predictions that are in memory at once.
+/// The number of predictions in memory.
 const PAGE_LEN: usize = 128;
 
-/// A row for each of the given samples, in their order. The samples say how their files are now: a prediction about an
-/// older version is none.
+/// One row per given sample, in order. The samples contain the current versions of their files: a prediction of an
+/// older version does not count.
 pub struct ProjectRows<S> {
     project: Project,
     run: RunId,
@@ -21,7 +21,7 @@ pub struct ProjectRows<S> {
 }
 
 impl<S: Iterator<Item = Sample>> ProjectRows<S> {
-    /// `judgments` are those of the whole project; a sample has those of this run, and notes and tags.
+    /// `judgments` are those of the whole project; a sample gets those of this run, and its notes and tags.
     pub fn new(project: Project, run: RunId, samples: S, judgments: impl IntoIterator<Item = JudgedSample>) -> Self {
         let judgments = judgments.into_iter().map(|judged| (judged.sample.clone(), judged));
         Self { project, run, samples, judgments: judgments.collect(), page: VecDeque::new() }
@@ -60,7 +60,7 @@ impl<S: Iterator<Item = Sample>> Iterator for ProjectRows<S> {
 }
 
 /// The verdicts on this run's prediction, or on the image itself if it was judged before there was a prediction.
-/// Verdicts on an outdated prediction do not hold for the file as it is.
+/// Verdicts on an outdated prediction do not apply to the current file.
 fn judge(row: &mut ExportRow, judged: &JudgedSample, run: RunId) {
     let run = Some(run).filter(|_| !row.is_outdated);
     for (target, verdict) in &judged.verdicts {

@@ -1,4 +1,4 @@
-//! The report: one HTML page for the user, with summary, charts and examples, that needs nothing from outside.
+//! The report: a self-contained HTML page with summary, charts and examples.
 
 mod evaluation;
 mod examples;
@@ -28,7 +28,7 @@ pub(super) struct ReportWriter<'c> {
     control: &'c TaskControl,
     summary: Summary,
     examples: Examples,
-    /// The name and address of each image, if there is an evaluation to be shown with its images.
+    /// The name and address of each image, if there is an evaluation to show with its images.
     names: Vec<(String, SampleUri)>,
 }
 
@@ -107,8 +107,8 @@ impl Writer for ReportWriter<'_> {
     }
 }
 
-/// Writes an HTML page with all numbers, plots and the most confident errors, which have their images if `images` are
-/// given. Gives the images that could not be shown.
+/// Writes an HTML page with all numbers, plots and the most confident errors, with their images if `images` are given.
+/// Returns the images that could not be shown.
 pub fn write_evaluation_report(
     evaluated: &Evaluated,
     images: Option<&EvaluatedImages<'_>>,

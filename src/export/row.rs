@@ -1,4 +1,4 @@
-//! What every format is made of: images with predictions and verdicts, and the chosen part of them.
+//! The input of every format: images with predictions and verdicts, and the selected part of them.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub struct ExportRow {
     pub sample: Sample,
     /// The run's prediction, or why there is none; `None` if the image was never predicted.
     pub result: Option<Result<Prediction, String>>,
-    /// The file changed after it was predicted: the prediction and the verdicts on it are left out.
+    /// Whether the file changed after prediction: the prediction and its verdicts are then skipped.
     pub is_outdated: bool,
     /// The verdict on the image as a whole.
     pub verdict: Option<Verdict>,
@@ -38,7 +38,7 @@ impl ExportRow {
         confirmed.map(|(index, _)| *index).collect()
     }
 
-    /// An image without a prediction and without a judgment.
+    /// An image without a prediction or verdict.
     pub fn new(sample: Sample) -> Self {
         Self {
             sample,
@@ -51,7 +51,7 @@ impl ExportRow {
         }
     }
 
-    /// What is wrong with an image that was predicted all the same.
+    /// Problems of an image that was predicted anyway.
     pub(super) fn warnings(&self) -> &[String] {
         match &self.result {
             Some(Ok(prediction)) => &prediction.warnings,
@@ -65,22 +65,21 @@ impl ExportRow {
 pub struct ExportContext {
     pub run: RunInfo,
     pub view: ViewSettings,
-    /// What people call the place that the images come from.
+    /// The source's name for people.
     pub source_name: String,
-    /// The source of images for the formats that show or copy them.
+    /// The source of images, for formats that show or copy them.
     pub source: Arc<dyn Source>,
     pub limits: DecodeLimits,
-    /// How the run compares with ground truth, for the report.
+    /// The run's evaluation against ground truth, for the report.
     pub evaluation: Option<Evaluated>,
-    /// How the boxes compare with ground truth, for annotated images.
+    /// The outcomes of boxes against ground truth, for annotated images.
     pub truth: Option<EvaluatedBoxes>,
 }
 
-/// How the boxes of a run compare with ground truth.
+/// The outcomes of a run's boxes against ground truth.
 #[derive(Clone)]
 pub struct EvaluatedBoxes {
     pub outcomes: Arc<Outcomes>,
-    /// The images by their addresses.
     pub samples: HashMap<SampleUri, SampleId>,
 }
 
@@ -90,7 +89,7 @@ impl ExportContext {
     }
 }
 
-/// What of a row is exported.
+/// The exported part of a row.
 pub(super) struct ChosenImage<'r> {
     pub(super) row: &'r ExportRow,
     pub(super) prediction: ChosenPrediction<'r>,
@@ -103,7 +102,7 @@ pub(super) struct BoxesOfImage<'i, 'r> {
 }
 
 impl<'r> ChosenImage<'r> {
-    /// The boxes, for formats that have only boxes: without a prediction, the tally says why there are none.
+    /// The boxes, for formats with only boxes; without a prediction, the tally records why there are none.
     pub(super) fn boxes(&self, tally: &mut Tally) -> Option<BoxesOfImage<'_, 'r>> {
         let ChosenPrediction::Boxes { width, height, boxes } = &self.prediction else {
             self.count_unpredicted(tally);
@@ -112,7 +111,7 @@ impl<'r> ChosenImage<'r> {
         Some(BoxesOfImage { size: (*width, *height), boxes })
     }
 
-    /// Notes in the tally why this image is left out, for formats that need a prediction.
+    /// Records in the tally why this image is skipped, for formats that require a prediction.
     pub(super) fn count_unpredicted(&self, tally: &mut Tally) {
         match self.prediction {
             ChosenPrediction::Unpredicted => tally.unpredicted += 1,
@@ -125,10 +124,10 @@ impl<'r> ChosenImage<'r> {
 
 pub(super) enum ChosenPrediction<'r> {
     Unpredicted,
-    /// The prediction is about an older version of the file.
+    /// The prediction is of an older version of the file.
     Outdated,
     Failed(&'r str),
-    /// The boxes in the stored order: highest score first.
+    /// The boxes in stored order: highest score first.
     Boxes {
         width: u32,
         height: u32,
@@ -143,7 +142,7 @@ pub(super) enum ChosenPrediction<'r> {
 }
 
 impl ChosenPrediction<'_> {
-    /// What is exported as a prediction again, to be drawn; `None` without a prediction.
+    /// The exported part as a prediction, for drawing; `None` without a prediction.
     pub(super) fn prediction(&self) -> Option<Prediction> {
         let (width, height, prediction) = match self {
             Self::Unpredicted | Self::Outdated | Self::Failed(_) => return None,
@@ -158,13 +157,13 @@ impl ChosenPrediction<'_> {
 }
 
 pub(super) struct ChosenBox<'r> {
-    /// Into the stored detections.
+    /// Index into the stored detections.
     pub(super) index: usize,
     /// The box as the model returned it.
     pub(super) detection: &'r Detection,
-    /// The part inside the image, which has an area; `None` if there is none.
+    /// The part inside the image; `None` if it has no area.
     pub(super) clipped: Option<BoundingBox>,
-    /// The class that datasets hold: the judged one if it was requested, otherwise the model's.
+    /// The class in datasets: the judged one if requested, otherwise the model's.
     pub(super) class_id: u32,
     pub(super) label: &'r str,
     pub(super) verdict: Option<&'r Verdict>,
@@ -192,7 +191,7 @@ pub(super) struct Chooser<'c> {
 
 impl<'c> Chooser<'c> {
     /// # Errors
-    /// The format knows only boxes and the run has none.
+    /// The format supports only boxes and the run has none.
     pub(super) fn new(context: &'c ExportContext, options: ExportOptions) -> Result<Self, ExportError> {
         if !options.format.takes(context.task()) {
             return Err(ExportError::NeedsBoxes { format: options.format });
@@ -200,7 +199,7 @@ impl<'c> Chooser<'c> {
         Ok(Self { context, options })
     }
 
-    /// `None` if the image is left out.
+    /// `None` if the image is skipped.
     pub(super) fn choose<'r>(&'r self, row: &'r ExportRow, tally: &mut Tally) -> Option<ChosenImage<'r>> {
         tally.outdated += u64::from(row.is_outdated);
         let prediction = match &row.result {
@@ -213,7 +212,7 @@ impl<'c> Chooser<'c> {
         let keeps = match self.options.verdicts {
             VerdictChoice::All => true,
             VerdictChoice::WithoutRejected => has_boxes || row.verdict != Some(Verdict::Reject),
-            // Without the image's own verdict, one without an accepted box would become an example of nothing.
+            // Without a verdict on the image, one without an accepted box would become an example of nothing.
             VerdictChoice::Accepted => has_boxes || row.verdict == Some(Verdict::Accept),
         };
         if !keeps {
@@ -280,7 +279,7 @@ impl<'c> Chooser<'c> {
         })
     }
 
-    /// The right class of a box, if a dataset is to hold it and the model has it.
+    /// The right class of a box, if the dataset should contain it and the model has it.
     fn judged_class<'r>(&'r self, verdict: Option<&'r Verdict>, tally: &mut Tally) -> Option<(u32, &'r str)> {
         let right = right_class(verdict)?;
         if !self.options.format.is_dataset() || self.options.classes == ClassChoice::Model {

@@ -1,4 +1,4 @@
-//! Rows for the tests of the formats, and what becomes of them.
+//! Rows for testing formats, and their exports.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ pub(super) fn context() -> ExportContext {
     }
 }
 
-/// An export into a folder of its own.
+/// An export to its own folder.
 pub(super) struct Sampled {
     _folder: tempfile::TempDir,
     pub(super) path: PathBuf,
@@ -116,7 +116,7 @@ impl Sampled {
         Ok(Self { report: result?, text: std::fs::read_to_string(&path).unwrap_or_default(), _folder: folder, path })
     }
 
-    /// The text of a file of an exported folder.
+    /// The text of a file in an exported folder.
     pub(super) fn file(&self, name: &str) -> String {
         std::fs::read_to_string(self.path.join(name)).unwrap()
     }

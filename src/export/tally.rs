@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use crate::domain::{ExportFormat, ModelTask, Problem, counted};
 
-/// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportReport {
     /// The file or folder.
@@ -14,7 +13,7 @@ pub struct ExportReport {
     pub images: u64,
     /// Boxes, or classes of a classifier.
     pub boxes: u64,
-    /// What went another way than one might expect: what was left out, renamed or not put right.
+    /// Deviations that one may not expect: what was skipped, renamed or not corrected.
     pub notes: Vec<String>,
     /// Images that could not be read, and why; everything else was written.
     pub problems: Vec<Problem>,
@@ -38,12 +37,12 @@ pub(super) struct Tally {
     pub(super) images: u64,
     pub(super) boxes: u64,
     pub(super) left_out_by_verdict: u64,
-    /// Images that datasets and images cannot hold, because nothing is known of what is in them.
+    /// Images that datasets and annotated images cannot contain, because they have no prediction.
     pub(super) unpredicted: u64,
     pub(super) failed: u64,
-    /// Images whose prediction is about an older version of the file.
+    /// Images whose prediction is of an older version of the file.
     pub(super) outdated: u64,
-    /// Boxes that are completely outside the image.
+    /// Boxes that are entirely outside the image.
     pub(super) outside: u64,
     pub(super) relabeled: u64,
     /// Boxes judged to be of a class that the model does not have.

@@ -1,4 +1,4 @@
-//! Files and folders that appear under their name only when they are whole.
+//! Files and folders that appear under their names only when complete.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -15,7 +15,7 @@ pub struct ExportTarget {
     pub existing: Existing,
 }
 
-/// What happens to a file or folder that has the name already.
+/// What happens to an existing file or folder with this name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     /// Keeps it, and exports nothing.
@@ -24,14 +24,14 @@ pub enum Existing {
     Replace,
 }
 
-/// The name of a file in every exported folder, with a summary; it marks a folder as an export.
+/// The file in every exported folder that contains a summary and marks the folder as an export.
 pub(super) const FOLDER_MARK: &str = "spotcheck-export.json";
 
-/// What a database begins with, and so a project (sqlite.org/fileformat.html, 1.3.1).
+/// The first bytes of a database, and so of a project (sqlite.org/fileformat.html, 1.3.1).
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// An unfinished file, in the folder of the final one. It has the permissions of any other new file, by the umask. An
-/// error does not name it, because the user did not choose it.
+/// An unfinished file, in the folder of the final one. It has the permissions of any new file, according to the umask.
+/// Errors do not name it, because the user did not choose it.
 pub(crate) fn partial_file(folder: &Path, prefix: &OsStr) -> io::Result<tempfile::NamedTempFile> {
     let mut builder = tempfile::Builder::new();
     builder.prefix(prefix);
@@ -48,7 +48,7 @@ fn nameless(error: &io::Error) -> io::Error {
     error.kind().into()
 }
 
-/// A file in the making, beside its target.
+/// An unfinished file, next to its target.
 pub struct WholeFile {
     writer: BufWriter<tempfile::NamedTempFile>,
     path: PathBuf,
@@ -66,7 +66,7 @@ impl WholeFile {
             if found.is_dir() {
                 return Err(ExportError::NotAnExport { path });
             }
-            // Where a link leads to. One that leads nowhere is replaced like a file.
+            // The target of a link. A dangling link is replaced like a file.
             if path.metadata().is_ok_and(|end| !end.is_file()) {
                 return Err(ExportError::IsDevice { path });
             }
@@ -89,7 +89,7 @@ impl WholeFile {
         &self.path
     }
 
-    /// A nameless file on the same disk, for what belongs behind what is being written now.
+    /// An unnamed file on the same disk, for content that follows what is being written now.
     pub(super) fn annex(&self) -> Result<BufWriter<File>, ExportError> {
         let folder = folder_of(&self.path)?;
         let file = tempfile::tempfile_in(folder).map_err(|error| nameless(&error));
@@ -126,7 +126,7 @@ impl Write for WholeFile {
     }
 }
 
-/// A folder in the making: `NAME.partial` beside its target. Removed with all that is in it unless it is committed.
+/// An unfinished folder: `NAME.partial` next to its target. Deleted with its content unless it is committed.
 pub(super) struct WholeFolder {
     partial: PathBuf,
     path: PathBuf,
@@ -145,7 +145,7 @@ impl WholeFolder {
                 return Err(ExportError::NotAnExport { path });
             }
         }
-        // One that is there was left behind by an export that was killed, or another export is writing it right now.
+        // An existing one was left behind by a killed export, or another export is writing it right now.
         let partial = make_numbered(&path, "partial").map_err(ExportError::write(&path))?;
         Ok(Self { partial, path, committed: false })
     }
@@ -155,7 +155,7 @@ impl WholeFolder {
         &self.partial
     }
 
-    /// Makes the folders above `name` (relative, with `/`) and the file in it, which must not exist yet.
+    /// Creates the folders above `name` (relative, with `/`) and the file in it, which must not exist yet.
     pub(super) fn write(&self, name: &str, content: &[u8]) -> io::Result<()> {
         let path = self.partial.join(name);
         if let Some(parent) = path.parent() {
@@ -164,12 +164,12 @@ impl WholeFolder {
         std::fs::write(path, content)
     }
 
-    /// The folder appears under its name; one that it replaces is gone only then.
+    /// The folder appears under its name; only then is the replaced one deleted.
     pub(super) fn commit(mut self) -> Result<(), ExportError> {
         let replaced = path_if_there(&self.path)
             .map(|old| -> io::Result<PathBuf> {
                 let aside = make_numbered(old, "replaced")?;
-                // A rename onto an empty folder is not possible everywhere.
+                // Not every system can rename onto an empty folder.
                 std::fs::remove_dir(&aside)?;
                 std::fs::rename(old, &aside)?;
                 Ok(aside)
@@ -204,7 +204,7 @@ fn path_if_there(path: &Path) -> Option<&Path> {
     path.symlink_metadata().is_ok().then_some(path)
 }
 
-/// Makes the folder `NAME.SUFFIX`, or `NAME.SUFFIX-2` and so on if that is taken.
+/// Creates the folder `NAME.SUFFIX`, or `NAME.SUFFIX-2` and so on if that is taken.
 fn make_numbered(path: &Path, suffix: &str) -> io::Result<PathBuf> {
     for number in 1u32.. {
         let mut name = path.as_os_str().to_owned();
@@ -237,7 +237,7 @@ fn absolute(path: &Path) -> Result<PathBuf, ExportError> {
     std::path::absolute(path).map_err(ExportError::write(path))
 }
 
-/// The folder of the target, which must exist: a misspelt path is not created.
+/// The folder of the target, which must exist: a misspelled path is not created.
 fn folder_of(path: &Path) -> Result<PathBuf, ExportError> {
     let folder = path.parent().unwrap_or(Path::new("/"));
     if folder.is_dir() { Ok(folder.to_owned()) } else { Err(ExportError::NoFolder { path: folder.to_owned() }) }

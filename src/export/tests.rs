@@ -1,4 +1,4 @@
-//! What all formats have in common.
+//! Tests for all formats.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -151,7 +151,7 @@ fn a_name_or_note_cannot_break_xml_or_html() {
     let files = std::fs::read_dir(voc.path.join("Annotations")).unwrap();
     let file = files.flatten().next().unwrap().path();
     let xml = std::fs::read_to_string(file).unwrap_or_else(|_| {
-        // The name has a slash, so it is in a sub-folder.
+        // The name has a slash, so it is in a subfolder.
         let folder = std::fs::read_dir(voc.path.join("Annotations")).unwrap();
         let folder = folder.flatten().next().unwrap().path();
         let file = std::fs::read_dir(folder).unwrap().flatten().next().unwrap();

@@ -1,11 +1,11 @@
-//! Pascal VOC: an XML file an image, as `LabelImg` and the development kit write it.
+//! Pascal VOC: one XML file per image, as written by `LabelImg` and the development kit.
 //!
-//! Pixels are counted from 1 and both edges are inside (the kit's `VOCdevkit`: a box covers `xmax - xmin + 1` columns).
-//! A box that reaches from `x1` to `x2`, measured from the image's left edge, thus has `xmin = round(x1) + 1` and `xmax
-//! = round(x2)`; `supervision` reads and writes the same.
+//! Pixels are counted from 1 and edges are inclusive (the kit's `VOCdevkit`: a box covers `xmax - xmin + 1` columns). A
+//! box from `x1` to `x2`, measured from the image's left edge, therefore has `xmin = round(x1) + 1` and `xmax =
+//! round(x2)`; `supervision` reads and writes the same.
 //!
 //! ```text
-//! Annotations/sub/photo.xml    JPEGImages/sub/photo.jpg (copies, if requested)
+//! Annotations/sub/photo.xml  JPEGImages/sub/photo.jpg (copies, if requested)
 //! ```
 
 use std::io;
@@ -121,7 +121,7 @@ fn write_object(xml: &mut XmlBytes, chosen: &ChosenBox, clipped: BoundingBox, si
     Ok(())
 }
 
-/// First and last pixel, counted from 1, of an interval inside `0..=side`; at least one pixel.
+/// The first and last pixel, counted from 1, of an interval inside `0..=side`; at least one pixel.
 fn inclusive(low: f32, high: f32, side: u32) -> [u32; 2] {
     let first = (low.round() as u32 + 1).min(side);
     let last = (high.round() as u32).clamp(first, side);
@@ -144,7 +144,7 @@ fn text(xml: &mut XmlBytes, tag: &str, content: &str) -> io::Result<()> {
     Ok(())
 }
 
-/// XML 1.0 has no way to write other control characters, not even escaped (section 2.2).
+/// XML 1.0 cannot represent other control characters, not even escaped (section 2.2).
 fn xml_char(letter: char) -> char {
     match letter {
         '\t' | '\n' | '\r' => letter,

@@ -28,8 +28,8 @@ pub(super) struct YoloWriter<'c> {
     target: ExportTarget,
 }
 
-/// YOLO counts its classes from 0 without gaps: the model's in the order of their ids, then those without a label, as
-/// they come.
+/// YOLO counts classes from 0 without gaps: the model's in the order of their ids, then those without a label, in order
+/// of occurrence.
 struct Classes {
     model_ids_and_names: Vec<(u32, String)>,
     yolo_ids: HashMap<u32, usize>,
@@ -163,7 +163,7 @@ fn center_and_size(bounds: BoundingBox, width: u32, height: u32) -> [f64; 4] {
     [f64::midpoint(x1, x2) / width, f64::midpoint(y1, y2) / height, (x2 - x1) / width, (y2 - y1) / height]
 }
 
-/// A double-quoted scalar (YAML 1.2, section 7.3.1): safe for every name, as `no` or `1: 2`.
+/// A double-quoted scalar (YAML 1.2, section 7.3.1): safe for every name, such as `no` or `1: 2`.
 fn yaml_text(text: &str) -> String {
     let mut quoted = String::from("\"");
     for letter in text.chars() {

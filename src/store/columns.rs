@@ -1,9 +1,8 @@
-//! A prediction as columns of bytes: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom),
-//! all little-endian, in the order of the prediction. Floats keep every bit.
+//! Predictions as byte columns: class ids (u32), scores (f32) and boxes (four f32 each: left, top, right, bottom), all
+//! little-endian, in the order of the prediction. Floats keep every bit.
 
 use crate::domain::{BoundingBox, ClassScore, Detection, LabelSet, Prediction, PredictionContent, SampleUri};
 
-/// The columns of one prediction.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Columns {
     pub(super) kind: Kind,
@@ -13,7 +12,7 @@ pub(super) struct Columns {
     pub(super) boxes: Vec<u8>,
 }
 
-/// What a prediction in the file is; the numbers are in the file.
+/// The kind of a stored prediction; the numbers are used in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     Failure = 0,
@@ -27,21 +26,20 @@ impl Kind {
     }
 }
 
-/// What sorting, filtering and counting need of a prediction: without labels and boxes.
+/// What sorting, filtering and counting need of a prediction: no labels and boxes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The width of the upright image, in pixels.
     pub width: u32,
     pub height: u32,
-    /// The classes in the order of the stored prediction.
+    /// In the order of the stored prediction.
     pub classes: Vec<u32>,
-    /// `0.0..=1.0`, one for each of `classes`.
+    /// `0.0..=1.0`, one per class.
     pub scores: Vec<f32>,
-    /// The warnings of the prediction.
     pub warnings: Vec<String>,
 }
 
-/// What is stored of one image.
+/// The stored data of one image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SampleSummary {
     pub sample: SampleUri,
@@ -70,7 +68,7 @@ impl Columns {
         }
     }
 
-    /// `None` if the columns do not fit each other: the file is damaged.
+    /// `None` if the columns do not match: the file is damaged.
     pub(super) fn to_prediction(&self, labels: &LabelSet) -> Option<PredictionContent> {
         let (classes, scores) = (u32_column(&self.classes)?, f32_column(&self.scores)?);
         if classes.len() != scores.len() {
@@ -101,13 +99,13 @@ impl Columns {
     }
 }
 
-/// `None` if the length is not a multiple of the number's size.
+/// `None` if the length is not a multiple of the element size.
 pub(super) fn u32_column(bytes: &[u8]) -> Option<Vec<u32>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| values.iter().map(|value| u32::from_le_bytes(*value)).collect())
 }
 
-/// `None` if the length is not a multiple of the number's size.
+/// `None` if the length is not a multiple of the element size.
 pub(super) fn f32_column(bytes: &[u8]) -> Option<Vec<f32>> {
     let (values, rest) = bytes.as_chunks::<4>();
     rest.is_empty().then(|| values.iter().map(|value| f32::from_le_bytes(*value)).collect())

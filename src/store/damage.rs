@@ -1,5 +1,4 @@
-//! What becomes of a file that cannot be read as it should: kept under another name, and what can be read taken from
-//! it.
+//! Handles damaged files: keeps them under another name, and recovers readable data.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -14,11 +13,11 @@ use super::files::{companion, remove_if_there};
 use super::schema::TABLES;
 use crate::tasks::now_ms;
 
-/// Renames a damaged project to `name.damaged-2026-11-21.spotcheck`. Gives the new path.
+/// Renames a damaged project to `name.damaged-2026-11-21.spotcheck` and returns the new path.
 pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     let failed = |path: &Path| StoreError::io("rename the damaged project file", path);
     let aside = free_name(path);
-    // The journal first: left behind, it would be taken for that of the fresh file.
+    // The journal first: left behind, it would be mistaken for that of the new file.
     let journal = companion(path, "-wal");
     if journal.exists() {
         std::fs::rename(&journal, companion(&aside, "-wal")).map_err(failed(&journal))?;
@@ -28,8 +27,7 @@ pub(super) fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(aside)
 }
 
-/// The inverse of [`set_aside`], for when the fresh file could not be filled: the next attempt must find the damaged
-/// one.
+/// The inverse of [`set_aside`], in case the new file could not be filled: the next attempt must find the damaged one.
 pub(super) fn put_back(aside: &Path, path: &Path) {
     remove_if_there(&companion(path, "-wal"));
     remove_if_there(&companion(path, "-shm"));
@@ -61,20 +59,20 @@ fn free_name(path: &Path) -> PathBuf {
     }
 }
 
-/// Copies every row that can still be read into the fresh project. Says what that is; empty if nothing can be read.
+/// Copies every readable row into the new project. Returns a description; empty if nothing is readable.
 pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<String> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let Ok(damaged) = Connection::open_with_flags(aside, flags) else {
         return Ok(String::new());
     };
-    // Lets SQLite read a file that is shorter than it should be.
+    // Lets SQLite read a truncated file.
     let _ = damaged.execute_batch("PRAGMA writable_schema = on");
     let transaction = fresh.transaction()?;
     let mut rescued = Vec::new();
     for table in TABLES {
         rescued.push((table, rescue_table(&transaction, &damaged, table)?));
     }
-    // A prediction that lost its boxes is none.
+    // A prediction without its boxes is useless.
     let lost = transaction.execute(
         "DELETE FROM answers WHERE kind = ?1 AND length(classes) > 0 AND NOT EXISTS
          (SELECT 1 FROM boxes WHERE boxes.run = answers.run AND boxes.sample = answers.sample)",
@@ -106,7 +104,7 @@ pub(super) fn rescue(fresh: &mut Connection, aside: &Path) -> rusqlite::Result<S
     Ok(told.join(", "))
 }
 
-/// Copies rows up to the first that cannot be read. Errors are those of the fresh file.
+/// Copies rows up to the first unreadable one. Errors are those of the new file.
 fn rescue_table(fresh: &Connection, damaged: &Connection, table: &str) -> rusqlite::Result<usize> {
     let Ok(there) = columns_of(damaged, table) else {
         return Ok(0);
@@ -130,7 +128,7 @@ fn rescue_table(fresh: &Connection, damaged: &Connection, table: &str) -> rusqli
         let Ok(values) = values else { continue };
         match write.execute(params_from_iter(values)) {
             Ok(_) => rescued += 1,
-            // It refers to a row that is lost, or has lost a part of its own.
+            // It refers to a lost row, or lost a part of its own.
             Err(error) if super::error::is_of_the_change(&error) => {}
             Err(error) => return Err(error),
         }

@@ -1,4 +1,4 @@
-//! Where the project of a source is that was never given a place.
+//! The default location of a source's project.
 
 use std::fmt::Write;
 use std::path::PathBuf;
@@ -12,15 +12,15 @@ use crate::domain::S3Place;
 /// Long enough to recognize, short enough for every file system.
 const MAX_NAME_CHARS: usize = 40;
 
-/// `projects/photos-3f2a9c01b7de.spotcheck` in the folder of projects: one for each root, the name for the user, the
-/// hash to tell roots of one name apart.
+/// `photos-3f2a9c01b7de.spotcheck` in the projects folder: one per root, with its name for the user and a hash to
+/// distinguish roots with the same name.
 pub fn default_path(dirs: &AppDirs, root: &str) -> PathBuf {
     let last =
         root.trim_end_matches(std::path::is_separator).rsplit(std::path::is_separator).next().unwrap_or_default();
     path_of(dirs, last, root)
 }
 
-/// As [`default_path`] for a place in S3: one for each bucket, prefix and server, for all credentials.
+/// As [`default_path`], for an S3 location: one per bucket, prefix and server, for all credentials.
 pub fn default_path_of_place(dirs: &AppDirs, place: &S3Place) -> PathBuf {
     path_of(dirs, place.address.last_part(), &place.identity())
 }

@@ -1,4 +1,4 @@
-//! What can go wrong with a project file, in words.
+//! Errors of project files.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -43,10 +43,10 @@ pub enum StoreError {
         what: &'static str,
         reason: String,
     },
-    /// What was queued is kept in memory and tried again.
+    /// Queued changes are kept in memory and retried.
     #[error("some changes are not saved yet: {0}")]
     Unsaved(String),
-    /// What was queued is kept in memory, but no attempt to save it in this file can succeed.
+    /// Queued changes are kept in memory, but no attempt to save them in this file can succeed.
     #[error("this project can no longer be saved: {0}")]
     Stopped(String),
     #[error(transparent)]
@@ -54,19 +54,19 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// Makes an error of a failed file operation, for `map_err`, with what was attempted.
+    /// Returns an error of a failed file operation, for `map_err`, with what was attempted.
     pub(super) fn io(what: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self + use<> {
         let path = path.to_owned();
         move |source| Self::Io { what, path, source }
     }
 
-    /// Makes an error of a failed statement, for `map_err`, with what was attempted.
+    /// Returns an error of a failed statement, for `map_err`, with what was attempted.
     pub(super) fn database(what: &'static str) -> impl FnOnce(rusqlite::Error) -> Self {
         move |error| Self::Database { what, reason: explain(&error) }
     }
 }
 
-/// SQLite's code for an error, also if it is one of the SQL.
+/// SQLite's code for an error, including SQL errors.
 fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
     match error {
         rusqlite::Error::SqlInputError { error, .. } => Some(error.code),
@@ -74,7 +74,7 @@ fn code(error: &rusqlite::Error) -> Option<ErrorCode> {
     }
 }
 
-/// The reason in words, and what to do about it if something can be done.
+/// The reason, and what to do about it if anything can be done.
 pub(super) fn explain(error: &rusqlite::Error) -> String {
     let advice = match code(error) {
         Some(ErrorCode::DiskFull) => "the disk is full; free some space",
@@ -100,7 +100,7 @@ pub(super) fn explain(error: &rusqlite::Error) -> String {
     format!("{advice} ({error})")
 }
 
-/// SQLite's own words, without the statement.
+/// SQLite's own message, without the statement.
 fn words_of(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
@@ -108,7 +108,7 @@ fn words_of(error: &rusqlite::Error) -> String {
     }
 }
 
-/// Whether another attempt may succeed, because there may be room by then, the disk may be back or the file free.
+/// Whether another attempt may succeed: space may be free again, the disk back, or the file unlocked.
 pub(super) fn may_pass(error: &rusqlite::Error) -> bool {
     code(error).is_some_and(|code| {
         matches!(
@@ -126,7 +126,7 @@ pub(super) fn may_pass(error: &rusqlite::Error) -> bool {
     })
 }
 
-/// Whether the fault is in what was to be written and not in the disk: trying again would never help.
+/// Whether the data to write is at fault rather than the disk: retrying would never help.
 pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
     match code(error) {
         Some(code) => matches!(
@@ -140,12 +140,12 @@ pub(super) fn is_of_the_change(error: &rusqlite::Error) -> bool {
     }
 }
 
-/// Whether a check was ended because it took too long.
+/// Whether a check was stopped because it took too long.
 pub(super) fn is_interrupted(error: &rusqlite::Error) -> bool {
     code(error) == Some(ErrorCode::OperationInterrupted)
 }
 
-/// Whether the file is not what it should be, rather than out of reach.
+/// Whether the file is damaged rather than out of reach.
 pub(super) fn is_damage(error: &rusqlite::Error) -> bool {
     match code(error) {
         Some(code) => matches!(code, ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase | ErrorCode::Unknown),

@@ -1,4 +1,4 @@
-//! The table of facts: single values of a project, above all the folder of its images.
+//! The table of facts: single values of a project, mainly its image folder.
 
 use std::path::Path;
 
@@ -25,14 +25,14 @@ pub(super) fn set_fact(connection: &Connection, name: &str, value: Option<&str>)
     Ok(())
 }
 
-/// Notes where the images are: absolute, and from the file if both can move together.
+/// Stores the image folder: absolute, and relative to the file if both can move together.
 pub(super) fn set_root(connection: &Connection, file: &Path, root: Option<&str>) -> rusqlite::Result<()> {
     let from_file = root.and_then(|root| root_from_file(file, root));
     set_fact(connection, "root", root)?;
     set_fact(connection, "root_from_file", from_file.as_deref())
 }
 
-/// The folder of the images: relative to the file if both moved together, otherwise as it was.
+/// The image folder: relative to the file if both moved together, otherwise unchanged.
 pub(super) fn read_root(connection: &Connection, file: &Path) -> rusqlite::Result<Option<String>> {
     let from_file = fact(connection, "root_from_file")?;
     let beside =

@@ -1,4 +1,4 @@
-//! The file of a project, the files that SQLite keeps beside it, and copies of it.
+//! The file of a project, SQLite's companion files, and copies.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use rusqlite::{Connection, OpenFlags};
 use super::EXTENSION;
 use super::error::StoreError;
 
-/// The absolute path, with links resolved so that one file has one lock.
+/// The absolute path, with links resolved, so that one file has one lock.
 pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     if path.extension().is_none_or(|extension| extension != EXTENSION) {
         return Err(StoreError::WrongExtension(path.to_owned()));
@@ -16,7 +16,7 @@ pub(super) fn resolve(path: &Path) -> Result<PathBuf, StoreError> {
     Ok(absolute.canonicalize().unwrap_or(absolute))
 }
 
-/// The names of the files that SQLite keeps beside a database.
+/// The names of SQLite's companion files of a database.
 pub(super) fn companion(path: &Path, suffix: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(suffix);
@@ -31,7 +31,7 @@ pub(super) fn remove_if_there(path: &Path) {
     }
 }
 
-/// Lets SQLite put what the journal of a file holds into the file, before another file takes its place.
+/// Lets SQLite merge a file's journal into it, before another file replaces it.
 pub(super) fn fold_journal(path: &Path) {
     if let Ok(connection) = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE) {
         let _ = connection.query_row("PRAGMA wal_checkpoint(truncate)", [], |_| Ok(()));
@@ -40,10 +40,10 @@ pub(super) fn fold_journal(path: &Path) {
     remove_if_there(&companion(path, "-shm"));
 }
 
-/// A compact copy of what is committed; only reads the original, although SQLite counts it as writing. `copy` is empty
-/// or not there.
+/// A compact copy of the committed state. Only reads the original, although SQLite counts it as writing. `copy` is
+/// empty or does not exist.
 pub(super) fn vacuum_into(connection: &Connection, copy: &Path) -> rusqlite::Result<()> {
-    // SQLite takes the name as text; another name would be another file.
+    // SQLite takes the name as text; a lossy name would be another file.
     let name = copy.to_str().ok_or_else(|| rusqlite::Error::InvalidPath(copy.to_owned()))?;
     let query_only: bool = connection.pragma_query_value(None, "query_only", |row| row.get(0))?;
     connection.pragma_update(None, "query_only", false)?;

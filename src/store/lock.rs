@@ -1,6 +1,6 @@
-//! The right to write: a lock on a small file beside the project. Never on the project file itself, as closing that
-//! would drop SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2). The operating system frees it however the holder
-//! ends.
+//! The right to write: a lock on a small file next to the project. Never on the project file itself, because closing
+//! that would drop SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2). The operating system releases it however the
+//! holder ends.
 
 use std::fs::{File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::tasks::now_ms;
 
-/// The right to write a project, until it is dropped.
+/// The right to write to a project, until dropped.
 #[derive(Debug)]
 pub(super) struct FileLock {
     /// Closing the file releases the lock.
@@ -29,7 +29,7 @@ pub(super) enum Locking {
 pub(super) struct Holder {
     program: String,
     pid: u32,
-    /// `None` if the name of the machine is unknown.
+    /// `None` if the host name is unknown.
     pub(super) host: Option<String>,
     /// Milliseconds since 1970-01-01 UTC.
     since_ms: i64,
@@ -65,7 +65,7 @@ impl std::fmt::Display for Holder {
 
 impl FileLock {
     /// # Errors
-    /// The lock file cannot be made: the folder is missing or write-protected.
+    /// The lock file cannot be created: the folder is missing or write-protected.
     pub(super) fn acquire(project: &Path, program: &str) -> io::Result<Locking> {
         let path = lock_path(project);
         loop {
@@ -75,7 +75,7 @@ impl FileLock {
                 Err(TryLockError::WouldBlock) => return Ok(Locking::Held(read_holder(&mut file))),
                 Err(TryLockError::Error(error)) => return Err(error),
             }
-            // The last holder may have removed this file after we opened it and before we locked it.
+            // The last holder may have deleted this file after we opened it and before we locked it.
             if !is_still_at(&file, &path) {
                 continue;
             }
@@ -89,7 +89,7 @@ impl FileLock {
 
 impl Drop for FileLock {
     fn drop(&mut self) {
-        // While it is still locked, so that no other program's file is removed. If that cannot be known, it stays.
+        // While it is still locked, so that no other program's file is deleted. If that cannot be determined, it stays.
         if cfg!(unix)
             && let Err(error) = std::fs::remove_file(&self.path)
         {
@@ -105,7 +105,7 @@ fn lock_path(project: &Path) -> PathBuf {
     project.with_file_name(name)
 }
 
-/// The holder writes its name right after it got the lock.
+/// The holder writes its name right after it gets the lock.
 fn read_holder(file: &mut File) -> Holder {
     for _ in 0..20 {
         let mut text = String::new();
@@ -118,7 +118,7 @@ fn read_holder(file: &mut File) -> Holder {
     Holder::default()
 }
 
-/// Whether `path` leads to the open `file` and not to another one that has taken its place, or to nothing.
+/// Whether `path` still leads to the open `file`, rather than to a replacement or nothing.
 #[cfg(unix)]
 pub(super) fn is_still_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -128,7 +128,7 @@ pub(super) fn is_still_at(file: &File, path: &Path) -> bool {
     }
 }
 
-/// An open file cannot be removed or renamed here.
+/// An open file cannot be deleted or renamed here.
 #[cfg(not(unix))]
 pub(super) fn is_still_at(_file: &File, path: &Path) -> bool {
     path.exists()

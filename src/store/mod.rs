@@ -1,7 +1,8 @@
-//! Project file (`*.spotcheck`): runs, predictions, verdicts, notes, tags and view settings, in SQLite.
+//! The project file (`*.spotcheck`): runs, predictions, verdicts, notes, tags and view settings, in SQLite.
 //!
-//! One thread writes, readers have their own connections, and only callers that ask to wait for the disk do. What was
-//! reported as saved survives the end of the program and of the machine. Knows nothing of windows, models or images.
+//! One thread writes, readers have their own connections, and only callers that ask to wait for the disk do so. What
+//! was reported as saved survives the end of the program and of the machine. Knows nothing about windows, models or
+//! images.
 
 mod columns;
 mod damage;
@@ -45,18 +46,18 @@ use place::Place;
 use queue::{Queue, WRITER_GONE};
 use reader::Readers;
 
-/// How a project file's name ends, without the dot.
+/// The extension of a project file, without the dot.
 pub const EXTENSION: &str = "spotcheck";
 
-/// The fact with the place of the images in S3, as JSON.
+/// The fact with the S3 location of the images, as JSON.
 const PLACE: &str = "s3_place";
 const NOTE_PLACE: &str = "save the image folder";
 
-/// How long a connection waits for another program that has the file locked.
+/// How long a connection waits for a file that another program has locked.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An open project. Clones are handles of the same one; it is closed with the last of them, which waits until
-/// everything queued is saved (or, if the disk refuses it, for about a second).
+/// An open project. Clones share it. It is closed with the last clone, which waits until everything queued is saved
+/// (or, if the disk rejects it, for about a second).
 #[derive(Clone)]
 pub struct Project(Arc<Inner>);
 
@@ -68,20 +69,20 @@ struct Inner {
     /// The next run's id.
     next_run: AtomicU64,
     writing: Option<Writing>,
-    /// The copy that is read if the file's own folder cannot be written. Removed after the connections are closed.
+    /// The copy that is read if the file's own folder is not writable. Deleted after the connections are closed.
     _copy: Option<Scratch>,
-    /// Freed last.
+    /// Released last.
     lock: Mutex<Option<FileLock>>,
 }
 
-/// What only a project has that may be written.
+/// What only a writable project has.
 struct Writing {
     queue: Arc<Queue>,
     connection: Arc<Mutex<Connection>>,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What may be done with an open project.
+/// What is allowed in an open project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Access {
     Writer,
@@ -106,20 +107,20 @@ pub enum ReadOnlyReason {
     WriteProtected,
 }
 
-/// What became of changes. Comes from the writer's thread.
+/// The fate of changes, reported from the writer's thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SaveEvent {
-    /// Every change up to this ticket is on the disk and survives whatever happens.
+    /// Every change up to this ticket is on disk and survives whatever happens.
     Saved { up_to: u64 },
-    /// Saving failed; what, why, what to do. The changes are kept and tried again until [`SaveEvent::Saved`] comes.
+    /// Saving failed; what, why, what to do. The changes are kept and retried until [`SaveEvent::Saved`].
     Failed { reason: String },
-    /// Saving failed, and no other attempt in this file can succeed. The changes are kept for [`Project::continue_as`].
+    /// Saving failed, and no attempt in this file can succeed. The changes are kept for [`Project::continue_as`].
     Stopped { reason: String },
-    /// This one change cannot be saved at all; the others are.
+    /// This change can never be saved; the others are.
     Rejected { ticket: u64, reason: String },
 }
 
-/// The folder that samples are named from, as a URI.
+/// The folder that sample names are relative to, as a URI.
 #[derive(Default)]
 struct Root(RwLock<Option<Arc<str>>>);
 
@@ -143,17 +144,17 @@ impl Project {
         self.0.place.path()
     }
 
-    /// The folder that samples are named from.
+    /// The folder that sample names are relative to.
     pub fn root(&self) -> Option<Arc<str>> {
         self.0.root.get()
     }
 
-    /// The place of the images in S3, and how they are reached; `None` for a folder.
+    /// The S3 location of the images and how to access it; `None` for a folder.
     pub fn place(&self) -> Result<Option<S3Place>, StoreError> {
         self.0.readers.place()
     }
 
-    /// Notes where in S3 the images are and how they are reached, for the next time that the project is opened.
+    /// Stores the S3 location of the images and how to access it, for the next time the project is opened.
     pub fn set_place(&self, place: &S3Place) -> Result<(), StoreError> {
         let json = serde_json::to_string(place).map_err(|error| {
             let error = rusqlite::Error::ToSqlConversionFailure(error.into());
@@ -163,14 +164,13 @@ impl Project {
         facts::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
     }
 
-    /// An id that no run of this project has or had.
+    /// A run id that this project has never used.
     pub fn new_run_id(&self) -> RunId {
         RunId(self.0.next_run.fetch_add(1, Ordering::Relaxed))
     }
 
-    /// Queues a change and never waits. It is on the disk within a tenth of a second, as [`SaveEvent::Saved`] reports;
-    /// `ticket` is the caller's number for it and must not fall from one call to the next. Refused if the project is
-    /// read-only.
+    /// Queues a change and never waits. It is on disk within 100 ms, as [`SaveEvent::Saved`] reports; `ticket` is the
+    /// caller's number for it and must not decrease between calls. Rejected if the project is read-only.
     pub fn write(&self, ticket: u64, change: Change) -> Result<(), StoreError> {
         let writing = self.writing()?;
         self.forget_what_changes(&change);
@@ -179,7 +179,7 @@ impl Project {
     }
 
     /// As [`Project::write`], for workers: waits while too much is queued, so that a slow or full disk slows them down
-    /// instead of filling the memory, and refuses what can never be saved.
+    /// instead of filling the memory, and rejects what can never be saved.
     pub fn write_when_there_is_room(
         &self,
         ticket: u64,
@@ -192,10 +192,10 @@ impl Project {
         Ok(())
     }
 
-    /// Waits until everything queued before is saved.
+    /// Waits until everything queued so far is saved.
     ///
     /// # Errors
-    /// An attempt to save it failed. It is tried again all the same, but for [`StoreError::Stopped`].
+    /// An attempt to save it failed. It will still be retried, except for [`StoreError::Stopped`].
     pub fn flush(&self) -> Result<(), StoreError> {
         match &self.0.writing {
             Some(writing) => writing.queue.flush(),
@@ -203,12 +203,12 @@ impl Project {
         }
     }
 
-    /// How many changes are not saved yet.
+    /// The number of unsaved changes.
     pub fn unsaved(&self) -> usize {
         self.0.writing.as_ref().map_or(0, |writing| writing.queue.unsaved())
     }
 
-    /// All runs, the oldest first.
+    /// All runs, oldest first.
     pub fn runs(&self) -> Result<Vec<RunInfo>, StoreError> {
         self.0.readers.runs()
     }
@@ -217,19 +217,19 @@ impl Project {
         self.0.readers.prediction_counts(run)
     }
 
-    /// The prediction of a run for one sample; `None` if there is none or it is not saved yet.
+    /// A run's prediction for one sample; `None` if there is none, or it is not saved yet.
     pub fn prediction(&self, run: RunId, sample: &SampleUri) -> Result<Option<Result<Prediction, String>>, StoreError> {
         let predictions = self.0.readers.predictions(run, std::slice::from_ref(sample))?;
         Ok(predictions.into_iter().flatten().next().map(|prediction| prediction.result))
     }
 
-    /// One entry for each of `samples`, in their order.
+    /// One entry per sample, in order.
     pub fn predictions(&self, run: RunId, samples: &[SampleUri]) -> Result<Vec<Option<SamplePrediction>>, StoreError> {
         self.0.readers.predictions(run, samples)
     }
 
-    /// All predictions of a run, some at a time, in the order in which their samples were added. Reports progress and
-    /// can be cancelled between batches; what is saved meanwhile may or may not be among them.
+    /// All predictions of a run, in batches, in the order in which their samples were added. Reports progress and can
+    /// be canceled between batches; what is saved meanwhile may or may not be included.
     pub fn each_prediction(
         &self,
         run: RunId,
@@ -239,7 +239,7 @@ impl Project {
         self.0.readers.each_prediction(run, control, visit)
     }
 
-    /// As [`Project::each_prediction`] without boxes and labels, which takes a third of the time.
+    /// As [`Project::each_prediction`], without boxes and labels, which takes a third of the time.
     pub fn each_summary(
         &self,
         run: RunId,
@@ -249,12 +249,12 @@ impl Project {
         self.0.readers.each_summary(run, control, visit)
     }
 
-    /// The images that a run has predictions for, with the version of each file, to continue the run.
+    /// The images that a run has predictions for, with the version of each file, for resuming the run.
     pub fn stamps(&self, run: RunId) -> Result<HashMap<SampleUri, StoredStamp>, StoreError> {
         self.0.readers.stamps(run)
     }
 
-    /// All verdicts, notes and tags, in the order in which the samples were added; tags in alphabetical order.
+    /// All verdicts, notes and tags, in the order in which the samples were added; tags alphabetically.
     pub fn judgments(&self) -> Result<Vec<JudgedSample>, StoreError> {
         self.0.readers.judgments()
     }
@@ -264,7 +264,7 @@ impl Project {
         self.0.readers.views()
     }
 
-    /// What was read and is kept.
+    /// Drops cached data that a change affects.
     fn forget_what_changes(&self, change: &Change) {
         if let Change::SetRunLabels(run, _) = change {
             self.0.readers.forget_labels(*run);

@@ -1,4 +1,4 @@
-//! How samples and the project's root are named in the file, so that a folder and its project can move.
+//! Names of samples and of the project's root in the file, so that a folder and its project can move.
 
 use std::path::{Component, Path, PathBuf};
 
@@ -12,7 +12,7 @@ pub(super) struct StoredName {
     pub(super) name: String,
 }
 
-/// The name of `uri` in a project of the images below `root`.
+/// The name of `uri` in a project for the images below `root`.
 pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
     let below = root.and_then(|root| {
         let rest = uri.as_str().strip_prefix(without_end(root))?;
@@ -31,7 +31,7 @@ pub(super) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
     }
 }
 
-/// The URI of the sample now. Without a root, a name below it is the URI.
+/// The current URI of the sample. Without a root, a name below it is the URI.
 pub(super) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri {
     match root {
         Some(root) if stored.is_below_root => {
@@ -62,13 +62,13 @@ fn separator_of(root: &str) -> char {
     if is_address(root) { '/' } else { std::path::MAIN_SEPARATOR }
 }
 
-/// `s3://bucket/folder/`, where a backslash is a letter like any other.
+/// `s3://bucket/folder/`, where a backslash is an ordinary character.
 fn is_address(root: &str) -> bool {
     root.contains("://")
 }
 
-/// The root as seen from the project file, if one of them is inside the other's folder: then both can move together.
-/// `/` between its parts; `.` for the file's own folder.
+/// The root relative to the project file, if one of them is inside the other's folder, so that both can move together.
+/// With `/` between its parts; `.` for the file's own folder.
 pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
     let (folder, root) = (file.parent()?, Path::new(root));
     if let Ok(below) = root.strip_prefix(folder) {
@@ -77,7 +77,7 @@ pub(super) fn root_from_file(file: &Path, root: &str) -> Option<String> {
         return Some(if path.is_empty() { ".".to_owned() } else { path });
     }
     let below = folder.strip_prefix(root).ok()?;
-    // A project deep inside a home folder that is itself the root does not travel with it.
+    // A project deep inside a home folder that is itself the root does not move with it.
     let depth = below.components().count();
     Some(vec![".."; depth].join("/"))
 }

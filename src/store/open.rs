@@ -1,5 +1,5 @@
-//! Opening a project: the first program writes, later ones read; old files are upgraded, newer ones left alone, damaged
-//! ones renamed.
+//! Opens projects: the first program writes, later ones read; old files are upgraded, newer ones left unchanged,
+//! damaged ones renamed.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -23,16 +23,15 @@ use super::{Access, Inner, Project, ReadOnlyReason, Root, SaveEvent, Writing};
 use crate::dirs::Scratch;
 use crate::tasks::now_ms;
 
-/// A file is looked through for so long at most, but for one that the last program that wrote it did not close. A
-/// project of a hundred thousand images with a hundred boxes each takes 0.1 s, and 1.3 s if the disk has to be read.
+/// Maximum time for checking a file, unless the last program that wrote to it did not close it. A project with 100,000
+/// images and 100 boxes each takes 0.1 s, or 1.3 s if the disk has to be read.
 const CHECK_TIME: Duration = Duration::from_secs(3);
 
-/// The project to open, and how.
 #[derive(Debug, Clone, Copy)]
 pub struct OpenRequest<'r> {
-    /// Ends in `.spotcheck`. Made, with its folder, if it is not there and may be written.
+    /// Ends in `.spotcheck`. Created, with its folder, if it does not exist and writing is allowed.
     pub path: &'r Path,
-    /// The folder whose images it is about; samples below it are named from there. A project that has a root keeps it.
+    /// The folder of the project's images; samples in it are named relative to it. A project that has a root keeps it.
     pub root: Option<&'r str>,
     pub mode: OpenMode,
     /// The name of this program, which a second one shows: “the window of Spotcheck”.
@@ -41,22 +40,21 @@ pub struct OpenRequest<'r> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OpenMode {
-    /// Still read-only if another program has it, or if it cannot be written; see [`Project::access`].
+    /// Still read-only if another program has it open, or it is not writable; see [`Project::access`].
     Write,
-    /// The same, and nothing is made: the file must be a project already.
+    /// As `Write`, but creates nothing: the file must already be a project.
     WriteExisting,
     /// Another program can write at the same time.
     Read,
 }
 
-/// An open project, and what a person should know about how it was opened.
+/// An open project, with notes for the user about how it was opened.
 pub struct Opened {
     pub project: Project,
-    /// Whole sentences without a full stop.
+    /// Whole sentences without a period.
     pub notes: Vec<String>,
 }
 
-/// The result of inspecting a file.
 enum Finding {
     /// The file does not exist, or is empty.
     Nothing,
@@ -76,7 +74,7 @@ impl Project {
         }
     }
 
-    /// A project that is lost at the end of the program, if no file can be written. The caller tells the user.
+    /// A project that is lost when the program ends, if no file can be written. The caller tells the user.
     pub fn in_memory(root: Option<&str>, on_save: impl Fn(SaveEvent) + Send + 'static) -> Result<Self, StoreError> {
         let make = || {
             let mut connection = Connection::open_in_memory()?;
@@ -112,10 +110,10 @@ fn open_to_write(path: &Path, request: &OpenRequest<'_>, on_save: OnSave) -> Res
     }
 }
 
-/// The holder may be about to make the file.
+/// The holder may be about to create the file.
 fn open_held(path: &Path, holder: &Holder) -> Result<Opened, StoreError> {
     let held = || StoreError::Held { path: path.to_owned(), holder: holder.to_string() };
-    // SQLite's journal is shared memory, which ends at the machine.
+    // SQLite's journal uses shared memory, which is local to the machine.
     if holder.host.is_some() && holder.host != host_name() {
         return Err(held());
     }
@@ -134,7 +132,7 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
     let mut notes = Vec::new();
     let mut aside = None;
     match inspect(path, Check::Thorough)? {
-        // What a journal without its file holds belongs to a file that is no longer there.
+        // A journal without its file belongs to a file that no longer exists.
         Finding::Nothing => {
             if must_exist {
                 return Err(StoreError::NotAProject(path.to_owned()));
@@ -235,8 +233,8 @@ fn start_writer(
     })))
 }
 
-/// Opens the file itself if SQLite can share it, otherwise a copy: if nothing can be written beside it, and if
-/// it is of an older version.
+/// Opens the file itself if SQLite can share it, otherwise a copy: if nothing can be written next to it, or if it is of
+/// an older version.
 fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreError> {
     let damaged = |reason| StoreError::Damaged { path: path.to_owned(), reason };
     let io = StoreError::io("read the project", path);
@@ -285,14 +283,14 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
     Ok(Opened { project: Project(Arc::new(inner)), notes })
 }
 
-/// The name of a copy in its own folder.
+/// The file name of a copy in its own folder.
 const COPY: &str = "copy.spotcheck";
 
 fn can_write_beside(path: &Path) -> bool {
     path.parent().is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
 }
 
-/// Copies a project with its journal, which may have newer changes than the file.
+/// Copies a project with its journal, which may contain newer changes than the file.
 fn copy_files(path: &Path) -> Result<Scratch, StoreError> {
     let failed = || StoreError::io("copy the project to read it", path);
     let folder = Scratch::new().map_err(failed())?;
@@ -319,14 +317,14 @@ fn migrated_copy(path: &Path) -> Result<Scratch, StoreError> {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Check {
-    /// Whether it is a project, with the tables of one.
+    /// Whether it is a project, with the right tables.
     Quick,
-    /// Whether it is whole, too, as far as that does not take long.
+    /// Also whether it is intact, as far as that can be checked quickly.
     Thorough,
 }
 
-/// Looks at a file without changing it: never through the file system, as closing a file that is also open in SQLite
-/// would drop SQLite's locks.
+/// Inspects a file without changing it. Never through the file system, because closing a file that is also open in
+/// SQLite would drop SQLite's locks.
 fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
     let Ok(metadata) = path.metadata() else {
         return Ok(Finding::Nothing);
@@ -374,9 +372,9 @@ fn inspect(path: &Path, look: Check) -> Result<Finding, StoreError> {
     }
 }
 
-/// The first damage of a file, in words; `None` if it is whole, or as far as it was looked through in time.
+/// The first damage of a file, as text; `None` if it is intact as far as it was checked in time.
 pub(super) fn find_damage(connection: &mut Connection, time: Option<Duration>) -> rusqlite::Result<Option<String>> {
-    /// Pages between two checks of the clock.
+    /// The number of pages between two checks of the clock.
     const STEPS: i32 = 100;
     let begun = Instant::now();
     let is_late = move || time.is_some_and(|time| begun.elapsed() >= time);
@@ -395,7 +393,7 @@ fn next_run(connection: &Connection) -> rusqlite::Result<u64> {
     Ok(last.unwrap_or(0) as u64 + 1)
 }
 
-/// The root of a project that may be written; a new one gets the requested one.
+/// The root of a writable project; a new one gets the requested root.
 fn settle_root(
     connection: &Connection,
     file: &Path,

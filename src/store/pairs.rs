@@ -1,15 +1,15 @@
-//! The predictions of two runs side by side.
+//! The predictions of two runs, side by side.
 
 use std::collections::VecDeque;
 
 use super::{Project, StoreError};
 use crate::domain::{Prediction, RunId, Sample, SampleUri};
 
-/// Samples whose predictions are in memory at a time.
+/// The number of samples whose predictions are in memory at a time.
 const PAGE_LEN: usize = 256;
 
-/// What two runs say of each of the given samples, in their order. `None` if a run has no prediction, failed, or saw
-/// another state of the file.
+/// The predictions of two runs for each of the given samples, in order. `None` if a run has no prediction, failed, or
+/// predicted another version of the file.
 pub struct PredictionPairs<S> {
     project: Project,
     runs: [RunId; 2],
@@ -20,7 +20,7 @@ pub struct PredictionPairs<S> {
 /// The predictions of two runs for one image.
 pub struct PredictionPair {
     pub sample: Sample,
-    /// The predictions in the order of the runs.
+    /// In the order of the runs.
     pub predictions: [Option<Prediction>; 2],
 }
 
@@ -47,7 +47,7 @@ impl<S: Iterator<Item = Sample>> PredictionPairs<S> {
 }
 
 impl<S: Iterator<Item = Sample>> Iterator for PredictionPairs<S> {
-    /// After an error, the samples that were to be read are left out.
+    /// After an error, the samples that were to be read are skipped.
     type Item = Result<PredictionPair, StoreError>;
 
     fn next(&mut self) -> Option<Self::Item> {

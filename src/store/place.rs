@@ -1,4 +1,4 @@
-//! The file that a project is in, as long as it is open.
+//! The file of an open project.
 
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,8 @@ struct Located {
     identity: Option<Identity>,
 }
 
-/// Device and number of a file. Asked for by its path: to open the file beside SQLite and to close it again would drop
-/// SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2).
+/// The device and number of a file. Queried by path, because opening the file next to SQLite and closing it again would
+/// drop SQLite's own locks (sqlite.org/howtocorrupt.html, 2.2).
 type Identity = (u64, u64);
 
 impl Place {
@@ -40,7 +40,7 @@ impl Place {
     }
 
     /// # Errors
-    /// The file was removed, renamed or replaced: what is written now would be lost when the program ends.
+    /// The file was deleted, renamed or replaced: anything written now would be lost when the program ends.
     pub(super) fn check_still_there(&self) -> Result<(), String> {
         let located = self.0.read();
         match &*located {
@@ -61,7 +61,7 @@ fn identity_of(path: &Path) -> Option<Identity> {
     Some((metadata.dev(), metadata.ino()))
 }
 
-/// An open file cannot be removed or renamed here.
+/// An open file cannot be deleted or renamed here.
 #[cfg(not(unix))]
 fn identity_of(path: &Path) -> Option<Identity> {
     path.exists().then_some((0, 0))

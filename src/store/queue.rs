@@ -1,4 +1,4 @@
-//! What waits to be saved. Nothing leaves it before it is committed.
+//! Changes that wait to be saved. Nothing leaves the queue before it is committed.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use super::error::StoreError;
 use crate::domain::{Change, Prediction};
 use crate::tasks::TaskControl;
 
-/// The shortest time between two commits, so that a run of thousands of predictions does not flush the disk thousands
-/// of times. The first change after a pause is committed at once.
+/// The shortest time between two commits, so that thousands of predictions do not flush the disk thousands of times.
+/// The first change after a pause is committed immediately.
 const COMMIT_EVERY: Duration = Duration::from_millis(50);
-/// A queue of this size is committed at once, even shortly after the last commit.
+/// A queue of this size is committed immediately, even shortly after the last commit.
 const PLENTY_BYTES: usize = 4 << 20;
 /// Workers wait while more than this is queued; the window never does.
 const FULL_BYTES: usize = 64 << 20;
 
-/// A change with the number that its caller knows it by.
+/// A change with the caller's number for it.
 #[derive(Debug, Clone)]
 pub(super) struct Queued {
     pub(super) ticket: u64,
@@ -38,17 +38,17 @@ struct State {
     in_flight: Arc<Vec<Queued>>,
     bytes: usize,
     in_flight_bytes: usize,
-    /// How many changes were ever queued, and how many of them are done with.
+    /// The number of changes ever queued, and the number that are done.
     queued: u64,
     settled: u64,
-    /// A caller waits until the queue is saved.
+    /// Callers that wait until the queue is saved.
     flushers: usize,
     /// Why the last attempt failed, until one succeeds.
     failure: Option<Failure>,
-    /// Counts failed attempts, so that a flush can wait for the next one.
+    /// The number of failed attempts, so that a flush can wait for the next one.
     failures: u64,
     is_closing: bool,
-    /// The writer is gone; nothing will be saved any more.
+    /// The writer has ended; nothing will be saved any more.
     is_stopped: bool,
 }
 
@@ -75,7 +75,7 @@ impl Queue {
         self.moved.notify_all();
     }
 
-    /// Waits while too much is queued; refuses what will never be saved.
+    /// Waits while too much is queued; rejects what will never be saved.
     pub(super) fn push_when_there_is_room(
         self: &Arc<Self>,
         ticket: u64,
@@ -84,7 +84,7 @@ impl Queue {
     ) -> Result<(), StoreError> {
         let queue = Arc::clone(self);
         let _wake_on_cancel = control.on_cancel(move || {
-            // Taking the lock first, or the wake-up could fall between the question and the wait.
+            // Locking first, because the wake-up could come between the check and the wait.
             drop(queue.state.lock());
             queue.moved.notify_all();
         });
@@ -111,8 +111,7 @@ impl Queue {
         state.waiting.push_back(Queued { ticket, change });
     }
 
-    /// Waits until it is time for a commit, and gives the writer the whole queue; `None` when the queue is closed and
-    /// empty.
+    /// Waits until a commit is due, and returns the whole queue; `None` when the queue is closed and empty.
     pub(super) fn next_batch(&self, last_commit: Option<Instant>) -> Option<Arc<Vec<Queued>>> {
         let mut state = self.state.lock();
         loop {
@@ -134,7 +133,7 @@ impl Queue {
         }
     }
 
-    /// Notes that the writer has saved its batch.
+    /// Records that the writer has saved its batch.
     pub(super) fn settle(&self) {
         let mut state = self.state.lock();
         state.settled += state.in_flight.len() as u64;
@@ -145,7 +144,7 @@ impl Queue {
         self.moved.notify_all();
     }
 
-    /// Makes the writer wait after a failed commit before the next attempt, shorter when the user closes the project or
+    /// Makes the writer wait before it retries a failed commit, for a shorter time if the user closes the project or
     /// waits for it to be saved; if no attempt can succeed, until [`Queue::try_again`].
     pub(super) fn wait_after_failure(&self, failure: &Failure, delay: Duration) -> AfterWait {
         let mut state = self.state.lock();
@@ -163,13 +162,13 @@ impl Queue {
         if state.is_closing { AfterWait::Closing } else { AfterWait::TryAgain }
     }
 
-    /// What could never be saved so far may be now: the project is in another file.
+    /// Retries changes that could not be saved, because the project is now in another file.
     pub(super) fn try_again(&self) {
         self.state.lock().failure = None;
         self.moved.notify_all();
     }
 
-    /// Waits until everything queued so far is saved, or an attempt to save it has failed.
+    /// Waits until everything queued so far is saved, or an attempt to save it failed.
     pub(super) fn flush(&self) -> Result<(), StoreError> {
         let mut state = self.state.lock();
         let (target, failures) = (state.queued, state.failures);
@@ -190,13 +189,13 @@ impl Queue {
         self.moved.notify_all();
     }
 
-    /// How many changes are not saved yet.
+    /// The number of unsaved changes.
     pub(super) fn unsaved(&self) -> usize {
         let state = self.state.lock();
         state.waiting.len() + state.in_flight.len()
     }
 
-    /// The changes that are not saved, the oldest first.
+    /// The unsaved changes, oldest first.
     pub(super) fn unsaved_changes(&self) -> Vec<Queued> {
         let state = self.state.lock();
         state.in_flight.iter().chain(&state.waiting).cloned().collect()
@@ -224,7 +223,7 @@ impl State {
             _ if self.is_stopped => StoreError::Stopped(WRITER_GONE.to_owned()),
             Some(failure) if failure.may_pass => StoreError::Unsaved(failure.reason.clone()),
             Some(failure) => StoreError::Stopped(failure.reason.clone()),
-            // Another attempt is under way.
+            // Another attempt is in progress.
             None => StoreError::Unsaved("the disk has not responded yet".to_owned()),
         }
     }
@@ -233,7 +232,7 @@ impl State {
 pub(super) const WRITER_GONE: &str = "the thread that saves has stopped; save the project under another name and \
     restart Spotcheck";
 
-/// Roughly what a queued change takes in memory.
+/// The approximate memory of a queued change.
 fn size_of_change(change: &Change) -> usize {
     const PER_CHANGE: usize = 256;
     let more = match change {
@@ -249,7 +248,7 @@ fn size_of_change(change: &Change) -> usize {
 }
 
 fn size_of_prediction(prediction: &Prediction) -> usize {
-    // A label has its own allocation.
+    // Each label has its own allocation.
     const LABEL: usize = 32;
     prediction.detections().len() * (size_of::<crate::domain::Detection>() + LABEL)
         + prediction.classes().len() * (size_of::<crate::domain::ClassScore>() + LABEL)

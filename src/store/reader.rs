@@ -1,4 +1,4 @@
-//! Reading a project while it is written: every read has its own connection, and sees what is committed.
+//! Reads a project while it is written: every read has its own connection, and sees what is committed.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap};
@@ -20,29 +20,28 @@ use crate::domain::{
 };
 use crate::tasks::TaskControl;
 
-/// Connections that are kept for the next read.
+/// The number of connections that are kept for later reads.
 const MAX_CONNECTIONS: usize = 4;
-/// Samples that are read at once when all of a run are read.
+/// The number of samples per batch when a whole run is read.
 const BATCH_LEN: usize = 1000;
 
 pub(super) struct Readers {
     place: Arc<Place>,
-    /// The writer's, for as long as the project lives in memory, which is in its only connection.
+    /// The writer's connection, for a project in memory, which exists only there.
     memory: Option<Arc<Mutex<Connection>>>,
     idle: Mutex<Vec<Idle>>,
     root: Arc<Root>,
-    /// The label sets of runs that were read; `None` for those that are added while the project is open, and read each
-    /// time.
+    /// The label sets of runs that were read; `None` for runs that were added while the project is open, which are read
+    /// each time.
     labels: Mutex<HashMap<RunId, Option<Arc<LabelSet>>>>,
 }
 
-/// A connection that waits for the next read, and which file it reads.
+/// A connection that waits for the next read, and the file that it reads.
 struct Idle {
     path: PathBuf,
     connection: Connection,
 }
 
-/// Why a read stopped.
 type ReadResult<T> = Result<T, StoreError>;
 
 impl Readers {
@@ -147,8 +146,7 @@ impl Readers {
         self.each_page(run, &page, control, &mut visit, &summary_of_row)
     }
 
-    /// Reads all rows of a run in pages, so that neither memory nor the time that a snapshot is held grows with the
-    /// run.
+    /// Reads all rows of a run in pages, so that neither memory nor the duration of a snapshot grows with the run.
     fn each_page<T>(
         &self,
         run: RunId,
@@ -183,7 +181,7 @@ impl Readers {
         }
     }
 
-    /// Which state of which files a run has predictions for, and whether they are failures.
+    /// The versions of the files that a run has predictions for, and whether they are failures.
     pub(super) fn stamps(&self, run: RunId) -> ReadResult<HashMap<SampleUri, StoredStamp>> {
         let root = self.root.get();
         self.read("read which images have a prediction", |connection| {
@@ -265,7 +263,7 @@ impl Readers {
             let labels = |row: &Row<'_>| labels_of_row(row, 0);
             connection.query_row(sql, [run_number(run)], labels).optional()
         })?;
-        // A run that is not there has no predictions either, and may be added at any time.
+        // A missing run has no predictions either, and may be added at any time.
         let Some(labels) = read.map(Arc::new) else {
             return Ok(Arc::default());
         };
@@ -274,17 +272,17 @@ impl Readers {
     }
 }
 
-/// How many images of a run have a prediction, and how many a reason why there is none.
+/// The number of a run's predicted images, and of its failed ones.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PredictionCounts {
     pub predicted: usize,
     pub failed: usize,
 }
 
-/// What is known of a prediction without reading it.
+/// What is known about a prediction without reading it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredStamp {
-    /// `None` in files of the first version, which did not know it.
+    /// `None` in files of the first version, which did not record it.
     pub stamp: Option<FileStamp>,
     pub is_failure: bool,
 }
@@ -303,8 +301,7 @@ const PREDICTIONS: &str = "
 
 /// A connection that never changes the file.
 pub(super) fn open_reader(path: &std::path::Path) -> rusqlite::Result<Connection> {
-    // Not read-only as far as the file system is concerned: the last one to close tidies up behind a program that was
-    // killed.
+    // Writable for the file system: the last connection to close cleans up after a killed program.
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let connection = Connection::open_with_flags(path, flags)?;
     connection.busy_timeout(super::BUSY_TIMEOUT)?;

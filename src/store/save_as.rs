@@ -1,4 +1,4 @@
-//! A project under another name, and a project whose images moved.
+//! Saves a project under another name, and relocates a project whose images moved.
 
 use std::path::{Path, PathBuf};
 
@@ -16,14 +16,14 @@ use super::{EXTENSION, Project};
 use crate::domain::SampleUri;
 
 impl Project {
-    /// Writes a copy, with everything that is queued, and gives its path; `.spotcheck` is added if it is missing.
-    /// The project stays where it is. Works also if the project's own disk is full or its file was removed, but
-    /// always under another name. What is at `target` is replaced in one step, once the copy is whole. Slow.
+    /// Writes a copy, including queued changes, and returns its path; `.spotcheck` is added if it is missing. The
+    /// project stays where it is. Works even if the project's own disk is full or its file was deleted, but always
+    /// under another name. An existing `target` is replaced atomically, once the copy is complete. Slow.
     pub fn save_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
         let (target, _lock) = self.claim(target, program)?;
         match &self.0.writing {
             Some(writing) => {
-                // Nothing can be committed meanwhile, so what is queued now is what the copy would lack.
+                // Nothing can be committed meanwhile, so exactly the changes queued now are missing in the copy.
                 let connection = writing.connection.lock();
                 let unsaved = writing.queue.unsaved_changes();
                 self.write_copy(&connection, &target, &unsaved)?;
@@ -36,13 +36,13 @@ impl Project {
         Ok(target)
     }
 
-    /// As [`Project::save_as`], but continues in the copy: every handle of this project writes to it and reads from it
-    /// from then on, and nothing that is queued meanwhile is lost. Where it fails the project stays where it is. Slow.
+    /// As [`Project::save_as`], but continues in the copy: from then on, every handle of this project uses it, and
+    /// nothing queued meanwhile is lost. On failure, the project stays where it is. Slow.
     pub fn continue_as(&self, target: &Path, program: &str) -> Result<PathBuf, StoreError> {
         let writing = self.writing()?;
         let (target, file_lock) = self.claim(target, program)?;
         let mut connection = writing.connection.lock();
-        // What is queued is committed to the copy, as to any file.
+        // Queued changes are committed to the copy, as to any file.
         self.write_copy(&connection, &target, &[])?;
         let open = || {
             let copy = Connection::open(&target)?;
@@ -79,7 +79,7 @@ impl Project {
         }
     }
 
-    /// Puts a copy of what `connection` sees at `target`, with `unsaved` on top.
+    /// Writes a copy of what `connection` sees to `target`, with `unsaved` on top.
     fn write_copy(&self, connection: &Connection, target: &Path, unsaved: &[Queued]) -> Result<(), StoreError> {
         let what = "write the copy of the project";
         let failed = |what| StoreError::io(what, target);
@@ -107,16 +107,16 @@ impl Project {
             fold_journal(target);
         }
         copy.persist(target).map_err(|error| failed(what)(error.error))?;
-        // Only makes the new name survive a power cut; not every system can.
+        // Only makes the new name survive a power failure; not every system can.
         if let Ok(folder) = std::fs::File::open(folder) {
             let _ = folder.sync_all();
         }
         Ok(())
     }
 
-    /// Points the project to the folder that its images were moved to. Samples outside the old root that are in the new
-    /// one become part of it; if a sample was known under both names, its verdicts, note and tags under the later
-    /// name counts. Slow; do it while no run is writing.
+    /// Points the project to the new folder of its images. Samples outside the old root that are in the new one become
+    /// part of it; if a sample was known under both names, its verdicts, note and tags under the later name win. Slow;
+    /// call it while no run is writing.
     pub fn relocate(&self, new_root: &str) -> Result<(), StoreError> {
         let writing = self.writing()?;
         writing.queue.flush()?;
@@ -138,7 +138,7 @@ impl Project {
     }
 }
 
-/// Names samples from `root` that were named by their whole URI so far.
+/// Names samples in `root` relative to it that had their whole URI so far.
 fn take_in(connection: &Connection, root: &str) -> rusqlite::Result<()> {
     let mut outside = connection.prepare("SELECT id, name FROM samples WHERE NOT is_below_root")?;
     let outside: Vec<(i64, String)> =

@@ -1,7 +1,7 @@
 //! The tables of a project file, and the migrations from older formats.
 //!
 //! A change of the tables, or of the JSON in them, is a new version: add a step to [`MIGRATIONS`] and a file of the
-//! version before to `tests/projects/`.
+//! previous version to `tests/projects/`.
 
 use std::collections::BTreeSet;
 
@@ -13,8 +13,7 @@ pub(super) const APPLICATION_ID: i64 = 0x7370_6f74;
 /// `PRAGMA user_version` that this program writes.
 pub(super) const VERSION: u32 = MIGRATIONS.len() as u32;
 
-/// The step at place `n` makes a file of version `n + 1` from one of version `n`; 0 is an empty file. Never change a
-/// step that was released.
+/// Step `n` turns a file of version `n` into one of version `n + 1`; 0 is an empty file. Never change a released step.
 const MIGRATIONS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
 
 const VERSION_1: &str = "
@@ -81,7 +80,7 @@ CREATE TABLE views (
 ) WITHOUT ROWID;
 ";
 
-/// Tags, and which state of a file a prediction belongs to.
+/// Adds tags, and the file version of each prediction.
 const VERSION_2: &str = "
 CREATE TABLE tags (
     sample INTEGER NOT NULL REFERENCES samples (id),
@@ -93,26 +92,26 @@ ALTER TABLE answers ADD COLUMN size_bytes INTEGER;
 ALTER TABLE answers ADD COLUMN modified_ns INTEGER;
 ";
 
-/// Which state of an object in S3 a prediction belongs to.
+/// Adds the object version in S3 of each prediction.
 const VERSION_3: &str = "
 ALTER TABLE answers ADD COLUMN etag TEXT;
 ";
 
-/// Adds where a run was computed: until then always on this machine.
+/// Adds where a run was computed: until then, always on this machine.
 const VERSION_4: &str = "
 UPDATE runs SET run_key = json_set(run_key, '$.made', 'here');
 ";
 
-/// What is wrong with an image that was predicted all the same: a JSON list of texts, or nothing.
+/// Adds problems of images that were predicted anyway: a JSON list of texts, or nothing.
 const VERSION_5: &str = "
 ALTER TABLE answers ADD COLUMN warnings TEXT;
 ";
 
-/// The tables in an order in which what is referred to comes first.
+/// The tables, referenced ones first.
 pub(super) const TABLES: [&str; 9] =
     ["facts", "runs", "samples", "verdicts", "notes", "tags", "views", "answers", "boxes"];
 
-/// How a connection that writes is set up. Sizes that must be chosen before the first table stand first.
+/// Sets up a connection that writes. Sizes that must be chosen before the first table come first.
 pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     connection.busy_timeout(super::BUSY_TIMEOUT)?;
     // Several predictions per page.
@@ -125,7 +124,7 @@ pub(super) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Brings a file of any older version, or an empty one, to today's, in one transaction.
+/// Upgrades a file of any older version, or an empty one, in one transaction.
 pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     migrate_to(connection, VERSION)
 }
@@ -143,9 +142,9 @@ fn migrate_to(connection: &mut Connection, wanted: u32) -> rusqlite::Result<()> 
     transaction.commit()
 }
 
-/// How the tables of a file of this or an older version differ from those that the program made then, in words; `None`
-/// if they do not. SQLite's own checks do not see it: a table of another name, or a reference to nothing, is whole as a
-/// database.
+/// How the tables of a file of this or an older version differ from those that the program created then, as text;
+/// `None` if they do not. SQLite's own checks do not notice it: a table with another name, or a dangling reference, is
+/// valid in a database.
 pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>> {
     let mut made = Connection::open_in_memory()?;
     migrate_to(&mut made, version(connection)?)?;
@@ -164,7 +163,7 @@ pub(super) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>>
     Ok(None)
 }
 
-/// What of a table decides whether the program's statements fit it, a line each; none for a table that is not there.
+/// The properties of a table that the program's statements depend on, one per line; empty for a missing table.
 fn shape(connection: &Connection, table: &str) -> rusqlite::Result<BTreeSet<String>> {
     let sql = "
         SELECT concat_ws(' ', 'column', name, type, iif(\"notnull\", 'not null', NULL), iif(pk, \

@@ -1,4 +1,4 @@
-//! What a project keeps, through everything that can happen to a file.
+//! What a project keeps, whatever happens to its file.
 
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, channel};
@@ -318,7 +318,7 @@ fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
     assert_eq!(project.unsaved(), 0);
 }
 
-/// The next page that the file would need is refused, as on a full disk.
+/// Rejects the next page that the file needs, as on a full disk.
 fn limit_pages(project: &Project, pages: u32) {
     let connection = project.0.writing.as_ref().unwrap().connection.lock();
     connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(())).unwrap();
@@ -397,7 +397,7 @@ fn a_reader_does_not_keep_others_from_writing() {
 fn where_nothing_can_be_written_beside_a_project_it_is_read_from_a_copy() {
     let bench = Bench::new();
     bench.with(|project| project.write(1, note("/photos/a.jpg", "there")).unwrap());
-    // A folder in the lock's place refuses the lock to every user, also to the one who may write everywhere.
+    // A folder in place of the lock file denies the lock to every user, even one who may write everywhere.
     std::fs::create_dir(bench.folder.path().join(".photos.spotcheck.lock")).unwrap();
     let opened = bench.open();
     assert!(matches!(opened.project.access(), Access::ReadOnly { .. }));
@@ -568,7 +568,7 @@ fn runs_of_the_third_format_were_made_here() {
     let opened = bench.open();
     assert!(opened.notes[0].contains("from format 3 to 5"), "{:?}", opened.notes);
     check(&opened.project);
-    // What was written before is told from another run by its text.
+    // The text distinguishes what was written before from another run.
     let again = Change::AddRun(Box::new(RunInfo { name: "renamed".to_owned(), ..info }));
     opened.project.write(1, again).unwrap();
     opened.project.flush().unwrap();
@@ -655,7 +655,7 @@ fn another_programs_file_is_refused_and_left_as_it_is() {
     assert!(matches!(open_at(&photo, OpenMode::Write), Err(StoreError::WrongExtension(_))));
 }
 
-/// A project with `notes` notes, whole and closed.
+/// A project with `notes` notes, intact and closed.
 fn filled(bench: &Bench, notes: usize) -> Vec<u8> {
     bench.with(|project| {
         add_run(project, "run");
@@ -724,7 +724,7 @@ fn a_chosen_file_that_is_no_project_is_left_as_it_is() {
     }
 }
 
-/// Puts some bytes in place of others wherever they are in the file.
+/// Replaces some bytes by others wherever they are in the file.
 fn edit(path: &Path, from: &str, to: &str) {
     assert_eq!(from.len(), to.len());
     let mut bytes = std::fs::read(path).unwrap();
@@ -799,14 +799,14 @@ fn a_large_file_is_looked_through_only_for_so_long() {
         let found = open::find_damage(&mut connection, time);
         found.unwrap().is_some()
     };
-    // SQLite looks at each table from its end on.
+    // SQLite checks each table from its end.
     let late: Vec<usize> =
         (bytes.len() / 16384 / 4..bytes.len() / 16384).filter(|page| !found_in(*page, Some(Duration::ZERO))).collect();
     assert!(!late.is_empty());
     assert!(late.iter().all(|page| found_in(*page, None)), "{late:?}");
 }
 
-/// A rule in the file asks for a table that is not there; nothing else is wrong with it.
+/// A trigger in the file refers to a missing table; nothing else is wrong with it.
 fn forbid_predictions(path: &Path) -> Connection {
     let connection = Connection::open(path).unwrap();
     connection

@@ -1,4 +1,4 @@
-//! The one thread that writes: takes what is queued and commits it together.
+//! The only thread that writes: takes queued changes and commits them together.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::domain::{Change, LabelSet, RunId, RunInfo, SamplePrediction, SampleUr
 
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LONGEST_RETRY: Duration = Duration::from_secs(5);
-/// How often a project that is being closed tries to save what is left, `FIRST_RETRY` apart.
+/// How often a project that is being closed tries to save the rest, `FIRST_RETRY` apart.
 const LAST_ATTEMPTS: usize = 5;
 
 pub(super) struct Writer {
@@ -32,9 +32,9 @@ pub(super) struct Writer {
 /// Runs whose predictions and verdicts are not written.
 #[derive(Default)]
 pub(super) struct Refused {
-    /// Deleted while the project was open: what comes late is dropped.
+    /// Deleted while the project was open: late changes are dropped.
     deleted: HashSet<RunId>,
-    /// Runs with a number that the project has given to another run: their predictions would go to that one.
+    /// Runs whose number belongs to another run in the project: their predictions would go to that one.
     doubled: HashSet<RunId>,
 }
 
@@ -62,8 +62,8 @@ impl Writer {
         }
     }
 
-    /// Tries until it succeeds; if no attempt can, only once the project is in another file. False if the project
-    /// was closed meanwhile and the last attempts failed, too.
+    /// Retries until it succeeds; if no attempt can, only once the project is in another file. Returns false if the
+    /// project was closed meanwhile and the last attempts failed as well.
     fn save(&mut self, batch: &[Queued]) -> bool {
         let mut delay = FIRST_RETRY;
         let mut told = None;
@@ -77,7 +77,7 @@ impl Writer {
                     if let Some(last) = batch.last() {
                         (self.on_save)(SaveEvent::Saved { up_to: last.ticket });
                     }
-                    // Last, so that a caller that waited for it finds it reported.
+                    // Last, so that a waiting caller finds it reported.
                     self.queue.settle();
                     return true;
                 }
@@ -102,14 +102,14 @@ impl Writer {
         }
     }
 
-    /// Saves all of `batch` in one transaction, or nothing. Changes that can never be saved are left out and returned.
+    /// Saves all of `batch` in one transaction, or nothing. Changes that can never be saved are skipped and returned.
     fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, Failure> {
         // The user can put the file back.
         let removed = |reason| Failure { reason, may_pass: true };
         self.place.check_still_there().map_err(removed)?;
         let attempt = self.commit_to_database(batch);
         let rejected = attempt.map_err(|error| Failure { reason: explain(&error), may_pass: may_pass(&error) })?;
-        // What was saved to a file that was removed meanwhile is lost.
+        // What was written to a file that was deleted meanwhile is lost.
         self.place.check_still_there().map_err(removed)?;
         Ok(rejected)
     }
@@ -124,7 +124,7 @@ impl Writer {
     }
 }
 
-/// Applies changes in their order, but for those that can never be saved, which are given back.
+/// Applies changes in order, except those that can never be saved, which are returned.
 pub(super) fn apply_all(
     connection: &Connection,
     root: Option<&str>,
@@ -155,7 +155,6 @@ fn to_json(value: &impl serde::Serialize) -> rusqlite::Result<String> {
     serde_json::to_string(value).map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))
 }
 
-/// The statements of one transaction.
 struct Statements<'t> {
     connection: &'t Connection,
     root: Option<&'t str>,
@@ -260,7 +259,7 @@ impl<'t> Statements<'t> {
         }
     }
 
-    /// A run that is there already gets the new name and keeps its predictions.
+    /// An existing run gets the new name and keeps its predictions.
     fn add_run(&self, info: &RunInfo) -> rusqlite::Result<()> {
         let sql = "INSERT INTO runs (id, name, run_key, card, labels, created_ms) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
                    ON CONFLICT (id) DO UPDATE SET name = excluded.name WHERE run_key = excluded.run_key";
@@ -376,7 +375,7 @@ impl<'t> Statements<'t> {
         tags.iter().try_for_each(|tag| add.execute(params![sample, tag]).map(drop))
     }
 
-    /// The number of a sample, which is given one if it has none yet.
+    /// The number of a sample, which is assigned if necessary.
     fn sample_number(&mut self, uri: &SampleUri) -> rusqlite::Result<i64> {
         let StoredName { is_below_root, name } = to_stored(self.root, uri);
         let key = params![name, is_below_root];
@@ -394,7 +393,7 @@ impl<'t> Statements<'t> {
     }
 }
 
-/// SQLite's integers have a sign; ids never come near its end.
+/// SQLite's integers are signed; ids never come near the limit.
 pub(super) fn run_number(run: RunId) -> i64 {
     run.0 as i64
 }

@@ -1,4 +1,4 @@
-//! The classes of an evaluation as CSV, one row a class.
+//! The classes of an evaluation as CSV, one row per class.
 
 use super::super::ExportError;
 use super::super::csv_table::{escape_formula, io_error};
@@ -23,7 +23,7 @@ const OF_DETECTION: [&str; 14] = [
 ];
 const OF_CLASSIFICATION: [&str; 7] = ["id", "name", "truths", "predictions", "precision", "recall", "f1"];
 
-/// Writes a header and a row for each class, with the names and numbers of the JSON file. A cell is empty if there is
+/// Writes a header and one row per class, with the names and numbers of the JSON file. A cell is empty if there is
 /// nothing to measure.
 pub fn write_classes_csv(evaluated: &Evaluated, target: &ExportTarget) -> Result<(), ExportError> {
     let file = WholeFile::create(target)?;

@@ -1,4 +1,4 @@
-//! An evaluation in forms that other programs and people read: all numbers, the table of the classes, plots.
+//! Exports of an evaluation: all numbers, the table of classes, plots.
 
 mod classes;
 mod plots;
@@ -20,7 +20,7 @@ use crate::tasks::TaskControl;
 /// Writes all numbers as one JSON object.
 ///
 /// # Errors
-/// Nothing is written under the name of the target then; the same holds for every function here.
+/// On an error, nothing is written under the name of the target; the same applies to every function here.
 pub fn write_json(evaluated: &Evaluated, target: &ExportTarget) -> Result<(), ExportError> {
     let mut file = WholeFile::create(target)?;
     let failed = ExportError::write(&target.path);
@@ -29,7 +29,7 @@ pub fn write_json(evaluated: &Evaluated, target: &ExportTarget) -> Result<(), Ex
     file.commit()
 }
 
-/// What the file that marks a folder says of it.
+/// The content of the file that marks a folder of plots.
 #[derive(Serialize)]
 struct PlotsMark<'e> {
     format: &'static str,
@@ -38,7 +38,7 @@ struct PlotsMark<'e> {
     plots: Vec<&'static str>,
 }
 
-/// Writes a folder with each plot as SVG and PNG. Gives their names.
+/// Writes a folder with each plot as SVG and PNG. Returns their names.
 pub fn write_plots(
     evaluated: &Evaluated,
     target: &ExportTarget,

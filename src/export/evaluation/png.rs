@@ -1,5 +1,4 @@
-//! Plots as PNG: the SVG drawn by `resvg`, with the window's own font and none of the system's, so that a plot looks
-//! the same everywhere.
+//! Plots as PNG: the SVG rendered by `resvg`, with only the window's font, so that a plot looks the same everywhere.
 
 use std::sync::Arc;
 
@@ -7,10 +6,9 @@ use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::fontdb::Database;
 use resvg::usvg::{Options, Tree};
 
-/// Pixels of the image for each of the SVG.
+/// Pixels of the PNG per pixel of the SVG.
 const SCALE: f32 = 2.0;
 
-/// Draws plots.
 pub struct PlotImages {
     options: Options<'static>,
 }
@@ -27,10 +25,10 @@ impl Default for PlotImages {
 }
 
 impl PlotImages {
-    /// A PNG with two pixels for each of the SVG, in each direction.
+    /// A PNG with two pixels per SVG pixel in each direction.
     ///
     /// # Errors
-    /// The SVG cannot be drawn, in words.
+    /// The SVG cannot be rendered; the text says why.
     pub fn png(&self, svg: &str) -> Result<Vec<u8>, String> {
         let tree = Tree::from_str(svg, &self.options).map_err(|error| error.to_string())?;
         let side = |length: f32| (length * SCALE).ceil() as u32;

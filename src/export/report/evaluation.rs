@@ -1,4 +1,4 @@
-//! An evaluation: a page of its own, or a part of the report of a run.
+//! An evaluation: a separate page, or part of a run's report.
 
 use maud::{Markup, html};
 
@@ -19,10 +19,10 @@ use crate::matching::{Folders, ImageKey, ImageMatches};
 use crate::source::Source;
 use crate::tasks::TaskControl;
 
-/// Classes that are listed without a click.
+/// The number of classes that are listed without a click.
 const OPEN_CLASSES: usize = 20;
 
-/// Where the images of an evaluation are.
+/// The images of an evaluation.
 pub struct EvaluatedImages<'i> {
     pub source: &'i dyn Source,
     /// The name of each image, relative to the source, and its address.
@@ -31,7 +31,7 @@ pub struct EvaluatedImages<'i> {
 }
 
 /// The image of each of [`Evaluated::confident_errors`]; `None` for those that cannot be shown. Adds a problem for each
-/// that cannot be read.
+/// unreadable one.
 pub(super) fn thumbnails(
     evaluated: &Evaluated,
     images: &EvaluatedImages<'_>,
@@ -64,7 +64,7 @@ pub(super) fn thumbnails(
     Ok(thumbnails)
 }
 
-/// Draws the wrong box and the object that it is about, or the wrong class, over a small image.
+/// Draws the wrong box and its object, or the wrong class, on a small image.
 fn draw(small: &RgbImage, size: Option<[u32; 2]>, error: &ConfidentError, classes: &Classes<'_>) -> RgbImage {
     let [width, height] = size.unwrap_or([small.width(), small.height()]);
     let scored = |side: &ErrorSide| {
@@ -96,7 +96,7 @@ fn corners([left, top, width, height]: [f64; 4]) -> BoundingBox {
     BoundingBox::from([left, top, left + width, top + height].map(|number| number as f32))
 }
 
-/// A page with nothing but an evaluation, and the images that could not be shown in it.
+/// A page with only an evaluation, and the images that could not be shown in it.
 pub(in super::super) fn page(
     evaluated: &Evaluated,
     images: Option<&EvaluatedImages<'_>>,
@@ -116,7 +116,7 @@ pub(in super::super) fn page(
     Ok((whole(&title, &body), problems))
 }
 
-/// `thumbnails`: as [`thumbnails`] gives them; `None` if the images are not known.
+/// `thumbnails`: the result of [`thumbnails`]; `None` if the images are unknown.
 pub(super) fn sections(evaluated: &Evaluated, thumbnails: Option<&[Option<Thumbnail>]>) -> Markup {
     let counted = &evaluated.counted;
     html! {
@@ -285,7 +285,6 @@ fn classified(row: &ClassifiedClass) -> Vec<String> {
     counts.into_iter().chain([row.precision, row.recall, row.f1].map(percent)).collect()
 }
 
-/// The classes of an evaluation.
 struct Classes<'m>(Vec<&'m EvaluatedClass>);
 
 impl<'m> Classes<'m> {
@@ -301,7 +300,7 @@ impl<'m> Classes<'m> {
         class.map_or("a class that the ground truth does not have", |class| &class.name).to_owned()
     }
 
-    /// The id that decides the color.
+    /// The id that determines the color.
     fn id(&self, class: u32) -> u32 {
         let id = self.0.get(class as usize).and_then(|class| class.id?.try_into().ok());
         id.unwrap_or(class)

@@ -1,4 +1,4 @@
-//! The images that a report shows: the least and the most certain ones, and those that people judged.
+//! The images in a report: the least and the most certain ones, and judged ones.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,15 +14,15 @@ use crate::domain::{
 use crate::review::margin;
 use crate::source::Source;
 
-/// How many a section shows.
+/// The number of images per section.
 const LEN: usize = 12;
 /// The longer side of a thumbnail, in pixels.
 const THUMBNAIL_SIDE: u32 = 480;
 const JPEG_QUALITY: u8 = 82;
-/// Boxes beyond these would only hide the thumbnail.
+/// More boxes would only cover the thumbnail.
 const MAX_BOXES: usize = 60;
 
-/// One image with the chosen part of its prediction.
+/// One image with the selected part of its prediction.
 #[derive(Debug, Clone)]
 pub(super) struct Example {
     pub(super) sample: Sample,
@@ -49,7 +49,7 @@ pub(super) struct Section<P> {
     pub(super) examples: Vec<(Example, P)>,
 }
 
-/// A bounded choice of each kind.
+/// A bounded selection of each kind.
 #[derive(Debug, Default)]
 pub(super) struct Examples {
     /// The number of images with a best score.
@@ -59,7 +59,7 @@ pub(super) struct Examples {
     judged: [Best; VerdictCounts::WORDS.len()],
 }
 
-/// The examples with the lowest ranks; the earlier of two that are alike.
+/// The examples with the lowest ranks; on a tie, the earlier one.
 #[derive(Debug, Default)]
 struct Best(Vec<(f32, Example)>);
 
@@ -101,7 +101,7 @@ impl Examples {
         }
     }
 
-    /// Sections that have an example.
+    /// Sections with at least one example.
     pub(super) fn into_sections(self, task: ModelTask) -> Vec<Section<()>> {
         let Self { ranked, mut least_certain, mut most_certain, judged: [accepted, rejected, unsure, wrong] } = self;
         // With few images, none is in both.
@@ -168,7 +168,7 @@ impl Example {
         }
     }
 
-    /// The image, small, with boxes or classes drawn over it.
+    /// A small image with boxes or classes drawn on it.
     pub(super) fn thumbnail(&self, source: &dyn Source, limits: &DecodeLimits) -> Result<Thumbnail, String> {
         let everything = ViewSettings { min_score: 0.0, top_k: 3, ..ViewSettings::default() };
         Thumbnail::of(source, &self.sample.uri, limits, |image, _| {
@@ -179,7 +179,7 @@ impl Example {
 }
 
 impl Thumbnail {
-    /// The image, small, as `draw` makes it of the small image and the bytes of the whole one.
+    /// A small image, drawn by `draw` from the small image and the bytes of the original.
     pub(super) fn of(
         source: &dyn Source,
         uri: &SampleUri,
@@ -194,7 +194,7 @@ impl Thumbnail {
     }
 }
 
-/// The same boxes over a smaller image.
+/// The same boxes on a smaller image.
 pub(super) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
     let mut scaled = prediction.clone();
     let x = width as f32 / prediction.width.max(1) as f32;
@@ -208,7 +208,7 @@ pub(super) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Predic
     Prediction { width, height, ..scaled }
 }
 
-/// Whether the image or one of its boxes has a verdict of this word.
+/// Whether the image or one of its boxes has this verdict.
 fn has_verdict(image: &ChosenImage, word: &str) -> bool {
     let is = |verdict: &Verdict| verdict.into_str() == word;
     let has_box = match &image.prediction {
@@ -218,7 +218,7 @@ fn has_verdict(image: &ChosenImage, word: &str) -> bool {
     has_box || image.row.verdict.as_ref().is_some_and(is)
 }
 
-/// How often each verdict was given to boxes of a class, for captions: `cat: reject`.
+/// The number of each verdict on boxes of a class, for captions: `cat: reject`.
 pub(super) fn box_verdict_texts(example: &Example) -> Vec<String> {
     let mut counts: BTreeMap<String, usize> = BTreeMap::new();
     for (label, verdict) in &example.box_verdicts {

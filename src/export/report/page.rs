@@ -1,5 +1,5 @@
-//! The page itself. Everything that comes from outside is escaped by `maud`, and a policy in its head forbids the
-//! browser to fetch or run anything.
+//! The page itself. `maud` escapes everything from outside, and a policy in the page's head forbids the browser to
+//! fetch or run anything.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use crate::domain::{
 use crate::export::ExportContext;
 use crate::export::evaluation::{Axis, Bar, Mark, Plane, Plot, bars};
 
-/// Classes in the chart; the table has all of them.
+/// The number of classes in the chart; the table has all of them.
 const CHARTED_CLASSES: usize = 15;
 
 const STYLE: &str = include_str!("style.css");
@@ -110,7 +110,7 @@ fn charts(context: &ExportContext, options: ExportOptions, summary: &Summary) ->
     }
 }
 
-/// Bars from score 0 to score 1, with the threshold as a line if there is one.
+/// Bars from score 0 to 1, with the threshold as a line if there is one.
 fn score_histogram(title: &'static str, histogram: &Histogram, threshold: Option<f32>, of: &'static str) -> Plot {
     let most = histogram.bins.iter().copied().max().unwrap_or(0).max(1);
     let mut plane = Plane::new(140.0, Axis::Score("Score"), Axis::Count(of, most));
@@ -126,7 +126,7 @@ fn score_histogram(title: &'static str, histogram: &Histogram, threshold: Option
     plane.plot("scores", title, String::new())
 }
 
-/// One bar per class, the most frequent first.
+/// One bar per class, most frequent first.
 fn class_bars(summary: &Summary) -> Plot {
     let mut classes: Vec<&ClassCount> = summary.classes.values().collect();
     classes.sort_by_key(|class| (Reverse(class.boxes), &class.label));

@@ -1,11 +1,11 @@
-//! Horizontal bars: a number for each class, what the kinds of errors cost.
+//! Horizontal bars: one number per class, costs of the kinds of errors.
 
 use super::plane::fifths;
 use super::plot::{Anchor, Plot, Shapes, WIDTH, percent};
 use crate::domain::counted;
 use crate::evaluation::{ClassificationMetrics, DetectionMetrics};
 
-/// Classes with a bar; more of them are left out in the middle.
+/// Maximum number of classes with a bar; further ones are omitted in the middle.
 const MOST_CLASSES: usize = 40;
 const ROW: f64 = 22.0;
 const NUMBERS: f64 = 150.0;
@@ -18,7 +18,6 @@ pub struct Bar {
     pub text: String,
 }
 
-/// AP of each class.
 pub(super) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
     let classes = metrics.classes.iter().filter_map(|class| {
         Some(Bar {
@@ -32,7 +31,6 @@ pub(super) fn ap(metrics: &DetectionMetrics) -> Option<Plot> {
     by_class("ap-by-class", "AP by class", caption, classes.collect())
 }
 
-/// F1 of each class.
 pub(super) fn f1(metrics: &ClassificationMetrics) -> Option<Plot> {
     let classes = metrics.classes.iter().filter_map(|class| {
         Some(Bar {
@@ -61,7 +59,6 @@ fn by_class(name: &'static str, title: &'static str, caption: &str, mut classes:
     (!classes.is_empty()).then(|| Plot { name, caption, ..bars(title, &classes, &ticks, 150.0, gap) })
 }
 
-/// What each kind of error costs.
 pub(super) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
     const KINDS: [(&str, &str); 6] = [
         ("location", "location: overlaps too little"),
@@ -107,7 +104,7 @@ fn ticks(most: f64) -> Vec<(f64, String)> {
     (0..=count).map(|place| f64::from(place) * step).map(|value| (value, format!("{value:.decimals$}"))).collect()
 }
 
-/// A row for each bar, the ticks below; a gap before the row `gap`.
+/// One row per bar, with ticks below; a gap before the row `gap`.
 pub fn bars(title: &'static str, bars: &[Bar], ticks: &[(f64, String)], left: f64, gap: Option<usize>) -> Plot {
     let most = ticks.last().map_or(1.0, |(value, _)| *value);
     let room = WIDTH - left - NUMBERS;

@@ -1,11 +1,11 @@
-//! Plots on the plane: precision, recall and F1 as lines, the reliability diagram of a classifier.
+//! Plots with axes: precision, recall and F1 as lines, the reliability diagram of a classifier.
 
 use super::plane::{Axis, Mark, Plane, SIDE};
 use super::plot::{Plot, Spot, percent};
 use crate::domain::counted;
 use crate::evaluation::{ClassMetrics, ClassificationMetrics, CurvePoint, DetectionMetrics, ReliabilityBin};
 
-/// Classes that have a line of their own style; more of them are thin lines without names.
+/// The styles of classes with a named line; further classes are thin lines without names.
 const STYLES: [&str; 5] = ["s1", "s2", "s3", "s4", "s5"];
 /// The height of the histogram below the reliability diagram.
 const HISTOGRAM: f64 = 70.0;
@@ -70,7 +70,7 @@ fn f1(metrics: &DetectionMetrics) -> Plot {
     )
 }
 
-/// A line for each class, and one for all together.
+/// One line per class, and one for all together.
 fn classes(
     metrics: &DetectionMetrics,
     [across, up]: [Axis; 2],
@@ -102,7 +102,7 @@ fn best(metrics: &DetectionMetrics) -> Option<(CurvePoint, String)> {
     Some((*point, format!("best F1, ≥ {:.2}", best.threshold)))
 }
 
-/// The share of right images by the score of the top class, and how many images have such a score.
+/// Accuracy by the score of the top class, and the number of images with such a score.
 pub(super) fn reliability(metrics: &ClassificationMetrics) -> Option<Plot> {
     let ece = metrics.ece?;
     let bins = &metrics.reliability;

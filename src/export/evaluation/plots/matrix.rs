@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::plot::{Anchor, Plot, Shapes, WIDTH, width_of};
 use crate::evaluation::{ConfusionCell, EvaluatedClass};
 
-/// Classes with a row and a column; those that are confused most.
+/// Maximum number of classes with a row and a column; the most confused ones.
 const MOST_CLASSES: usize = 20;
 const LABELS: f64 = 130.0;
-/// The most that the names of the columns take.
+/// Maximum width of column names.
 const LONGEST_NAME: f64 = 110.0;
-/// The sine of the angle at which they rise.
+/// The sine of the angle of column names.
 const RISE: f64 = 0.77;
 const SMALLEST_CELL: f64 = 26.0;
 const LARGEST_CELL: f64 = 64.0;
@@ -19,17 +19,17 @@ const LARGEST_CELL: f64 = 64.0;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Line {
     Class(u32),
-    /// All classes that have no line of their own.
+    /// All classes without a line of their own.
     Others,
     /// As a row: no object. As a column: no detection, or a class that the ground truth does not have.
     Nothing,
 }
 
-/// What a row and a column for [`Line::Nothing`] are called.
+/// The names of the row and column for [`Line::Nothing`].
 pub(super) struct Words {
     pub(super) no_truth: &'static str,
     pub(super) no_prediction: &'static str,
-    /// What is counted, and what a row of no truth and a column of no prediction mean if they are there.
+    /// What is counted, and what a row without truth and a column without prediction mean, if they exist.
     pub(super) counted: &'static str,
     pub(super) about_no_truth: &'static str,
     pub(super) about_no_prediction: &'static str,
@@ -83,7 +83,7 @@ pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
             if count > 0 {
                 let column_name = name(*column, words.no_prediction);
                 let title = format!("{row_name} predicted as {column_name}: {count} ({:.1}%)", 100.0 * share);
-                // Half a shade at least, so that no count is on bare paper.
+                // At least half a shade, so that no count is on bare paper.
                 body.rect("fill", [x, y, side, side], 0.06 + 0.94 * share, &title);
                 let style = if share > 0.75 { "small on" } else { "small" };
                 let center = [x + side / 2.0, y + side / 2.0 + 4.0];
@@ -115,8 +115,8 @@ pub(super) fn plot(classes: &[EvaluatedClass], cells: &[ConfusionCell], words: &
     })
 }
 
-/// The classes with a line, in their order: all, or those with the most confusions with other classes; among those
-/// that are never confused, the ones with the most errors.
+/// The classes with a line, in order: all, or those with the most confusions with other classes; among those that are
+/// never confused, the ones with the most errors.
 fn shown(cells: &[ConfusionCell]) -> Vec<u32> {
     let mut errors: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
     for class in occurring(cells) {
@@ -137,7 +137,7 @@ fn shown(cells: &[ConfusionCell]) -> Vec<u32> {
     classes
 }
 
-/// Classes that are in a cell.
+/// Classes that occur in a cell.
 fn occurring(cells: &[ConfusionCell]) -> BTreeSet<u32> {
     cells.iter().flat_map(|cell| [cell.truth, cell.predicted]).flatten().collect()
 }

@@ -1,5 +1,5 @@
-//! The plots of an evaluation as SVG. Colors are never the only sign: lines differ in their dashes, cells and bars
-//! have their numbers.
+//! The plots of an evaluation as SVG. Colors are never the only distinction: lines have different dashes, cells and
+//! bars have numbers.
 
 mod bars;
 mod curves;
@@ -30,7 +30,7 @@ const WORDS_OF_CLASSIFICATION: Words = Words {
     about_no_prediction: " Column “unknown class”: predicted as a class that the ground truth does not have.",
 };
 
-/// All plots for which there is something to draw.
+/// All plots with something to draw.
 pub fn plots(metrics: &Metrics) -> Vec<Plot> {
     match metrics {
         Metrics::Detection { metrics, .. } => of_detection(metrics),

@@ -1,8 +1,8 @@
-//! The plane that lines and bars are drawn on: axes with ticks, what is between them, a legend.
+//! The plane for lines and bars: axes with ticks, the marks between them, a legend.
 
 use super::plot::{Anchor, Plot, Shapes, Spot, WIDTH};
 
-/// The usual height of a plane, and the width of each.
+/// The usual height and the width of a plane.
 pub(super) const SIDE: f64 = 400.0;
 const LEFT: f64 = 62.0;
 const TOP: f64 = 8.0;
@@ -11,14 +11,14 @@ const LEGEND: f64 = LEFT + SIDE + 20.0;
 const LEGEND_ROW: f64 = 22.0;
 const SAMPLE: f64 = 26.0;
 
-/// What an axis shows; its ends are 0 and 1 on the plane.
+/// An axis; its ends are 0 and 1 on the plane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Axis {
-    /// A measured share, in percent.
+    /// A measured fraction, in percent.
     Share(&'static str),
     /// A score.
     Score(&'static str),
-    /// Up to this many.
+    /// A count up to this number.
     Count(&'static str, u64),
 }
 
@@ -34,7 +34,7 @@ pub struct Plane {
     across: Axis,
     up: Axis,
     pub marks: Vec<Mark>,
-    /// A mark that fills its own square, and its name.
+    /// A mark that fills a square, and its name.
     pub legend: Vec<(Mark, String)>,
 }
 
@@ -93,7 +93,7 @@ impl Plane {
         plot
     }
 
-    /// Adds the plane below what the plot has already.
+    /// Adds the plane below the existing content of the plot.
     pub fn draw_below(&self, plot: &mut Plot) {
         let top = plot.size[1] + TOP;
         let (bottom, right) = (top + self.height, LEFT + SIDE);
@@ -121,7 +121,6 @@ impl Plane {
     }
 }
 
-/// The positions of ticks.
 pub(super) fn fifths() -> impl Iterator<Item = f64> {
     (0..=5).map(|fifth| f64::from(fifth) / 5.0)
 }

@@ -1,11 +1,11 @@
-//! One plot as SVG: a file of its own, or inside a page.
+//! A plot as SVG: a separate file, or part of a page.
 
 use maud::{Markup, PreEscaped, Render, html};
 use strum::IntoStaticStr;
 
 use super::super::super::drawing::TextSize;
 
-/// The page's colors on paper: those of `report/style.css` in the light.
+/// The page's colors on paper: those of `report/style.css` in the light theme.
 const ON_PAPER: [(&str, &str); 9] = [
     ("var(--card)", "#fff"),
     ("var(--text)", "#1b1e25"),
@@ -20,14 +20,13 @@ const ON_PAPER: [(&str, &str); 9] = [
 
 pub(super) const WIDTH: f64 = 640.0;
 const TEXT: f32 = 13.0;
-/// Around a plot that is a file of its own.
+/// Around a plot in a separate file.
 const MARGIN: f64 = 20.0;
 const TITLE_HEIGHT: f64 = 40.0;
 const LINE_HEIGHT: f64 = 18.0;
 
-/// A plot of an evaluation.
 pub struct Plot {
-    /// Its file's name without an extension.
+    /// The file name without an extension.
     pub name: &'static str,
     pub title: &'static str,
     /// What it shows; whole sentences.
@@ -38,10 +37,10 @@ pub struct Plot {
 }
 
 impl Plot {
-    /// The rules of plots. Colors are those of the page that they are in.
+    /// The style rules of plots. Colors are those of the surrounding page.
     pub const STYLE: &str = include_str!("plot.css");
 
-    /// Inside a page with [`Self::STYLE`].
+    /// For a page with [`Self::STYLE`].
     pub fn figure(&self) -> Markup {
         let [width, height] = self.size.map(number);
         html! {
@@ -96,11 +95,11 @@ impl Plot {
     }
 }
 
-/// What a plot is drawn of, in pixels. Styles are classes of [`Plot::STYLE`].
+/// The elements of a plot, in pixels. Styles are classes in [`Plot::STYLE`].
 #[derive(Default)]
 pub struct Shapes(String);
 
-/// The part of a text that is at its position.
+/// Which part of a text is at its position.
 #[derive(Debug, Clone, Copy, IntoStaticStr)]
 #[strum(const_into_str, serialize_all = "lowercase")]
 pub(super) enum Anchor {
@@ -127,14 +126,13 @@ impl Shapes {
         self.0.push_str(&shape.into_string());
     }
 
-    /// Straight lines between points.
     pub(super) fn line(&mut self, style: &str, points: impl IntoIterator<Item = [f64; 2]>) {
         let mut points: Vec<String> = points.into_iter().map(|point| point.map(number).join(" ")).collect();
         points.dedup();
         self.add(html! { path.(style) d=(format!("M{}", points.join("L"))) {} });
     }
 
-    /// A filled rectangle: left, top, width and height. `title` appears under the mouse.
+    /// A filled rectangle: left, top, width and height. `title` is its tooltip.
     pub(super) fn rect(&mut self, style: &str, rect: [f64; 4], opacity: f64, title: &str) {
         let [x, y, width, height] = rect.map(number);
         self.add(html! {
@@ -158,7 +156,7 @@ impl Shapes {
         self.add_text(style, anchor, at, 0, (text, f64::INFINITY));
     }
 
-    /// A text from outside, shortened to `room` pixels; the whole text appears under the mouse.
+    /// Text from outside, shortened to `room` pixels; the tooltip has the whole text.
     pub(super) fn name(&mut self, anchor: Anchor, at: [f64; 2], angle: i32, text: &str, room: f64) {
         self.add_text("", anchor, at, angle, (text, room));
     }
@@ -186,7 +184,6 @@ fn printable(text: &str) -> String {
     text.chars().map(|letter| if is_forbidden(letter) { ' ' } else { letter }).collect()
 }
 
-/// A number of pixels.
 fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
