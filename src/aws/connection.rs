@@ -1,4 +1,4 @@
-//! S3 as reached in one way: its configuration, a client for each region, and which bucket is in which region.
+//! A connection to S3: its configuration, a client per region, and the regions of buckets.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -22,23 +22,23 @@ use super::setup;
 use crate::domain::{Credentials, Identity, S3Access, without_password};
 use crate::tasks::TaskControl;
 
-/// The region that is asked first for a bucket of unknown region.
+/// The region that is asked first about a bucket of unknown region.
 const FIRST_REGION: &str = "us-east-1";
 pub(super) const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(8);
 /// A credential process may contact a server or wait for a person.
 const CREDENTIALS_TIMEOUT: Duration = Duration::from_mins(1);
 
-/// S3 as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is cancelled.
+/// A connection to S3. Cheap to clone. Every method blocks; with a control, no longer than until it is canceled.
 #[derive(Clone)]
 pub struct S3(pub(super) Arc<Connection>);
 
 pub(super) struct Connection {
     pub(super) network: Arc<Network>,
     pub(super) access: S3Access,
-    /// `None` before the first request, and after credentials failed: they may have been renewed since.
+    /// `None` before the first request, and after credentials failed, because they may have been renewed.
     loaded: tokio::sync::Mutex<Option<Arc<Loaded>>>,
-    /// The regions of buckets that turned out to be in another region than the one that was asked first.
+    /// The regions of buckets that turned out to be elsewhere than the region asked first.
     regions: Mutex<HashMap<String, String>>,
 }
 
@@ -48,9 +48,9 @@ pub(super) struct Loaded {
     /// The server if it is not AWS, from this access or the user's AWS configuration.
     pub(super) endpoint: Option<String>,
     region: String,
-    /// No region is configured: S3 is asked in the default one first.
+    /// No region is configured: S3 is first asked in the default one.
     region_is_guessed: bool,
-    /// The command that signs in anew, where a person does that.
+    /// The command that renews an interactive sign-in.
     pub(super) renewal: Option<String>,
     clients: Mutex<HashMap<String, Client>>,
 }
@@ -87,8 +87,8 @@ impl S3 {
 }
 
 impl S3 {
-    /// The same with newly loaded credentials, which the user may have renewed. If loading fails, the current ones stay
-    /// in use until they expire.
+    /// The same with reloaded credentials, which the user may have renewed. If loading fails, the current ones stay in
+    /// use until they expire.
     pub fn renewed_identity(&self, control: Option<&TaskControl>) -> Result<Identity, AwsError> {
         self.0.network.wait(control, async {
             let new = Arc::new(Loaded::new(&self.0.access, &self.0.network).await?);
@@ -115,14 +115,14 @@ impl Connection {
         Ok(new)
     }
 
-    /// Forgets failed credentials, so that they are loaded again: the user may have renewed them.
+    /// Discards failed credentials so that they are loaded again: the user may have renewed them.
     pub(super) async fn forget_after(&self, error: &AwsError) {
         if error.kind.is_about_credentials() {
             *self.loaded.lock().await = None;
         }
     }
 
-    /// Asks with a client for the region of `bucket`, and once more where it turns out to be in another one.
+    /// Sends a request with a client for the region of `bucket`, and again if it turns out to be in another region.
     pub(super) async fn ask<T, E, F>(
         &self,
         bucket: &str,
@@ -166,7 +166,7 @@ impl Connection {
         }
     }
 
-    /// The region of the bucket from the response, if it is another one.
+    /// The region of the bucket in the response, if it differs.
     async fn other_region<E: ProvideErrorMetadata>(
         &self,
         loaded: &Loaded,
@@ -197,7 +197,7 @@ impl Connection {
     }
 }
 
-/// `<Region>eu-west-1</Region>` of an error's XML.
+/// `<Region>eu-west-1</Region>` in the XML of an error.
 fn region_in_body(body: &[u8]) -> Option<String> {
     let text = std::str::from_utf8(body).ok()?;
     let (_, rest) = text.split_once("<Region>")?;
@@ -282,7 +282,7 @@ impl Loaded {
         Ok(&self.region)
     }
 
-    /// The server of a service, where it is not AWS; `service` as the configuration names it: `SageMaker Runtime`.
+    /// The server of a service if it is not AWS; `service` is its name in the configuration: `SageMaker Runtime`.
     pub(super) fn endpoint_of(&self, service: &str) -> Option<String> {
         configured_endpoint(&self.config, service).map(|endpoint| endpoint.trim_end_matches('/').to_owned())
     }
@@ -294,10 +294,10 @@ impl Loaded {
             let mut config = aws_sdk_s3::config::Builder::from(&self.config)
                 .region(Region::new(region.to_owned()))
                 .force_path_style(access.path_style.unwrap_or(!is_aws));
-            // The configured URL without a password, which a signature cannot contain.
+            // The configured URL without a password, which cannot be part of a signature.
             config.set_endpoint_url(self.endpoint.clone());
             if !is_aws {
-                // Other servers do not know the trailing checksums that AWS has asked for since 2025.
+                // Other servers do not support the trailing checksums that AWS has required since 2025.
                 config = config.request_checksum_calculation(RequestChecksumCalculation::WhenRequired);
             }
             Client::from_conf(config.build())
@@ -306,8 +306,8 @@ impl Loaded {
     }
 }
 
-/// The server that environment or profile name: for S3 `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`. It is shown and
-/// written down, so it has no password.
+/// The server in the environment or profile: for S3, `AWS_ENDPOINT_URL_S3` before `AWS_ENDPOINT_URL`. It is shown and
+/// stored, so it has no password.
 fn configured_endpoint(config: &SdkConfig, service: &str) -> Option<String> {
     let of_service = |service_id: &str| {
         let key = ServiceConfigKey::builder()

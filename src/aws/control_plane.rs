@@ -1,7 +1,7 @@
-//! Calls of AWS's JSON 1.1 services: signed, and repeated, by AWS's own runtime.
+//! Calls of AWS's JSON 1.1 services, signed and retried by AWS's own runtime.
 //!
-//! The crate that AWS makes of SageMaker's model costs more to compile than all the rest of the program, for a dozen of
-//! its 425 operations. What it would do for these is here.
+//! The crate that AWS generates from SageMaker's model takes longer to compile than the rest of the program, for a
+//! dozen of its 425 operations. This module does what it would do for these.
 
 use std::time::SystemTime;
 
@@ -30,8 +30,7 @@ use serde::de::DeserializeOwned;
 use super::connection::{Connection, Loaded};
 use super::error::{AwsError, AwsErrorKind, Caller, Operation};
 
-/// The error codes for throttling: `THROTTLING_ERRORS` of AWS's runtime, and those of SageMaker and
-/// CloudWatch Logs.
+/// The error codes for throttling: `THROTTLING_ERRORS` in AWS's runtime, and those of SageMaker and CloudWatch Logs.
 const THROTTLING: &[&str] = &[
     "Throttling",
     "ThrottlingException",
@@ -43,7 +42,7 @@ const THROTTLING: &[&str] = &[
     "SlowDown",
 ];
 
-/// A service that speaks JSON 1.1.
+/// A service with the JSON 1.1 protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Service {
     SageMaker,
@@ -73,13 +72,13 @@ impl Service {
         }
     }
 
-    /// AWS's URL of the service, by the rules of botocore's `endpoint-rule-set-1.json`.
+    /// AWS's URL for the service, by the rules in botocore's `endpoint-rule-set-1.json`.
     fn url(self, region: &str, hosts: Hosts) -> String {
         let partition = Partition::of(region);
         let suffix = if hosts.dual_stack { partition.dual_stack_suffix } else { partition.suffix };
         let host = match self {
             Self::SageMaker if !hosts.fips => format!("api.sagemaker.{region}"),
-            // The two oldest partitions have names of their own.
+            // The two oldest partitions have their own names.
             Self::SageMaker if !hosts.dual_stack && partition.suffix == "amazonaws.com" => {
                 format!("api-fips.sagemaker.{region}")
             }
@@ -93,14 +92,14 @@ impl Service {
     }
 }
 
-/// The kind of AWS hosts that the user's configuration selects.
+/// The kind of AWS host names that the user's configuration selects.
 #[derive(Debug, Clone, Copy, Default)]
 struct Hosts {
     fips: bool,
     dual_stack: bool,
 }
 
-/// An AWS partition, with accounts and host names of its own.
+/// An AWS partition, with its own accounts and host names.
 struct Partition {
     suffix: &'static str,
     dual_stack_suffix: &'static str,
@@ -123,7 +122,7 @@ impl Partition {
     }
 }
 
-/// An operation of a service, and its name for people.
+/// An operation of a service, and its description for people.
 #[derive(Debug, Clone)]
 pub(super) struct Call {
     pub(super) service: Service,
@@ -145,7 +144,7 @@ impl Call {
 }
 
 impl Connection {
-    /// Asks, and reads the response.
+    /// Sends the request and reads the response.
     pub(super) async fn call<A: DeserializeOwned>(&self, call: &Call, request: &impl Serialize) -> Result<A, AwsError> {
         let operation = call.operation();
         let loaded = self.loaded().await?;
@@ -276,8 +275,8 @@ fn read<A: DeserializeOwned>(body: &[u8], operation: &Operation<'_>, caller: &Ca
     })
 }
 
-/// Signs each attempt anew, as a signature holds for some minutes only. Its `Debug` shows no secret: that of the
-/// credentials hides them.
+/// Signs each attempt separately, because a signature is valid for only a few minutes. Its `Debug` shows no secret:
+/// that of the credentials hides them.
 #[derive(Debug)]
 struct Signer {
     credentials: Credentials,
@@ -323,13 +322,13 @@ impl Intercept for Signer {
     }
 }
 
-/// An error response: its code and message.
+/// An error response with code and message.
 #[derive(Debug)]
 struct Refusal(ErrorMetadata);
 
 impl Refusal {
-    /// `{"__type": "com.amazon.coral.validate#ValidationException", "message": "…"}`; the type may be in the header
-    /// too.
+    /// `{"__type": "com.amazon.coral.validate#ValidationException", "message": "…"}`; the type can also be in the
+    /// header.
     fn read(header: Option<&str>, body: &[u8]) -> Self {
         #[derive(Default, serde::Deserialize)]
         #[serde(default)]
@@ -353,7 +352,7 @@ impl Refusal {
     }
 }
 
-/// `aws.protocoltests#FooError:http://…` is `FooError`, as the protocol's documentation has it.
+/// `aws.protocoltests#FooError:http://…` becomes `FooError`, as the protocol's documentation specifies.
 fn plain_code(code: &str) -> &str {
     let code = code.split(':').next().unwrap_or(code);
     code.rsplit('#').next().unwrap_or(code)

@@ -1,4 +1,4 @@
-//! Credentials and identities. They stay in this module and in the SDK.
+//! Credentials and identities. They never leave this module and the SDK.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -19,11 +19,11 @@ use super::error::{AwsError, AwsErrorKind, Caller, Operation};
 use super::setup;
 use crate::domain::{Credentials, Identity, S3Access};
 
-/// Credentials that expire sooner are renewed. The SDK renews ten seconds before the expiry.
+/// Credentials that expire sooner are renewed. The SDK renews them ten seconds before they expire.
 const LEAST_LEFT: Duration = Duration::from_secs(30);
 
 /// # Errors
-/// There is no such profile; with those that there are.
+/// The profile does not exist; lists the existing ones.
 pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
     let profiles = setup::profiles(&Fs::real(), &Env::real()).await?;
     if profiles.get_profile(name).is_some() {
@@ -39,8 +39,8 @@ pub(super) async fn require_profile(name: &str) -> Result<(), AwsError> {
     Err(AwsError::new(AwsErrorKind::Profile, format!("The AWS configuration does not have a profile {name}; {known}")))
 }
 
-/// Environment, then the profile (`profile`, or what `AWS_PROFILE` names). Never the metadata service. An empty region
-/// is none, as for the AWS CLI.
+/// The environment, then the profile (`profile`, or `AWS_PROFILE`). Never the metadata service. An empty region counts
+/// as missing, as in the AWS CLI.
 pub(super) async fn configured_region(profile: Option<&str>, http: &SharedHttpClient) -> Option<Region> {
     if let Some(region) = region_of(&Env::real()) {
         return Some(region);
@@ -52,7 +52,7 @@ pub(super) async fn configured_region(profile: Option<&str>, http: &SharedHttpCl
     of_profile.build().region().await.filter(|region| !region.as_ref().trim().is_empty())
 }
 
-/// The variables of the AWS SDKs, in their order.
+/// The variables of the AWS SDKs, in order.
 fn region_of(environment: &Env) -> Option<Region> {
     let set = ["AWS_REGION", "AWS_DEFAULT_REGION"].into_iter().filter_map(|name| environment.get(name).ok());
     set.map(|region| region.trim().to_owned()).find(|region| !region.is_empty()).map(Region::new)
@@ -72,7 +72,7 @@ pub(super) fn ambient(http: &SharedHttpClient, region: &Region) -> impl ProvideC
         .or_else("container", EcsCredentialsProvider::builder().configure(&config).build())
 }
 
-/// The credentials of one profile, regardless of the environment.
+/// The credentials of one profile, ignoring the environment.
 pub(super) fn of_profile(name: &str, http: &SharedHttpClient, region: &Region) -> impl ProvideCredentials + use<> {
     let config = provider_config(http).with_region(Some(region.clone()));
     ProfileFileCredentialsProvider::builder().profile_name(name).configure(&config).build()
@@ -115,7 +115,7 @@ impl<P: ProvideCredentials> ProvideCredentials for Kept<P> {
     }
 }
 
-/// `endpoint`: the server that is in for AWS, if one does.
+/// `endpoint`: the server, if it is not AWS.
 pub(super) async fn identity(
     access: &S3Access,
     (config, renewal): (&SdkConfig, Option<String>),
@@ -148,7 +148,7 @@ pub(super) async fn identity(
         Ok(response) => response,
         Err(error) if error.kind.is_about_credentials() => return Err(error),
         Err(error) => {
-            // Some networks let nothing but S3 through.
+            // Some networks allow only S3.
             log::warn!("{error}");
             return Ok(unasked("could not ask AWS"));
         }
@@ -156,7 +156,7 @@ pub(super) async fn identity(
     Ok(Identity::of_arn(response.account().unwrap_or_default(), response.arn().unwrap_or_default(), expires))
 }
 
-/// The last four letters: enough to tell one's keys apart.
+/// The last four characters: enough to tell one's keys apart.
 fn tail(key: &str) -> &str {
     let start = key.char_indices().rev().nth(3).map_or(0, |(at, _)| at);
     &key[start..]

@@ -1,4 +1,4 @@
-//! Errors of AWS in words for people: what happened, why, and what to do.
+//! AWS errors for people: what happened, why, and what to do.
 
 mod calls;
 
@@ -14,7 +14,7 @@ use crate::domain::{Credentials, S3Address};
 
 const CHANGED: &str = "the object changed since it was listed; list the images again";
 
-/// An error of AWS. The message is complete, says what to do, and contains no secret.
+/// An AWS error. The message is complete, states what to do, and contains no secrets.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct AwsError {
@@ -22,33 +22,32 @@ pub struct AwsError {
     pub message: String,
 }
 
-/// The kinds of errors that the program distinguishes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum AwsErrorKind {
-    /// The task was cancelled. Not a failure.
+    /// The task was canceled. Not a failure.
     Cancelled,
     /// No credentials are configured.
     NoCredentials,
     /// A sign-in or a session has expired.
     ExpiredCredentials,
-    /// The server does not know the key, or the secret does not fit it.
+    /// The server does not know the key, or the secret does not match.
     BadCredentials,
-    /// The profile is not there, or cannot be understood.
+    /// The profile does not exist, or is invalid.
     Profile,
     AccessDenied,
     NoSuchBucket,
     /// The object or resource does not exist.
     NotFound,
-    /// The object is another one than it was, or there is one where none was expected.
+    /// The object has changed, or exists where none was expected.
     Changed,
-    /// The server does not know how to do this.
+    /// The server does not support this.
     Unsupported,
-    /// The wanted part is behind the end of the object.
+    /// The requested range is past the end of the object.
     BehindEnd,
     /// The object must be restored from an archive before it can be read.
     Archived,
     WrongRegion,
-    /// The name of the server is not known.
+    /// The host name of the server is unknown.
     Dns,
     /// No server responds, or none that can be trusted.
     Unreachable,
@@ -58,21 +57,20 @@ pub enum AwsErrorKind {
     NoRegion,
     /// The request is invalid: a name, a number or a combination.
     Invalid,
-    /// The account's quota does not allow it.
     Limit,
     /// The resource is in use, or its name is taken.
     InUse,
     /// The model behind an endpoint failed.
     Model,
     ClockSkew,
-    /// The server has too much to do.
+    /// The server is overloaded.
     Throttled,
     Timeout,
-    /// The connection was cut, again and again.
+    /// The connection was interrupted repeatedly.
     Cut,
     /// The server failed.
     Server,
-    /// This machine: a file that cannot be read, no threads.
+    /// A local problem: an unreadable file, no threads.
     Local,
     Other,
 }
@@ -132,7 +130,7 @@ pub(super) enum Operation<'a> {
         bucket: &'a str,
         key: &'a str,
     },
-    /// Parts of an upload that is not finished.
+    /// Lists the parts of an unfinished upload.
     Parts {
         bucket: &'a str,
         key: &'a str,
@@ -144,11 +142,11 @@ pub(super) enum Operation<'a> {
     },
     Buckets,
     Identity,
-    /// An operation of another service than S3.
+    /// An operation of a service other than S3.
     Call {
         /// `SageMaker`
         service: &'static str,
-        /// `sagemaker`, before the colon of a permission.
+        /// The part before the colon of a permission: `sagemaker`.
         namespace: &'a str,
         /// `CreateTransformJob`
         operation: &'a str,
@@ -161,10 +159,10 @@ pub(super) enum Operation<'a> {
 #[derive(Debug, Clone)]
 pub(super) struct Caller {
     pub(super) credentials: Credentials,
-    /// The server, where it is not AWS.
+    /// The server, if it is not AWS.
     pub(super) endpoint: Option<String>,
     pub(super) region: String,
-    /// The command that signs in anew, where a person does that.
+    /// The command that renews an interactive sign-in.
     pub(super) renewal: Option<String>,
 }
 
@@ -182,7 +180,7 @@ impl AwsError {
         Self::new(AwsErrorKind::Cancelled, "Canceled")
     }
 
-    /// The error of a request after all its retries.
+    /// The error of a request after all retries.
     pub(super) fn of<E>(error: &SdkError<E, HttpResponse>, operation: &Operation<'_>, caller: &Caller) -> Self
     where
         E: ProvideErrorMetadata + Error + Send + Sync + 'static,
@@ -194,7 +192,7 @@ impl AwsError {
             SdkError::ServiceError(failed) => {
                 let status = failed.raw().status().as_u16();
                 let body = failed.raw().body().bytes().unwrap_or_default();
-                // S3 always sends an error code; a web page instead is from a proxy in between.
+                // S3 always sends an error code; a web page comes from a proxy in between.
                 if failed.err().code().is_none() && !body.is_empty() && status != 407 {
                     return not_s3(status, operation, caller);
                 }
@@ -265,7 +263,7 @@ impl AwsError {
         }
     }
 
-    /// The error of a download that was cut too often.
+    /// The error of a download that was interrupted too often.
     pub(super) fn cut(error: &(dyn Error + 'static), operation: &Operation<'_>, caller: &Caller) -> Self {
         let text = chain_text(error);
         let kind = if text.contains("minimum throughput") || text.contains("throughput was") {
@@ -383,7 +381,7 @@ fn of_response(response: &Response<'_>, operation: &Operation<'_>, caller: &Call
         .unwrap_or_else(|| target_error(response, operation, caller))
 }
 
-/// Errors about the caller: its credentials and permissions.
+/// Errors about the caller: credentials and permissions.
 fn caller_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> Option<AwsError> {
     use AwsErrorKind as Kind;
     let whose = &caller.credentials;
@@ -415,9 +413,9 @@ fn caller_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
     })
 }
 
-/// “ (AWS says: Throttling: …)”, continues a sentence.
+/// “ (AWS says: Throttling: …)”, to continue a sentence.
 ///
-/// The server's message. For wrong signatures some services repeat the signed text with the session token, which is
+/// The server's message. For wrong signatures, some services repeat the signed text with the session token, which is
 /// left out.
 fn server_message(response: &Response<'_>, caller: &Caller) -> String {
     let message = response.message.map(|message| {
@@ -454,7 +452,7 @@ fn clock_skew(response: &Response<'_>, operation: &Operation<'_>, caller: &Calle
     )
 }
 
-/// Refusals of an object that is to be written.
+/// Rejections of an object to write.
 fn writing_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> Option<AwsError> {
     use AwsErrorKind as Kind;
     let (kind, why) = match (response.code.unwrap_or_default(), response.status, operation) {
@@ -549,7 +547,7 @@ fn denied(is_key: bool, said: &str, operation: &Operation<'_>, caller: &Caller) 
             format!("anonymous access is denied; choose a profile with the permission {permission}{said}")
         }
         whose => {
-            // Without the right to list, S3 does not tell a missing object from a forbidden one.
+            // Without permission to list, S3 does not distinguish a missing object from a forbidden one.
             let or_missing = match operation {
                 Operation::Read { .. } => ", or the object does not exist",
                 _ => "",
@@ -626,7 +624,7 @@ fn not_s3(status: u16, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     )
 }
 
-/// The server could not be reached at all.
+/// The error of a server that could not be reached at all.
 fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     let server = caller.server();
     let (kind, why) = if text.contains("dns error") || text.contains("failed to lookup") {
@@ -657,12 +655,12 @@ fn of_connection(text: &str, operation: &Operation<'_>, caller: &Caller) -> AwsE
     AwsError::new(kind, format!("Could not {operation}: {why}"))
 }
 
-/// The one that the environment chooses.
+/// The profile that the environment selects.
 fn chosen_profile() -> Option<String> {
     std::env::var("AWS_PROFILE").ok().filter(|name| !name.is_empty())
 }
 
-/// The causes of an error whose own text says nothing.
+/// The causes of an error whose own message is uninformative.
 fn causes_text(error: &(dyn Error + 'static)) -> String {
     error.source().map_or_else(|| error.to_string(), chain_text)
 }
@@ -679,7 +677,7 @@ fn find<'e, T: Error + 'static>(error: &'e (dyn Error + 'static)) -> Option<&'e 
     None
 }
 
-/// An error and its causes, each once, by their display texts.
+/// The messages of an error and its causes, without duplicates.
 pub(super) fn chain_text(error: &(dyn Error + 'static)) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = Some(error);
@@ -757,7 +755,7 @@ mod tests {
         let error = refused(Operation::Buckets);
         assert_eq!(error.kind, AwsErrorKind::NoCredentials);
         assert!(error.message.contains("anonymously"), "{error}");
-        // A model that SageMaker does not know.
+        // A model that does not exist in SageMaker.
         let error = refused(Operation::Call {
             service: "SageMaker",
             namespace: "sagemaker",

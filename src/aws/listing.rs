@@ -1,4 +1,4 @@
-//! A complete listing, which requests the next page while the current one is processed.
+//! A complete listing that prefetches pages while the current one is processed.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use super::error::AwsError;
 use super::objects::{ListRequest, ListedPage};
 use crate::tasks::TaskControl;
 
-/// The number of pages that are requested ahead.
+/// The number of prefetched pages.
 const PAGES_AHEAD: usize = 4;
 
-/// The pages of a listing; the first is requested already. Dropping it ends the requests.
+/// The pages of a listing; the first one is already requested. Dropping it ends the requests.
 pub struct Listing {
     s3: S3,
     pages: Receiver<Result<ListedPage, AwsError>>,
@@ -21,7 +21,7 @@ pub struct Listing {
 }
 
 impl S3 {
-    /// Begins to list everything from `request` on.
+    /// Starts to list everything from `request` on.
     pub fn list(&self, mut request: ListRequest) -> Result<Listing, AwsError> {
         let (sender, pages) = channel(PAGES_AHEAD);
         let connection = Arc::clone(&self.0);

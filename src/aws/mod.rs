@@ -1,8 +1,7 @@
-//! AWS as the rest of the program sees it, S3 and SageMaker: calls that wait, that can be cancelled, and whose errors
-//! are words for people.
+//! S3 and SageMaker for the rest of the program: blocking, cancelable calls with errors for people.
 //!
-//! The only home of the AWS crates and of their asynchronous runtime. No secret leaves it, and it never asks the
-//! metadata service of a virtual machine. Knows nothing of images.
+//! The only user of the AWS crates and of their asynchronous runtime. No secret leaves it, and it never asks the
+//! metadata service of a virtual machine. Knows nothing about images.
 
 mod connection;
 mod control_plane;
@@ -58,7 +57,7 @@ impl Aws {
         Self(Arc::new(Inner { network: Arc::new(Network::new(retry_policy)), connections: Mutex::default() }))
     }
 
-    /// The sign-in options of the user's AWS configuration. Reads its files; sends no request.
+    /// The sign-in options in the user's AWS configuration. Reads its files; sends no request.
     pub fn setup(&self) -> Result<AwsSetup, AwsError> {
         self.0.network.wait(None, setup::read())
     }

@@ -1,4 +1,4 @@
-//! The runtime and the HTTP client, and how a thread waits for them.
+//! The runtime and the HTTP client, and how threads wait for them.
 
 use std::future::{Future, poll_fn};
 use std::pin::pin;
@@ -17,10 +17,10 @@ use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use super::error::{AwsError, AwsErrorKind};
 use crate::tasks::TaskControl;
 
-/// Requests in flight at once, of all tasks together: enough to fill a fast line with small objects, few enough for the
-/// files a process may have open.
+/// Maximum number of requests in flight, over all tasks: enough to saturate a fast network with small objects, few
+/// enough for the open-file limit of a process.
 const MAX_REQUESTS: usize = 64;
-/// Threads that move bytes. What waits for a response does so on its own thread.
+/// Threads that move bytes. Callers wait for responses on their own threads.
 const THREADS: usize = 2;
 
 /// Timeouts and retries of requests.
@@ -28,11 +28,11 @@ const THREADS: usize = 2;
 pub struct RetryPolicy {
     /// The time until the first byte of a response.
     pub response_timeout: Duration,
-    /// The same for uploads: it includes the time to send the content over a slow line.
+    /// The same for uploads, including the time to send the content over a slow network.
     pub send_timeout: Duration,
-    /// The time that a download may be slower than a byte per second.
+    /// How long a download may be slower than one byte per second.
     pub stall_timeout: Duration,
-    /// The longest wait before the first retry; doubles with each retry, and a random share of it is used.
+    /// The longest wait before the first retry; doubles with each retry, and a random fraction of it is used.
     pub first_backoff: Duration,
     /// The number of attempts, including the first.
     pub attempts: u32,
@@ -42,7 +42,7 @@ impl Default for RetryPolicy {
     fn default() -> Self {
         Self {
             response_timeout: Duration::from_secs(20),
-            // 8 MiB at 30 KB a second.
+            // 8 MiB at 30 KB per second.
             send_timeout: Duration::from_mins(5),
             stall_timeout: Duration::from_secs(10),
             first_backoff: Duration::from_secs(1),
@@ -58,7 +58,7 @@ pub(super) struct Network {
 }
 
 struct Started {
-    /// Taken at the end, so that the program does not wait for a connection that hangs.
+    /// Taken at the end, so that the program does not wait for a hanging connection.
     runtime: Option<Runtime>,
     http: SharedHttpClient,
 }
@@ -83,13 +83,13 @@ impl Network {
         Ok(self.started()?.http.clone())
     }
 
-    /// Waits for one of the requests that may be in flight at once.
+    /// Waits for a free slot among the requests in flight.
     pub(super) async fn request(&self) -> Result<SemaphorePermit<'_>, AwsError> {
         // The semaphore is never closed.
         self.requests.acquire().await.map_err(|_| AwsError::cancelled())
     }
 
-    /// Lets this thread wait for `work`, but no longer than until `control` is cancelled. Not for the threads of the
+    /// Makes this thread wait for `work`, but no longer than until `control` is canceled. Not for the threads of the
     /// runtime itself.
     pub(super) fn wait<T>(
         &self,
@@ -151,7 +151,8 @@ impl Drop for Started {
     }
 }
 
-/// Trusts what the system trusts, and what `AWS_CA_BUNDLE` names, as the AWS tools do behind a company's proxy.
+/// Trusts what the system trusts, and the certificates in `AWS_CA_BUNDLE`, as the AWS tools do behind a corporate
+/// proxy.
 fn tls_context() -> Result<TlsContext, AwsError> {
     let mut trusted = TrustStore::default();
     if let Some(path) = std::env::var_os("AWS_CA_BUNDLE").filter(|path| !path.is_empty()) {

@@ -1,4 +1,4 @@
-//! Buckets and objects: listing and reading.
+//! Lists and reads buckets and objects.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -13,23 +13,21 @@ use super::error::{AwsError, AwsErrorKind, Operation};
 use crate::domain::S3Address;
 use crate::tasks::TaskControl;
 
-/// The number of times that a cut download continues where it stopped.
+/// How often an interrupted download resumes where it stopped.
 const MAX_CUTS: u32 = 5;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 
-/// A request for a page of a bucket's keys.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListRequest {
     pub bucket: String,
-    /// The prefix of the keys.
     pub prefix: String,
     /// Only keys after this one.
     pub start_after: Option<String>,
     /// Whether keys are listed up to the next slash, and deeper ones as folders.
     pub by_folder: bool,
-    /// The continuation token of the page before.
+    /// The continuation token of the previous page.
     pub continuation: Option<String>,
-    /// At most 1000; `None` leaves it to the server.
+    /// At most 1000; `None` lets the server decide.
     pub max_keys: Option<u16>,
 }
 
@@ -40,11 +38,11 @@ impl ListRequest {
     }
 }
 
-/// Some keys, in the server's order: that of their bytes in UTF-8.
+/// Some keys, in the server's order: by their UTF-8 bytes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ListedPage {
     pub objects: Vec<ObjectInfo>,
-    /// Whole prefixes, with a slash at the end.
+    /// Full prefixes with a trailing slash.
     pub folders: Vec<String>,
     /// The token for the next request; `None` after the last page.
     pub continuation: Option<String>,
@@ -61,17 +59,16 @@ impl ListedPage {
 pub struct ObjectInfo {
     pub key: String,
     pub size_bytes: u64,
-    /// The ETag without quotes.
+    /// Without quotes.
     pub etag: Option<String>,
     /// Nanoseconds since 1970-01-01 UTC.
     pub modified_ns: Option<i64>,
 }
 
-/// A bucket that may be listed.
+/// A bucket in the account's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BucketInfo {
     pub name: String,
-    /// The bucket's region, if the server reports it.
     pub region: Option<String>,
     /// Milliseconds since 1970-01-01 UTC.
     pub created_ms: Option<i64>,
@@ -109,7 +106,7 @@ impl S3 {
         Ok(listed.objects.into_iter().next())
     }
 
-    /// The region of a bucket; `None` if the server does not report it. Needs permission to list it.
+    /// The region of a bucket; `None` if the server does not report it. Requires permission to list it.
     pub fn bucket_region(&self, bucket: &str, control: Option<&TaskControl>) -> Result<Option<String>, AwsError> {
         self.0.network.wait(control, async {
             let _permit = self.0.network.request().await?;
@@ -119,12 +116,12 @@ impl S3 {
         })
     }
 
-    /// The metadata of an object. Needs permission to read it, not to list the bucket.
+    /// The metadata of an object. Requires permission to read it, but not to list the bucket.
     pub fn object(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<ObjectInfo, AwsError> {
         self.0.network.wait(control, self.0.head(bucket, key))
     }
 
-    /// The whole object; goes on where it was when the connection is cut. With an `etag`, only the object that has it:
+    /// The whole object; resumes if the connection is interrupted. With an `etag`, only this version of the object:
     /// otherwise the error is [`AwsErrorKind::Changed`].
     pub fn read(
         &self,
@@ -137,8 +134,8 @@ impl S3 {
         self.0.network.wait(control, self.0.read(request))
     }
 
-    /// The bytes from `range.start` up to `range.end`, fewer where the object ends before. With an `etag`, only of the
-    /// object that has it: otherwise the error is [`AwsErrorKind::Changed`].
+    /// The bytes from `range.start` up to `range.end`; fewer if the object is shorter. With an `etag`, only of this
+    /// version of the object: otherwise the error is [`AwsErrorKind::Changed`].
     pub fn read_range(
         &self,
         bucket: &str,
@@ -195,7 +192,7 @@ impl Connection {
                     .set_start_after(request.start_after.clone().filter(|_| request.continuation.is_none()))
                     .set_continuation_token(request.continuation.clone())
                     .set_max_keys(request.max_keys.map(i32::from))
-                    // XML cannot hold every character that a key may.
+                    // XML cannot represent every character that a key can contain.
                     .encoding_type(EncodingType::Url)
                     .set_request_payer(self.payer())
                     .send()
@@ -305,7 +302,7 @@ impl Connection {
     }
 }
 
-/// The `Range` of what is missing of a wanted part after `done` bytes; `None` for a whole object.
+/// The remaining `Range` of a part after `done` bytes; `None` for a whole object.
 fn range_after(range: Option<&Range<u64>>, done: usize) -> Option<String> {
     match range {
         Some(range) => Some(format!("bytes={}-{}", range.start + done as u64, range.end - 1)),
@@ -314,7 +311,7 @@ fn range_after(range: Option<&Range<u64>>, done: usize) -> Option<String> {
     }
 }
 
-/// A form-encoded key: a plus is a space. What is not UTF-8 stays as it is.
+/// A form-encoded key: a plus is a space. Invalid UTF-8 is left encoded.
 fn decoded(text: &str) -> String {
     if !text.contains(['%', '+']) {
         return text.to_owned();

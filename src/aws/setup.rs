@@ -1,4 +1,4 @@
-//! The sign-in options of the user's AWS configuration.
+//! The sign-in options in the user's AWS configuration.
 
 use aws_config::profile::{Profile, ProfileSet};
 use aws_types::os_shim_internal::{Env, Fs};
@@ -6,7 +6,7 @@ use aws_types::os_shim_internal::{Env, Fs};
 use super::error::{AwsError, AwsErrorKind, chain_text};
 use crate::domain::{AmbientSignIn, AwsProfile, AwsSetup, SignInMeans};
 
-/// Longer chains of roles than this go in a circle.
+/// Longer chains of roles are circular.
 const MAX_ROLES: usize = 10;
 
 pub(super) async fn read() -> Result<AwsSetup, AwsError> {
@@ -47,7 +47,7 @@ fn describe(profiles: &ProfileSet, profile: &Profile) -> AwsProfile {
     }
 }
 
-/// The way a profile signs in, checked in the order of the SDK.
+/// How a profile signs in, checked in the order of the SDK.
 fn means_of(profile: &Profile) -> SignInMeans {
     let has = |key| profile.get(key).is_some_and(|value| !value.is_empty());
     if has("web_identity_token_file") {
@@ -65,13 +65,13 @@ fn means_of(profile: &Profile) -> SignInMeans {
     }
 }
 
-/// The command for the profile that a person signs in with: itself, or the one at the end of a chain of roles.
+/// The command for an interactive profile: this one, or the one at the end of a chain of roles.
 fn renewal_of(profiles: &ProfileSet, profile: &Profile) -> Option<String> {
     let mut profile = profile;
     for _ in 0..MAX_ROLES {
         match means_of(profile) {
             SignInMeans::SingleSignOn => {
-                // The SDK knows no profiles whose names have spaces.
+                // The SDK does not support profile names with spaces.
                 return Some(format!("aws sso login --profile {}", profile.name()));
             }
             SignInMeans::Role { source } => profile = profiles.get_profile(&source?)?,

@@ -1,5 +1,4 @@
-//! Objects are written, whole or large ones in parts, and deleted. What arrives is held against checksums by the
-//! server.
+//! Writes objects, whole or in parts, and deletes them. The server verifies checksums on arrival.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -17,18 +16,16 @@ use super::error::{AwsError, AwsErrorKind, Operation};
 use super::objects::{quoted, size_of, unquoted};
 use crate::tasks::TaskControl;
 
-/// The metadata of an object (`x-amz-meta-…`) that holds the SHA-256 of its content, in hexadecimal.
+/// The metadata key (`x-amz-meta-…`) for the SHA-256 of an object's content, in hexadecimal.
 ///
-/// The metadata key of the hash, which every server returns for HEAD. The `ETag` of a multipart or encrypted object is
-/// not a hash of its content, and S3's own checksums depend on the parts.
+/// Every server returns metadata for HEAD. The `ETag` of a multipart or encrypted object is not a hash of its content,
+/// and S3's own checksums depend on the parts.
 const SHA256_METADATA: &str = "spotcheck-sha256";
-/// The number of attempts to abort an unfinished upload, as a late part may arrive after the first.
+/// The number of attempts to abort an unfinished upload, because a late part can arrive after the first one.
 const MAX_ABORTS: u32 = 3;
 
-/// The SHA-256 of a content.
 pub type Sha256Digest = [u8; 32];
 
-/// A new object.
 #[derive(Debug, Clone, Copy)]
 pub struct NewObject<'a> {
     pub bucket: &'a str,
@@ -39,14 +36,14 @@ pub struct NewObject<'a> {
 }
 
 /// The condition of a write, which the server checks at that moment. If it fails, the error is
-/// [`AwsErrorKind::Changed`], or [`AwsErrorKind::Unsupported`] from a server that cannot look.
+/// [`AwsErrorKind::Changed`], or [`AwsErrorKind::Unsupported`] from a server that cannot check it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WriteCondition {
-    /// Writes only if no object has this key.
+    /// No object has this key.
     Absent,
-    /// The object there has this `ETag`, without quotes.
+    /// The object has this `ETag`, without quotes.
     Unchanged(String),
-    /// Whatever is there is replaced.
+    /// Replaces an existing object.
     Any,
 }
 
@@ -54,13 +51,13 @@ pub enum WriteCondition {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StoredObject {
     pub size_bytes: u64,
-    /// The ETag without quotes.
+    /// Without quotes.
     pub etag: Option<String>,
     /// `None` if none was stored.
     pub sha256: Option<Sha256Digest>,
 }
 
-/// Bytes on their way. Sent as often as it takes without a copy.
+/// Content to send, repeatedly if necessary, without a copy.
 pub struct Content(SdkBody);
 
 /// An unfinished upload. Its parts cost money until it is finished or aborted.
@@ -74,7 +71,7 @@ pub struct UnfinishedUpload {
 /// An uploaded part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentPart {
-    /// The ETag with quotes, as the server sent it.
+    /// With quotes, as the server sent it.
     pub etag: String,
     pub crc32: u32,
 }
@@ -106,7 +103,7 @@ impl WriteCondition {
 }
 
 impl S3 {
-    /// The metadata of an object, with its checksum. Needs permission to read it.
+    /// The metadata of an object, with its checksum. Requires permission to read it.
     pub fn stored(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<StoredObject, AwsError> {
         self.0.network.wait(control, self.0.stored(bucket, key))
     }
@@ -123,13 +120,13 @@ impl S3 {
         self.0.network.wait(control, put)
     }
 
-    /// Deletes an object that this program wrote. It is not an error if there is none any more.
+    /// Deletes an object that this program wrote. A missing object is not an error.
     pub fn delete(&self, bucket: &str, key: &str, control: Option<&TaskControl>) -> Result<(), AwsError> {
         let delete = self.0.delete(bucket, key);
         ignore_missing(self.0.network.wait(control, delete))
     }
 
-    /// Begins an object that is sent in parts. Nothing is seen of it until it is finished.
+    /// Begins an object that is sent in parts. It is invisible until finished.
     pub fn begin_parts(
         &self,
         object: &NewObject<'_>,
@@ -138,7 +135,7 @@ impl S3 {
         self.0.network.wait(control, self.0.begin_parts(object))
     }
 
-    /// Sends a part; `number` counts from 1. All but the last have at least 5 MiB.
+    /// Sends a part; `number` counts from 1. All except the last have at least 5 MiB.
     pub fn put_part(
         &self,
         upload: &UnfinishedUpload,
@@ -160,7 +157,7 @@ impl S3 {
         self.0.network.wait(control, self.0.parts(upload))
     }
 
-    /// Makes an object of its parts.
+    /// Assembles an object from its parts.
     pub fn finish_parts(
         &self,
         upload: &UnfinishedUpload,
@@ -172,14 +169,14 @@ impl S3 {
         self.0.network.wait(control, finish)
     }
 
-    /// Throws away the parts of an upload. It is not an error if there are none any more.
+    /// Deletes the parts of an upload. Missing parts are not an error.
     pub fn abort_parts(&self, upload: &UnfinishedUpload) -> Result<(), AwsError> {
         self.0.network.wait(None, async {
             for _ in 0..MAX_ABORTS {
                 ignore_missing(self.0.abort_parts(upload).await)?;
                 match self.0.parts(upload).await {
                     Ok(parts) if !parts.is_empty() => {}
-                    // Without the permission to list parts, this is all that can be done.
+                    // Without permission to list parts, nothing more can be done.
                     _ => break,
                 }
             }
@@ -397,10 +394,10 @@ impl UnfinishedUpload {
     }
 }
 
-/// The checksum that was stored by Spotcheck, or that S3 computed of the whole content for the writer.
+/// The checksum stored by Spotcheck, or computed by S3 over the whole content at upload.
 fn sha256_of(response: &HeadObjectOutput) -> Option<Sha256Digest> {
     let kept = response.metadata().and_then(|metadata| from_hexadecimal(metadata.get(SHA256_METADATA)?));
-    // For an object in parts it is a checksum of checksums, followed by a hyphen and their number.
+    // For an object in parts, it is a checksum of checksums, followed by a hyphen and their number.
     kept.or_else(|| {
         let whole = BASE64_STANDARD.decode(response.checksum_sha256()?).ok()?;
         whole.try_into().ok()
@@ -411,7 +408,7 @@ fn crc32_text(crc32: u32) -> String {
     BASE64_STANDARD.encode(crc32.to_be_bytes())
 }
 
-/// 64 small letters and digits.
+/// 64 lowercase hexadecimal digits.
 pub fn hexadecimal(digest: &Sha256Digest) -> String {
     digest.iter().fold(String::new(), |mut text, byte| {
         write!(text, "{byte:02x}").expect("writing to a string does not fail");
@@ -445,7 +442,7 @@ mod tests {
 
     #[test]
     fn a_checksum_is_taken_from_where_it_stands_for_the_whole_content() {
-        // The hash of no bytes, by `sha256sum` and by `openssl dgst -sha256 -binary | base64`.
+        // The hash of no bytes, from `sha256sum` and from `openssl dgst -sha256 -binary | base64`.
         let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let base64 = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
         let digest = sha256_of(&head(Some(hex), None)).unwrap();

@@ -1,4 +1,4 @@
-//! The content of a local file: read for sending, with its checksums, and never a mixture of two versions of it.
+//! Reads local files for sending, with their checksums, and never a mixture of two versions.
 
 use std::fs::{File, Metadata};
 use std::io::{Read, Seek, SeekFrom};
@@ -17,10 +17,9 @@ const PART: u64 = 8 * MIB;
 /// S3's limit.
 const MAX_PARTS: u64 = 10_000;
 const MIB: u64 = 1024 * 1024;
-/// Read at once where nothing is kept.
+/// The block size for hashing.
 const BLOCK: usize = 1024 * 1024;
 
-/// Why a file cannot be sent.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ContentError {
     #[error("{0}")]
@@ -66,7 +65,7 @@ pub(super) fn sha256_of(path: &Path, control: &TaskControl) -> Result<Sha256Dige
     Ok(Large::open(path, control)?.sha256)
 }
 
-/// A large file: read once for its checksums, and again part by part to be sent.
+/// A large file: read once for its checksums, and again part by part for sending.
 pub(super) struct Large {
     file: File,
     seen: Metadata,
@@ -123,7 +122,7 @@ impl Large {
 
     /// Reads a part and checks that it is unchanged.
     pub(super) fn read_part(&self, path: &Path, number: u32) -> Result<Vec<u8>, ContentError> {
-        // Parts are read at the same time, and a file has one position only.
+        // Parts are read concurrently, but a file handle has only one position.
         let mut file = File::open(path)?;
         file.seek(SeekFrom::Start(u64::from(number - 1) * self.part_bytes))?;
         let mut bytes = vec![0; self.part_len(number) as usize];

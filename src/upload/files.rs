@@ -8,8 +8,8 @@ use crate::domain::{Problem, Sample, SampleUri, SkippedFiles};
 use crate::source::{LocalSource, Source, SourceError, WithRecords};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// Files for upload, not yet held against anything. Their names have `/` between their parts, and are as the file
-/// system gives them, letter for letter: names that only look alike stay different.
+/// Files to upload, not yet compared with anything. Their names have `/` between their parts, and are spelled exactly
+/// as in the file system: names that only look alike stay different.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LocalFiles {
     pub files: Vec<Sample>,
@@ -17,11 +17,11 @@ pub struct LocalFiles {
     pub left_out: SkippedFiles,
 }
 
-/// The images and TFRecord files of a folder and of all folders below it, or a single file. What is hidden is left out,
-/// and symbolic links are followed, as where a folder is opened.
+/// The images and TFRecord files of a folder and all folders below it, or a single file. Hidden files are skipped, and
+/// symbolic links are followed, as when a folder is opened.
 ///
 /// # Errors
-/// The path does not exist or is not readable, or the task was cancelled.
+/// The path does not exist or is not readable, or the task was canceled.
 pub fn files_below(path: &Path, control: &TaskControl) -> Result<LocalFiles, SourceError> {
     let source = Arc::new(LocalSource::open(path)?);
     let records = WithRecords::over(Arc::clone(&source) as Arc<dyn Source>);
@@ -44,10 +44,10 @@ pub fn files_below(path: &Path, control: &TaskControl) -> Result<LocalFiles, Sou
     Ok(found)
 }
 
-/// The files that hold these samples, each once, named from `root`; an empty one is above nothing.
+/// The files that contain these samples, each once, named relative to `root`; an empty root contains nothing.
 ///
 /// # Errors
-/// The task was cancelled.
+/// The task was canceled.
 pub fn files_of<'u>(
     root: &str,
     samples: impl IntoIterator<Item = &'u SampleUri>,
@@ -78,7 +78,7 @@ pub fn files_of<'u>(
     Ok(found)
 }
 
-/// The path below `root`, with `/` between its parts; the file name if it is outside of it.
+/// The path relative to `root`, with `/` between its parts; the file name if it is outside.
 fn name_below(root: &str, path: &str) -> String {
     let root = root.trim_end_matches(MAIN_SEPARATOR);
     let below = Some(path)

@@ -1,4 +1,4 @@
-//! Sends a large file in parts, by several workers.
+//! Sends a large file in parts, with several workers.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -35,7 +35,7 @@ struct State {
 }
 
 impl<'a> LargeUpload<'a> {
-    /// Reads the file for its checksums, and begins the upload, or goes on with one that was begun before.
+    /// Reads the file for its checksums, and begins the upload or resumes an earlier one.
     pub(super) fn begin(job: Job<'a>, sender: &Sender<'_>) -> Result<Self, SendError> {
         let content = Large::open(job.path, sender.control)?;
         let unfinished = match sender.begun_before(&job, &content)? {
@@ -93,8 +93,8 @@ impl<'a> LargeUpload<'a> {
         Ok(part)
     }
 
-    /// Waits for the parts that others send, and makes the object. Where that cannot be, the parts are thrown away, or
-    /// kept where a later try may go on with them.
+    /// Waits for the parts that others send, and creates the object. If that fails, the parts are deleted, or kept if a
+    /// later attempt can resume with them.
     pub(super) fn finish(&self, sender: &Sender<'_>) -> Result<Sent, SendError> {
         let mut state = self.state.lock();
         self.part_ended.wait_while(&mut state, |state| state.in_flight > 0);
@@ -111,7 +111,7 @@ impl<'a> LargeUpload<'a> {
                 sender.journal.remove(key);
                 Ok(Sent::Sent)
             }
-            // Another upload was faster: our parts are of no use.
+            // Another upload was faster: our parts are useless.
             Ok(Sent::Same) => {
                 sender.discard(&self.upload);
                 Ok(Sent::Same)
@@ -147,7 +147,7 @@ impl<'a> LargeUpload<'a> {
         let written = self
             .job
             .write(s3, sha256, control, |condition| s3.finish_parts(&self.upload, &parts, condition, Some(control)));
-        // The object may have been made although the response got lost; then there is no upload any more.
+        // The object may have been created although the response was lost; then the upload no longer exists.
         if let Err(SendError::Aws(error)) = &written
             && matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::Other)
             && let Ok(ExistingObject::Same) = self.job.existing(s3, sha256, control)
@@ -167,7 +167,7 @@ impl Sender<'_> {
         Ok(unfinished)
     }
 
-    /// An earlier upload of the same content, with its parts. One of other content is aborted.
+    /// An earlier upload of the same content, with its parts. An upload of other content is aborted.
     fn begun_before(&self, job: &Job<'_>, content: &Large) -> Result<Option<Unfinished>, SendError> {
         let key = &job.address.prefix;
         let Some(mut unfinished) = self.journal.find(key) else {
@@ -205,7 +205,7 @@ impl Sender<'_> {
     }
 
     fn write_down(&self, unfinished: &Unfinished) {
-        // Without this state, a killed upload starts from the beginning; this one can continue.
+        // Without this record, a killed upload starts over; this one can continue.
         if let Err(error) = self.journal.write(unfinished) {
             log::warn!("could not save the state of the unfinished upload: {error}");
         }

@@ -1,8 +1,8 @@
-//! Local files become objects below a prefix in S3.
+//! Uploads local files to a prefix in S3.
 //!
-//! Uploads local files in two steps: a plan of what to send, what exists and what conflicts, then its transfer.
-//! Existing objects stay unless the user agrees to a replacement; then exactly the object of the plan is replaced.
-//! Nothing is ever deleted. Knows nothing of the content of images.
+//! There are two steps: a plan of what to send, what exists and what conflicts, then the transfer. Existing objects
+//! stay unless the user agrees to a replacement; then exactly the object in the plan is replaced. Nothing is ever
+//! deleted. Knows nothing about the content of images.
 
 mod content;
 mod files;

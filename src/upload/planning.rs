@@ -12,16 +12,16 @@ use crate::aws::{Aws, AwsError, AwsErrorKind, ListRequest, ObjectInfo, S3, Store
 use crate::domain::{PlannedFile, PlannedState, Problem, S3Place, Sample, UploadPlan, human_bytes};
 use crate::tasks::TaskControl;
 
-/// Objects that are asked for their checksum at once.
+/// The number of objects that are queried for their checksum in parallel.
 const ASKED_AT_ONCE: usize = 16;
 /// S3's limit, in bytes of UTF-8.
 const LONGEST_KEY: usize = 1024;
 
-/// Holds the files against what is there: by listing, and where an object has the same size by the checksum that it was
-/// stored with. `target` is taken as a folder.
+/// Compares the files with existing objects: by listing, and for objects of equal size by their stored checksum.
+/// `target` is treated as a folder.
 ///
 /// # Errors
-/// The bucket cannot be listed, the connection fails, or the task was cancelled.
+/// The bucket cannot be listed, the connection fails, or the task was canceled.
 pub fn plan(aws: &Aws, target: &S3Place, local: LocalFiles, control: &TaskControl) -> Result<UploadPlan, AwsError> {
     let mut plan = UploadPlan {
         target: S3Place { address: target.address.as_folder(), ..target.clone() },
@@ -41,7 +41,7 @@ pub fn plan(aws: &Aws, target: &S3Place, local: LocalFiles, control: &TaskContro
     Ok(plan)
 }
 
-/// Why a key could not be listed by every program.
+/// Why some programs could not list a key.
 fn key_problem(key: &str) -> Option<String> {
     if key.chars().any(char::is_control) {
         return Some("has a control character in its name, which many S3 tools cannot list; rename it".to_owned());
@@ -54,14 +54,14 @@ fn key_problem(key: &str) -> Option<String> {
     })
 }
 
-/// The existing objects at the files' keys, by the index of the file.
+/// The existing objects at the files' keys, by file index.
 fn list(s3: &S3, plan: &UploadPlan, control: &TaskControl) -> Result<HashMap<usize, ObjectInfo>, AwsError> {
     let mut there = HashMap::new();
     let names = || plan.files.iter().map(|planned| planned.file.name.as_str());
     let (Some(first), Some(last)) = (names().min(), names().max()) else {
         return Ok(there);
     };
-    // A key without its last character comes before the key itself.
+    // A key without its last character sorts before the key itself.
     let mut before_first = first.to_owned();
     before_first.pop();
     let prefix = &plan.target.address.prefix;
@@ -76,7 +76,7 @@ fn list(s3: &S3, plan: &UploadPlan, control: &TaskControl) -> Result<HashMap<usi
     })?;
     while let Some(page) = listing.next_page(Some(control)) {
         let page = page?;
-        // Keys come in the order of their bytes, so nothing of ours comes any more.
+        // Keys are sorted by bytes, so none of ours can follow.
         let is_behind = |object: &ObjectInfo| object.key.get(prefix.len()..) > Some(last);
         let is_last = page.objects.last().is_some_and(is_behind);
         for object in page.objects {
@@ -92,7 +92,7 @@ fn list(s3: &S3, plan: &UploadPlan, control: &TaskControl) -> Result<HashMap<usi
     Ok(there)
 }
 
-/// Fills in the states of files for which an object is there.
+/// Fills in the states of files with an existing object.
 fn compare(
     s3: &S3,
     plan: &mut UploadPlan,
@@ -204,7 +204,7 @@ fn other_size(object: &ObjectInfo) -> PlannedState {
     }
 }
 
-/// The reason why a stored object is not known to be the same.
+/// Why a stored object is not known to be the same.
 pub(super) fn why_not_same(stored: &StoredObject) -> &'static str {
     if stored.sha256.is_some() {
         "an object with different content exists"

@@ -8,7 +8,7 @@ use crate::aws::{AwsError, AwsErrorKind, Content, NewObject, S3, Sha256Digest, W
 use crate::domain::S3Address;
 use crate::tasks::TaskControl;
 
-/// The number of attempts of a write whose condition failed because of an object that is gone.
+/// The number of attempts of a write whose condition failed because of a deleted object.
 const MAX_TRIES: usize = 3;
 
 /// A file and its target.
@@ -16,7 +16,7 @@ pub(super) struct Job<'a> {
     pub(super) path: &'a Path,
     pub(super) size_bytes: u64,
     pub(super) address: S3Address,
-    /// The state of the object that may be replaced; `None` where none may be.
+    /// The version of the object that may be replaced; `None` if none may be.
     pub(super) replaces: Option<Replaces>,
 }
 
@@ -26,7 +26,6 @@ pub(super) struct Replaces {
     pub(super) etag: Option<String>,
 }
 
-/// The result of a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sent {
     Sent,
@@ -41,7 +40,7 @@ pub(super) enum SendError {
     Content(ContentError),
     #[error("{0}")]
     Aws(AwsError),
-    /// Another object exists, and stays.
+    /// A different object exists, and stays.
     #[error("{0}")]
     Conflict(String),
     #[error("canceled")]
@@ -90,7 +89,7 @@ impl Job<'_> {
         self.write(s3, &sha256, control, |condition| s3.put(&self.object(&sha256), &content, condition, Some(control)))
     }
 
-    /// Lets `write` write the object, on the condition that nothing is there that must stay.
+    /// Lets `write` write the object, on the condition that no object is there that must stay.
     pub(super) fn write(
         &self,
         s3: &S3,
@@ -120,7 +119,7 @@ impl Job<'_> {
             let there = self.existing(s3, sha256, control)?;
             condition = match there {
                 ExistingObject::Same => return Ok(Sent::Same),
-                // Without support for conditions, the check right before the write must be enough.
+                // Without support for conditions, the check right before the write must suffice.
                 ExistingObject::Nothing if error.kind == AwsErrorKind::Unsupported => WriteCondition::Any,
                 ExistingObject::Nothing => WriteCondition::Absent,
                 ExistingObject::Other { etag, .. }

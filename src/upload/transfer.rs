@@ -14,23 +14,23 @@ use crate::aws::{Aws, AwsErrorKind};
 use crate::domain::{FileAmount, PlannedState, Problem, Sample, UploadPlan, UploadReport, UploadStop};
 use crate::tasks::TaskControl;
 
-/// When so many files one after the other were refused, the next ones would be, too.
+/// After this many consecutive rejections, further files would also be rejected.
 const MAX_FAILURES_IN_A_ROW: usize = 20;
 
 #[derive(Debug, Clone, Copy)]
 pub struct UploadOptions<'a> {
-    /// Requests at once, `1..=MAX_CONCURRENCY`.
+    /// Parallel requests, `1..=MAX_CONCURRENCY`.
     pub concurrency: usize,
     pub existing: Existing,
-    /// The folder in which unfinished uploads are written down, so that a later one goes on with them.
+    /// The folder for records of unfinished uploads, so that a later one can resume them.
     pub unfinished: &'a Path,
 }
 
-/// What happens to existing objects with other content.
+/// What happens to existing objects with different content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Existing {
     Keep,
-    /// Replaced by the file, if it is still the one that the plan saw.
+    /// Replaced by the file, if they are unchanged since the plan.
     Replace,
 }
 
@@ -58,7 +58,7 @@ pub fn upload(aws: &Aws, plan: &UploadPlan, options: UploadOptions<'_>, control:
     control.set_step("");
     control.set_total(Some(work.iter().map(|(file, _)| file.size_bytes).sum()));
     control.set_done_before(0);
-    // If this fails, the upload fails, too, and reports it.
+    // If this fails, the upload fails as well, and reports it.
     let server = s3.endpoint(Some(control)).ok().flatten();
     let target = plan.target.clone().on_server(server.as_deref());
     let transfer = Transfer {
@@ -92,16 +92,16 @@ struct Transfer<'a> {
 struct Queue<'a> {
     /// The index of the next file in `work`.
     next: usize,
-    /// Large files of which parts may be waiting.
+    /// Large files that may have waiting parts.
     large: Vec<Arc<LargeUpload<'a>>>,
-    /// Workers that send a large file: parts may come from them.
+    /// Workers that send a large file and may provide parts.
     leaders: usize,
     is_over: bool,
 }
 
 struct Counts {
     report: UploadReport,
-    /// Files that were tried, whatever became of them.
+    /// Files that were tried, whatever the result.
     ended: usize,
     failures_in_a_row: usize,
 }
@@ -125,7 +125,7 @@ impl<'a> Transfer<'a> {
         }
     }
 
-    /// Waits where nothing is to be done, but something may come.
+    /// Waits if there is nothing to do yet.
     fn next_task(&self) -> Option<Task<'a>> {
         if self.sender.control.checkpoint().is_err() {
             self.end();

@@ -1,7 +1,7 @@
-//! Uploads in parts that were begun here and are not finished: written down, so that they can go on, or be aborted,
-//! after the program was killed.
+//! Records of unfinished multipart uploads started from here, so that they can be resumed or aborted after the program
+//! was killed.
 //!
-//! Only what is here is ever gone on with or aborted: the uploads of other programs are none of our business.
+//! Only recorded uploads are ever resumed or aborted: those of other programs are left alone.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 use crate::aws::{Sha256Digest, UnfinishedUpload, hexadecimal};
 use crate::domain::S3Place;
 
-/// An unfinished upload, in a file of its own.
+/// An unfinished upload, in its own file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Unfinished {
     /// The server, if it is not AWS.
@@ -20,7 +20,6 @@ pub(super) struct Unfinished {
     bucket: String,
     key: String,
     upload_id: String,
-    /// The hash of the file.
     sha256: Sha256Digest,
     pub(super) part_bytes: u64,
     /// The `ETag`, with quotes, of each part that has arrived; from 1.
@@ -50,7 +49,7 @@ impl Unfinished {
     }
 }
 
-/// The folder in which they are written down.
+/// The folder of the records.
 pub(super) struct Journal<'f> {
     folder: &'f Path,
     target: &'f S3Place,
@@ -65,7 +64,6 @@ impl<'f> Journal<'f> {
         self.target
     }
 
-    /// The unfinished upload of a key.
     pub(super) fn find(&self, key: &str) -> Option<Unfinished> {
         let path = self.path_of(key);
         let text = std::fs::read_to_string(&path).ok()?;

@@ -2,7 +2,7 @@
 
 use super::{AwsError, AwsErrorKind, Caller, Operation, Response, denied, not_s3, server_message, timeout};
 
-/// The error of a refused call, and what to do about it.
+/// The error of a rejected call, and what to do about it.
 pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     use AwsErrorKind as Kind;
     let server = caller.server();
@@ -96,7 +96,7 @@ fn in_use(said: &str, operation: &Operation<'_>) -> AwsError {
     )
 }
 
-/// A denied permission as AWS names it, which may differ from that of the operation: `iam:PassRole`.
+/// A denied permission as AWS names it, which can differ from that of the operation: `iam:PassRole`.
 fn denied_action(message: &str, said: &str, operation: &Operation<'_>, caller: &Caller) -> AwsError {
     match (*operation, named_action(message)) {
         (Operation::Call { service, what, .. }, Some((namespace, operation))) => {
@@ -141,7 +141,7 @@ mod tests {
         crate::aws::error::of_response(&response, &operation, &caller)
     }
 
-    /// Status, code and message of a response; the kind and some of the words that come of it.
+    /// Status, code and message of a response; the resulting kind and a part of the message.
     const CASES: &[(u16, &str, &str, AwsErrorKind, &str)] = &[
         (
             400,

@@ -153,7 +153,7 @@ impl SageMaker {
     /// `None` if it does not exist. Of several models that share an endpoint, the first is returned.
     ///
     /// # Errors
-    /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) where no model belongs to it.
+    /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) if it has no model.
     pub fn describe_endpoint_config(
         &self,
         name: &str,
@@ -204,7 +204,7 @@ impl SageMaker {
         Ok(response.endpoint_arn)
     }
 
-    /// `None`: there is none of this name, or no longer.
+    /// `None` if it does not exist, or no longer.
     pub fn describe_endpoint(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<Endpoint>, AwsError> {
         let call = sagemaker("DescribeEndpoint", format!("describe endpoint {name}"));
         let request = NamedEndpoint { endpoint_name: name };
@@ -238,7 +238,7 @@ impl SageMaker {
         self.send_only(&call, &request, control)
     }
 
-    /// A page of the endpoints of this account and region, the newest first.
+    /// A page of the endpoints in this account and region, newest first.
     pub fn list_endpoints(
         &self,
         query: &EndpointQuery,

@@ -1,4 +1,4 @@
-//! Requests to a model behind an endpoint.
+//! Sends requests to the model behind an endpoint.
 
 use std::time::{Duration, Instant};
 
@@ -13,31 +13,30 @@ use crate::aws::error::{AwsError, AwsErrorKind, Operation};
 use crate::domain::shortened;
 use crate::tasks::TaskControl;
 
-/// The largest body that an endpoint takes.
+/// The largest body that an endpoint accepts.
 pub const MAX_INVOCATION_BYTES: usize = 6_291_456;
-/// SageMaker gives the model 60 seconds.
+/// SageMaker's limit for the model is 60 seconds.
 const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
-/// The longest shown message of a model.
+/// The maximum length of a model's message.
 const MAX_MESSAGE_CHARS: usize = 600;
 
-/// The response of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Invocation {
     pub body: Vec<u8>,
     /// `application/json`
     pub content_type: Option<String>,
-    /// The production variant that answered.
+    /// The production variant that responded.
     pub variant: Option<String>,
     /// The time from the request to the end of the response, including retries.
     pub took: Duration,
 }
 
 impl SageMaker {
-    /// Sends a body to the model behind an endpoint. One of more than [`MAX_INVOCATION_BYTES`] is refused here: it
-    /// would be there.
+    /// Sends a body to the model behind an endpoint. A body above [`MAX_INVOCATION_BYTES`] is rejected here, because
+    /// SageMaker would reject it.
     ///
     /// # Errors
-    /// [`AwsErrorKind::Model`] with the status and the message of the container, where the model failed.
+    /// [`AwsErrorKind::Model`] with the container's status and message, if the model failed.
     pub fn invoke_endpoint(
         &self,
         name: &str,
@@ -109,7 +108,7 @@ impl Connection {
     }
 }
 
-/// The container answered with an error of its own.
+/// The container responded with an error of its own.
 fn failed_model(failed: &ModelError, operation: &Operation<'_>) -> AwsError {
     let status = failed.original_status_code().unwrap_or_default();
     let message = failed.original_message().or_else(|| failed.message()).unwrap_or_default().trim();

@@ -12,7 +12,7 @@ use crate::tasks::TaskControl;
 /// The largest page that SageMaker returns.
 const PAGE: u32 = 100;
 
-/// `ListTransformJobs` and `ListEndpoints`, the newest first.
+/// `ListTransformJobs` and `ListEndpoints`, newest first.
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
 struct List<'a, S> {
@@ -36,7 +36,7 @@ struct Listed<T> {
 }
 
 impl SageMaker {
-    /// A page of what the account has in the region, the newest first. `A` is AWS's form of an item.
+    /// A page of resources in the account and region, newest first. `A` is AWS's form of an item.
     pub(super) fn list<S: Serialize + Copy, A: DeserializeOwned, T: From<A>>(
         &self,
         call: &Call,

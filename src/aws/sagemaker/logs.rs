@@ -1,4 +1,4 @@
-//! Logs of containers, from CloudWatch Logs.
+//! Container logs from CloudWatch Logs.
 
 use serde::{Deserialize, Serialize};
 
@@ -104,7 +104,6 @@ impl SageMaker {
         }
     }
 
-    /// A page of a stream.
     pub fn log_events(
         &self,
         group: &str,
@@ -121,7 +120,7 @@ impl SageMaker {
         let request = GetLogEvents {
             log_group_name: group,
             log_stream_name: stream,
-            // CloudWatch wants it with a token that goes forward, too.
+            // CloudWatch also requires it with a forward token.
             start_from_head: limit.is_none(),
             limit,
             next_token: token.as_deref(),

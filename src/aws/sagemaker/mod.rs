@@ -1,7 +1,7 @@
-//! SageMaker as the rest of the program sees it: models, transform jobs, endpoints, and what their containers wrote.
+//! SageMaker for the rest of the program: models, transform jobs, endpoints, and container logs.
 //!
-//! Requests and responses are structs of this module, named as AWS names them; what goes out and comes in are types of
-//! `domain`. The tests hold both against AWS's own description of the service.
+//! Requests and responses are structs in this module, named as in AWS; inputs and results are types of `domain`. Tests
+//! compare both with AWS's own description of the service.
 
 mod endpoints;
 mod invoke;
@@ -28,8 +28,7 @@ pub use models::create_model_request;
 use tags::{Tag, tags};
 pub use transform::create_transform_job_request;
 
-/// SageMaker as reached in one way. Cheap to clone. Every method waits; with a control, no longer than until it is
-/// cancelled.
+/// A connection to SageMaker. Cheap to clone. Every method blocks; with a control, no longer than until it is canceled.
 #[derive(Clone)]
 pub struct SageMaker(Arc<Connection>);
 
@@ -87,7 +86,7 @@ fn sagemaker(operation: &'static str, what: impl Into<String>) -> Call {
     Call { service: Service::SageMaker, operation, what: what.into() }
 }
 
-/// The response, or `None` if SageMaker has no such resource.
+/// The response, or `None` if the resource does not exist in SageMaker.
 fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
     match result {
         Ok(found) => Ok(Some(found)),
@@ -96,7 +95,7 @@ fn if_there<T>(result: Result<T, AwsError>) -> Result<Option<T>, AwsError> {
     }
 }
 
-/// Seconds since 1970-01-01 UTC, with a fraction, as JSON 1.1 writes a time.
+/// Fractional seconds since 1970-01-01 UTC, the format of times in JSON 1.1.
 #[derive(Deserialize, Clone, Copy)]
 #[serde(transparent)]
 struct Timestamp(f64);
@@ -112,7 +111,7 @@ fn non_empty(text: Option<String>) -> Option<String> {
     text.filter(|text| !text.is_empty())
 }
 
-/// An address from SageMaker, which accepts `s3://` and `https://` alike.
+/// An address from SageMaker, which accepts both `s3://` and `https://`.
 fn address(text: &str, call: &Call) -> Result<S3Address, AwsError> {
     S3Address::parse(text).map_err(|error| {
         AwsError::new(

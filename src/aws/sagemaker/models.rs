@@ -1,4 +1,4 @@
-//! Models: an image and an archive under a name.
+//! Models: an image and an archive under one name.
 
 use std::collections::BTreeMap;
 
@@ -34,7 +34,7 @@ impl<'a> CreateModel<'a> {
     }
 }
 
-/// The request of [`SageMaker::create_model`] as JSON, for other programs to make.
+/// The request of [`SageMaker::create_model`] as JSON, for use by other programs.
 pub fn create_model_request(spec: &ModelSpec) -> String {
     serde_json::to_string(&CreateModel::of(spec)).expect("texts can always be written as JSON")
 }
@@ -105,7 +105,7 @@ impl SageMaker {
     /// `None` if it does not exist. The result has no tags.
     ///
     /// # Errors
-    /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), of a model that is not one image and
+    /// Also [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported), for a model other than one image and
     /// one archive.
     pub fn describe_model(&self, name: &str, control: Option<&TaskControl>) -> Result<Option<ModelSpec>, AwsError> {
         let call = sagemaker("DescribeModel", format!("describe model {name}"));

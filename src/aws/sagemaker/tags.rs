@@ -1,4 +1,4 @@
-//! Tags of what the account has in SageMaker.
+//! Tags of SageMaker resources.
 
 use std::collections::BTreeMap;
 

@@ -56,7 +56,7 @@ impl<'a> CreateTransformJob<'a> {
     }
 }
 
-/// The request of [`SageMaker::create_transform_job`] as JSON, for other programs to make.
+/// The request of [`SageMaker::create_transform_job`] as JSON, for use by other programs.
 pub fn create_transform_job_request(spec: &TransformSpec) -> String {
     serde_json::to_string(&CreateTransformJob::of(spec)).expect("texts and numbers can always be written as JSON")
 }
@@ -217,8 +217,8 @@ impl SageMaker {
     /// The parameters of a job, without its tags, and its status.
     ///
     /// # Errors
-    /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) where there is none of this name;
-    /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) where it reads something else than objects.
+    /// [`AwsErrorKind::NotFound`](crate::aws::AwsErrorKind::NotFound) if no job has this name;
+    /// [`AwsErrorKind::Unsupported`](crate::aws::AwsErrorKind::Unsupported) if it reads something other than objects.
     pub fn describe_transform_job(&self, name: &str, control: Option<&TaskControl>) -> Result<TransformJob, AwsError> {
         let call = sagemaker("DescribeTransformJob", format!("describe job {name}"));
         let request = NamedJob { transform_job_name: name };
@@ -241,7 +241,7 @@ impl SageMaker {
         self.send_only(&call, &request, control)
     }
 
-    /// A page of the jobs of this account and region, the newest first.
+    /// A page of the jobs in this account and region, newest first.
     pub fn list_transform_jobs(&self, query: &JobQuery, control: Option<&TaskControl>) -> Result<JobPage, AwsError> {
         let call = sagemaker("ListTransformJobs", "list the jobs");
         self.list::<_, JobSummary, _>(&call, query, control)
@@ -327,7 +327,7 @@ impl Job {
             instance_count: self.transform_resources.instance_count,
             volume_kms_key: non_empty(self.transform_resources.volume_kms_key_id),
             ami_version: non_empty(self.transform_resources.transform_ami_version),
-            // SageMaker's default, for a job that was started without.
+            // SageMaker's default, for a job that was started without one.
             batch_strategy: self.batch_strategy.unwrap_or(BatchStrategy::MultiRecord),
             max_payload_mb: self.max_payload_mb,
             max_concurrent: self.max_concurrent_transforms,

@@ -381,7 +381,7 @@ fn utc(milliseconds: i64) -> String {
         .map_or_else(|_| "at an unknown time".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
-/// `12 345`, with thin spaces that do not break.
+/// `12 345`, with thin non-breaking spaces.
 pub(super) fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

@@ -1,25 +1,23 @@
-//! The figures of a report.
-
 use std::collections::BTreeMap;
 
 use super::super::row::{ChosenImage, ChosenPrediction};
 use crate::domain::{SampleUri, Verdict};
 
-/// The number of failed images that are named; the others are only counted.
+/// The number of failed images that are named; others are only counted.
 const MAX_FAILURES: usize = 200;
 
-/// Grows with the number of classes and tags, not with that of images.
+/// Grows with the number of classes and tags, not of images.
 #[derive(Debug)]
 pub(super) struct Summary {
     pub(super) images: u64,
     pub(super) unpredicted: u64,
-    /// Images whose file changed after it was predicted.
+    /// Images whose file changed after prediction.
     pub(super) outdated: u64,
     pub(super) failed: u64,
     pub(super) failures: Vec<(SampleUri, String)>,
-    /// Answered images without a box.
+    /// Predicted images without a box.
     pub(super) without_boxes: u64,
-    /// The scores of the boxes, or of the best class of each image.
+    /// The scores of the boxes, or of each image's top class.
     pub(super) scores: Histogram,
     /// The counts by class id.
     pub(super) classes: BTreeMap<u32, ClassCount>,
@@ -66,7 +64,7 @@ impl VerdictCounts {
     }
 }
 
-/// Scores in twenty equal steps from 0 to 1.
+/// Scores in twenty equal bins from 0 to 1.
 #[derive(Debug, Default)]
 pub(super) struct Histogram {
     pub(super) bins: [u64; Self::BINS],
