@@ -1,4 +1,4 @@
-//! Connects to a remote model and recognizes its response format, or takes it from a mapping.
+//! Connects to a remote model and detects its response format, or takes it from a mapping.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,16 +26,15 @@ pub struct RemoteClient {
     pub made: InferenceLocation,
     /// The model's id if its responses contain none.
     id: String,
-    /// The class names that the user chose.
     labels: Option<String>,
 }
 
-/// A remote model whose response format is known, with the key and card of its run.
+/// A remote model with a known response format, and the key and card of its run.
 pub struct ReadyModel {
     pub predictor: Arc<RemotePredictor>,
     pub key: RunKey,
     pub card: ModelCard,
-    /// The class names that are known before the first response.
+    /// The class names known before the first response.
     pub labels: LabelSet,
     /// A description of the response format.
     pub reading: String,
@@ -57,7 +56,7 @@ impl RemoteClient {
     /// Sends no request yet.
     ///
     /// # Errors
-    /// The region of an endpoint is unknown, or its name or the address is invalid.
+    /// The region of an endpoint is unknown, or its name or address is invalid.
     pub fn of(model: &RemoteModel, aws: &Aws, control: &TaskControl) -> Result<Self, ConnectError> {
         let encoding = RequestEncoding { form: model.form, signature: model.signature.clone() };
         let (transport, made, id): (Arc<dyn Transport>, _, _) = match &model.at {
@@ -85,8 +84,8 @@ impl RemoteClient {
         })
     }
 
-    /// `first`: the response that was recognized, about an image of this width and height; it shows whether the labels
-    /// that are known here fit. `known` knows models by their id. `lanes`: how many images may be on their way at once.
+    /// `first`: the response whose format was detected, for an image of this width and height; it shows whether the
+    /// known labels fit. `known` finds models by id. `lanes`: maximum number of concurrent requests.
     pub fn ready_model(
         &self,
         recognition: Recognition,
@@ -118,7 +117,7 @@ impl RemoteClient {
         ReadyModel { labels: predictor.labels(), predictor: Arc::new(predictor), key, card, reading }
     }
 
-    /// Sends one image, as [`send`] does.
+    /// Sends one image; see [`send`].
     ///
     /// # Errors
     /// As [`Transport::carry`].
@@ -126,7 +125,7 @@ impl RemoteClient {
         send(&*self.transport, &self.encoding, image, control)
     }
 
-    /// Everything in the request and its reading that may change predictions.
+    /// Everything about requests and responses that can affect predictions.
     fn origin(&self, reading: &str) -> String {
         let mut parts = vec![self.transport.name(), format!("asked with {}", self.encoding.form.description())];
         let signature = self.encoding.signature.as_ref();
@@ -137,7 +136,7 @@ impl RemoteClient {
     }
 }
 
-/// The model of the library that responses name. Such a name is never taken for a path.
+/// Finds models that responses name in the library. Such a name is never used as a path.
 pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelSet)> {
     |id| {
         let mut entries = library.entries().into_iter();
@@ -146,7 +145,7 @@ pub fn known_to(library: &Library) -> impl Fn(&str) -> Option<(ModelCard, LabelS
     }
 }
 
-/// A mapping makes recognition unnecessary.
+/// A mapping makes detection unnecessary.
 pub fn from_mapping(mapping: OutputMapping) -> Recognition {
     Recognition { shape: OutputShape::Mapped(Box::new(mapping)), assumed: Vec::new() }
 }

@@ -1,6 +1,6 @@
-//! Remote models: packages for SageMaker, jobs and endpoints that run them, and their responses read as predictions.
+//! Remote models: archives for SageMaker, jobs and endpoints that run them, and their outputs read as predictions.
 //!
-//! Plain data and calls that wait; the command line and the window both are on it. Never runs a model itself.
+//! Plain data and blocking calls, used by the CLI and the window. Never runs a model itself.
 
 pub mod client;
 pub mod endpoint;

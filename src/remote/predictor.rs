@@ -1,7 +1,7 @@
 //! Predictions from a remote model, one image per request: behind an endpoint, or in TensorFlow Serving.
 //!
-//! Images are sent as files; responses are read by [`OutputReader`], like those of Batch Transform. How a request is
-//! sent is up to the [`Transport`].
+//! Images are sent as files; [`OutputReader`] reads the responses, as for Batch Transform. How a request is sent is up
+//! to the [`Transport`].
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,13 +19,13 @@ use crate::vision::{EncodedImage, EncodedPredictor, PredictError};
 
 /// Sends a request to a model and returns the response.
 pub trait Transport: Send + Sync {
-    /// Waits for the whole response, no longer than until `control` is cancelled.
+    /// Waits for the whole response, but no longer than until `control` is canceled.
     ///
     /// # Errors
-    /// [`PredictError::OutOfReach`] where no other request would do better.
+    /// [`PredictError::OutOfReach`] if other requests would fail as well.
     fn carry(&self, request: Request, control: &TaskControl) -> Result<Vec<u8>, PredictError>;
 
-    /// The name of the model, for people: “endpoint cats in eu-west-1”.
+    /// The display name of the model: “endpoint cats in eu-west-1”.
     fn name(&self) -> String;
 }
 
@@ -41,7 +41,7 @@ pub struct Request {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestEncoding {
     pub form: RequestForm,
-    /// The signature of a model in TensorFlow Serving; only in JSON requests.
+    /// The signature of a TensorFlow Serving model; only for JSON requests.
     pub signature: Option<String>,
 }
 
@@ -63,7 +63,7 @@ impl RequestEncoding {
     }
 }
 
-/// Sends one image; gives the response, and the time from sending the request to having all of it.
+/// Sends one image. Returns the response, and the time from sending the request to receiving the complete response.
 ///
 /// # Errors
 /// As [`Transport::carry`].
@@ -79,11 +79,10 @@ pub fn send(
     Ok((response, sent.elapsed()))
 }
 
-/// Recognizes the response format of a model by predicting one image.
+/// Detects the response format of a model by predicting one image.
 ///
 /// # Errors
-/// As [`Transport::carry`]; also [`PredictError::OutOfReach`] where the response has no shape that is known: no other
-/// will.
+/// As [`Transport::carry`]; also [`PredictError::OutOfReach`] if the format is unknown, because it will not change.
 pub fn recognize(
     transport: &dyn Transport,
     encoding: &RequestEncoding,
@@ -97,7 +96,7 @@ pub fn recognize(
     })
 }
 
-/// Remote model, as the pipeline uses it.
+/// A remote model for the pipeline.
 pub struct RemotePredictor {
     transport: Arc<dyn Transport>,
     encoding: RequestEncoding,
@@ -107,7 +106,7 @@ pub struct RemotePredictor {
 }
 
 impl RemotePredictor {
-    /// `lanes`: how many images may be on their way at once.
+    /// `lanes`: maximum number of concurrent requests.
     pub fn new(
         transport: Arc<dyn Transport>,
         encoding: RequestEncoding,
@@ -125,22 +124,22 @@ impl RemotePredictor {
         }
     }
 
-    /// Takes over what a run has learned before, as [`OutputReader::learn`] does.
+    /// Restores what a run learned earlier; see [`OutputReader::learn`].
     pub fn learn(&self, known: &LabelSet) {
         self.reader.learn(known);
     }
 
-    /// The classes as far as they are known: more with each response, where only the responses name them.
+    /// The known classes: more with each response, if only the responses name them.
     pub fn labels(&self) -> LabelSet {
         self.reader.labels()
     }
 
-    /// The classes as they were given; `None` where only the responses name them.
+    /// The given classes; `None` if only the responses name them.
     pub fn given_labels(&self) -> Option<LabelSet> {
         self.reader.given_labels()
     }
 
-    /// The latency of requests; `None` before the first.
+    /// The latency of requests; `None` before the first one.
     pub fn latency(&self) -> Option<LatencyMs> {
         let mut took = self.took_ms.lock().clone();
         took.sort_by(f32::total_cmp);
@@ -151,7 +150,7 @@ impl RemotePredictor {
         Some(LatencyMs { p50: f64::from(*at(0.5)?), p95: f64::from(*at(0.95)?), calls: took.len() })
     }
 
-    /// Sends one image; gives the response, and the time from sending the request to having all of it.
+    /// Sends one image. Returns the response, and the time from sending the request to receiving the complete response.
     ///
     /// # Errors
     /// As [`Transport::carry`].
@@ -159,10 +158,10 @@ impl RemotePredictor {
         send(&*self.transport, &self.encoding, image, control)
     }
 
-    /// Reads what the model answered about an image of this width and height, `took` after it was sent.
+    /// Reads the response for an image of this width and height, received after `took`.
     ///
     /// # Errors
-    /// The response cannot be read, or is about another image.
+    /// The response cannot be read, or is for another image.
     pub fn read(&self, response: &[u8], size: [u32; 2], took: Duration) -> Result<Prediction, PredictError> {
         self.took_ms.lock().push(took.as_secs_f32() * 1e3);
         let prediction = self.reader.read(response, Some(size)).map_err(PredictError::Failed)?;
@@ -189,9 +188,9 @@ impl EncodedPredictor for RemotePredictor {
     }
 }
 
-/// The card of a model that is only known by its responses: its id and task, without weights and input.
+/// The card of a model that is known only by its responses: id and task, without weights and input.
 ///
-/// `id`: made fit for a card's. `origin`: where the model or its predictions are, for people.
+/// `id`: changed as necessary for a card. `origin`: where the model or its predictions are, as text.
 pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &str) -> ModelCard {
     let mut plain: String = id
         .chars()

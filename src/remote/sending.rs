@@ -1,4 +1,4 @@
-//! Local files on their way to S3, for what can start only once all of them are there.
+//! Uploads local files that must be complete before anything else can start.
 
 use std::path::{Path, PathBuf};
 
@@ -18,7 +18,7 @@ pub enum SendError {
     Aws(AwsError),
     #[error("Could not read the file: {why}: {}", path.display())]
     Unreadable { path: PathBuf, why: String },
-    /// Another object exists, or a file could not be sent.
+    /// A different object exists, or a file could not be sent.
     #[error("{0}")]
     Incomplete(String),
 }
@@ -32,23 +32,23 @@ impl From<AwsError> for SendError {
     }
 }
 
-/// The sender of a job's or an endpoint's files.
+/// Sends the files of a job or an endpoint.
 pub(super) struct Sender<'s> {
     pub(super) aws: &'s Aws,
     pub(super) s3: &'s S3Access,
-    /// Notes of uploads that are not finished.
+    /// Records of unfinished uploads.
     pub(super) unfinished: &'s Path,
     pub(super) control: &'s TaskControl,
 }
 
 impl Sender<'_> {
-    /// Sends files below `folder`, under their names. What is there already with the same content is left alone.
+    /// Sends files to `folder`, keeping their names. Objects with the same content are left alone.
     pub(super) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), SendError> {
         let plan = self.plan(folder, files)?;
         self.carry_out(&plan)
     }
 
-    /// Sends one file. `write_down` is called before anything is made that was not there.
+    /// Sends one file. `write_down` is called before a new object is created.
     pub(super) fn send_file<E: From<SendError>>(
         &self,
         path: &Path,
@@ -66,7 +66,7 @@ impl Sender<'_> {
         Ok(self.carry_out(&plan)?)
     }
 
-    /// Whether there is certainly no object at an address.
+    /// Whether there is definitely no object at an address.
     pub(super) fn is_absent(&self, address: &S3Address) -> bool {
         let there = self.aws.s3(self.s3).object(&address.bucket, &address.prefix, Some(self.control));
         there.is_err_and(|error| error.kind == AwsErrorKind::NotFound)

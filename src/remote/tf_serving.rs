@@ -24,7 +24,7 @@ const RESPONSE_TIMEOUT: Duration = Duration::from_secs(70);
 /// The number of attempts with a busy server, and the waits in between.
 const ATTEMPTS: u32 = 4;
 const WAIT: Duration = Duration::from_millis(500);
-/// The longest shown message of a server.
+/// The maximum length of a server's message.
 const MAX_MESSAGE_CHARS: usize = 600;
 
 /// A model in TensorFlow Serving.
@@ -37,12 +37,12 @@ pub struct TfServing {
 /// The predict URL of a model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TfServingAddress {
-    /// Whole, with `:predict`.
+    /// The whole URL, including `:predict`.
     url: String,
     model: String,
 }
 
-/// The address cannot be one.
+/// The address is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}; enter an address like http://127.0.0.1:8501/v1/models/resnet:predict")]
 pub struct AddressError {
@@ -50,7 +50,7 @@ pub struct AddressError {
 }
 
 impl TfServingAddress {
-    /// Reads `http://host:8501/v1/models/NAME[/versions/N|/labels/L][:predict]`.
+    /// Parses `http://host:8501/v1/models/NAME[/versions/N|/labels/L][:predict]`.
     pub fn parse(text: &str) -> Result<Self, AddressError> {
         let error = |reason| AddressError { reason };
         let text = text.trim().trim_end_matches('/');
@@ -88,7 +88,6 @@ impl TfServingAddress {
         &self.url
     }
 
-    /// The name of the model.
     pub fn model(&self) -> &str {
         &self.model
     }
@@ -118,7 +117,7 @@ impl TfServing {
         Self { agent: config.build().new_agent(), address }
     }
 
-    /// Asks a server that is busy again, for a while.
+    /// Retries for a while if the server is busy.
     fn response(&self, request: &Request, control: &TaskControl) -> Result<Response, PredictError> {
         let mut attempt = 1;
         loop {
@@ -137,7 +136,7 @@ impl TfServing {
         self.on_own_thread(control, move |this| this.send(&request))
     }
 
-    /// Sends one request on its own thread, so that waiting can be cancelled at any time.
+    /// Sends one request on its own thread, so that waiting can be canceled at any time.
     fn on_own_thread(
         &self,
         control: &TaskControl,
@@ -146,12 +145,12 @@ impl TfServing {
         let (sender, response) = bounded(1);
         let (cancel, cancelled) = bounded(1);
         let _hook = control.on_cancel(move || {
-            // Told already.
+            // The cancellation may already be signaled.
             let _ = cancel.try_send(());
         });
         let this = self.clone();
         std::thread::spawn(move || {
-            // The request was cancelled.
+            // The request was canceled.
             let _ = sender.send(call(&this));
         });
         select! {

@@ -7,10 +7,9 @@ use crate::tasks::TaskControl;
 
 const NOT_MADE_FOR_IT: &str = "not created for this endpoint; not billed";
 
-/// The result of a deletion.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Deleted {
-    /// “endpoint cats”; what was gone already counts. SageMaker takes some minutes until an endpoint is gone:
+    /// “endpoint cats”; resources that were already gone count. SageMaker takes some minutes to delete an endpoint:
     /// [`super::wait_until_gone`].
     pub deleted: Vec<String>,
     /// The resources that stay, and why.
@@ -23,9 +22,9 @@ pub struct Deletion {
     sagemaker: SageMaker,
     name: String,
     record: Option<EndpointRecord>,
-    /// `None`: SageMaker does not know it, or no longer.
+    /// `None` if SageMaker does not know it, or no longer.
     status: Option<EndpointStatus>,
-    /// Its own, and the one that was made with it where it has another one by now.
+    /// Its current configuration, and the one that it was created with if that differs.
     configs: Vec<String>,
     model: Option<String>,
     takes_model: bool,
@@ -36,7 +35,7 @@ impl Deletion {
     /// Finds the resources of an endpoint. Its model is included if it was created for it, or if `with_model` is set.
     ///
     /// # Errors
-    /// The endpoint does not exist, or SageMaker could not be reached.
+    /// The endpoint does not exist, or SageMaker is unreachable.
     pub fn of(
         aws: &Aws,
         records: &EndpointRecords,
@@ -77,8 +76,8 @@ impl Deletion {
         })
     }
 
-    /// The deletion of what the record lists, and nothing else: other resources of these names are not ours. `status`
-    /// is that of the endpoint, if it exists.
+    /// Deletes only what the record lists: other resources with these names are not ours. `status` is that of the
+    /// endpoint, if it exists.
     pub(super) fn of_record(aws: &Aws, record: &EndpointRecord, status: Option<EndpointStatus>) -> Self {
         let config = &record.config;
         Self {
@@ -113,12 +112,12 @@ impl Deletion {
         model.map(|model| (model_text(model), NOT_MADE_FOR_IT.to_owned())).collect()
     }
 
-    /// Deletes it, the endpoint first: it is what costs money. The record is forgotten once nothing is left that was
-    /// made here.
+    /// Deletes the resources, starting with the endpoint, because that is what costs money. The record is deleted once
+    /// nothing created here is left.
     ///
     /// # Errors
-    /// The endpoint could not be deleted, so it still costs money. Other resources that could not be deleted are not an
-    /// error but reported.
+    /// The endpoint could not be deleted, so it still costs money. Other resources that could not be deleted are
+    /// reported instead.
     pub fn carry_out(
         self,
         aws: &Aws,
@@ -161,7 +160,7 @@ impl Deletion {
     }
 }
 
-/// `None` where the configuration is gone, or names no model.
+/// `None` if the configuration does not exist, or names no model.
 fn model_of(sagemaker: &SageMaker, config: &str, control: &TaskControl) -> Result<Option<String>, AwsError> {
     match sagemaker.describe_endpoint_config(config, Some(control)) {
         Ok(config) => Ok(config.map(|config| config.model_name)),
@@ -192,7 +191,7 @@ fn archive_text(archive: &UploadedArchive) -> String {
 ///
 /// # Errors
 /// The endpoint does not exist, or it could not be deleted, so it still costs money. Other resources that could not be
-/// deleted are not an error but reported.
+/// deleted are reported instead.
 pub fn delete(
     aws: &Aws,
     records: &EndpointRecords,
@@ -215,7 +214,7 @@ impl Deleted {
     }
 }
 
-/// Deletes what was to be deleted by now. What fails stays due.
+/// Deletes endpoints whose deletion is due. Failed ones stay due.
 pub fn delete_due(
     aws: &Aws,
     records: &EndpointRecords,

@@ -1,4 +1,4 @@
-//! Deploys a model to an endpoint, uploading its archive first if needed.
+//! Deploys a model to an endpoint, first uploading its archive if necessary.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use crate::domain::{EndpointPlan, EndpointRecord, EndpointStatus, ModelSource, S
 use crate::remote::sending::Sender;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// A failed deployment, with what was deleted again and what was not.
+/// A failed deployment, with what was and was not deleted again.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}\n{}", self.undone())]
 pub struct DeployError {
@@ -35,16 +35,15 @@ impl DeployError {
     }
 }
 
-/// `unfinished` is the folder for notes of uploads that are not finished.
+/// `unfinished` is the folder for records of unfinished uploads.
 ///
-/// Sends the archive where it is one of this machine, and makes the model (unless SageMaker has it), the configuration
-/// and the endpoint, in this order, each written down before. If a step fails or is cancelled, what was made before is
-/// deleted again, the last first; what cannot be deleted stays in the record, as does all of it if the program is
-/// killed.
+/// Uploads a local archive, and creates the model (unless it exists in SageMaker), the configuration and the endpoint,
+/// in this order, each recorded before it is created. If a step fails or is canceled, what was created is deleted
+/// again, last first. What cannot be deleted stays in the record, as does everything if the program is killed.
 ///
 /// # Errors
-/// The archive cannot be read or sent, or something else is there; SageMaker refuses a step; or the record cannot be
-/// written.
+/// The archive cannot be read or uploaded, or a different object is in its place; SageMaker rejects a step; or the
+/// record cannot be written.
 pub fn deploy(
     aws: &Aws,
     records: &EndpointRecords,
@@ -59,7 +58,7 @@ pub fn deploy(
     }
 }
 
-/// Deletes what a failed deployment created, also after a cancellation. `Ok` if SageMaker created the endpoint and only
+/// Deletes what a failed deployment created, even after a cancellation. `Ok` if SageMaker created the endpoint and only
 /// its response was lost.
 fn undo(
     aws: &Aws,
@@ -86,7 +85,7 @@ fn undo(
     let goes = deletion.to_delete();
     match deletion.carry_out(aws, records, &control) {
         Ok(done) => (failed.deleted, failed.kept) = (done.deleted, done.kept),
-        // Nothing was deleted, as the endpoint is still there.
+        // Nothing was deleted, because the endpoint still exists.
         Err(why) => {
             let why = why.to_string();
             failed.kept = goes.into_iter().map(|what| (what, why.clone())).collect();
@@ -124,7 +123,7 @@ fn make_all(
     make(records, record, |record| &mut record.is_started, || sagemaker.create_endpoint(&name, &config, Some(control)))
 }
 
-/// Uploads the archive. A new one is recorded first as belonging to this endpoint.
+/// Uploads the archive. A new object is first recorded as belonging to this endpoint.
 fn send_archive(
     aws: &Aws,
     records: &EndpointRecords,
@@ -146,8 +145,8 @@ fn send_archive(
     sent
 }
 
-/// Records a resource before it is created, and removes it from the record if SageMaker has certainly not created it:
-/// an existing resource of that name belongs to something else.
+/// Records a resource before it is created, and removes it from the record if SageMaker has definitely not created it:
+/// an existing resource with that name belongs to something else.
 fn make(
     records: &EndpointRecords,
     record: &mut EndpointRecord,

@@ -4,12 +4,12 @@ use crate::aws::{AwsError, SageMaker};
 use crate::domain::{LogFrom, LogLine};
 use crate::tasks::TaskControl;
 
-/// The log streams of our only variant, and of the default one of AWS's console.
+/// The log streams of our only variant, and of the default one in AWS's console.
 const STREAMS: &str = "AllTraffic/";
 /// The number of newest streams: the last instances show what is wrong.
 const LAST_STREAMS: usize = 3;
 
-/// The last lines, at most so many (`1..=10_000`), the oldest first. None where nothing was written yet.
+/// The last lines, at most this many (`1..=10_000`), oldest first. Empty if nothing was written yet.
 pub fn log_tail(
     sagemaker: &SageMaker,
     name: &str,
@@ -30,7 +30,7 @@ pub fn log_tail(
             message: event.message.trim_end().to_owned(),
         }));
     }
-    // Stable, so lines of one stream stay in their order.
+    // A stable sort keeps the lines of one stream in order.
     tail.sort_by_key(|line| line.at_ms);
     let too_many = tail.len().saturating_sub(lines as usize);
     tail.drain(..too_many);

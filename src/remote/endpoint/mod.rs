@@ -1,4 +1,4 @@
-//! Real-time endpoints of SageMaker: deploy, watch, invoke and delete.
+//! SageMaker real-time endpoints: deploy, watch, invoke and delete.
 //!
 //! Every resource is recorded before it is created, so that nothing that costs money is forgotten. Nothing here prints.
 
@@ -21,22 +21,22 @@ pub use records::EndpointRecords;
 pub use transport::EndpointTransport;
 pub use wait::{Poll, wait_for, wait_until_gone, watch};
 
-/// An error about endpoints. The message is complete.
+/// The message is complete.
 #[derive(Debug, thiserror::Error)]
 pub enum EndpointError {
     #[error("canceled")]
     Cancelled,
     #[error("{0}")]
     Aws(AwsError),
-    /// Neither SageMaker nor a record on this machine knows it.
+    /// Neither SageMaker nor a local record knows it.
     #[error(
         "endpoint {name} does not exist in {region}; check the name and the region, or run spotcheck endpoint list"
     )]
     NotThere { name: String, region: String },
-    /// The archive did not get to S3.
+    /// The archive was not uploaded.
     #[error("{0}")]
     Send(SendError),
-    /// The records on this machine.
+    /// The local records.
     #[error("Could not read or write the records of endpoints: {0}")]
     Record(#[from] std::io::Error),
 }

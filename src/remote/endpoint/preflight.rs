@@ -9,7 +9,7 @@ use crate::domain::{
 use crate::remote::transform::{ModelPlan, preflight_model};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// What happens to resources that an earlier endpoint of the same name left behind.
+/// What happens to resources that an earlier endpoint with the same name left behind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Leftovers {
     /// They are a problem.
@@ -18,7 +18,7 @@ pub enum Leftovers {
     Go,
 }
 
-/// A plan that was checked.
+/// A checked plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedEndpoint {
     /// The plan, with the price from the table if none was given.
@@ -29,7 +29,7 @@ pub struct CheckedEndpoint {
 /// Checks a plan. What cannot be checked is a warning, never an error.
 ///
 /// # Errors
-/// The task was cancelled.
+/// The task was canceled.
 pub fn preflight(
     aws: &Aws,
     records: &EndpointRecords,
@@ -107,7 +107,7 @@ fn check_name(
     }
 }
 
-/// Names, ranges and lengths that have no point of their own.
+/// Names, ranges and lengths without a check of their own.
 fn check_limits(config: &EndpointConfig, source: &ModelSource) -> Vec<Check> {
     let mut problems = config.problems();
     if let ModelSource::New { spec, .. } = source {
@@ -170,7 +170,7 @@ fn check_instances(config: &EndpointConfig) -> Check {
     check(CheckPoint::Instance, CheckGrade::Ok, finding, "")
 }
 
-/// The check of the price, and the price.
+/// Checks the price, and returns it.
 fn check_cost(plan: &EndpointPlan, prices: &PriceTable, region: Option<&str>) -> (Check, Option<f64>) {
     let config = &plan.config;
     let name = config.instance_type.as_deref().unwrap_or_default();

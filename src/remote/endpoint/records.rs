@@ -1,10 +1,9 @@
-//! Records of endpoints from this machine, one file each, in the data folder. No secret.
+//! Local records of endpoints, one file each, in the data folder. They contain no secrets.
 
 use std::path::PathBuf;
 
 use crate::domain::{EndpointRecord, SageMakerAccess};
 
-/// The folder of the records.
 #[derive(Debug, Clone)]
 pub struct EndpointRecords {
     folder: PathBuf,
@@ -15,7 +14,7 @@ impl EndpointRecords {
         Self { folder: folder.into() }
     }
 
-    /// Replaces the record of this endpoint in one step.
+    /// Atomically replaces the record of this endpoint.
     pub fn write(&self, record: &EndpointRecord) -> std::io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
         let file = tempfile::NamedTempFile::new_in(&self.folder)?;
@@ -25,7 +24,7 @@ impl EndpointRecords {
         Ok(())
     }
 
-    /// `None` where it was not deployed from here.
+    /// `None` if it was not deployed from here.
     pub fn find(&self, name: &str, region: &str) -> Option<EndpointRecord> {
         let is_it = |record: &EndpointRecord| record.name == name && record.sagemaker.region.as_deref() == Some(region);
         self.all().0.into_iter().find(is_it)
@@ -59,7 +58,7 @@ impl EndpointRecords {
         }
     }
 
-    /// Only letters, digits and hyphens become the name of a file.
+    /// Only letters, digits and hyphens go into the file name.
     fn path_of(&self, name: &str, sagemaker: &SageMakerAccess) -> PathBuf {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_");
         let region = plain(sagemaker.region.as_deref().unwrap_or_default());

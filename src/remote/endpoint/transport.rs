@@ -1,4 +1,4 @@
-//! Images go to an endpoint.
+//! Sends images to an endpoint.
 
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
 use crate::remote::predictor::{Request, Transport};
@@ -29,7 +29,7 @@ impl EndpointTransport {
 }
 
 impl EndpointTransport {
-    /// Explains a failed request by the endpoint's status: the runtime only says that it does not exist, or fails as
+    /// Explains a failed request by the endpoint's status: the runtime only reports that it does not exist, or fails as
     /// for a single image.
     fn explained(&self, error: AwsError, control: &TaskControl) -> AwsError {
         use AwsErrorKind as Kind;
@@ -84,7 +84,7 @@ impl Transport for EndpointTransport {
     }
 }
 
-/// An error that another image may not have fails only this image.
+/// An error that other images may not have affects only this image.
 fn of_aws(error: AwsError) -> PredictError {
     use AwsErrorKind as Kind;
     match error.kind {

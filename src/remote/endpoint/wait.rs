@@ -9,7 +9,6 @@ use crate::tasks::TaskControl;
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 const LONGEST_WAIT: Duration = Duration::from_secs(15);
 
-/// The result of one poll.
 #[derive(Debug)]
 pub enum Poll<'l> {
     /// `None` if the endpoint does not exist any more.
@@ -22,7 +21,7 @@ pub enum Poll<'l> {
 /// retried.
 ///
 /// # Errors
-/// The permission is missing, or the task was cancelled.
+/// The permission is missing, or the task was canceled.
 pub fn watch(
     sagemaker: &SageMaker,
     name: &str,
@@ -36,14 +35,14 @@ pub fn watch(
 /// retried.
 ///
 /// # Errors
-/// The permission is missing, or the task was cancelled.
+/// The permission is missing, or the task was canceled.
 pub fn wait_for(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> Result<Option<Endpoint>, AwsError> {
     poll_until_settled(sagemaker, name, None, control, &mut |poll| {
         note(control, poll);
     })
 }
 
-/// Like [`wait_for`] for an endpoint that is being deleted, but for at most `limit`; then returns its current state.
+/// As [`wait_for`], for an endpoint that is being deleted, but for at most `limit`; then returns its current state.
 ///
 /// # Errors
 /// As [`wait_for`].

@@ -1,21 +1,21 @@
-//! A line of CSV, as SageMaker joins predictions to CSV inputs: the columns of the input, then the prediction. Pure.
+//! Lines of CSV, as SageMaker joins predictions to CSV inputs: the input's columns, then the prediction. Pure.
 
 use super::json::Json;
 use super::recognize::SUM_SLACK;
 use crate::annotations::rows::{Quotes, split_field};
 
-/// The key of the input's columns beside the response. No line of JSON has it.
+/// The key of the input's columns next to the response. No line of JSON has it.
 pub(super) const COLUMNS: &str = "columns of the input";
 const RESPONSE: &str = "SageMakerOutput";
 
-/// Whether the lines of a file, or of the output about it, are CSV.
+/// Whether the lines of a file, or of its output, are CSV.
 pub(super) fn is_csv(key: &str) -> bool {
     let name = key.strip_suffix(super::OUT).unwrap_or(key);
     name.to_ascii_lowercase().ends_with(".csv")
 }
 
 /// The columns, and the response if there is one: JSON, quoted or not, or class probabilities that sum to 1. Other
-/// numbers could be part of the input, so they are not taken for a response.
+/// numbers could be part of the input, so they are not treated as a response.
 ///
 /// # Errors
 /// The line is not valid CSV.
@@ -50,7 +50,7 @@ pub(super) fn read_csv_line(line: &[u8]) -> Result<Json, String> {
     Ok(Json::Object(fields.into()))
 }
 
-/// The numbers at the end, behind the last column that is none.
+/// The numbers at the end, after the last column that is not a number.
 fn take_probabilities(columns: &mut Vec<Json>) -> Option<Json> {
     let number = |column: &Json| column.text()?.trim().parse::<f64>().ok();
     let mut numbers: Vec<f64> = columns.iter().rev().map_while(number).collect();

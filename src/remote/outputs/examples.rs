@@ -1,4 +1,4 @@
-//! The first responses of a folder of outputs, to be looked at and to try a mapping on.
+//! The first responses in a folder of outputs, to look at and to try a mapping on.
 
 use std::sync::Arc;
 
@@ -15,11 +15,11 @@ use crate::domain::{ExampleResponse, KeepRule, LabelSet, OutputMapping, Predicti
 use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 
-/// The number of responses that are shown.
+/// The number of responses shown.
 const EXAMPLES: usize = 3;
 /// The part of an output that is searched for responses.
 const BEGINNING: u64 = 1 << 20;
-/// Outputs that are tried until enough can be read.
+/// Maximum number of outputs that are tried.
 const TRIED: usize = 20;
 
 const UNKNOWN: &str = "the response format is unknown; add a mapping for scores, boxes and classes";
@@ -29,14 +29,14 @@ const UNKNOWN: &str = "the response format is unknown; add a mapping for scores,
 pub struct ExampleReadings {
     /// The response format, or why it is unknown.
     pub shape: Result<OutputShape, String>,
-    /// The assumptions about values that the responses do not contain.
+    /// Assumptions about values that the responses do not contain.
     pub assumed: Vec<String>,
     /// The prediction of each example, or why it cannot be read.
     pub readings: Vec<Result<Prediction, String>>,
 }
 
 impl FoundOutputs {
-    /// The first responses, at most three, with the sizes of their images. Fewer where few can be read.
+    /// The first responses, at most three, with the sizes of their images. Fewer if few can be read.
     pub fn examples(&self, source: &Arc<dyn Source>, control: &TaskControl) -> ResponseExamples {
         let source = for_task(source, control);
         let mut responses = Vec::new();
@@ -55,7 +55,7 @@ impl FoundOutputs {
         ResponseExamples::of(responses)
     }
 
-    /// The first responses, with the positions of their images.
+    /// The first responses, with the indices of their images.
     fn first_responses(&self, work: &Work, control: &TaskControl) -> Result<Vec<(usize, Vec<u8>)>, String> {
         let file = &self.files[work.output()];
         if let Work::One { place, .. } = work {
@@ -79,7 +79,7 @@ impl FoundOutputs {
         Ok((0..).zip(lines).filter_map(of_line).take(EXAMPLES).collect())
     }
 
-    /// The image that a line says it is about.
+    /// The image that a line names.
     fn place_named(&self, line: &[u8]) -> Option<usize> {
         let json = Json::parse(line).ok()?;
         let names = IMAGE_FIELDS.iter();
@@ -101,7 +101,7 @@ fn example_of(source: &dyn Source, sample: &Sample, response: Vec<u8>) -> Exampl
 }
 
 impl ResponseExamples {
-    /// Recognizes and reads example responses.
+    /// Detects the format of example responses and reads them.
     pub fn of(responses: Vec<ExampleResponse>) -> Self {
         let Some(first) = responses.first() else {
             return Self::default();
@@ -115,8 +115,8 @@ impl ResponseExamples {
 }
 
 impl ExampleReadings {
-    /// Reads them with a mapping, or as they are recognized without one. `labels` name the classes; `None` leaves that
-    /// to the responses.
+    /// Reads them with a mapping, or with the detected format. `labels` name the classes; with `None`, the responses
+    /// do.
     pub fn of(examples: &[ExampleResponse], mapping: Option<&OutputMapping>, labels: Option<LabelSet>) -> Self {
         let recognized = match mapping {
             Some(mapping) => {
@@ -148,7 +148,7 @@ impl ExampleReadings {
     }
 }
 
-/// Recognizes the format by the first response that has a known one.
+/// Detects the format from the first response that has a known one.
 fn recognize(examples: &[ExampleResponse]) -> Result<Recognition, String> {
     let mut reason = None;
     for example in examples {
@@ -157,7 +157,7 @@ fn recognize(examples: &[ExampleResponse]) -> Result<Recognition, String> {
             Err(Unrecognized::Broken(why)) => {
                 reason.get_or_insert(why);
             }
-            // The response itself is beside it.
+            // The response itself is shown next to it.
             Err(Unrecognized::Unknown(_)) => return Err(UNKNOWN.to_owned()),
         }
     }

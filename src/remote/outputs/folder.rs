@@ -1,4 +1,4 @@
-//! A local folder or one in S3 with outputs, listed and read, never written to.
+//! A folder of outputs, local or in S3. Listed and read, never written.
 
 use std::ops::Range;
 use std::path::Path;
@@ -11,14 +11,14 @@ use crate::domain::{Location, S3Address};
 use crate::source::{FileEntry, Files, FilesError, Links};
 use crate::tasks::TaskControl;
 
-/// Links lead anywhere, and SageMaker writes none.
+/// Links can lead anywhere, and SageMaker writes none.
 const LINKS: Links = Links::Skip;
 
-/// A folder of outputs. Clones are handles of the same.
+/// A folder of outputs. Clones share its state.
 #[derive(Clone)]
 pub struct OutputFolder {
     pub(super) files: Files,
-    /// The reason why the folder became unreadable.
+    /// Why the folder became unreadable.
     outage: Arc<OnceLock<String>>,
 }
 
@@ -53,20 +53,20 @@ impl OutputFolder {
         self.files.find(name, LINKS, control).map_err(|error| error.to_string())
     }
 
-    /// Everything whose name ends in `.out`, in the order of the bytes of the keys.
+    /// All files whose names end in `.out`, in byte order of their keys.
     ///
     /// # Errors
-    /// The folder cannot be listed to its end: half a list would look like missing outputs.
+    /// The folder cannot be listed completely: a partial list would look like missing outputs.
     pub fn list(&self, control: &TaskControl) -> Result<Vec<FileEntry>, OutputsError> {
         let mut files = self.files.list_all(LINKS, control, |count| control.add_done(count))?;
         files.retain(|file| file.key.ends_with(super::OUT));
         Ok(files)
     }
 
-    /// The whole file with the response about one image.
+    /// The whole file with the response for one image.
     ///
     /// # Errors
-    /// It cannot be read, is another one than was listed, or is too long to be believed.
+    /// It cannot be read, differs from the listed one, or is implausibly long.
     pub(super) fn read(&self, file: &FileEntry, control: &TaskControl) -> Result<Vec<u8>, String> {
         if file.size_bytes > MAX_RESPONSE_BYTES {
             return Err(too_long(file.size_bytes));
@@ -74,7 +74,7 @@ impl OutputFolder {
         self.read_range(file, 0..file.size_bytes, control)
     }
 
-    /// A range of a file; fewer bytes at its end.
+    /// A range of a file; shorter at its end.
     pub(super) fn read_range(
         &self,
         file: &FileEntry,
@@ -94,13 +94,13 @@ impl OutputFolder {
         })
     }
 
-    /// The reason why the folder became unreadable.
+    /// Why the folder became unreadable.
     pub(super) fn outage(&self) -> Option<&str> {
         self.outage.get().map(String::as_str)
     }
 }
 
-/// Whether an error concerns all outputs; `None` if it is unclear.
+/// Whether an error affects all outputs; `None` if unclear.
 fn concerns_all(error: &FilesError) -> Option<bool> {
     use AwsErrorKind as Kind;
     match error {

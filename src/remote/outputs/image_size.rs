@@ -4,10 +4,10 @@ use crate::decode::details;
 use crate::domain::SampleUri;
 use crate::source::{Source, SourceError};
 
-/// Headers are in the beginning; only of few images is more needed.
+/// Headers are at the beginning; only a few images need more.
 const BEGINNING: u64 = 64 << 10;
 
-/// An unknown image size.
+/// Why an image size is unknown.
 #[derive(Debug, thiserror::Error)]
 pub enum NoSize {
     #[error("the image size is unknown: the image could not be read: {0}")]
@@ -19,7 +19,7 @@ pub enum NoSize {
 /// Width and height of the upright image, in pixels.
 ///
 /// # Errors
-/// The image cannot be read, or has no header that is understood.
+/// The image cannot be read, or its header is not supported.
 pub fn image_size(source: &dyn Source, uri: &SampleUri) -> Result<[u32; 2], NoSize> {
     let beginning = source.read_once(uri, 0..BEGINNING)?;
     if let Some(size) = details(&beginning).upright_size() {

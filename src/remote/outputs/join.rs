@@ -1,4 +1,4 @@
-//! Matches outputs to images by their names. Pure.
+//! Matches outputs to images by name. Pure.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -15,32 +15,32 @@ const LOOKED_AT: usize = 1000;
 pub(super) struct Joined {
     /// The outputs in the order of their images.
     pub(super) works: Vec<Work>,
-    /// Places in the listing of the images that no output is about.
+    /// Indices of the images without an output.
     pub(super) without_output: Vec<usize>,
-    /// The reasons by position, if the job was queried.
+    /// The reasons by image index, if the job was queried.
     pub(super) reasons: BTreeMap<usize, String>,
-    /// Places of images that the job was never given.
+    /// Indices of images that the job never received.
     pub(super) not_sent: Vec<usize>,
-    /// Outputs that are about none of the images, by their number.
+    /// Outputs for none of the images, by index.
     pub(super) strays: Vec<usize>,
-    /// Outputs about what the job was given and what is not among the images.
+    /// Outputs for inputs of the job that are not among the images.
     pub(super) unlisted: Vec<usize>,
 }
 
-/// An output (by index) and the images that it is about (by position in the listing).
+/// An output (by index) and its images (by index in the listing).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Work {
     One {
         output: usize,
         place: usize,
     },
-    /// A response for each record of a file of many, in their order.
+    /// One response per record of a container file, in order.
     Records {
         output: usize,
-        /// The positions of the images by record number, ascending.
+        /// The image indices by record number, ascending.
         places: BTreeMap<u64, usize>,
     },
-    /// Lines that name their images themselves, or are about those that the lines of a list are about.
+    /// Lines that name their images themselves, or that correspond to the lines of a list.
     Named {
         output: usize,
     },
@@ -53,7 +53,7 @@ impl Work {
         }
     }
 
-    /// The images that it is about, as places in their listing; none where only its lines know.
+    /// Its images, as indices into the listing; none if only its lines name them.
     pub(super) fn places(&self) -> impl Iterator<Item = usize> + '_ {
         let (one, records) = match self {
             Self::One { place, .. } => (Some(*place), None),
@@ -64,17 +64,17 @@ impl Work {
     }
 }
 
-/// The images that outputs are matched to.
+/// The images to match with outputs.
 pub(super) struct Images<'s> {
     pub(super) samples: &'s [Sample],
-    /// The folder or the prefix that they are named from.
+    /// The folder or prefix that their names are relative to.
     pub(super) root: &'s str,
 }
 
 /// A folder of outputs, and what is known about them.
 pub(super) struct Written<'w> {
     pub(super) outputs: &'w [FileEntry],
-    /// The number of the first of them.
+    /// The index of the first one.
     pub(super) first: usize,
     pub(super) named_from: Option<&'w NamedFrom>,
     pub(super) sent: Option<&'w Sent>,
@@ -105,12 +105,12 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
         .iter()
         .enumerate()
         .filter_map(|(number, output)| Some((rule.input_of(&output.key)?, first + number)))
-        // Outputs can only be about images in the manifest.
+        // Outputs can only be for images in the manifest.
         .filter(|(input, _)| listed.is_none_or(|listed| listed.binary_search(input).is_ok()))
         .collect();
     let mut joined = Joined::default();
     let mut is_used = vec![false; outputs.len()];
-    // The records of a file are behind one another.
+    // The records of a file are consecutive.
     let mut records: HashMap<usize, usize> = HashMap::new();
     for (place, (sample, key)) in samples.iter().zip(&keys).enumerate() {
         let Some(&output) = of_input.get(key) else {
@@ -135,7 +135,7 @@ pub(super) fn join(images: &Images<'_>, written: &Written<'_>) -> Joined {
 }
 
 impl Written<'_> {
-    /// The images of the job without an output and the reasons, by key; `None` if unknown, or known only to lists.
+    /// The job's images without an output and the reasons, by key; `None` if unknown, or known only to lists.
     fn given(&self, rule: &OutputKeys) -> Option<HashMap<String, &str>> {
         let without = &self.sent?.without_output;
         let mut keys = self.outputs.iter().map(|output| &output.key);
@@ -147,7 +147,7 @@ impl Written<'_> {
         Some(by_input.collect())
     }
 
-    /// Whether an output is about an input of the job.
+    /// Whether an output is for an input of the job.
     fn was_given(&self, output: &str) -> bool {
         if let Some(sent) = self.sent {
             return !sent.unexpected_outputs.contains(output);
@@ -160,7 +160,7 @@ impl Written<'_> {
                 let key = format!("{}{name}", folder.prefix);
                 keys.binary_search(&key).is_ok()
             }),
-            // A job takes hidden objects like any other, and may take folder markers: `folder/.out`.
+            // A job processes hidden objects like any other, and possibly folder markers: `folder/.out`.
             _ => is_hidden_name(name) && name.split('/').all(|part| !part.starts_with("..")),
         }
     }
@@ -172,7 +172,7 @@ impl Images<'_> {
         first.is_some_and(|sample| sample.uri.as_str().starts_with("s3://"))
     }
 
-    /// The rule from keys of outputs to keys of images.
+    /// The rule from output keys to image keys.
     fn rule<'k>(
         &self,
         named_from: Option<&NamedFrom>,
@@ -183,8 +183,7 @@ impl Images<'_> {
         if let Some(named_from) = named_from.filter(|_| self.are_in_s3()) {
             return OutputKeys::confirmed(&named_from.place().prefix, inputs, folder, outputs);
         }
-        // Files of this machine that were uploaded for the job: their names are those of the objects, their paths are
-        // not.
+        // Local files that were uploaded for the job have the same names as the objects, but other paths.
         let mut root = key_of(self.root);
         let is_folder = root.is_empty() || root.ends_with('/');
         if !is_folder && !self.root.contains("://") {
@@ -193,8 +192,8 @@ impl Images<'_> {
         let Some(NamedFrom::Manifest { folder: listed, is_ours, .. }) = named_from else {
             return OutputKeys::confirmed(&root, inputs, folder, outputs);
         };
-        // A manifest may refer to another folder level than the opened one. Of images with the same name, the one with
-        // the same parent folders is taken.
+        // A manifest can refer to another folder level than the opened one. Of images with the same name, the one with
+        // the same parent folders is used.
         let mut bases: Vec<String> = folders_within(&listed.prefix).map(|inner| format!("{root}{inner}")).collect();
         if *is_ours {
             bases.insert(0, root.clone());
@@ -213,8 +212,8 @@ fn folders_within(prefix: &str) -> impl Iterator<Item = &str> {
 }
 
 impl Joined {
-    /// Notes an image without an output. `given`: what the job was given and did not answer, where that is known, and
-    /// why not.
+    /// Records an image without an output. `given`: the inputs that the job received without writing an output, if
+    /// known, and why.
     fn add_without(&mut self, place: usize, key: &str, given: Option<&HashMap<String, &str>>) {
         let why = given.and_then(|given| given.get(key));
         if given.is_some() && why.is_none() {
@@ -227,7 +226,7 @@ impl Joined {
         }
     }
 
-    /// Notes the outputs that are about no image by their names.
+    /// Records the outputs whose names match no image.
     fn add_unused(&mut self, written: &Written<'_>, is_used: &[bool]) {
         let unused = written.outputs.iter().zip(is_used).enumerate();
         for (number, (file, _)) in unused.filter(|(_, (_, is_used))| !**is_used) {
@@ -242,8 +241,8 @@ impl Joined {
         }
     }
 
-    /// Adds the outputs of a later job for the same images. They take precedence: the later job was started because the
-    /// first ones were missing.
+    /// Adds the outputs of a later job for the same images. They take precedence, because the later job was started for
+    /// missing outputs.
     pub(super) fn then(self, later: Self) -> Self {
         let predicted: HashSet<usize> = later.works.iter().flat_map(Work::places).collect();
         let earlier = self.works.into_iter().filter_map(|work| match work {
@@ -261,7 +260,7 @@ impl Joined {
         for places in [&mut without_output, &mut not_sent] {
             places.retain(|place| still_without.contains(place));
         }
-        // An image with an output is reported by that output alone.
+        // For an image with an output, only that output is reported.
         let mut reasons = self.reasons;
         reasons.retain(|place, _| still_without.contains(place));
         Self {
@@ -276,8 +275,8 @@ impl Joined {
 }
 
 impl Joined {
-    /// Adds the outputs of another job for images that have no output yet. Its lists are left out: they may be about
-    /// other images.
+    /// Adds the outputs of another job for images that have no output yet. Its lists are skipped: they may be for other
+    /// images.
     pub(super) fn filled_by(self, other: Self) -> Self {
         let gaps: HashSet<usize> = self.without_output.iter().copied().collect();
         let works = other.works.into_iter().filter_map(|work| match work {
@@ -293,7 +292,7 @@ impl Joined {
     }
 }
 
-/// A key in S3 or a path, in the form that both share with outputs: with `/`, and from the first folder on.
+/// An S3 key or a path in the form that outputs share: with `/`, starting at the first folder.
 pub(super) fn key_of(uri: &str) -> String {
     if let Some((_, key)) = uri.strip_prefix("s3://").and_then(|rest| rest.split_once('/')) {
         return key.to_owned();
@@ -303,7 +302,7 @@ pub(super) fn key_of(uri: &str) -> String {
     path.trim_start_matches('/').to_owned()
 }
 
-/// Whether the input of this output was a list of images, or of their contents.
+/// Whether the input of this output was a list of images or of their contents.
 pub(super) fn is_list(key: &str) -> bool {
     let input = key.strip_suffix(OUT).unwrap_or(key).to_ascii_lowercase();
     [".jsonl", ".json", ".jsonlines", ".ndjson", ".manifest", ".csv", ".txt"].iter().any(|end| input.ends_with(end))
@@ -371,7 +370,7 @@ mod tests {
         }
     }
 
-    /// The place of the image that each output of a manifest job is about.
+    /// The index of the image for each output of a manifest job.
     fn joined_places(samples: &[Sample], root: &str, written: &[&str], named_from: &NamedFrom) -> Vec<Option<usize>> {
         let images = Images { samples, root };
         let files = outputs(written);
@@ -388,11 +387,11 @@ mod tests {
     #[test]
     fn images_of_the_same_name_in_other_folders_are_not_those_of_a_manifest() {
         let samples = ["s3://b/photos/1.jpg", "s3://b/photos/a/1.jpg", "s3://b/photos/b/1.jpg"].map(sample);
-        // Relative to a folder further in than the one that is open.
+        // Relative to a folder below the opened one.
         let deep = manifest("photos/a/", Some(&["photos/a/1.jpg"]));
         let written = ["out/1.jpg.out", "out/b/1.jpg.out"];
         assert_eq!(joined_places(&samples, "s3://b/photos/", &written, &deep), [Some(1), None]);
-        // The manifest was deleted, its folder is known.
+        // The manifest was deleted, but its folder is known.
         let gone = manifest("photos/a/", None);
         assert_eq!(joined_places(&samples, "s3://b/photos/", &written[..1], &gone), [Some(1)]);
         let both = manifest("photos/", Some(&["photos/a/1.jpg", "photos/b/1.jpg"]));

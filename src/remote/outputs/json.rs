@@ -1,15 +1,15 @@
-//! JSON of outputs in a form that takes little memory, and pointers into it.
+//! Compact JSON documents, and pointers into them.
 //!
-//! Invalid JSON (`NaN`, a truncated document, a number beyond floats) and objects with duplicate keys are refused: a
-//! wrong prediction is worse than none.
+//! Invalid JSON (`NaN`, a truncated document, a number outside the range of floats) and objects with duplicate keys are
+//! rejected: a wrong prediction is worse than none.
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess};
 
 use crate::annotations::json::{Lenient, Scalar};
 use crate::domain::{JsonPointer, JsonStep, human_bytes};
 
-/// The longest answer about one image that is read. Real ones take at most a few megabytes; its tree takes up to eight
-/// times as much.
+/// The longest response for one image that is read. Real ones have at most a few megabytes; the parsed form takes up to
+/// eight times as much.
 pub const MAX_RESPONSE_BYTES: u64 = 32 << 20;
 
 /// A JSON document.
@@ -19,14 +19,14 @@ pub(super) enum Json {
     Bool(bool),
     Number(f64),
     Text(Box<str>),
-    /// A list of numbers only, which is most of a model's output; also an empty list.
+    /// A list of only numbers, which is most of a model's output; also an empty list.
     Numbers(Box<[f64]>),
     List(Box<[Json]>),
-    /// Members in the order of the document.
+    /// Members in document order.
     Object(Box<[(Box<str>, Json)]>),
 }
 
-/// A value that a pointer leads to.
+/// The target of a pointer.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Item<'j> {
     Number(f64),
@@ -35,7 +35,7 @@ pub(super) enum Item<'j> {
 
 impl Json {
     /// # Errors
-    /// What is wrong with it, for people.
+    /// What is wrong with it, for the user.
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, String> {
         if bytes.len() as u64 > MAX_RESPONSE_BYTES {
             return Err(too_long(bytes.len() as u64));
@@ -90,7 +90,7 @@ impl Json {
         }
     }
 
-    /// Everything that a pointer leads to; several only where it has a `*`.
+    /// All targets of a pointer; several only if it contains a `*`.
     ///
     /// # Errors
     /// How far it leads, and what is there.
@@ -145,10 +145,10 @@ impl Json {
 }
 
 impl<'j> Item<'j> {
-    /// All numbers in it, however deep in lists.
+    /// All numbers in it, at any depth of lists.
     ///
     /// # Errors
-    /// There is something else than numbers.
+    /// There is something other than numbers.
     pub(super) fn collect_numbers(self, numbers: &mut Vec<f64>) -> Result<(), String> {
         match self {
             Item::Number(number) | Item::Json(&Json::Number(number)) => numbers.push(number),
@@ -165,10 +165,10 @@ impl<'j> Item<'j> {
         Ok(())
     }
 
-    /// All rows of four numbers in it, however deep in lists.
+    /// All rows of four numbers in it, at any depth of lists.
     ///
     /// # Errors
-    /// A row of another length, or something else than numbers.
+    /// A row of another length, or something other than numbers.
     pub(super) fn collect_rows(self, rows: &mut Vec<[f64; 4]>) -> Result<(), String> {
         match self {
             Item::Json(Json::Numbers(list)) if list.is_empty() => Ok(()),
@@ -184,7 +184,7 @@ impl<'j> Item<'j> {
         }
     }
 
-    /// All numbers and texts in it, however deep in lists.
+    /// All numbers and texts in it, at any depth of lists.
     ///
     /// # Errors
     /// There is something else.
@@ -213,13 +213,13 @@ pub(super) enum Name<'j> {
     Text(&'j str),
 }
 
-/// An index of a list.
+/// An index into a list.
 fn place(key: &str) -> Option<usize> {
     let is_number = !key.is_empty() && key.bytes().all(|digit| digit.is_ascii_digit());
     is_number.then(|| key.parse().ok()).flatten()
 }
 
-/// The beginning of a text of the output's, for a message: no line breaks, and never long.
+/// The beginning of a text in an output, for a message: short and without line breaks.
 pub(super) fn excerpt(text: &str) -> String {
     const LONGEST: usize = 120;
     let mut short: String =
@@ -264,7 +264,7 @@ fn explain(error: &serde_json::Error, bytes: &[u8]) -> String {
     format!("the output is not JSON: {error}; it begins with “{begin}”")
 }
 
-/// Whether the first line holds numbers with commas between them.
+/// Whether the first line contains numbers separated by commas.
 fn is_csv(bytes: &[u8]) -> bool {
     let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
     let Ok(line) = std::str::from_utf8(line) else {

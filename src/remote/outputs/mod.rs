@@ -1,9 +1,9 @@
-//! Remote outputs read as predictions: the `.out` objects of Batch Transform, and responses of endpoints and TensorFlow
-//! Serving.
+//! Remote outputs read as predictions: the `.out` objects of Batch Transform, and the responses of endpoints and
+//! TensorFlow Serving.
 //!
-//! The shape of outputs is recognized once, from the first that can be read, and said; every other output must have it,
-//! too. An output that is broken, or that says what cannot be, is a problem of its image and never a wrong prediction.
-//! Knows nothing of how the responses were asked for.
+//! The format is detected once, from the first readable output, and reported; every other output must have the same
+//! format. An output that is broken or implausible is a problem of its image, never a wrong prediction. Knows nothing
+//! about how the responses were requested.
 
 mod csv_line;
 mod examples;

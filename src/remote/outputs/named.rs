@@ -1,7 +1,7 @@
-//! Outputs of lists: the job read files with a line for each image, and answered each line.
+//! Outputs for lists: the job read files with one line per image, and responded to each line.
 //!
-//! A response that was joined with its input names its image. Where none does, the list is read again: its n-th line
-//! says which image the n-th answer is about, by name or by the very bytes of the image.
+//! A response that was joined with its input names its image. If none does, the list is read again: its n-th line tells
+//! which image the n-th response is for, by name or by the image's bytes.
 
 use std::cmp::Reverse;
 use std::collections::{HashMap, HashSet};
@@ -17,16 +17,16 @@ use super::responses::Responses;
 use crate::domain::Sample;
 use crate::source::Source;
 
-/// Fields in which a line of a list says which image it is about; `source-ref` is that of SageMaker's own manifests.
+/// The fields in which a line of a list can name its image; `source-ref` is that of SageMaker's own manifests.
 pub(super) const IMAGE_FIELDS: [&str; 7] = ["source-ref", "uri", "image", "file_name", "file", "name", "key"];
 /// The number of lines that are used to find the prefix of image names.
 const LOOKED_AT: usize = 1000;
 
-/// Images by what lists call them.
+/// Images by their names in lists.
 pub(super) struct Names<'s> {
     samples: &'s [Sample],
     by_uri: HashMap<&'s str, usize>,
-    /// `None` where several are called so.
+    /// `None` if several images have this name.
     by_name: HashMap<&'s str, Option<usize>>,
     by_size: OnceLock<HashMap<u64, Vec<usize>>>,
 }
@@ -47,9 +47,9 @@ impl<'s> Names<'s> {
     }
 
     /// The prefix of names in lines, such as `s3://bucket/photos/` or empty: the one that matches most of the first
-    /// lines, and of equal ones the one that leaves the longest names. `None` if no line names an image.
+    /// lines; on a tie, the one that leaves the longest names. `None` if no line names an image.
     ///
-    /// One prefix for all lines: equal names in different folders are different images.
+    /// There is one prefix for all lines: equal names in different folders are different images.
     ///
     /// # Errors
     /// The lines cannot be read.
@@ -83,8 +83,7 @@ impl<'s> Names<'s> {
         }
     }
 
-    /// The image that a response, or a line of a list, names: by its address, by its name, or by its name behind
-    /// `base`.
+    /// The image that a response, or a line of a list, names: by its address, its name, or its name after `base`.
     ///
     /// # Errors
     /// It names none of these images, or several.
@@ -108,10 +107,10 @@ impl<'s> Names<'s> {
         })
     }
 
-    /// The image that each line of the list that a job read is about.
+    /// The image of each line in the list that a job read.
     ///
     /// # Errors
-    /// The list cannot be read. Within: why the line is about none.
+    /// The list cannot be read. Inner errors: why the line has no image.
     pub(super) fn of_list(
         &self,
         list: &Responses<'_>,
@@ -131,8 +130,8 @@ impl<'s> Names<'s> {
         Ok(places)
     }
 
-    /// The image whose bytes are in a line, as `{"b64": "…"}`. Of copies of one image the first that no line before was
-    /// about.
+    /// The image whose bytes are in a line, as `{"b64": "…"}`. Of identical images, the first one that no earlier line
+    /// was for.
     fn with_bytes_of(&self, line: &Json, source: &dyn Source, taken: &HashSet<usize>) -> Option<usize> {
         let bytes = BASE64_STANDARD.decode(line.get("b64")?.text()?).ok()?;
         let by_size = self.by_size.get_or_init(|| {
@@ -149,7 +148,7 @@ impl<'s> Names<'s> {
     }
 }
 
-/// Whatever may name an image.
+/// All texts that may name an image.
 fn texts(line: &Json) -> impl Iterator<Item = &str> {
     let fields = IMAGE_FIELDS.into_iter().filter_map(move |field| line.get(field));
     let columns: &[Json] = match line.get(COLUMNS) {
@@ -177,7 +176,7 @@ mod tests {
         names.iter().map(sample).collect()
     }
 
-    /// The name of the image that each line is about.
+    /// Checks the image that each line names.
     fn check(images: &[&str], lines: &[&str], expected: &[Option<&str>]) {
         let folder = tempfile::tempdir().unwrap();
         let text: Vec<String> =
@@ -203,13 +202,13 @@ mod tests {
     fn addresses_lead_to_the_images_by_what_they_have_in_common() {
         let images = ["a.jpg", "sub/a.jpg", "sub/b.jpg"];
         check(&images, &["s3://b/photos/sub/a.jpg", "s3://b/photos/a.jpg"], &[Some("sub/a.jpg"), Some("a.jpg")]);
-        // An image of an unopened folder is not predicted as one of the same name.
+        // An image in an unopened folder is not mistaken for one with the same name.
         check(
             &images,
             &["s3://b/photos/other/a.jpg", "s3://b/photos/sub/a.jpg", "s3://b/photos/sub/b.jpg"],
             &[None, Some("sub/a.jpg"), Some("sub/b.jpg")],
         );
-        // The inner folder alone is open.
+        // Only the inner folder is open.
         check(
             &["a.jpg", "b.jpg"],
             &["s3://b/p/sub/a.jpg", "s3://b/p/sub/b.jpg", "s3://b/p/a.jpg"],
@@ -220,7 +219,7 @@ mod tests {
             &["/photos/sub/b.jpg", "sub/a.jpg", "elsewhere", "b.jpg"],
             &[Some("sub/b.jpg"), Some("sub/a.jpg"), None, None],
         );
-        // Two opened folders may contain images of the same name.
+        // Two opened folders can contain images with the same name.
         check(&["a.jpg", "a.jpg"], &["s3://b/a.jpg"], &[None]);
     }
 }

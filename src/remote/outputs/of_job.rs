@@ -1,4 +1,4 @@
-//! The outputs of a job, and those of the jobs that took up again what had failed in it.
+//! The outputs of a job and of its retries.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,10 +12,10 @@ use crate::remote::transform::{Account, FoundRetries, FoundRetry, JobError, JobR
 use crate::source::folder_of;
 use crate::tasks::TaskControl;
 
-/// A folder of outputs, and what is known of who wrote them.
+/// A folder of outputs, and what is known about their origin.
 pub struct OutputsPart {
     pub folder: OutputFolder,
-    /// `None` if unknown; then names start at the folder of the images.
+    /// `None` if unknown; names then start at the folder of the images.
     pub named_from: Option<NamedFrom>,
     /// `None` for the outputs of the job itself.
     pub retry: Option<RetryPart>,
@@ -26,12 +26,11 @@ pub struct OutputsPart {
 /// The inputs of a job without an output.
 #[derive(Debug, Clone, Default)]
 pub struct Sent {
-    /// The job is over: what has no output now gets none.
+    /// The job has ended: what has no output now gets none.
     pub is_final: bool,
-    /// The keys that outputs would have which the job has not written, and why an image has none where no retry has one
-    /// either.
+    /// Keys of the outputs that the job has not written, and why an image has none if no retry has written one either.
     pub(super) without_output: Vec<(String, String)>,
-    /// Keys of outputs that are of nothing that the job was given.
+    /// Keys of outputs that match none of the job's inputs.
     pub(super) unexpected_outputs: BTreeSet<String>,
 }
 
@@ -45,34 +44,34 @@ impl Sent {
         };
         let failed = outcome.failed.into_iter();
         let failed = failed.filter_map(|failed| Some((failed.output_key?, why(failed.reason))));
-        // Its outputs are read, too.
+        // Its outputs are read as well.
         let retried = retried.into_iter();
         let retried = retried.map(|key| (key, "could not read the output of a retry".to_owned()));
         Self { is_final: job.status.is_over(), without_output: failed.chain(retried).collect(), unexpected_outputs }
     }
 }
 
-/// Whether asking S3 for something else would end in the same way.
+/// Whether other S3 requests would fail in the same way.
 fn is_final(error: &JobError) -> bool {
     matches!(error, JobError::Cancelled) || error.aws_kind().is_some_and(AwsErrorKind::is_outage)
 }
 
-/// A job that took up again what had failed in the first one.
+/// A retry of the first job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryPart {
     /// A retry from this machine: its outputs take precedence.
     Known(String),
-    /// A job in SageMaker that looks like a retry of this one: only images without an output are taken from it.
+    /// A SageMaker job that looks like a retry of this one: it is used only for images without an output.
     ByItsLooks(String),
 }
 
 impl OutputsPart {
-    /// Outputs of which nothing is known but where they are.
+    /// Outputs of which only the location is known.
     pub fn in_folder(folder: OutputFolder) -> Self {
         Self { folder, named_from: None, retry: None, sent: None }
     }
 
-    /// A retry from another machine. Its manifest was written by Spotcheck too.
+    /// A retry from another machine. Its manifest was also written by Spotcheck.
     fn recognized_by_name(mut self, job_name: &str) -> Self {
         if let Some(NamedFrom::Manifest { is_ours, .. }) = &mut self.named_from {
             *is_ours = true;
@@ -80,8 +79,7 @@ impl OutputsPart {
         Self { retry: Some(RetryPart::ByItsLooks(job_name.to_owned())), ..self }
     }
 
-    /// Where the lists may be that the job read: below its prefix, or with the images, whose folder or prefix is
-    /// `root`.
+    /// Where the job's input lists may be: below its prefix, or with the images, whose folder or prefix is `root`.
     pub(super) fn places_of_lists(&self, root: &str) -> Vec<OutputFolder> {
         let mut addresses = Vec::new();
         if let Some(named_from) = &self.named_from {
@@ -103,10 +101,10 @@ pub struct OutputsOrigin {
     /// `None` for a folder.
     pub job: Option<TransformJob>,
     pub made: InferenceLocation,
-    /// The job's own, then those of its retries, the oldest first: where two have a response about an image, the later
-    /// one counts.
+    /// The job's own outputs, then those of its retries, oldest first: if two have a response for an image, the later
+    /// one wins.
     pub parts: Vec<OutputsPart>,
-    /// Notes about searches that failed.
+    /// Notes about failed searches.
     pub notes: Vec<String>,
 }
 

@@ -1,4 +1,4 @@
-//! A folder of outputs opened as a run: listed, joined to the images, recognized and described.
+//! Opens a folder of outputs as a run: lists them, matches them with images, and detects their format.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -18,11 +18,11 @@ use crate::domain::{
 use crate::source::{FileEntry, FilesError};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// The number of outputs that are tried for recognition.
+/// The number of outputs that are tried for detection.
 const LOOKED_AT: usize = 50;
 /// The part of an unrecognized output that is in the message.
 const RAW_BYTES: u64 = 400;
-/// The number of names that a message gives as examples.
+/// The number of example names in a message.
 pub(super) const EXAMPLES: usize = 3;
 
 /// Why outputs cannot be opened.
@@ -39,7 +39,7 @@ pub enum OutputsError {
          without outputs found no input"
     )]
     NoOutput(String),
-    /// A job has ended without an output of any of the images.
+    /// A job has ended without an output for any of the images.
     #[error("None of the {} images has an output. {}", .0.len(), first_of(.0))]
     AllFailed(Vec<Problem>),
     #[error(
@@ -80,19 +80,18 @@ impl From<FilesError> for OutputsError {
     }
 }
 
-/// How to read outputs.
 #[derive(Debug, Clone, Default)]
 pub struct ReadingChoice {
-    /// The mapping; `None` recognizes the format.
+    /// The mapping; `None` detects the format.
     pub mapping: Option<OutputMapping>,
-    /// The labels; `None` takes those of the mapping, the model's card or the outputs.
+    /// The labels; `None` uses those of the mapping, the model's card or the outputs.
     pub labels: Option<LabelSet>,
     pub keep: KeepRule,
 }
 
 impl ReadingChoice {
-    /// The labels to read `made` (“outputs”) with. `card`: the local model with the name in them, whose labels count if
-    /// a reader with them agrees with the first.
+    /// The labels for reading `made` (“outputs”). `card`: the local model that the outputs name, whose labels are used
+    /// if they agree with the first output.
     pub(in crate::remote) fn label_source(
         &self,
         shape: &OutputShape,
@@ -123,9 +122,9 @@ impl ReadingChoice {
     }
 }
 
-/// Outputs that were listed and joined to images.
+/// Outputs that were listed and matched with images.
 pub struct FoundOutputs {
-    /// The first is that of the run, the others are of jobs that took up again what had failed.
+    /// The first part is the run's, the others are of retries.
     parts: Vec<FoundPart>,
     /// The outputs of all parts.
     pub(super) files: Vec<FileEntry>,
@@ -138,15 +137,15 @@ struct FoundPart {
     /// The folders that may contain the job's input lists.
     lists: Vec<OutputFolder>,
     retry: Option<RetryPart>,
-    /// Its job is over, and it is known what that was given.
+    /// Its job has ended, and the job's inputs are known.
     is_final: bool,
     /// A list of images that was sent to the job has no output.
     lacks_lists: bool,
-    /// The number of its first file.
+    /// The index of its first file.
     first: usize,
 }
 
-/// The recognized outputs as a run.
+/// The outputs as a run.
 pub struct OutputRun {
     pub key: RunKey,
     pub card: ModelCard,
@@ -156,11 +155,11 @@ pub struct OutputRun {
 }
 
 impl FoundOutputs {
-    /// Lists folders of outputs and joins them to images: the first folder, and what later jobs have to say of the same
-    /// images. `root` is the folder or prefix that the images are named from; `samples` is the whole listing.
+    /// Lists folders of outputs and matches them with images: the first folder, and later jobs for the same images.
+    /// `root` is the folder or prefix that image names are relative to; `samples` is the whole listing.
     ///
     /// # Errors
-    /// Nothing is there, or nothing that is about these images.
+    /// There are no outputs, or none for these images.
     pub fn find(
         parts: Vec<OutputsPart>,
         samples: &Arc<[Sample]>,
@@ -227,12 +226,11 @@ impl FoundOutputs {
         first.map_or_else(String::new, |part| part.folder.files.name())
     }
 
-    /// The reason why a folder became unreadable.
+    /// Why a folder became unreadable.
     pub(super) fn outage(&self) -> Option<&str> {
         self.parts.iter().find_map(|part| part.folder.outage())
     }
 
-    /// The folder that an output is in.
     pub(super) fn folder_of(&self, output: usize) -> &OutputFolder {
         let behind = self.parts.partition_point(|part| part.first <= output);
         &self.parts[behind.saturating_sub(1)].folder
@@ -241,7 +239,7 @@ impl FoundOutputs {
     /// The list of images that an output is for, and its folder.
     ///
     /// # Errors
-    /// The list does not exist or could not be read; the message says where it was expected, and what to do.
+    /// The list does not exist or could not be read; the message states where it was expected, and what to do.
     pub(super) fn list_of(&self, output: usize, control: &TaskControl) -> Result<(&OutputFolder, FileEntry), String> {
         let behind = self.parts.partition_point(|part| part.first <= output);
         let part = &self.parts[behind.saturating_sub(1)];
@@ -261,7 +259,7 @@ impl FoundOutputs {
         ))
     }
 
-    /// The name of an output, for people.
+    /// The display name of an output.
     pub(super) fn name_of(&self, output: usize) -> String {
         self.folder_of(output).files.name_of(&self.files[output])
     }
@@ -271,7 +269,7 @@ impl FoundOutputs {
         reads.max().unwrap_or(1)
     }
 
-    /// The number of images that retries predicted, as a text; `None` without retries.
+    /// The number of images that retries predicted, as text; `None` without retries.
     pub fn retries_text(&self) -> Option<String> {
         let mut texts = Vec::new();
         for (index, part) in self.parts.iter().enumerate() {
@@ -285,7 +283,7 @@ impl FoundOutputs {
             let images: usize = works.map(|work| work.places().count()).sum();
             match retry {
                 RetryPart::Known(job) => texts.push(predicted_by_retry(images as u64, job)),
-                // Perhaps it was about something else.
+                // It may belong to something else.
                 RetryPart::ByItsLooks(_) if images == 0 => {}
                 RetryPart::ByItsLooks(job) => texts.push(format!(
                     "{}, which was not started on this computer and only looks like a retry",
@@ -296,28 +294,27 @@ impl FoundOutputs {
         (!texts.is_empty()).then(|| texts.join("; "))
     }
 
-    /// Images without an output for which [`Self::missing_reason`] has a reason, as places in the listing.
+    /// Indices of images without an output for which [`Self::missing_reason`] has a reason.
     pub fn permanently_missing(&self) -> impl Iterator<Item = usize> + '_ {
         let without = self.joined.without_output.iter().copied();
         without.filter(|place| self.missing_reason(*place).is_some())
     }
 
-    /// The images, as they were listed.
     pub fn samples(&self) -> &[Sample] {
         &self.samples
     }
 
-    /// Outputs that were listed.
+    /// The number of listed outputs.
     pub fn outputs(&self) -> usize {
         self.files.len()
     }
 
-    /// Images that have an output of their own, or one of the file that they are in.
+    /// Images with an output of their own, or of the file that contains them.
     pub fn images(&self) -> usize {
         self.samples.len() - self.joined.without_output.len() - self.not_sent()
     }
 
-    /// Images that the job was never given.
+    /// Images that the job never received.
     pub fn not_sent(&self) -> usize {
         self.joined.not_sent.len()
     }
@@ -335,25 +332,24 @@ impl FoundOutputs {
         Some(Problem::of_sample(self.samples[place].uri.clone(), why))
     }
 
-    /// Outputs whose lines alone tell which images they are about; those are counted in
+    /// Outputs whose images are named only in their lines; those images are counted in
     /// [`super::ReadOutcome::without_output`].
     pub fn lists(&self) -> usize {
         let works = self.joined.works.iter();
         works.filter(|work| matches!(work, Work::Named { .. })).count()
     }
 
-    /// Whether the job has ended and has an output of each list that it was given.
+    /// Whether the job has ended with an output for each list that it received.
     pub(super) fn all_lists_have_outputs(&self) -> bool {
         let first = self.parts.first();
         self.lists() > 0 && first.is_some_and(|part| part.is_final && !part.lacks_lists)
     }
 
-    /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of where it is.
+    /// When the newest output was written, in nanoseconds since 1970-01-01 UTC by the clock of the storage.
     pub fn newest_ns(&self) -> Option<i64> {
         self.files.iter().filter_map(|file| file.modified_ns).max()
     }
 
-    /// Problems with the names of outputs.
     pub fn problems(&self) -> Vec<Problem> {
         let strays = &self.joined.strays;
         if strays.is_empty() {
@@ -394,10 +390,10 @@ impl FoundOutputs {
         examples.join(", ")
     }
 
-    /// Recognizes the format from the first outputs, and makes a run. `known` finds models by id.
+    /// Detects the format from the first outputs, and creates a run. `known` finds models by id.
     ///
     /// # Errors
-    /// None of them can be read, or the shape of none is known.
+    /// None of them can be read, or none has a known format.
     pub fn describe(
         &self,
         made: InferenceLocation,
@@ -441,8 +437,8 @@ impl FoundOutputs {
         Ok(OutputRun { key, card, labels: reader.labels(), reader: Arc::new(reader) })
     }
 
-    /// Shows the reader the first response that it can read. Only a classifier's have something in common that is not
-    /// known.
+    /// Passes the first readable response to the reader. Only classifiers have an unknown property that all responses
+    /// share.
     fn begin(&self, reader: &OutputReader, control: &TaskControl) -> Result<(), OutputsError> {
         if reader.shape().task() != ModelTask::Classification {
             return Ok(());
@@ -561,7 +557,7 @@ struct First {
     response: Option<Json>,
 }
 
-/// A card for a model of which nothing is known but its responses. It can be shown and stored, not loaded.
+/// A card for a model that is known only by its responses. It can be shown and stored, but not loaded.
 fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCard {
     let (id, name, labels) = match shape {
         OutputShape::Spotcheck { model, .. } => (model.clone(), model.clone(), None),

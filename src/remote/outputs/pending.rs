@@ -1,5 +1,5 @@
-//! Results that wait for their turn. Responses of a list come in its order, not in that of the images, so all of them
-//! may have to wait: beyond a number they are kept in a temporary file.
+//! Results that wait for their turn. The responses for a list come in its order rather than that of the images, so all
+//! of them may have to wait: beyond a limit, they are stored in a temporary file.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -8,21 +8,21 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use crate::domain::{Prediction, Problem, SampleUri};
 use crate::predict::SampleResult;
 
-/// Results that wait in memory: a hundred megabytes of large ones.
+/// The number of results that wait in memory: 100 MB of large ones.
 const IN_MEMORY: usize = 20_000;
 
-/// Pending results by position in the listing.
+/// Pending results by index in the listing.
 pub(super) struct PendingResults {
     in_memory: BTreeMap<usize, SampleResult>,
     most_in_memory: usize,
-    /// `None` before the first had to go there.
+    /// `None` until needed.
     file: Option<File>,
     /// The position and length of each result in the file.
     in_file: BTreeMap<usize, (u64, usize)>,
     file_len: u64,
 }
 
-/// A result as it is written to the file.
+/// A result as written to the file.
 type Written = Result<Prediction, (Option<SampleUri>, String)>;
 
 impl PendingResults {
@@ -36,13 +36,13 @@ impl PendingResults {
 
     pub(super) fn insert(&mut self, place: usize, result: SampleResult) {
         let is_full = self.in_memory.len() >= self.most_in_memory;
-        // A disk that takes nothing more costs memory, and no response.
+        // A full disk costs memory, but no result.
         if !is_full || self.write(place, &result).is_err() {
             self.in_memory.insert(place, result);
         }
     }
 
-    /// The result of this place; `None` where none waits.
+    /// The result at this index; `None` if there is none.
     pub(super) fn remove(&mut self, place: usize) -> Option<SampleResult> {
         let in_memory = self.in_memory.remove(&place);
         in_memory.or_else(|| {
@@ -51,7 +51,7 @@ impl PendingResults {
         })
     }
 
-    /// The one that is nearest to the beginning of the listing.
+    /// The result that is closest to the beginning of the listing.
     pub(super) fn remove_first(&mut self) -> Option<(usize, SampleResult)> {
         let in_memory = self.in_memory.keys().next();
         let in_file = self.in_file.keys().next();
@@ -66,7 +66,7 @@ impl PendingResults {
             Some(file) => file,
             none => none.insert(tempfile::tempfile()?),
         };
-        // Reading has moved it.
+        // Reading has moved the position.
         file.seek(SeekFrom::Start(self.file_len))?;
         file.write_all(&bytes)?;
         self.in_file.insert(place, (self.file_len, bytes.len()));

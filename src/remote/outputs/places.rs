@@ -1,16 +1,16 @@
-//! The values of a response and their pointers, found by walking through it.
+//! The values in a response and their pointers.
 
 use super::json::Json;
 use crate::domain::{JsonPlace, JsonPointer, PlaceContent};
 
 /// The maximum number of listed values.
 const MAX_PLACES: usize = 200;
-/// Deeper than any response that means something.
+/// Deeper than any meaningful response.
 const MAX_DEPTH: usize = 16;
-/// Lists with an element for each input, of which there was one; in other lists each element counts.
+/// Lists with one element per input, of which there was one; in other lists, each element counts.
 const LISTS_OF_INPUTS: [&str; 3] = ["predictions", "outputs", "instances"];
 
-/// Every place that a mapping can use, in the order of the response.
+/// Every value that a mapping can use, in response order.
 pub(super) fn places_of(response: &Json) -> Vec<JsonPlace> {
     let mut places = Vec::new();
     walk(&[response], &Path::default(), &mut places);
@@ -46,7 +46,7 @@ impl Path {
     }
 }
 
-/// `found` is what the path leads to: more than one thing only where it goes through a list.
+/// `found` are the targets of the path: several only if it goes through a list.
 fn walk(found: &[&Json], path: &Path, places: &mut Vec<JsonPlace>) {
     if path.depth > MAX_DEPTH || places.len() >= MAX_PLACES {
         return;
@@ -65,7 +65,7 @@ fn walk(found: &[&Json], path: &Path, places: &mut Vec<JsonPlace>) {
         }
         [Json::List(list)] if list.len() == 1 && !path.is_each => {
             let is_of_objects = matches!(list[0], Json::Object(_));
-            // The only thing that was found now may be one of many the next time.
+            // A single object here may be one of many in another response.
             if is_of_objects && !path.ends_in(&LISTS_OF_INPUTS) {
                 walk(&[&list[0]], &path.to_each(), places);
             } else {
@@ -90,7 +90,7 @@ fn walk(found: &[&Json], path: &Path, places: &mut Vec<JsonPlace>) {
     }
 }
 
-/// `None` for what no field of a mapping can be read from.
+/// `None` if no field of a mapping can be read from it.
 fn content(found: &[&Json], is_each: bool) -> Option<PlaceContent> {
     if found.iter().all(|each| matches!(each, Json::Number(_))) {
         if !is_each {
@@ -112,7 +112,7 @@ fn content(found: &[&Json], is_each: bool) -> Option<PlaceContent> {
         [Json::List(list)] if list.iter().all(|each| each.text().is_some()) => {
             Some(PlaceContent::Texts { count: list.len() })
         }
-        // A single one is said to be what is inside.
+        // A single one is described by its content.
         [Json::List(list)] if list.len() > 1 && list.iter().all(|each| matches!(each, Json::Numbers(_))) => {
             of_rows(list.iter())
         }
@@ -124,7 +124,7 @@ fn content(found: &[&Json], is_each: bool) -> Option<PlaceContent> {
     }
 }
 
-/// Lists of numbers, as they are read: rows of four, or all behind one another.
+/// Lists of numbers, as they are read: rows of four, or all concatenated.
 fn of_rows<'j>(lists: impl Iterator<Item = &'j Json>) -> Option<PlaceContent> {
     let (mut rows, mut numbers) = (0, 0);
     let (mut all_parts, mut all_fours) = (true, true);
@@ -151,12 +151,12 @@ fn are_parts(numbers: &[f64]) -> bool {
 mod tests {
     use super::*;
 
-    /// “/scores: 3 numbers”, one a line.
+    /// “/scores: 3 numbers”, one per line.
     fn found(text: &str) -> Vec<String> {
         let json = Json::parse(text.as_bytes()).unwrap();
         let places = places_of(&json);
         for place in &places {
-            // Each can be followed.
+            // Each pointer can be followed.
             assert!(json.at(&place.pointer).is_ok(), "{}", place.pointer);
         }
         places.iter().map(|place| format!("{}: {}", place.pointer, place.holds.words())).collect()

@@ -1,5 +1,4 @@
-//! Reading outputs side by side, with a bounded number of bytes in memory, and handing their predictions over as they
-//! come.
+//! Reads outputs in parallel, with bounded memory, and passes on their predictions as they come.
 
 use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -21,32 +20,31 @@ use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
 use crate::source::{Source, SourceError};
 use crate::tasks::{TaskControl, panic_text};
 
-/// Bytes that outputs on their way and their trees may take. A larger one goes alone.
+/// The memory for outputs in progress and their parsed forms. A larger one goes alone.
 const MAX_BYTES: u64 = 256 << 20;
 /// The memory of a parsed output, per byte of its text.
 const TREE_BYTES: u64 = 8;
 /// The maximum distance between the fastest and the slowest reader, in outputs.
 const WINDOW: usize = 256;
-/// Results that may wait to be handed over.
+/// The number of results that can wait to be passed on.
 const WAITING: usize = 64;
-/// The number of responses of one output that are delivered at once.
+/// The number of responses in one output that are passed on together.
 const CHUNK: usize = 256;
 
-/// Takes the responses, on the thread that called [`FoundOutputs::read`].
+/// Receives the results, on the thread that called [`FoundOutputs::read`].
 pub trait OutputSink: ResultSink {
-    /// Reports new class names, before the responses that need them.
+    /// Reports new class names, before the results that need them.
     fn labels(&mut self, labels: &LabelSet);
 }
 
-/// The rule that matches the responses of a list to images.
+/// How the responses for a list are matched with images.
 enum LineRule {
-    /// Lines name images, behind a common prefix.
+    /// Lines name images, after a common prefix.
     Named { base: String },
-    /// Each is about the image of the same line of the list, or why of none.
+    /// Each response belongs to the same line of the list, which may have no image.
     InOrder { list: String, lines: Vec<Result<usize, String>> },
 }
 
-/// The result of a read.
 #[derive(Debug, Default)]
 pub struct ReadOutcome {
     /// Images that have a prediction now.
@@ -55,20 +53,20 @@ pub struct ReadOutcome {
     pub failed: usize,
     /// Problems that concern no single image.
     pub problems: Vec<Problem>,
-    /// Images that no output is about, as places in the listing. Those that lists may be about only after all was read.
+    /// Indices of images without an output. For images that lists may contain, only once everything was read.
     pub without_output: Vec<usize>,
-    /// The number of images that no list of the job names, so that they were not sent to it.
+    /// The number of images that no list of the job names, so they were not sent to it.
     pub not_sent: usize,
-    /// Responses whose stated image size was not compared with the image, because that would need a download.
+    /// Responses whose stated image size was not compared with the image, because that would require a download.
     pub sizes_unchecked: u64,
-    /// The task was cancelled; results that were delivered before stay.
+    /// Whether the task was canceled; results passed on earlier are kept.
     pub is_cancelled: bool,
-    /// The reason why outputs or images became unreadable. Images that were not read have no result.
+    /// Why outputs or images became unreadable. Unread images have no result.
     pub unreachable: Option<String>,
 }
 
 impl ReadOutcome {
-    /// A note about images that no list names; `None` without such.
+    /// A note about images that no list names; `None` if there are none.
     pub fn not_sent_text(&self) -> Option<String> {
         not_sent_text(self.not_sent)
     }
@@ -84,14 +82,14 @@ impl ReadOutcome {
     }
 }
 
-/// A delivery of a reader thread.
+/// A delivery from a reader thread.
 struct Chunk {
-    /// The number of the work.
+    /// The index of the work.
     work: usize,
     results: Vec<(usize, SampleResult)>,
-    /// Images that a list is about, including those whose responses are not requested.
+    /// Images of a list, including those that were not requested.
     named: Vec<usize>,
-    /// A list may be about more images than those.
+    /// Whether a list may contain more images than those.
     is_unclear: bool,
     problems: Vec<Problem>,
     is_last: bool,
@@ -102,8 +100,8 @@ struct Shared<'r> {
     reader: &'r OutputReader,
     /// The source of image sizes.
     source: &'r dyn Source,
-    /// Reading the size of a local image is cheap, so sizes in outputs are checked. For remote images it would cost as
-    /// much as the outputs.
+    /// Whether reading image sizes is cheap, because images are local, so that sizes in outputs are checked. For remote
+    /// images, it would cost as much as the outputs.
     is_near: bool,
     sizes_unchecked: AtomicU64,
     works: &'r [&'r Work],
@@ -113,15 +111,15 @@ struct Shared<'r> {
     control: &'r TaskControl,
     gate: &'r Gate,
     room: &'r ByteBudget,
-    /// The reason why images became unreadable.
+    /// Why images became unreadable.
     unreachable: OnceLock<String>,
 }
 
 impl FoundOutputs {
-    /// Reads the outputs of the images in `wanted` (places in the listing) and hands the results over: as they come,
-    /// and in the order of the images as far as each image has an output of its own. An output that is broken is a
-    /// problem of its image; the rest goes on. Why a job that is over gave no output for an image comes in the order,
-    /// too, and not as a result that has arrived: a retry may bring one.
+    /// Reads the outputs of the images in `wanted` (indices into the listing) and passes on the results: as they come,
+    /// and in image order for images with an output of their own. A broken output is a problem of its image; reading
+    /// continues. If an ended job wrote no output for an image, the reason is passed on only in order, not as an
+    /// arrived result: a retry may still bring one.
     pub fn read(
         &self,
         reader: &OutputReader,
@@ -198,8 +196,8 @@ impl FoundOutputs {
     }
 }
 
-/// Hands results to the sink: as they arrive, and in the order of `places` as far as they are among them. `labels`: how
-/// many classes the sink knows.
+/// Passes results to the sink: as they arrive, and in the order of `places` if they are in it. `labels`: the number of
+/// classes that the sink knows.
 fn deliver(
     shared: &Shared<'_>,
     places: &[usize],
@@ -309,7 +307,7 @@ impl Shared<'_> {
                 }
                 Work::Named { .. } => self.named(work, &mut chunk, sender),
             }
-            // An aborted read is not a problem of the image, and an unreadable output is reported once for all its
+            // A canceled read is not a problem of the image, and an unreadable output is reported once for all its
             // images.
             if self.control.is_cancelled() || self.outage().is_some() {
                 self.gate.close();
@@ -343,8 +341,8 @@ impl Shared<'_> {
         guarded(read).map_err(|reason| self.problem(work, sample, &reason))
     }
 
-    /// Matches responses to records. An output needs a response for each record; otherwise the match would be
-    /// ambiguous, and all of it is refused.
+    /// Matches responses with records. An output needs one response per record; otherwise, the match would be
+    /// ambiguous, and the output is rejected.
     fn records(&self, work: &Work, places: &BTreeMap<u64, usize>, chunk: &mut Chunk, sender: &Sender<Chunk>) {
         let responses = self.responses(work);
         let counted = guarded(|| {
@@ -395,7 +393,7 @@ impl Shared<'_> {
         }
     }
 
-    /// Each response names its image, or is about the one that the same line of the list is about.
+    /// Each response names its image, or belongs to the same line of the list.
     fn named(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
         let name = self.found.name_of(work.output());
         let responses = self.responses(work);
@@ -462,7 +460,7 @@ impl Shared<'_> {
         }
     }
 
-    /// The rule for a list. As with records, the order counts only if each line has a response.
+    /// The rule for a list. As with records, order counts only if each line has a response.
     fn rule_of(&self, output: usize, responses: &Responses<'_>) -> Result<LineRule, String> {
         if let Some(base) = self.names.base_of(responses)? {
             return Ok(LineRule::Named { base });
@@ -494,7 +492,7 @@ impl Shared<'_> {
 
     fn predict(&self, response: &Json, sample: &Sample) -> Result<Prediction, String> {
         let size = match self.reader.shape().contains_size() {
-            // An image that is unreadable here may have been readable to the model.
+            // An image that is unreadable here may have been readable for the model.
             true if self.is_near => self.size_of(sample).ok(),
             true => None,
             false => Some(self.size_of(sample)?),
@@ -553,7 +551,7 @@ impl Shared<'_> {
     }
 }
 
-/// Responses about none of the images.
+/// Responses for none of the images.
 #[derive(Default)]
 struct Unmatched {
     count: u64,
@@ -576,7 +574,7 @@ fn check_count(count: u64, records: u64) -> Result<(), String> {
     Err(format!("the output has {count} responses for the {records} records of the file, so they cannot be matched"))
 }
 
-/// A panic costs one image.
+/// A panic affects only one image.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
         Err(format!("an internal error stopped the read of the output: {}", panic_text(&*panic)))

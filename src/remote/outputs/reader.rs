@@ -1,4 +1,4 @@
-//! Converts an output of a known format to a prediction, or says why not.
+//! Converts an output of a known format to a prediction, or explains why it cannot.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::OnceLock;
@@ -14,25 +14,25 @@ use crate::domain::{
 use crate::library::built_in_labels;
 use crate::vision::{rank_classes, softmax};
 
-/// Far above any real model. More classes, boxes or pixels are a fault.
+/// Far above any real model. More classes, boxes or pixels indicate an error.
 const MAX_COUNT: usize = 1_000_000;
 /// The tolerance of the range `0.0..=1.0` of scores, for rounding errors; such scores are clipped.
 const SCORE_SLACK: f64 = 1e-3;
 
-/// Reads outputs of one shape. Shared by those who read side by side.
+/// Reads outputs of one format. Shared by parallel readers.
 pub struct OutputReader {
     shape: OutputShape,
     keep: KeepRule,
     labels: Mutex<Labels>,
-    /// The class names of the first response of a classifier without known labels.
+    /// The number of classes in the first response of a classifier without known labels.
     class_count: OnceLock<usize>,
 }
 
 struct Labels {
     names: BTreeMap<u32, String>,
-    /// The same; made anew when it has grown.
+    /// The same as a set; rebuilt when it has grown.
     set: LabelSet,
-    /// Whether the labels are only those that outputs contained so far.
+    /// Whether the labels are only those in the outputs so far.
     are_of_outputs: bool,
 }
 
@@ -41,12 +41,12 @@ struct Labels {
 pub enum LabelSource {
     /// Labels from the user, the mapping or the model's card. Empty: classes are shown by number.
     Known(LabelSet),
-    /// Labels from the outputs, which contain name and number of each class: those of our own container.
+    /// Labels from the outputs, which contain the name and number of each class: those of our own container.
     Outputs,
 }
 
 impl LabelSource {
-    /// The built-in set that a mapping names; classes by number where it names none.
+    /// The built-in set that a mapping names; classes by number if it names none.
     pub(in crate::remote) fn of_mapping(mapping: &OutputMapping) -> Self {
         let labels = mapping.labels.as_deref().and_then(built_in_labels);
         Self::Known(labels.unwrap_or_default())
@@ -67,19 +67,19 @@ impl OutputReader {
         &self.shape
     }
 
-    /// The classes as far as they are known: more with each output, where only the outputs name them.
+    /// The known classes: more with each output, if only the outputs name them.
     pub fn labels(&self) -> LabelSet {
         self.labels.lock().set.clone()
     }
 
-    /// The classes as they were given; `None` where only the outputs name them.
+    /// The given classes; `None` if only the outputs name them.
     pub fn given_labels(&self) -> Option<LabelSet> {
         let labels = self.labels.lock();
         (!labels.are_of_outputs).then(|| labels.set.clone())
     }
 
-    /// Takes over what a run has learned before, where only the outputs name the classes: an output that says otherwise
-    /// is a problem.
+    /// Restores what a run learned earlier, if only the outputs name the classes: an output that contradicts it is a
+    /// problem.
     pub fn learn(&self, known: &LabelSet) {
         let mut labels = self.labels.lock();
         if labels.are_of_outputs {
@@ -91,12 +91,11 @@ impl OutputReader {
         }
     }
 
-    /// Reads the response about one image of `image_size` (width, height of the upright image, in pixels). Without it,
-    /// only outputs that contain the size can be read ([`OutputShape::contains_size`]); with it, they must agree with
-    /// it.
+    /// Reads the response for one image of `image_size` (width and height of the upright image, in pixels). Without it,
+    /// only outputs that contain the size can be read ([`OutputShape::contains_size`]); with it, they must agree.
     ///
     /// # Errors
-    /// Why there is no prediction: the model said so, or what is there cannot be believed.
+    /// Why there is no prediction: the model reported it, or the output is implausible.
     pub fn read(&self, output: &[u8], image_size: Option<[u32; 2]>) -> Result<Prediction, String> {
         self.read_json(&Json::parse(output)?, image_size)
     }
@@ -113,13 +112,13 @@ impl OutputReader {
         }
     }
 
-    /// Reads a response for what every other must have in common with it, and says whether it could be read. Of those
-    /// that are read side by side, chance would choose the first.
+    /// Reads a response for the properties that all others must share, and returns whether it could be read. With
+    /// parallel reading, chance would otherwise choose the first one.
     pub(super) fn begin_with(&self, output: &Json) -> bool {
         self.read_json(output, Some([1, 1])).is_ok()
     }
 
-    /// Whether the labels here equal those in an output of our own container.
+    /// Whether these labels equal those in an output of our own container.
     pub(super) fn agrees_on_labels(&self, output: &Json) -> bool {
         let output = response_within(output);
         let agree = |list: &str, id: &str| match output.get(list) {
@@ -210,7 +209,7 @@ impl OutputReader {
         })
     }
 
-    /// The name that the output gives a class, which must be the one that it has so far.
+    /// The output's name for a class, which must match earlier ones.
     fn own_label(&self, entry: &Json, id: u32) -> Result<String, String> {
         let label = entry.get("label").and_then(Json::text);
         let label = label.ok_or("a class has no “label”")?;
@@ -361,7 +360,7 @@ impl OutputReader {
 
 const NO_CLASS: &str = "the output of a classifier contains no class";
 
-/// A classifier gives each class one score, and never none at all. `None` is the background.
+/// A classifier gives each class exactly one score. `None` is the background.
 fn check_classes(ids: impl Iterator<Item = Option<u32>>) -> Result<(), String> {
     let mut seen = BTreeSet::new();
     for id in ids {
@@ -389,12 +388,12 @@ fn check_size(prediction: &Prediction, image_size: Option<[u32; 2]>) -> Result<(
     }
 }
 
-/// Stable: what scores alike stays in the output's order.
+/// A stable sort: ties keep the output's order.
 fn best_first<T>(found: &mut [T], score: impl Fn(&T) -> f32) {
     found.sort_by(|left, right| score(right).total_cmp(&score(left)));
 }
 
-/// TensorFlow Serving returns a list with one element per input; several elements are not about one image.
+/// TensorFlow Serving returns a list with one element per input; several elements are not for one image.
 fn one_response(mapping: &OutputMapping, output: &Json) -> Result<(), String> {
     let pointers: [Option<&JsonPointer>; 4] = match &mapping.content {
         MappedContent::Classification(classes) => [classes.scores.as_ref(), classes.classes.as_ref(), None, None],
@@ -423,7 +422,7 @@ fn wrong_count(count: usize) -> String {
     format!("the output has {count} responses for one image")
 }
 
-/// The reason of our own container for an image that it did not predict, as it is or in a list of one.
+/// Our own container's reason for an image that it did not predict, directly or in a list of one.
 pub(super) fn failure_in(response: &Json) -> Option<String> {
     let output = response_within(response);
     let is_failed = output.get("status").and_then(Json::text) == Some("failed");
@@ -452,7 +451,7 @@ fn numbers(output: &Json, at: &JsonPointer) -> Result<Vec<f64>, String> {
     Ok(numbers)
 }
 
-/// The ids that the labels know; `None` for what is less than 0 with the offset: the background.
+/// The ids in the labels; `None` if negative with the offset, which is the background.
 fn class_ids(output: &Json, at: &JsonPointer, offset: i64, labels: &LabelSet) -> Result<Vec<Option<u32>>, String> {
     let mut names = Vec::new();
     for item in output.at(at)? {
@@ -462,7 +461,7 @@ fn class_ids(output: &Json, at: &JsonPointer, offset: i64, labels: &LabelSet) ->
     let mut by_name: BTreeMap<&str, u32> = BTreeMap::new();
     if has_text {
         for (id, name) in labels.iter() {
-            // Of several classes with one name, the first is taken.
+            // Of several classes with one name, the first one is used.
             by_name.entry(name).or_insert(id);
         }
     }
@@ -494,7 +493,7 @@ fn check_best(best: &[f64], scores: &[f64]) -> Result<(), String> {
         [best] => integer(best, scores.len()).and_then(|best| scores.get(best as usize)),
         _ => None,
     };
-    // Two scores may be so close that one who counts in 32 bits takes the other for the best.
+    // Two scores can be so close that 32-bit arithmetic picks the other one as best.
     match named {
         Some(score) if (highest - score).abs() <= 1e-6 * highest.abs().max(1.0) => Ok(()),
         Some(_) => Err("the best class of the output does not have the highest score".to_owned()),
@@ -523,7 +522,7 @@ fn score(value: f64) -> Result<f32, String> {
     Err(format!("the output has a score of {value}, which is not between 0 and 1"))
 }
 
-/// A number without a fraction, up to `most`.
+/// An integer up to `most`.
 fn integer(number: f64, most: usize) -> Option<u32> {
     let is_whole = number >= 0.0 && number <= most as f64 && number.fract() == 0.0;
     is_whole.then_some(number as u32)
@@ -549,9 +548,9 @@ fn in_image(mapping: &MappedBoxes, edges: [f64; 4], size: [u32; 2]) -> Result<Bo
     believable([x1 * width, y1 * height, x2 * width, y2 * height], size)
 }
 
-/// A box as the model gave it, which may hang over the edges of the image, but not by more than the image itself: then
-/// it is in other units than it is taken for. One without an area counts, as it does on this machine: models that clip
-/// boxes to the image make such.
+/// A box as returned by the model. It can extend past the edges of the image, but not by more than the image itself:
+/// then its units are not what they seem. One without an area counts, as for local models: models that clip boxes to
+/// the image produce such.
 fn believable(edges: [f64; 4], size: [u32; 2]) -> Result<BoundingBox, String> {
     let [x1, y1, x2, y2] = edges;
     if edges.iter().any(|edge| !edge.is_finite()) {

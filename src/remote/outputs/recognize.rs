@@ -1,4 +1,4 @@
-//! Recognizes the format of outputs from one of them, with the assumptions that this needs.
+//! Detects the format of outputs from one of them, with the necessary assumptions.
 
 use super::json::{Item, Json, excerpt};
 use crate::domain::{
@@ -6,45 +6,42 @@ use crate::domain::{
     ScoreValues,
 };
 
-/// The tolerance of the sum of probabilities: 8-bit models round to 255ths.
+/// The tolerance for the sum of probabilities: 8-bit models round to 1/255.
 pub(super) const SUM_SLACK: f64 = 0.05;
 
-/// The format of outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputShape {
     /// The format of our own container, which is that of `spotcheck predict`.
     Spotcheck {
-        /// The model's id.
         model: String,
         task: ModelTask,
     },
     Mapped(Box<OutputMapping>),
 }
 
-/// The format of an output, as far as recognized.
+/// The detected format of an output.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Recognition {
     pub shape: OutputShape,
-    /// The assumptions about values that the output does not contain.
+    /// Assumptions about values that the output does not contain.
     pub assumed: Vec<String>,
 }
 
-/// An unrecognized output.
+/// Why the format of an output was not detected.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unrecognized {
     /// The output cannot be read, or is an error message. Other outputs may be fine.
     #[error("{0}")]
     Broken(String),
-    /// The output is JSON of an unknown format, which a mapping can describe.
+    /// The output is JSON in an unknown format, which a mapping can describe.
     #[error("the output format is unknown; add a mapping for scores, boxes and classes. For example: {0}")]
     Unknown(String),
 }
 
-/// The number of classes of ImageNet, without background.
+/// The number of ImageNet classes, without a background.
 const IMAGENET: usize = 1000;
 
 impl OutputShape {
-    /// The name on screen.
     pub fn name(&self) -> &str {
         match self {
             Self::Spotcheck { .. } => "Spotcheck's JSON",
@@ -76,7 +73,7 @@ impl OutputShape {
 }
 
 impl Unrecognized {
-    /// JSON that begins like this.
+    /// Quotes the beginning of the JSON.
     pub(super) fn unknown(output: &[u8]) -> Self {
         let text = String::from_utf8_lossy(&output[..output.len().min(400)]);
         Self::Unknown(excerpt(&text))
@@ -84,10 +81,10 @@ impl Unrecognized {
 }
 
 impl Recognition {
-    /// Recognizes the format of an output.
+    /// Detects the format of an output.
     ///
     /// # Errors
-    /// It cannot be read, or has no known shape.
+    /// It cannot be read, or has no known format.
     pub fn of(output: &[u8]) -> Result<Self, Unrecognized> {
         let json = Json::parse(output).map_err(Unrecognized::Broken)?;
         Self::of_json(&json, output)
@@ -116,7 +113,7 @@ impl Recognition {
     }
 }
 
-/// The response about one image: beside its input where SageMaker joins both (`JoinSource: Input`), and inside the list
+/// The response for one image: next to its input if SageMaker joined both (`JoinSource: Input`), or inside the list
 /// that our own container returns for `instances`.
 pub(super) fn response_within(output: &Json) -> &Json {
     let output = output.get("SageMakerOutput").unwrap_or(output);
@@ -171,7 +168,7 @@ fn of_serving(output: &Json) -> Option<Recognition> {
     if let Json::Object(_) = outputs {
         let inner = |key: &str| match first_of(outputs.get(key)?)? {
             Item::Json(json) => Some(json),
-            // A list with a number for each input, such as the number of boxes.
+            // A list with one number per input, such as the number of boxes.
             Item::Number(_) => outputs.get(key),
         };
         return of_named(inner, |key| format!("/outputs/{key}/0"));
@@ -190,7 +187,7 @@ fn first_of(list: &Json) -> Option<Item<'_>> {
     }
 }
 
-/// Outputs with names: those of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
+/// Named outputs: those of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
 fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> String) -> Option<Recognition> {
     let at = |key: &str| get(key).and(JsonPointer::parse(&path(key)).ok());
     if let (Some(boxes), Some(classes), Some(scores)) =
@@ -228,7 +225,7 @@ fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> S
     {
         "tf-serving-classifier".clone_into(&mut mapping.id);
         "TensorFlow Serving classifier".clone_into(&mut mapping.name);
-        // Its name says what it is.
+        // Its name tells what it is.
         classes.values = ScoreValues::Probabilities;
         recognized.assumed.retain(|line| !line.contains("logits"));
         classes.best = at("classes");
@@ -236,7 +233,7 @@ fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> S
     Some(recognized)
 }
 
-/// An object in which nothing but one list of numbers could be scores.
+/// An object in which only one list of numbers could be scores.
 fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
     let Json::Object(fields) = output else {
         return None;

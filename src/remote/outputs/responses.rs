@@ -1,7 +1,7 @@
-//! The responses in an output that holds many: one a line, or one behind the other.
+//! The responses in an output with several: one per line, or concatenated.
 //!
-//! Memory does not grow with the output: what is too large to be taken as a whole is read in blocks, and a line that is
-//! too long to be a response is passed over and told.
+//! Memory does not grow with the output: large outputs are read in blocks, and lines that are too long for a response
+//! are skipped and reported.
 
 use std::ops::ControlFlow;
 
@@ -15,14 +15,14 @@ use crate::tasks::TaskControl;
 
 /// The key of a response that SageMaker joins with its input.
 const JOINED: &str = "SageMakerOutput";
-/// Outputs up to this size are taken as a whole.
+/// Outputs up to this size are read as a whole.
 const WHOLE_BYTES: u64 = 8 << 20;
 const BLOCK_BYTES: u64 = 4 << 20;
 
 /// A response, or why it cannot be read.
 pub(super) type OneResponse = Result<Json, String>;
 
-/// An output that holds many responses.
+/// An output with several responses.
 pub(super) struct Responses<'f> {
     pub(super) folder: &'f OutputFolder,
     pub(super) file: &'f FileEntry,
@@ -40,9 +40,9 @@ impl Responses<'_> {
         Ok(count)
     }
 
-    /// Hands over all of them in their order, also those that one response holds about several images, each whole,
-    /// though what comes before it is broken: with line breaks between them, and one behind the other, where each
-    /// begins as the first does.
+    /// Passes on all responses in order, including those that one response contains for several images; each is
+    /// complete even if an earlier one is broken. They can be separated by line breaks, or concatenated if each begins
+    /// like the first.
     ///
     /// # Errors
     /// The output cannot be read to its end.
@@ -53,7 +53,7 @@ impl Responses<'_> {
         })
     }
 
-    /// Like [`Responses::each`], until `visit` breaks; the rest is not read.
+    /// As [`Responses::each`], until `visit` breaks; the rest is not read.
     ///
     /// # Errors
     /// The output cannot be read so far.
@@ -74,7 +74,7 @@ impl Responses<'_> {
         Ok(())
     }
 
-    /// A column with a line break behind an image is a broken line.
+    /// A column with a line break after an image is a broken line.
     fn visit_csv(&self, visit: Visit<'_>) -> Result<ControlFlow<()>, String> {
         let bytes = self.folder.read(self.file, self.control)?;
         let mut lines = bytes.split(|byte| *byte == b'\n').filter(|line| !line.iter().all(u8::is_ascii_whitespace));
@@ -143,8 +143,8 @@ fn list_of(one: &Json) -> Json {
     Json::List([one.clone()].into())
 }
 
-/// The responses about several images: those of our own container, and of a model in TensorFlow Serving behind our
-/// handler. Other models may mean the boxes of one image by such a list.
+/// The responses for several images: from our own container, and from a model in TensorFlow Serving behind our handler.
+/// In other models, such a list can contain the boxes of one image.
 fn several_responses(predictions: &Json) -> Option<&[Json]> {
     let is_response = |one: &Json| {
         let fields = ["status", "probabilities", "detection_boxes"];
@@ -158,7 +158,7 @@ fn several_responses(predictions: &Json) -> Option<&[Json]> {
 
 type Visit<'v> = &'v mut dyn FnMut(OneResponse) -> ControlFlow<()>;
 
-/// An output that is in memory: a JSON document behind the other, however they are spread over lines, or else lines.
+/// An output in memory: concatenated JSON documents, however they are spread over lines, or else lines.
 fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     let all: Result<Vec<Json>, _> = Deserializer::from_slice(bytes).into_iter().collect();
     match all {
@@ -167,13 +167,13 @@ fn visit_whole(bytes: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     }
 }
 
-/// A line of which a part has come. Where many responses are in it, those that are whole are taken from it already.
+/// A line of which a part has arrived. If it contains many responses, complete ones have already been taken.
 #[derive(Default)]
 struct Line {
     bytes: Vec<u8>,
-    /// Bytes of a response that is too long, and so not kept but for the end of them.
+    /// Bytes of a response that is too long, of which only the end is kept.
     passed_over: u64,
-    /// The start of the skipped response; the next one on its line starts so, too. Empty if unknown.
+    /// The start of the skipped response; the next one on its line starts in the same way. Empty if unknown.
     opening: Vec<u8>,
 }
 
@@ -202,7 +202,7 @@ impl Line {
         ControlFlow::Continue(())
     }
 
-    /// The next opening may have begun there.
+    /// The next response may have begun there.
     fn keep_tail(&mut self) {
         let kept = self.opening.len().saturating_sub(1);
         let end = self.bytes.len().saturating_sub(kept);
@@ -218,7 +218,7 @@ impl Line {
     }
 }
 
-/// Empty lines are none.
+/// Blank lines are skipped.
 fn visit_line(line: &[u8], visit: Visit<'_>) -> ControlFlow<()> {
     if line.iter().all(u8::is_ascii_whitespace) {
         return ControlFlow::Continue(());
@@ -274,7 +274,8 @@ fn visit_several(text: &[u8], ending: Ending, visit: Visit<'_>) -> ControlFlow<(
     }
 }
 
-/// Where, behind `from`, a response seems to begin: with the same first field as the text, such as `{"predictions":`.
+/// The position after `from` where a response seems to begin: with the same first field as the text, such as
+/// `{"predictions":`.
 fn next_like_first(text: &[u8], from: usize) -> Option<usize> {
     let opening = opening_of(text)?;
     let text_start = text.iter().position(|byte| !byte.is_ascii_whitespace())?;
@@ -284,7 +285,7 @@ fn next_like_first(text: &[u8], from: usize) -> Option<usize> {
 
 /// The start of a response up to its first value; `None` if it is not an object.
 fn opening_of(text: &[u8]) -> Option<&[u8]> {
-    /// Names of fields are short.
+    /// Field names are short.
     const LONGEST: usize = 100;
     let first = text.trim_ascii_start();
     let colon = first.iter().take(LONGEST).position(|byte| *byte == b':')?;
@@ -378,7 +379,7 @@ mod tests {
             (r#"{"instances": [{"b64": "x"}, {"b64": "y"}]}"#, &["{b64: x}", "{b64: y}"]),
             (r#"{"inputs": {"b64": "x"}}"#, &["{b64: x}"]),
             (r#"{"b64": "x"}"#, &["{b64: x}"]),
-            // Joined with what was asked.
+            // Joined with the request.
             (
                 r#"{"instances": [{"b64": "x", "image": "a"}, {"b64": "y"}],
                     "SageMakerOutput": {"predictions": [{"status": "ok"}, {"status": "failed"}]}}"#,
@@ -409,7 +410,7 @@ mod tests {
             let last = format!("{{\"n\": 1}}{{\"n\": 2}}{broken}");
             assert_eq!(of_text(&last), [Some(1.0), Some(2.0), None], "{last}");
         }
-        // A line is one response where nothing in it begins as its first does.
+        // A line is one response if nothing in it begins like its start.
         assert_eq!(of_text("{\"n\": 1} and more\n{\"n\": 2}"), [None, Some(2.0)]);
     }
 

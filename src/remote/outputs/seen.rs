@@ -1,4 +1,4 @@
-//! The outputs that a run has read already, so that opening them again reads only new ones.
+//! The outputs that a run has already read, so that opening them again reads only new ones.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,9 +7,8 @@ use super::open::FoundOutputs;
 use crate::domain::{Change, RunId, SampleId, SampleSet};
 use crate::store::{Project, StoreError};
 
-/// Kept in the project beside the run. One moment is enough: outputs that are older than the newest of the listing that
-/// was read to its end are in the run. It is by the clock of where the outputs are, so no two clocks are held against
-/// each other.
+/// Stored in the project with the run. A single time suffices: outputs that are older than the newest one in a
+/// completely read listing are in the run. It is by the clock of the storage, so clocks are never compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeenOutputs {
     newest_ns: Option<i64>,
@@ -42,7 +41,7 @@ impl SeenOutputs {
         let newer = found.joined.works.iter();
         let newer = newer.filter(|work| is_newer(work.output()));
         let (lists, others): (Vec<&Work>, Vec<&Work>) = newer.partition(|work| matches!(work, Work::Named { .. }));
-        // A list may be about any of the images that have no output of their own.
+        // A list can be for any of the images that have no output of their own.
         let of_lists = if lists.is_empty() { &[][..] } else { &found.joined.without_output[..] };
         others.into_iter().flat_map(Work::places).chain(of_lists.iter().copied()).map(SampleId::from_index).collect()
     }

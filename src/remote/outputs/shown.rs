@@ -1,16 +1,16 @@
-//! A response as people look at it: indented, with long lists and texts shortened.
+//! A response for display: indented, with long lists and texts shortened.
 
 use std::fmt::Write;
 
 use super::json::Json;
 
-/// Numbers of a list that are written out.
+/// The number of numbers shown per list.
 const NUMBERS: usize = 6;
-/// Other elements of a list.
+/// The number of other elements shown per list.
 const ELEMENTS: usize = 3;
 const FIELDS: usize = 40;
 const TEXT: usize = 60;
-/// The longest text; more is cut off.
+/// The maximum length; the rest is cut off.
 const LONGEST: usize = 6000;
 /// Deeper than anybody reads.
 const MAX_DEPTH: usize = 16;

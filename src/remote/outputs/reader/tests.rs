@@ -4,7 +4,7 @@ use super::super::recognize::{Recognition, Unrecognized};
 use super::*;
 use crate::library::{built_in_labels, parse_mapping};
 
-/// Written by `tests/outputs/make_cases.py`, with NumPy.
+/// Written by `tests/outputs/make_cases.py` with NumPy.
 #[derive(Deserialize)]
 struct Case {
     name: String,
@@ -30,9 +30,9 @@ struct ExpectedBox {
     score: f32,
 }
 
-/// 32-bit floats after one division in 64 bits.
+/// For 32-bit floats after one division in 64 bits.
 const CLOSE_SCORE: f32 = 1e-6;
-/// Pixels.
+/// In pixels.
 const CLOSE_EDGE: f32 = 1e-3;
 
 fn reader_of(output: &str) -> OutputReader {
