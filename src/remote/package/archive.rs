@@ -1,4 +1,4 @@
-//! A `.tar.gz` in the making, whose bytes depend on nothing but the names and contents put into it.
+//! Writes a `.tar.gz` whose bytes depend only on the names and contents put into it.
 
 use std::fs::File;
 use std::io::{self, Read, Write};
@@ -15,12 +15,12 @@ use crate::tasks::{Cancelled, TaskControl};
 
 /// “Unknown” in gzip's header (RFC 1952), whatever machine this is.
 const UNKNOWN_SYSTEM: u8 = 255;
-/// 1980-01-02, in seconds since 1970: ZIP, into which some servers repack, knows nothing before 1980.
+/// 1980-01-02, in seconds since 1970: ZIP, into which some servers repack, has no earlier dates.
 const MODIFIED_S: u64 = 315_619_200;
-/// Weights hardly shrink; more costs time only.
+/// Weights hardly shrink; a higher level only takes more time.
 const COMPRESSION: u32 = 6;
 
-/// Appears under its name only when it is finished.
+/// Appears under its name only when finished.
 pub(super) struct ArchiveWriter<'c> {
     tar: tar::Builder<GzEncoder<Counted>>,
     control: &'c TaskControl,
@@ -40,7 +40,7 @@ impl<'c> ArchiveWriter<'c> {
         self.append(name, content.len() as u64, content)
     }
 
-    /// Adds a file; returns its sha256.
+    /// Adds a file; returns its SHA-256.
     pub(super) fn add_file(&mut self, name: &str, path: &Path, what: &'static str) -> Result<String, PackageError> {
         let file = File::open(path).map_err(PackageError::read(what, path))?;
         let bytes = file.metadata().map_err(PackageError::read(what, path))?.len();
@@ -112,13 +112,13 @@ impl Write for Counted {
     }
 }
 
-/// A file on its way into the archive: no more bytes than its header there promises.
+/// A file to add: no more bytes than its header in the archive promises.
 struct Source<'c> {
     file: File,
     left: u64,
     hash: Sha256,
     control: &'c TaskControl,
-    /// The read error, as distinct from a write error of the archive.
+    /// A read error, as opposed to a write error of the archive.
     error: Option<io::Error>,
 }
 

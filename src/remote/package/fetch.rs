@@ -1,4 +1,4 @@
-//! An archive in S3 comes to this machine.
+//! Downloads an archive from S3.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -10,13 +10,13 @@ use crate::aws::S3;
 use crate::domain::S3Address;
 use crate::tasks::TaskControl;
 
-/// Fetched and held in memory at once.
+/// The bytes fetched per request and held in memory.
 const PART: u64 = 8 << 20;
 
-/// Writes the object into `target`, which must not be there. Progress is in bytes.
+/// Writes the object to `target`, which must not exist. Progress is in bytes.
 ///
 /// # Errors
-/// It cannot be read, changes meanwhile, or is larger than a model can be or the disk has room for. What was written
+/// It cannot be read, changes meanwhile, or is larger than a model can be or the disk has space for. What was written
 /// until then stays.
 pub fn fetch(s3: &S3, address: &S3Address, target: &Path, control: &TaskControl) -> Result<(), PackageError> {
     let (bucket, key) = (&address.bucket, &address.prefix);

@@ -1,4 +1,4 @@
-//! A model card as an archive: weights, card, and the handler in Python (`assets/handler`).
+//! Packs a model card: weights, card, and the Python handler (`assets/handler`).
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use crate::export::ExportTarget;
 use crate::library::Model;
 use crate::tasks::TaskControl;
 
-/// The card's file; `manifest.json` would be taken for its own by Multi Model Server, which then crashes.
+/// The card's file. Multi Model Server would mistake `manifest.json` for its own, and crash.
 pub(super) const CARD_FILE: &str = "spotcheck-model.json";
 pub(super) const WEIGHTS_FILE: &str = "model.onnx";
 pub(super) const REQUIREMENTS_FILE: &str = "code/requirements.txt";
@@ -33,19 +33,19 @@ const HANDLER: &[(&str, &str)] = handler![
 
 const RAY_DEPLOYMENT: &str = include_str!("../../../assets/handler/deployment.py");
 
-/// Options that are fixed in the package.
+/// Options that are fixed in the archive.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PackageOptions {
     pub processor: Processor,
     pub keep: KeepRule,
 }
 
-/// The processor of the container.
+/// The container's processor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Processor {
     #[default]
     Cpu,
-    /// An NVIDIA card; the container brings CUDA and cuDNN.
+    /// An NVIDIA GPU; the container provides CUDA and cuDNN.
     Cuda,
 }
 
@@ -61,12 +61,10 @@ pub(super) struct PackagedCard {
     pub(super) keep: KeepRule,
 }
 
-/// Packs a model for the Ray Serve image, the PyTorch image, Multi Model Server or a plain Python. Progress is in
-/// bytes.
+/// Packs a model for the Ray Serve image, the PyTorch image, Multi Model Server or plain Python. Progress is in bytes.
 ///
 /// # Errors
-/// The weights cannot be read or are not those of the card, or the archive cannot be written; nothing is left of it
-/// then.
+/// The weights cannot be read or do not match the card, or the archive cannot be written; then nothing is left of it.
 pub fn package_model(
     model: &Model,
     options: PackageOptions,
@@ -110,9 +108,9 @@ pub fn package_model(
 /// NumPy and Pillow come with every image and fit its other packages, so they are not pinned.
 fn requirements(processor: Processor) -> String {
     let runtime = match processor {
-        // The one that the tests hold the handler against.
+        // The version that the handler is tested with.
         Processor::Cpu => "onnxruntime==1.32.0",
-        // The newest in the Python package index on 2026-11-23.
+        // The newest version in the Python package index on 2026-11-23.
         Processor::Cuda => "onnxruntime-gpu==1.31.1",
     };
     format!("{runtime}\nnumpy>=1.26\npillow>=10.1\n")

@@ -1,5 +1,4 @@
-//! Recognizes the content of an archive by its file names. Unpacks nothing, and reads truncated archives as far as they
-//! go.
+//! Recognizes the content of an archive by file names. Unpacks nothing, and reads truncated archives as far as they go.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -15,11 +14,11 @@ use crate::domain::ArchiveContent;
 
 /// The part of an archive that is searched: Spotcheck packs the decisive files first.
 const LOOKED_AT: u64 = 64 << 20;
-/// And so much of what it unpacks to.
+/// The unpacked size that is searched.
 const UNPACKED: u64 = 1 << 30;
 const MAX_ENTRIES: usize = 10_000;
 
-/// `None`: neither what Spotcheck packs nor a `SavedModel`, as far as was looked, or no archive at all.
+/// `None`: neither an archive by Spotcheck nor a `SavedModel`, as far as was searched, or not an archive.
 pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
     let left = Cell::new(0);
     let mut tar = tar::Archive::new(Bounded { inner: MultiGzDecoder::new(archive.take(LOOKED_AT)), left: &left });
@@ -40,9 +39,10 @@ pub fn peek(archive: impl Read) -> Option<ArchiveContent> {
     None
 }
 
-/// Like [`peek`], for a file.
+/// As [`peek`], for a file.
 ///
 /// # Errors
+/// The file does not exist, or cannot be opened.
 /// There is no such file, or it cannot be opened.
 pub fn peek_file(archive: &Path) -> io::Result<Option<ArchiveContent>> {
     Ok(peek(File::open(archive)?))

@@ -1,4 +1,4 @@
-//! a TensorFlow `SavedModel` as an archive for the TensorFlow Serving image.
+//! Packs a TensorFlow `SavedModel` for the TensorFlow Serving image.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ const CODE_FOLDER: &str = "code";
 const CODE_PREFIX: &str = "code/";
 const OWN_REQUIREMENTS: &str = "requirements.txt";
 const HANDLER_FILE: &str = "code/inference.py";
-/// The version of a `SavedModel` that has no folder for it.
+/// The version of a `SavedModel` without version folders.
 const ONLY_VERSION: &str = "1";
 
 const HANDLER: &[(&str, &str)] = &[
@@ -26,31 +26,31 @@ const HANDLER: &[(&str, &str)] = &[
     ("code/spotcheck_records.py", include_str!("../../../assets/handler/spotcheck_records.py")),
 ];
 
-/// Options of our handler for TensorFlow Serving. `None` leaves it to the server.
+/// Options of our handler for TensorFlow Serving. `None` lets the server decide.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct SavedModelOptions {
-    /// The name of the signature; `serving_default` where it is not given.
+    /// The name of the signature; by default `serving_default`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub signature: Option<String>,
-    /// The name of the input that takes encoded images, where the signature has several.
+    /// The name of the input for encoded images, if the signature has several.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input: Option<String>,
 }
 
-/// Whether a file of an archive is the graph of a version: `1/saved_model.pb`.
+/// Whether a file in an archive is the graph of a version: `1/saved_model.pb`.
 pub(super) fn is_graph_of_version(name: &Path) -> bool {
     let folder = name.parent().and_then(Path::file_name);
     let number = folder.and_then(|folder| folder.to_str()?.parse::<u64>().ok());
     name.ends_with(GRAPH_FILE) && number.is_some()
 }
 
-/// Packs a folder that holds `<version>/saved_model.pb`, or `saved_model.pb` itself. Its own `code/inference.py` is
-/// taken where there is one, ours otherwise; `requirements.txt` beside the versions goes to `code/`. Progress is in
-/// bytes.
+/// Packs a folder that contains `<version>/saved_model.pb`, or `saved_model.pb` itself. Uses its own
+/// `code/inference.py` if there is one, otherwise ours; a `requirements.txt` next to the versions goes to `code/`.
+/// Progress is in bytes.
 ///
 /// # Errors
-/// There is no `SavedModel`, a file cannot be read, or is a link: it could lead anywhere. Nothing is left of the
-/// archive then.
+/// There is no `SavedModel`, a file cannot be read, or a file is a link, which could lead anywhere. Nothing is left of
+/// the archive then.
 pub fn package_saved_model(
     folder: &Path,
     options: &SavedModelOptions,
@@ -83,10 +83,10 @@ pub fn package_saved_model(
     archive.finish()
 }
 
-/// A number that is another one where other files would be packed, by their names, sizes and times.
+/// A number that changes with the names, sizes and times of the packed files.
 ///
 /// # Errors
-/// As for [`package_saved_model`].
+/// As [`package_saved_model`].
 pub fn stamp_of_saved_model(folder: &Path) -> Result<u64, PackageError> {
     let mut hasher = DefaultHasher::new();
     for file in files_of(folder)? {
@@ -104,7 +104,7 @@ fn files_of(folder: &Path) -> Result<Vec<PackedFile>, PackageError> {
     for (place, name) in versions(folder)? {
         collect(&place, &name, &mut files)?;
     }
-    // A version that is in the folder itself has them beside its graph.
+    // A version in the folder itself has them next to its graph.
     let of_code = |name: &str| {
         let below = name.strip_prefix(ONLY_VERSION).and_then(|name| name.strip_prefix('/'));
         below.is_some_and(|name| name == OWN_REQUIREMENTS || name.starts_with(CODE_PREFIX))
@@ -131,7 +131,7 @@ struct PackedFile {
     path: PathBuf,
 }
 
-/// The folders of the versions with their names in the archive, in ascending order.
+/// The version folders with their names in the archive, in ascending order.
 fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
     if folder.join(GRAPH_FILE).is_file() {
         return Ok(vec![(folder.to_owned(), ONLY_VERSION.to_owned())]);
@@ -164,7 +164,7 @@ fn versions(folder: &Path) -> Result<Vec<(PathBuf, String)>, PackageError> {
     Ok(named.collect())
 }
 
-/// All files below `folder`, by name, without leftovers of Python and file managers.
+/// All files below `folder`, by name, without temporary files of Python and file managers.
 fn collect(folder: &Path, prefix: &str, files: &mut Vec<PackedFile>) -> Result<(), PackageError> {
     check_kind(folder)?;
     let is_wanted = |entry: &DirEntry| {
@@ -194,7 +194,7 @@ fn collect(folder: &Path, prefix: &str, files: &mut Vec<PackedFile>) -> Result<(
     Ok(())
 }
 
-/// Only files and folders: a link could lead out of the folder, a device never ends.
+/// Only files and folders: a link could lead out of the folder, and a device never ends.
 fn check_kind(path: &Path) -> Result<(), PackageError> {
     let kind = path.symlink_metadata().map_err(PackageError::read("a file of the SavedModel", path))?.file_type();
     if kind.is_file() || kind.is_dir() {

@@ -1,4 +1,4 @@
-//! Takes an archive apart, and trusts nothing in it.
+//! Unpacks an archive without trusting anything in it.
 
 use std::cell::Cell;
 use std::fs::File;
@@ -15,21 +15,21 @@ use crate::domain::{ArchiveContent, KeepRule, human_bytes};
 use crate::library::{Model, check_card};
 use crate::tasks::{Cancelled, TaskControl};
 
-/// SageMaker takes no larger models; more than this out of one archive is a bomb.
+/// SageMaker accepts no larger models; an archive with more is a bomb.
 const MAX_BYTES: u64 = 20 << 30;
-/// So is more than this many times the archive. Weights hardly become smaller; code, which does, has its part in
+/// The same for more than this many times the archive's size. Weights hardly compress; code, which does, is covered by
 /// `SMALL_BYTES`.
 const MAX_RATIO: u64 = 20;
-/// Whatever the ratio, this much does no harm.
+/// This much does no harm, whatever the ratio.
 const SMALL_BYTES: u64 = 256 << 20;
 /// The disk space that stays free.
 const SPARE_BYTES: u64 = 512 << 20;
-/// Files and folders.
+/// The number of files and folders.
 const MAX_ENTRIES: usize = 10_000;
-/// A name and what else stands before the content of a file. It is held in memory.
+/// The size of a name and everything else before a file's content, which is held in memory.
 pub(super) const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// An archive in a folder.
+/// An unpacked archive.
 #[derive(Debug)]
 pub struct Unpacked {
     pub folder: PathBuf,
@@ -38,16 +38,16 @@ pub struct Unpacked {
 
 #[derive(Debug)]
 pub enum ArchiveKind {
-    /// The model as it is in the folder, and what of its responses the handler keeps.
+    /// The model in the folder, and which predictions the handler keeps.
     Onnx { model: Box<Model>, keep: KeepRule },
     /// A SavedModel for TensorFlow Serving.
     SavedModel,
 }
 
-/// Unpacks into `folder`, which must be there and empty. Progress is in bytes of the archive.
+/// Unpacks into `folder`, which must exist and be empty. Progress is in bytes of the archive.
 ///
 /// # Errors
-/// It is no such archive or a damaged one, or it holds what could do harm: links, and names that lead out of the
+/// It is not such an archive or is damaged, or contains something dangerous: links, or names that lead out of the
 /// folder. What was written until then stays in `folder`.
 pub fn unpack(archive: &Path, folder: &Path, control: &TaskControl) -> Result<Unpacked, PackageError> {
     let file = File::open(archive).map_err(PackageError::read("the archive", archive))?;
@@ -88,14 +88,14 @@ struct Unpacking<'a> {
     bound: Bound,
 }
 
-/// The size limit of an archive, and its reason.
+/// The size limit of an archive, and the reason for it.
 pub(super) struct Bound {
     pub(super) bytes: u64,
     reason: String,
 }
 
 impl Bound {
-    /// `free_bytes`: of the disk, where that is known.
+    /// `free_bytes`: free disk space, if known.
     pub(super) fn of(archive_bytes: u64, free_bytes: Option<u64>) -> Self {
         let of_ratio = archive_bytes.saturating_mul(MAX_RATIO).max(SMALL_BYTES);
         let of_disk = free_bytes.map_or(u64::MAX, |free| free.saturating_sub(SPARE_BYTES));
@@ -172,7 +172,7 @@ impl Unpacking<'_> {
         }
     }
 
-    /// A path that stays below the folder, on every operating system.
+    /// A path that stays below the folder on every operating system.
     fn checked_name(&self, path: &Path) -> Result<PathBuf, PackageError> {
         let text = path.to_string_lossy();
         let is_inside = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
@@ -266,7 +266,7 @@ impl<R: Read> Read for Bounded<'_, R> {
     }
 }
 
-/// A reader that counts the archive's bytes and ends when the task is cancelled.
+/// A reader that counts the archive's bytes and ends when the task is canceled.
 struct Counted<'c> {
     file: File,
     control: &'c TaskControl,

@@ -1,29 +1,28 @@
-//! The difference between two predictions of one image.
+//! The difference between two predictions for one image.
 
 use crate::domain::{ClassScore, Detection, Prediction, PredictionContent};
 
-/// Scores that differ by no more are equal: other processors and versions of ONNX Runtime round otherwise.
+/// Smaller score differences count as equal: other CPUs and versions of ONNX Runtime round differently.
 pub const SCORE_TOLERANCE: f32 = 1e-4;
-/// Edges of boxes that differ by no more are equal, in pixels of the upright image.
+/// Smaller differences between box edges count as equal, in pixels of the upright image.
 pub const EDGE_TOLERANCE_PX: f32 = 0.05;
 
 /// The difference between the local prediction and the handler's.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Difference {
-    /// Between classes, or boxes of one class, of both.
+    /// Between equal classes, or boxes of one class.
     pub largest_score: f32,
-    /// Between edges of boxes, in pixels; 0 for classifiers.
+    /// Between box edges, in pixels; 0 for classifiers.
     pub largest_edge_px: f32,
-    /// Classes or boxes without a partner, other than those at the cut-off.
+    /// Classes or boxes without a partner, except those at the cut-off.
     pub only_here: usize,
     pub only_there: usize,
-    /// Image sizes, or the kinds of response, are not even the same.
+    /// Whether image sizes, or the kinds of response, differ.
     pub incomparable: bool,
 }
 
 impl Difference {
-    /// `min_score` is the cut-off below which boxes were dropped on both sides: what is that close to it may be missing
-    /// on one.
+    /// `min_score` is the cut-off below which both sides dropped boxes: boxes close to it may be missing on one side.
     pub(super) fn between(here: &Prediction, there: &Prediction, min_score: f32) -> Self {
         let same_size = (here.width, here.height) == (there.width, there.height);
         match (&here.content, &there.content) {
@@ -45,7 +44,7 @@ impl Difference {
             && self.only_there == 0
     }
 
-    /// Class by class; of those at the end of the list another one of the same score may have been kept.
+    /// Class by class; at the end of the list, another class with the same score may have been kept.
     fn of_classes(here: &[ClassScore], there: &[ClassScore]) -> Self {
         let cut_off = |classes: &[ClassScore]| classes.last().map_or(0.0, |class| class.score);
         let score_of = |classes: &[ClassScore], index: u32| {
@@ -66,7 +65,7 @@ impl Difference {
         difference
     }
 
-    /// Each box with the nearest free one of its class.
+    /// Each box with the closest free one of its class.
     fn of_boxes(here: &[Detection], there: &[Detection], min_score: f32) -> Self {
         let mut difference = Self::default();
         let mut free: Vec<&Detection> = there.iter().collect();

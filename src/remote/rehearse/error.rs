@@ -61,7 +61,7 @@ fn quoted(requirements: &[String]) -> String {
     quoted.collect::<Vec<String>>().join(" ")
 }
 
-/// Each below the message.
+/// Each on its own line, below the message.
 fn lines(log: &[String]) -> String {
     if log.is_empty() {
         return " no output".to_owned();

@@ -1,4 +1,4 @@
-//! The archive's handler as a local process on loopback. It ends when the process that started it ends, in any way.
+//! Runs the archive's handler as a local process on loopback. It ends when the process that started it ends in any way.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead, BufReader, Read};
@@ -15,18 +15,18 @@ use super::RehearseError;
 use super::python::Python;
 use crate::tasks::{CancelHook, TaskControl};
 
-/// A ping is answered at once or not at all.
+/// A ping gets an immediate response or none.
 const PONG_WITHIN: Duration = Duration::from_secs(2);
 /// SageMaker's own default.
 const RESPONSES_WITHIN: Duration = Duration::from_mins(10);
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The time to read the last output of an ended handler; its child processes may keep the pipe open.
 const LAST_WORDS_WITHIN: Duration = Duration::from_secs(2);
-/// The variables with a process's home and temporary folders.
+/// The variables for a process's home and temporary folders.
 const HOMES: &[&str] = if cfg!(windows) { &["USERPROFILE", "TMP", "TEMP"] } else { &["HOME", "TMPDIR"] };
-/// The number of kept output lines, for messages.
+/// The number of output lines kept for messages.
 const LOG_LINES: usize = 30;
-/// The largest response; a handler that sends more is cut off.
+/// The largest response; longer ones are cut off.
 const MAX_RESPONSE_BYTES: u64 = 100 << 20;
 
 pub(super) struct Handler {
@@ -34,21 +34,19 @@ pub(super) struct Handler {
     address: String,
     agent: Agent,
     log: Log,
-    /// Disconnected once all that the handler wrote is in the log.
+    /// Disconnected once everything that the handler wrote is in the log.
     all_said: Receiver<Never>,
     _kill_on_cancel: CancelHook,
 }
 
-/// A channel that carries no values, only its closing.
+/// The type of a channel that carries no values, only its closing.
 enum Never {}
 
-/// A response of the handler.
 pub(super) struct Reply {
     pub(super) status: u16,
     pub(super) body: Vec<u8>,
 }
 
-/// A request for a response.
 #[derive(Clone, Copy)]
 pub(super) struct HandlerRequest<'a> {
     pub(super) body: &'a [u8],
@@ -65,18 +63,16 @@ pub(super) enum Transfer {
     Chunked,
 }
 
-/// Names and values.
 pub(super) type Environment = BTreeMap<String, String>;
 
-/// The start parameters of the process.
 pub(super) struct Launch<'a> {
     pub(super) python: &'a Python,
     pub(super) script: &'a Path,
     /// The working folder: the unpacked archive.
     pub(super) folder: &'a Path,
-    /// Its home, and where it may put files.
+    /// Its home, where it can write files.
     pub(super) home: &'a Path,
-    /// Beside what every process needs: nothing of ours or the user's reaches it.
+    /// Added to what every process needs: nothing of ours or the user's reaches it.
     pub(super) environment: Environment,
     /// The time until it responds to GET /ping.
     pub(super) ready_within: Duration,
@@ -155,7 +151,7 @@ impl Handler {
         }
     }
 
-    /// SageMaker sends nothing before `GET /ping` is answered with 200.
+    /// SageMaker sends nothing before `GET /ping` returns 200.
     fn wait_for_pong(&self, deadline: Deadline, control: &TaskControl) -> Result<(), RehearseError> {
         let url = format!("{}/ping", self.address);
         loop {
@@ -177,7 +173,7 @@ impl Handler {
         }
     }
 
-    /// The number of parallel requests that the handler reports, as Batch Transform requests it.
+    /// The number of parallel requests that the handler reports, as queried by Batch Transform.
     pub(super) fn max_concurrent(&self) -> Option<u32> {
         let url = format!("{}/execution-parameters", self.address);
         let mut response = self.agent.get(&url).call().ok()?;
@@ -215,7 +211,8 @@ impl Handler {
 }
 
 impl Launch<'_> {
-    /// The command has an almost empty environment and no open files of ours: the archive's code is not trusted.
+    /// The command has an almost empty environment and none of our open files, because the archive's code is not
+    /// trusted.
     fn command(&self) -> Command {
         keep_files_to_ourselves();
         let mut command = Command::new(&self.python.program);
@@ -248,7 +245,7 @@ fn end_with_us(command: &mut Command) {
     use std::os::unix::process::CommandExt;
     let us = std::process::id();
     let in_child = move || {
-        // SAFETY: both calls are async-signal-safe, and change only the new process.
+        // SAFETY: both calls are async-signal-safe, and affect only the new process.
         let is_ours = unsafe {
             libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
             u32::try_from(libc::getppid()) == Ok(us)
@@ -263,14 +260,14 @@ fn end_with_us(command: &mut Command) {
 #[cfg(not(target_os = "linux"))]
 fn end_with_us(_: &mut Command) {}
 
-/// Our parent process may have left files open, which a process that we start would inherit.
+/// Our parent process may have left files open, which our child processes would inherit.
 #[cfg(unix)]
 fn keep_files_to_ourselves() {
     const LAST_STANDARD: i32 = 2;
     let open = std::fs::read_dir("/dev/fd").into_iter().flatten().flatten();
     let numbers = open.filter_map(|file| file.file_name().to_str()?.parse::<i32>().ok());
     for number in numbers.filter(|number| *number > LAST_STANDARD) {
-        // SAFETY: sets a flag that our own files have anyway; where the file is closed by now, it fails.
+        // SAFETY: sets a flag that our own files have anyway; if the file is closed by now, it fails.
         unsafe { libc::fcntl(number, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
 }
@@ -278,7 +275,6 @@ fn keep_files_to_ourselves() {
 #[cfg(not(unix))]
 fn keep_files_to_ourselves() {}
 
-/// The time limit of a step.
 #[derive(Clone, Copy)]
 struct Deadline {
     begun: Instant,
@@ -294,7 +290,7 @@ impl Deadline {
 impl Drop for Handler {
     fn drop(&mut self) {
         end(&self.child);
-        // Waits, so that no zombie process stays.
+        // Waits, so that no zombie process is left.
         if let Err(error) = self.child.lock().wait() {
             log::warn!("could not wait for the handler to exit: {error}");
         }
@@ -302,14 +298,14 @@ impl Drop for Handler {
 }
 
 fn end(child: &Mutex<Child>) {
-    // Fails if the process has ended already.
+    // Fails if the process has already ended.
     let _ = child.lock().kill();
 }
 
 fn agent() -> Agent {
     let config = Agent::config_builder()
         .http_status_as_error(false)
-        // Without a proxy: the handler is on this machine.
+        // No proxy: the handler is local.
         .proxy(None)
         .timeout_connect(Some(Duration::from_secs(10)))
         .timeout_recv_response(Some(RESPONSES_WITHIN))
@@ -317,13 +313,13 @@ fn agent() -> Agent {
     config.build().new_agent()
 }
 
-/// The last lines that the handler wrote.
+/// The last lines of the handler's output.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<VecDeque<String>>>);
 
 impl Log {
-    /// Reads `output` to its end, and drops `speaking` then, on a thread of its own. A line that `take` takes is not
-    /// for people.
+    /// Reads `output` to its end on its own thread, then drops `speaking`. A line that `take` accepts is not shown to
+    /// people.
     fn follow(
         &self,
         output: impl Read + Send + 'static,

@@ -3,12 +3,12 @@
 use super::{RehearseError, RehearseOptions};
 use crate::domain::{DEFAULT_PAYLOAD_MB, InstanceType, MAX_PAYLOAD_IN_FLIGHT_MB, PayloadSuggestion, in_flight_problem};
 
-/// `MaxPayloadInMB` and `MaxConcurrentTransforms` of the job that is rehearsed.
+/// `MaxPayloadInMB` and `MaxConcurrentTransforms` of the rehearsed job.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RequestLimits {
-    /// `0..=100`; with 0, requests come in chunks, however large they are.
+    /// `0..=100`; with 0, requests are chunked, however large they are.
     pub max_payload_mb: u32,
-    /// `None`: the handler is asked, and gets one at a time where it does not say.
+    /// `None`: the handler is asked, and gets one request at a time if it does not report a number.
     pub max_concurrent: Option<u32>,
 }
 
@@ -19,7 +19,7 @@ impl RequestLimits {
         let instance = InstanceType::parse(&options.instance_type);
         let vcpus = instance.and_then(|instance| instance.vcpus());
         let suggestion = PayloadSuggestion::of(largest_bytes, vcpus).unwrap_or({
-            // No payload is large enough; the smaller images can still be sent.
+            // No payload is large enough; smaller images can still be sent.
             PayloadSuggestion { max_payload_mb: MAX_PAYLOAD_IN_FLIGHT_MB, max_concurrent: 1 }
         });
         let (max_payload_mb, max_concurrent) = suggestion.beside(given.0, given.1);

@@ -1,7 +1,7 @@
-//! A job before it is paid for: the very archive, unpacked and run by a Python of the user's, is asked as Batch
-//! Transform asks it, and its responses are held against those of the model on this machine.
+//! Rehearses a job before it costs money: the archive is unpacked and run by the user's Python, gets the same requests
+//! as from Batch Transform, and its responses are compared with local predictions.
 //!
-//! Runs no model itself: the responses of this machine come from a [`Predictor`].
+//! Runs no model itself: the local predictions come from a [`Predictor`].
 
 mod difference;
 mod error;
@@ -32,7 +32,7 @@ use crate::source::{Source, for_task};
 use crate::tasks::TaskControl;
 use crate::vision::Predictor;
 
-/// A model of gigabytes on a slow disk.
+/// Enough for a model of several gigabytes on a slow disk.
 const READY_WITHIN: Duration = Duration::from_mins(5);
 const PLAIN_SERVER: &str = "code/serve.py";
 /// The variables of SageMaker's TensorFlow container.
@@ -41,7 +41,6 @@ const SAVED_MODEL_SERVER: &[(&str, &str)] = &[
     ("serve_saved_model.py", include_str!("../../../assets/rehearse/serve_saved_model.py")),
 ];
 
-/// The options of a rehearsal.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RehearseOptions {
     /// A program: `python3`, or a path.
@@ -50,13 +49,13 @@ pub struct RehearseOptions {
     pub form: Option<RequestForm>,
     /// Whether a request has one record, or as many as fit into the payload, framed as in their file.
     pub strategy: BatchStrategy,
-    /// `None` takes the default of the form.
+    /// `None` uses the default of the form.
     pub content_type: Option<String>,
-    /// `0..=100`; 0 for chunks without a limit; `None`: as a job would be started, by the largest of the requests.
+    /// `0..=100`; 0 for chunks without a limit; `None`: as a job would choose it, by the largest request.
     pub max_payload_mb: Option<u32>,
-    /// `1..=100`; 0 asks the handler; `None`: as a job would be started, by the processor of the instance.
+    /// `1..=100`; 0 asks the handler; `None`: as a job would choose it, by the instance's processor.
     pub max_concurrent: Option<u32>,
-    /// `ml.m5.xlarge`; the rehearsal itself is held on this machine.
+    /// `ml.m5.xlarge`; the rehearsal itself runs locally.
     pub instance_type: String,
     /// The environment variables of the model and the job.
     pub environment: BTreeMap<String, String>,
@@ -83,23 +82,21 @@ impl Default for RehearseOptions {
     }
 }
 
-/// The images of a rehearsal.
 pub struct RehearseSamples {
     pub source: Arc<dyn Source>,
     pub samples: Arc<[Sample]>,
     pub limits: DecodeLimits,
 }
 
-/// The result of a rehearsal.
 #[derive(Debug)]
 pub struct Rehearsal {
-    /// One result per sample, in their order.
+    /// One result per sample, in order.
     pub images: Vec<Rehearsed>,
     /// The time from the handler's start to its response to GET /ping.
     pub ready_after: Duration,
     /// The time from the first request to the last response.
     pub asked_for: Duration,
-    /// `0..=100`; 0: in chunks without a limit.
+    /// `0..=100`; 0 for chunks without a limit.
     pub max_payload_mb: u32,
     /// The number of parallel requests, `1..`.
     pub max_concurrent: u32,
@@ -107,15 +104,14 @@ pub struct Rehearsal {
     pub notes: Vec<String>,
 }
 
-/// The result for one image.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Rehearsed {
-    /// Both predictions are the same within the tolerances.
+    /// The predictions are equal within the tolerances.
     Equal(Difference),
     Different(Difference),
     /// A prediction without a local one to compare with.
     Predicted,
-    /// A job over it ends Failed, with the outputs of the others.
+    /// A job with it ends as Failed, with the outputs of the others.
     RefusedByBoth {
         here: String,
         there: String,
@@ -127,31 +123,31 @@ pub enum Rehearsed {
         bytes: u64,
         needed_mb: u64,
     },
-    /// The handler failed, did not answer, or answered something else.
+    /// The handler failed, did not respond, or responded with something else.
     HandlerFailed(String),
     /// The image could not be read from its source.
     Unread(String),
 }
 
 impl Rehearsed {
-    /// The container does with it what this machine does.
+    /// Whether the container behaves like this machine.
     pub fn matches_local(&self) -> bool {
         matches!(self, Self::Equal(_) | Self::Predicted | Self::RefusedByBoth { .. })
     }
 
-    /// The handler was asked, whatever came of it.
+    /// Whether the image was sent to the handler, whatever the result.
     fn was_sent(&self) -> bool {
         !matches!(self, Self::TooLarge { .. } | Self::Unread(_))
     }
 }
 
 impl Rehearsal {
-    /// Images that the handler was asked about.
+    /// Images sent to the handler.
     pub fn sent(&self) -> usize {
         self.images.iter().filter(|image| image.was_sent()).count()
     }
 
-    /// Images that the handler gave a response to, equal to the one here or not.
+    /// Images that the handler predicted, whether or not equal to the local prediction.
     pub fn predicted(&self) -> usize {
         let is_response = |image: &&Rehearsed| {
             matches!(
@@ -162,26 +158,26 @@ impl Rehearsal {
         self.images.iter().filter(is_response).count()
     }
 
-    /// The number of images that both refuse.
+    /// Images that both refuse.
     pub fn refused_by_both(&self) -> usize {
         let is_refused = |image: &&Rehearsed| matches!(image, Rehearsed::RefusedByBoth { .. });
         self.images.iter().filter(is_refused).count()
     }
 
-    /// The rate of the handler on this machine; a container has other processors. `None` if no image was sent.
+    /// The handler's rate on this machine; a container has another CPU. `None` if no image was sent.
     pub fn images_per_s(&self) -> Option<f64> {
         let sent = self.sent();
         (sent > 0).then(|| sent as f64 / self.asked_for.as_secs_f64().max(1e-9))
     }
 }
 
-/// Starts the handler of `archive`, asks it about every sample, and compares its responses with those of `predictor`,
-/// which must be loaded from the same archive. `scratch` is an empty folder for the handler's input and output. A
-/// `SavedModel` has none; its predictions are not compared. Progress is in images, twice as many where there are two
-/// responses.
+/// Starts the handler of `archive`, sends it every sample, and compares its responses with those of `predictor`, which
+/// must be loaded from the same archive. `scratch` is an empty folder for the handler's input and output. A
+/// `SavedModel` has no handler; its predictions are not compared. Progress is in images, twice as many with two
+/// predictions.
 ///
 /// # Errors
-/// The handler does not run, and why; or the task was cancelled. No process is left then.
+/// The handler does not run, and why; or the task was canceled. No process is left then.
 pub fn rehearse(
     archive: &Unpacked,
     predictor: Option<&Arc<dyn Predictor>>,
@@ -194,7 +190,7 @@ pub fn rehearse(
     for folder in [&scripts, &home] {
         std::fs::create_dir(folder).map_err(RehearseError::Temporary)?;
     }
-    // Checked first: missing Python packages do not matter without TensorFlow Serving.
+    // Checked first: missing Python packages do not matter with TensorFlow Serving.
     let (script, mut environment) = server(archive, options, &scripts)?;
     let requirements = archive.folder.join("code/requirements.txt");
     let python = python::check_python(&options.python, &requirements, &scripts)?;
@@ -220,7 +216,7 @@ pub fn rehearse(
     let handler = Handler::start(&launch, control)?;
     let ready_after = begun.elapsed();
 
-    // Sequential: in parallel both would share the processor, and the handler's rate would be wrong.
+    // Sequential: in parallel, both would share the CPU, and the handler's rate would be wrong.
     let here = predictor.map(|predictor| predict_here(predictor, samples, control)).transpose()?;
     control.set_step("Calling the handler");
     let requests = HandlerClient { handler: &handler, source: source.as_ref(), options, limits };
@@ -235,7 +231,7 @@ pub fn rehearse(
     let images = match here {
         None => there.into_iter().map(HandlerResult::without_comparison).collect(),
         Some(here) => {
-            // The handler gives what is left of the boxes as `spotcheck predict` writes them.
+            // The handler returns the boxes that `spotcheck predict` writes.
             let here = here.into_iter().map(|here| here.map(|prediction| prediction.without_overlaps(nms_iou)));
             there.into_iter().zip(here).map(|(there, here)| there.compared_with(here, min_score)).collect()
         }
@@ -250,7 +246,7 @@ pub fn rehearse(
     })
 }
 
-/// The server's script and what it must be told.
+/// The server's script and its environment.
 fn server(
     archive: &Unpacked,
     options: &RehearseOptions,
@@ -314,7 +310,7 @@ fn largest_request(
     Ok(largest)
 }
 
-/// One result per sample, in their order.
+/// One result per sample, in order.
 fn predict_here(
     predictor: &Arc<dyn Predictor>,
     samples: &RehearseSamples,

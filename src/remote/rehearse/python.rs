@@ -1,4 +1,4 @@
-//! A Python of the user's: what it is, what it needs to run, and whether it has what a handler needs.
+//! The user's Python: which one it is, what it needs to run, and whether it has the handler's packages.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -9,17 +9,17 @@ use super::RehearseError;
 const LOOK_FILE: &str = "look_at_python.py";
 const LOOK: &str = include_str!("../../../assets/rehearse/look_at_python.py");
 
-/// The Python behind a name, which may be a pyenv shim, a link or a script.
+/// The Python behind a name, which can be a pyenv shim, a link or a script.
 pub(super) struct Python {
     pub(super) program: PathBuf,
-    /// The variables with its libraries and packages, which it needs in an otherwise empty environment. No secrets.
+    /// The variables for its libraries and packages, which it needs in an otherwise empty environment. No secrets.
     pub(super) environment: Vec<(OsString, OsString)>,
     /// Notes about packages with other versions than the archive requires.
     pub(super) notes: Vec<String>,
 }
 
 /// # Errors
-/// There is no such Python, or it lacks packages of `requirements`, which need not be there.
+/// The Python does not exist, or lacks packages in `requirements`, a file that need not exist.
 pub(super) fn check_python(python: &str, requirements: &Path, scripts: &Path) -> Result<Python, RehearseError> {
     let script = scripts.join(LOOK_FILE);
     std::fs::write(&script, LOOK).map_err(RehearseError::Temporary)?;

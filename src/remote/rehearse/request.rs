@@ -1,4 +1,4 @@
-//! The requests that Batch Transform makes of a job's input.
+//! The requests that Batch Transform creates from a job's input.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -7,15 +7,15 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::domain::{EXAMPLE_CONTENT_TYPE, IMAGE_CONTENT_TYPE, LINES_CONTENT_TYPE, Sample};
 use crate::source::{Source, SourceError, framed_record};
 
-/// The form of images in a job's input. With `SingleRecord`, each is a request of its own.
+/// The form of images in a job's input. With `SingleRecord`, each is a separate request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "lowercase")]
 pub enum RequestForm {
-    /// An object an image, not split.
+    /// One object per image, not split.
     Image,
-    /// Split at the records of TFRecord files, their framing stripped.
+    /// Split into the records of TFRecord files, without their framing.
     TfRecord,
-    /// Split at the lines of files of `{"b64": "…"}`.
+    /// Split into the lines of files with `{"b64": "…"}`.
     Line,
 }
 
@@ -37,7 +37,7 @@ impl RequestForm {
         }
     }
 
-    /// The body of the request. An image that is in no record, or no line, is put into one.
+    /// The body of the request. An image that is not in a record or line is put into one.
     pub(super) fn body(self, source: &dyn Source, sample: &Sample) -> Result<Vec<u8>, SourceError> {
         match self {
             Self::Image => source.read(&sample.uri),
@@ -58,11 +58,11 @@ impl RequestForm {
 }
 
 impl RequestForm {
-    /// A record as it is in its file, beside others: what `MultiRecord` sends.
+    /// A record as in its file, next to others, which `MultiRecord` sends.
     pub(super) fn in_its_file(self, record: &[u8]) -> Vec<u8> {
         match self {
             Self::TfRecord => framed_record(record),
-            // A line has its end already.
+            // A line already has its end.
             Self::Line | Self::Image => record.to_vec(),
         }
     }

@@ -1,4 +1,4 @@
-//! Sends images to the handler in the requests that Batch Transform would make of them.
+//! Sends images to the handler in the same requests as Batch Transform.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,6 @@ use crate::predict::SampleResult;
 use crate::source::Source;
 use crate::tasks::TaskControl;
 
-/// The handler's result for one image.
 #[derive(Clone)]
 pub(super) enum HandlerResult {
     Response(Vec<u8>),
@@ -29,7 +28,7 @@ pub(super) struct HandlerClient<'a> {
 }
 
 impl HandlerClient<'_> {
-    /// Predicts all samples with `at_once` parallel requests; results are in the order of the samples.
+    /// Predicts all samples with `at_once` parallel requests; results are in sample order.
     pub(super) fn predict_all(
         &self,
         samples: &[Sample],
@@ -63,7 +62,7 @@ impl HandlerClient<'_> {
         Ok(responses.into_iter().flatten().collect())
     }
 
-    /// Groups samples into requests, in their order. No group is empty.
+    /// Groups samples into requests, in order. No group is empty.
     fn requests(&self, samples: &[Sample], control: &TaskControl) -> Result<Vec<Range<usize>>, RehearseError> {
         let mut requests: Vec<Range<usize>> = Vec::new();
         // The open request and its size.
@@ -176,7 +175,7 @@ impl HandlerClient<'_> {
     }
 }
 
-/// The responses about records that came together: one a line, or TensorFlow Serving's list.
+/// The responses for records in one request: one per line, or TensorFlow Serving's list.
 fn responses_in(body: &[u8], records: usize) -> Vec<HandlerResult> {
     let lines: Vec<&[u8]> = body.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty()).collect();
     if lines.len() == records {

@@ -1,4 +1,4 @@
-//! The response of our archive's handler, in the format of `spotcheck predict`.
+//! The responses of our archive's handler, in the format of `spotcheck predict`.
 
 use serde::Deserialize;
 
@@ -19,7 +19,7 @@ struct Line {
 /// The prediction, or why the handler refuses the image.
 ///
 /// # Errors
-/// It is no such response.
+/// It is not such a response.
 pub(super) fn read(body: &[u8]) -> Result<Result<Prediction, String>, String> {
     let line: Line = serde_json::from_slice(body)
         .map_err(|error| format!("could not read the response ({error}): {}", beginning(body)))?;

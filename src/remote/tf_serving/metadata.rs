@@ -1,4 +1,4 @@
-//! A model's versions and signatures in TensorFlow Serving, read without sending an image.
+//! A model's versions and signatures in TensorFlow Serving, queried without sending an image.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,19 @@ use super::TfServing;
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
-/// The signature that is used where none is named.
+/// The default signature.
 const USUAL_SIGNATURE: &str = "serving_default";
 /// The state of a version that serves requests.
 const LOADED: &str = "AVAILABLE";
-/// The type of a tensor of encoded images.
+/// The type of a tensor with encoded images.
 const TEXTS: &str = "DT_STRING";
 
-/// A model in TensorFlow Serving.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServedModel {
     name: String,
     /// Number and state: `("3", "AVAILABLE")`.
     versions: Vec<(String, String)>,
-    /// Empty where it does not say them.
+    /// Empty if the server does not report them.
     signatures: Vec<ServedSignature>,
 }
 
@@ -74,14 +73,14 @@ struct Tensor {
 }
 
 impl TfServing {
-    /// Asks for the state of the model and its signatures; costs no prediction.
+    /// Queries the state of the model and its signatures; costs no prediction.
     ///
     /// # Errors
-    /// The server does not respond, or it has no such model.
+    /// The server does not respond, or does not have the model.
     pub fn inspect(&self, control: &TaskControl) -> Result<ServedModel, PredictError> {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
         let status: StatusResponse = self.get(place.clone(), control)?;
-        // A proxy may let only the rest through; the model can be asked all the same.
+        // A proxy may allow only other requests; the model can still be used.
         let metadata = self.get::<MetadataResponse>(format!("{place}/metadata"), control);
         let signatures = match metadata {
             Ok(response) => response.metadata.signature_def.signature_def,
@@ -94,7 +93,7 @@ impl TfServing {
             versions: versions.map(|it| (it.version, it.state)).collect(),
             signatures: signatures
                 .into_iter()
-                // TensorFlow's own signatures are left out.
+                // TensorFlow's internal signatures are skipped.
                 .filter(|(name, _)| !name.starts_with("__"))
                 .map(|(name, signature)| ServedSignature {
                     name,
@@ -104,7 +103,7 @@ impl TfServing {
         })
     }
 
-    /// Whether the model serves no requests at the moment; otherwise a failure may be that of the image.
+    /// Whether the model currently serves no requests; otherwise, a failure may be the image's.
     pub(super) fn is_down(&self, control: &TaskControl) -> bool {
         let place = self.address.url.trim_end_matches(":predict").to_owned();
         let response = self.on_own_thread(control, move |this| this.read(this.agent.get(&place).call()));
@@ -114,7 +113,7 @@ impl TfServing {
                 let versions = status.map_or_else(|_| Vec::new(), |it| it.model_version_status);
                 !versions.is_empty() && versions.iter().all(|version| version.state != LOADED)
             }
-            // A proxy may let only predictions through.
+            // A proxy may allow only predictions.
             Ok(response) => response.is_of_a_server_in_trouble(),
             Err(PredictError::Cancelled) => false,
             Err(_) => true,
@@ -141,7 +140,7 @@ impl ServedModel {
         names.map(|signature| signature.name.clone()).collect()
     }
 
-    /// Whether the signature takes images, as far as the server says, and notes about it.
+    /// Whether the signature accepts images, as far as the server reports it, and notes about it.
     pub fn check(&self, signature: Option<&str>) -> (bool, Vec<String>) {
         let name = &self.name;
         let is_loaded = |state: &str| state == LOADED;

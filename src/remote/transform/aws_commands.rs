@@ -7,8 +7,8 @@ use crate::aws::{create_model_request, create_transform_job_request};
 use crate::domain::{Credentials, InputObjects, ModelSource, TransformPlan};
 use crate::source::{IMAGE_EXTENSIONS, RECORD_EXTENSIONS};
 
-/// The commands that start this job, in their order; one may have many lines. They hold no credentials: a profile is
-/// named, never its keys. The environment that the user gave is in them.
+/// The commands that start this job, in order; one can have several lines. They contain no credentials: a profile is
+/// named, but not its keys. They do contain the user's environment variables.
 pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     let mut commands = Vec::new();
     let s3 = s3_options(plan);
@@ -50,14 +50,14 @@ pub fn aws_commands(plan: &TransformPlan) -> Vec<String> {
     commands
 }
 
-/// The commands as one: what fails ends it, so a script of them starts no job of half an upload, and needs no option of
-/// the shell.
+/// The commands as a single one that ends at the first failure, so a script of them never starts a job after half an
+/// upload, and needs no option of the shell.
 pub fn shell_script(commands: &[String]) -> String {
     commands.join(" &&\n")
 }
 
-/// The filters of `aws s3 sync` for what Spotcheck would send: images and TFRecord files in any case, and nothing
-/// hidden. Of two that match, the later one counts.
+/// The filters of `aws s3 sync` for what Spotcheck would upload: images and TFRecord files in any case, but nothing
+/// hidden. If two filters match, the later one wins.
 fn only_what_is_uploaded() -> String {
     let any_case = |letter: char| match letter.to_ascii_uppercase() {
         upper if upper == letter => letter.to_string(),
@@ -132,7 +132,7 @@ mod tests {
     #[test]
     #[cfg(unix)]
     fn a_sync_sends_what_an_upload_would_send() {
-        // The patterns of the shell mean the same; a pattern decides for each name that it matches.
+        // The shell's patterns have the same meaning; each one decides for the names that it matches.
         let mut script = String::new();
         for filter in only_what_is_uploaded().split(" --").skip(1) {
             let (word, pattern) = filter.split_once(' ').unwrap();

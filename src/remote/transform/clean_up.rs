@@ -5,19 +5,18 @@ use crate::aws::{Aws, AwsErrorKind, SageMaker};
 use crate::domain::{JobRecord, Leftover, S3Address, TransformStatus};
 use crate::tasks::TaskControl;
 
-/// The result of a clean-up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CleanedUp {
-    /// The deleted resources in order, including those that did not exist any more.
+    /// The deleted resources in order, including those that no longer existed.
     pub deleted: Vec<Leftover>,
     /// The resources that stay, and why.
     pub kept: Vec<(Leftover, String)>,
 }
 
-/// Deletes what the record says was made for the job alone, and writes down what is left.
+/// Deletes what was created only for the job, according to the record, and records what is left.
 ///
 /// # Errors
-/// The job still runs, it cannot be looked at, or the task was cancelled.
+/// The job still runs, it cannot be described, or the task was canceled.
 pub fn clean_up(
     aws: &Aws,
     records: &JobRecords,
@@ -66,7 +65,7 @@ pub fn clean_up(
     Ok(done)
 }
 
-/// `None` for a job that SageMaker never took.
+/// `None` for a job that SageMaker never accepted.
 fn status_of(
     sagemaker: &SageMaker,
     job_name: &str,
@@ -79,7 +78,7 @@ fn status_of(
     }
 }
 
-/// Another job from this machine that is running.
+/// Another running job from this machine.
 struct RunningJob {
     record: JobRecord,
     archive: Option<S3Address>,

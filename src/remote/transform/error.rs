@@ -7,14 +7,14 @@ use crate::remote::SendError;
 use crate::source::SourceError;
 use crate::tasks::Cancelled;
 
-/// The message is whole, and says what to do.
+/// The message is complete, and states what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     #[error("canceled")]
     Cancelled,
     #[error("{0}")]
     Aws(AwsError),
-    /// The plan cannot be carried out as it is.
+    /// The plan cannot be carried out unchanged.
     #[error("{0}")]
     Plan(String),
     /// A retry would only send images that the model has refused.

@@ -7,10 +7,9 @@ use crate::domain::{InputObjects, KeySample, ManifestPlan, S3Address};
 use crate::source::is_folder_marker;
 use crate::tasks::TaskControl;
 
-/// The largest manifest: one of a million images has about 100 MB.
+/// The largest manifest: one with a million images has about 100 MB.
 const MAX_MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
 
-/// The input objects of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Inputs {
     /// The prefix, or the folder of the manifest.
@@ -20,7 +19,7 @@ pub(super) struct Inputs {
     /// Keys of folder markers, which are not images. Jobs may or may not write outputs for them, so these are neither
     /// missing nor unexpected.
     pub(super) markers: Vec<String>,
-    /// Keys that a manifest names and that are not there.
+    /// Keys in the manifest that do not exist.
     pub(super) missing: KeySample,
 }
 
@@ -28,7 +27,7 @@ pub(super) struct Inputs {
 pub(super) struct InputObject {
     pub(super) key: String,
     pub(super) size_bytes: u64,
-    /// When it was written last, in milliseconds since 1970-01-01 UTC, where S3 says so.
+    /// The modification time in milliseconds since 1970-01-01 UTC, if S3 reports it.
     pub(super) modified_ms: Option<i64>,
 }
 
@@ -45,9 +44,9 @@ impl From<ObjectInfo> for InputObject {
 /// The outputs of a job so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Outputs {
-    /// Whole keys, in the order of their bytes.
+    /// Full keys, in byte order.
     pub(super) keys: Vec<String>,
-    /// When each of them was written, in milliseconds since 1970-01-01 UTC, where S3 says so.
+    /// The modification time of each, in milliseconds since 1970-01-01 UTC, if S3 reports it.
     pub(super) written_ms: Vec<Option<i64>>,
 }
 
@@ -98,7 +97,7 @@ impl Inputs {
         Ok(inputs)
     }
 
-    /// The rule from their keys to those of outputs, by the existing outputs.
+    /// The rule from their keys to those of outputs, derived from existing outputs.
     pub(super) fn output_keys(&self, output: &S3Address, outputs: &Outputs) -> OutputKeys {
         let keys: Vec<&str> = self.objects.iter().map(|object| object.key.as_str()).collect();
         let written = outputs.keys.iter().map(String::as_str);
@@ -115,7 +114,7 @@ impl Inputs {
         self.find(key).map_or(0, |object| object.size_bytes)
     }
 
-    /// When an object was written last, in milliseconds since 1970-01-01 UTC, where S3 reports it.
+    /// The modification time of an object in milliseconds since 1970-01-01 UTC, if S3 reports it.
     pub(super) fn modified_ms(&self, key: &str) -> Option<i64> {
         self.find(key)?.modified_ms
     }
@@ -131,7 +130,7 @@ impl Outputs {
         self.keys.binary_search_by(|known| known.as_str().cmp(key)).is_ok()
     }
 
-    /// Lists what a job has written. Keys that do not end as outputs do are none.
+    /// Lists what a job has written, skipping keys without the suffix of outputs.
     pub(super) fn list(s3: &S3, folder: &S3Address, control: &TaskControl) -> Result<Self, JobError> {
         let mut outputs = Self::default();
         each_object(s3, &folder.as_folder(), control, |object| {
@@ -159,7 +158,7 @@ pub(super) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -
     read_manifest(&content, address)
 }
 
-/// Everything whose key begins with the prefix, in the order of the bytes.
+/// All objects whose keys begin with the prefix, in byte order.
 pub(super) fn each_object(
     s3: &S3,
     address: &S3Address,

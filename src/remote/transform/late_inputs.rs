@@ -1,13 +1,13 @@
-//! Objects that were put below the prefix of a job after it had begun. The job never saw them, so no output of theirs
-//! is missing.
+//! Objects that were added below a job's prefix after it had started. The job never saw them, so their outputs are not
+//! missing.
 
 use super::inputs::{InputObject, Inputs};
 use crate::domain::{InputObjects, JobRecord, KeySample, TransformJob};
 
-/// When a job listed its input, and what is known of that listing.
+/// When a job listed its input, and what is known about that listing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct InputListed {
-    /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it names belongs to the job, whenever it was
+    /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it lists belongs to the job, whenever it was
     /// written.
     at_ms: Option<i64>,
     /// The number of objects at the start; `None` if the job was started on another machine.
@@ -21,11 +21,11 @@ impl InputListed {
         Self { at_ms: is_prefix.then_some(job.created_ms), count: count.and_then(|count| usize::try_from(count).ok()) }
     }
 
-    /// The inputs that came too late for the job. `is_known` tells whether the job has processed an object, by an
-    /// output or a line of the data-log.
+    /// Finds the inputs that came too late for the job. `is_known` returns whether the job has processed an object,
+    /// judging by an output or a line in the data log.
     ///
-    /// Finds inputs that are newer than the job. An object that was written again looks the same; if the number of
-    /// objects has not changed since the start, all are such, and none is late.
+    /// An object that was overwritten looks the same; if the number of objects is unchanged since the start, all of
+    /// them were overwritten and none is late.
     pub(super) fn late_inputs<'i>(&self, inputs: &'i Inputs, is_known: impl Fn(&str) -> bool) -> LateInputs<'i> {
         let Some(at_ms) = self.at_ms else {
             return LateInputs::default();
@@ -99,7 +99,7 @@ mod tests {
         for (at_ms, count, expected) in [
             (Some(1000), None, &["late"][..]),
             (Some(1000), Some(4), &["late"]),
-            // As many as before: an object was there before and was written again.
+            // As many as before: an existing object was overwritten.
             (Some(1000), Some(5), &[]),
             (None, Some(4), &[]),
         ] {

@@ -1,4 +1,4 @@
-//! Logs of a job: of its containers, and SageMaker's messages about its objects.
+//! The logs of a job: those of its containers, and SageMaker's messages about its objects.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +16,15 @@ const DATA_LOG: &str = "data-log";
 pub enum LogKind {
     /// The log of the containers: the output of the model's handler and its server.
     Container,
-    /// SageMaker's own, of the objects that went wrong.
+    /// SageMaker's own log about failed objects.
     Data,
 }
 
-/// Reads logs as they grow: each line once.
+/// Reads growing logs: each line once.
 pub struct LogReader {
     job_name: String,
     kind: LogKind,
-    /// The position at which each stream begins.
+    /// Where to start reading each stream.
     from: LogFrom,
     /// The tokens by stream name.
     tokens: BTreeMap<String, String>,
@@ -35,12 +35,12 @@ impl LogReader {
         Self { job_name: job_name.into(), kind, from: LogFrom::Beginning, tokens: BTreeMap::new() }
     }
 
-    /// Leaves out what each stream said before its newest lines: a log of days is not read for the sake of its end.
+    /// Skips everything before the newest lines of each stream: days of log are not read for the sake of its end.
     pub fn from_newest(self, lines: u32) -> Self {
         Self { from: LogFrom::Newest(lines), ..self }
     }
 
-    /// The lines that have come since the last call, the oldest first. None where there is no log yet.
+    /// The lines since the last call, oldest first. Empty if there is no log yet.
     pub fn read(&mut self, sagemaker: &SageMaker, control: &TaskControl) -> Result<Vec<LogLine>, JobError> {
         let prefix = format!("{}/", self.job_name);
         let mut lines = Vec::new();
@@ -68,7 +68,7 @@ impl LogReader {
                 }
             }
         }
-        // Stable, so lines of one stream stay in their order.
+        // A stable sort keeps the lines of one stream in order.
         lines.sort_by_key(|line| line.at_ms);
         Ok(lines)
     }

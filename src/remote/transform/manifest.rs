@@ -1,6 +1,6 @@
-//! Manifests: the list of objects that a job reads, where it is not all below a prefix.
+//! Manifests: the list of objects that a job reads, if it is not everything below a prefix.
 //!
-//! `[{"prefix": "s3://bucket/folder/"}, "a.jpg", "b/c.jpg"]`, as SageMaker's `S3DataSource` describes it.
+//! `[{"prefix": "s3://bucket/folder/"}, "a.jpg", "b/c.jpg"]`, as in SageMaker's `S3DataSource`.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ enum Entry<'m> {
     Name(std::borrow::Cow<'m, str>),
 }
 
-/// The manifest of these images: their names in `folder`, where all are in it, and else in the folder that they have in
-/// common; each once, in the order of their bytes. Outputs are named like that, so the folder should be the one that
-/// people name the images from. An image inside a TFRecord file counts as its file.
+/// The manifest of these images: their names relative to `folder` if all are in it, otherwise to their common folder;
+/// each once, in byte order. Outputs are named in the same way, so the folder should be the one that people name images
+/// from. An image in a TFRecord file counts as its file.
 ///
 /// # Errors
-/// There are none, or they are not in one bucket.
+/// There are no images, or they are in several buckets.
 pub fn manifest_of<'u>(
     uris: impl IntoIterator<Item = &'u SampleUri>,
     folder: &S3Address,
@@ -63,7 +63,7 @@ pub fn manifest_of<'u>(
     })
 }
 
-/// The manifest as the content of an object, an entry a line.
+/// The manifest as the content of an object, one entry per line.
 pub(super) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
     let prefix = Entry::Prefix { prefix: plan.folder.to_string() };
     let names = plan.names.iter().map(|name| Entry::Name(name.into()));
@@ -76,7 +76,7 @@ pub(super) fn write_manifest(plan: &ManifestPlan) -> Vec<u8> {
     content
 }
 
-/// Reads a manifest. `address` is only named in errors.
+/// Parses a manifest. `address` is only named in errors.
 pub(super) fn read_manifest(content: &[u8], address: &S3Address) -> Result<ManifestPlan, JobError> {
     let wrong = |why: String| {
         JobError::Manifest(format!(
@@ -97,7 +97,7 @@ pub(super) fn read_manifest(content: &[u8], address: &S3Address) -> Result<Manif
     Ok(ManifestPlan { folder, names: names.collect::<Result<_, _>>()? })
 }
 
-/// The beginning that the first and the last of sorted keys share, up to its last slash; all between share it too.
+/// The common prefix of the first and last of sorted keys, up to its last slash; all keys in between share it.
 fn common_folder<'k>(first: &'k str, last: &str) -> &'k str {
     let mut end = 0;
     for (index, (a, b)) in first.bytes().zip(last.bytes()).enumerate() {

@@ -1,8 +1,7 @@
-//! Batch Transform jobs: looked through before they are paid for, started, watched, taken up again where they failed,
-//! and cleaned up after.
+//! Batch Transform jobs: checked before they cost money, started, watched, retried and cleaned up.
 //!
-//! Plain data in and out ([`crate::domain::TransformPlan`], [`crate::domain::JobProgress`] …), so that the command line
-//! and the window tell the same. Nothing here prints, and nothing here knows what an output says.
+//! Plain data in and out ([`crate::domain::TransformPlan`], [`crate::domain::JobProgress`] …), so that the CLI and the
+//! window show the same. Nothing here prints, and nothing here knows the content of an output.
 
 mod aws_commands;
 mod clean_up;

@@ -1,4 +1,4 @@
-//! The base of a job's output names, and the objects that outputs can be about.
+//! The base of a job's output names, and the possible inputs of outputs.
 
 use super::JobError;
 use super::inputs::manifest_at;
@@ -6,28 +6,27 @@ use crate::aws::{AwsErrorKind, S3};
 use crate::domain::{InputObjects, JobRecord, S3Address, TransformSpec};
 use crate::tasks::TaskControl;
 
-/// The prefix of a job's input keys that its output keys leave out.
+/// The prefix of a job's input keys that its output keys omit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum NamedFrom {
-    /// The job read all that begins with it.
+    /// The job read everything with this prefix.
     Prefix(S3Address),
-    /// The job read what a manifest lists.
+    /// The job read the objects in a manifest.
     Manifest {
-        /// The prefix that the manifest gives.
+        /// The prefix in the manifest.
         folder: S3Address,
-        /// Whole keys of what it lists, in the order of their bytes; `None` where it was deleted after the job.
+        /// The full keys in the manifest, in byte order; `None` if it was deleted after the job.
         keys: Option<Vec<String>>,
-        /// The manifest was written by Spotcheck, so its folder is the base of image names.
+        /// Whether Spotcheck wrote the manifest, so that its folder is the base of image names.
         is_ours: bool,
     },
 }
 
 impl NamedFrom {
-    /// The base folder of a job's output names. If its manifest is deleted, the record of the job has the folder.
+    /// The base folder of a job's output names. If its manifest was deleted, the job's record has the folder.
     ///
     /// # Errors
-    /// The manifest cannot be read, and nothing here tells its folder: what the outputs are about could only be
-    /// guessed.
+    /// The manifest cannot be read, and its folder is unknown: the images of the outputs could only be guessed.
     pub fn of_job(
         s3: &S3,
         spec: &TransformSpec,

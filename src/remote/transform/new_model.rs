@@ -1,4 +1,4 @@
-//! The new model of a job or an endpoint, for the window and the command line.
+//! The new model of a job or an endpoint, for the window and the CLI.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,13 +12,12 @@ use crate::tasks::{Cancelled, TaskControl};
 /// The part of an archive in S3 that is read to recognize its content.
 const LOOKED_AT: u64 = 1 << 20;
 
-/// A model to create.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewModel {
     pub name: String,
-    /// The ARN that the container runs as.
+    /// The ARN of the container's role.
     pub role: String,
-    /// The container; `None` takes the one of AWS for what the archive holds.
+    /// The container; `None` uses AWS's container for the archive's content.
     pub image: Option<String>,
     pub archive: NewArchive,
     pub environment: BTreeMap<String, String>,
@@ -40,10 +39,10 @@ pub enum NewArchive {
 }
 
 impl NewModel {
-    /// The model for a plan. `region` and `instance_type` select its default container.
+    /// The model for a plan. `region` and `instance_type` determine its default container.
     ///
     /// # Errors
-    /// The task was cancelled.
+    /// The task was canceled.
     pub fn source(
         self,
         s3: &S3,
@@ -54,7 +53,7 @@ impl NewModel {
         let image = if let Some(image) = self.image {
             image
         } else {
-            // An archive with unknown content is taken for ours; the preflight warns about it.
+            // An archive with unknown content is treated as ours; the preflight warns about it.
             let content = self.archive.content(s3, control)?;
             let content = content.unwrap_or(ArchiveContent::Onnx);
             default_image(region, instance_type, content)
@@ -87,10 +86,11 @@ impl NewArchive {
     }
 }
 
-/// The content of an archive in S3, from its first part. `None` also if it cannot be read, which the preflight reports.
+/// The content of an archive in S3, judging by its first part. `None` also if it cannot be read, which the preflight
+/// reports.
 ///
 /// # Errors
-/// The task was cancelled.
+/// The task was canceled.
 pub(super) fn content_in_s3(
     s3: &S3,
     address: &S3Address,

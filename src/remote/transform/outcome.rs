@@ -17,19 +17,19 @@ use crate::tasks::TaskControl;
 
 /// The start of SageMaker's own lines, after the time.
 const MARK: &str = "[sagemaker logs]: ";
-/// Before the HTTP status of the model's response.
+/// The text before the HTTP status of the model's response.
 const STATUS: [&str; 2] = ["ClientError: ", "Bad HTTP status received from algorithm: "];
-/// The longest reason from the data-log, in characters.
+/// The maximum length of a reason from the data log, in characters.
 const LONGEST_REASON: usize = 500;
-/// Lines of the data-log that concern no object and are shown.
+/// The number of other lines in the data log that are shown.
 const MAX_NOTES: usize = 20;
 
-/// Compares the inputs of a job with its outputs and those of its retries, and asks the data-logs about those that have
-/// none. Where a log cannot be read, the notes say so and the images have no reasons. What came below the prefix
-/// after the job had begun is neither, and so are folder markers.
+/// Compares the inputs of a job with its outputs and those of its retries, and looks up missing ones in the data logs.
+/// If a log cannot be read, the notes report it and the images have no reasons. Objects that were added after the job
+/// had started do not count, and neither do folder markers.
 ///
 /// # Errors
-/// Inputs or outputs cannot be listed, or the task was cancelled.
+/// Inputs or outputs cannot be listed, or the task was canceled.
 pub fn outcome(
     aws: &Aws,
     (sagemaker, s3): (&SageMakerAccess, &S3Access),
@@ -55,9 +55,9 @@ pub fn outcome(
 /// The inputs of a job compared with its outputs.
 pub struct Account {
     pub outcome: JobOutcome,
-    /// The keys that outputs would have which a retry has written in place of the job.
+    /// Keys of outputs that a retry has written instead of the job.
     pub retried: Vec<String>,
-    /// Keys of outputs that are of nothing that the job was given.
+    /// Keys of outputs that match none of the job's inputs.
     pub unexpected_outputs: BTreeSet<String>,
 }
 
@@ -153,10 +153,10 @@ fn gone_note(inputs: &Inputs) -> Vec<String> {
     (inputs.missing.count > 0).then(note).into_iter().collect()
 }
 
-/// Inputs without an output, and what has become of the outputs.
+/// Inputs without an output, and the fate of the outputs.
 struct Missing<'i> {
     inputs: &'i Inputs,
-    /// Whole keys, in the order of their bytes.
+    /// Full keys, in byte order.
     keys: Vec<&'i str>,
 }
 
@@ -171,7 +171,7 @@ impl<'i> Missing<'i> {
         self.keys.binary_search(&key).is_ok()
     }
 
-    /// Outputs that are of no input, nor of a folder marker.
+    /// Outputs that match neither an input nor a folder marker.
     fn unexpected_outputs(&self, keys: &OutputKeys, outputs: &Outputs) -> BTreeSet<String> {
         let markers = self.inputs.markers.iter();
         let of_markers: HashSet<String> = markers.filter_map(|key| keys.output_of(key)).collect();
@@ -183,7 +183,7 @@ impl<'i> Missing<'i> {
         unexpected_outputs.cloned().collect()
     }
 
-    /// The reasons from the data-logs of these jobs: the first and its retries.
+    /// The reasons in the data logs of these jobs: the first one and its retries.
     fn reasons<'j>(
         &self,
         sagemaker: &SageMaker,
@@ -251,15 +251,15 @@ impl<'i> Missing<'i> {
     }
 }
 
-/// What the retries of a job have done.
+/// The results of a job's retries.
 struct Tried<'r> {
-    /// Those that predicted an image, or still run.
+    /// Retries that predicted an image, or still run.
     retries: Vec<JobRetry>,
-    /// The names of those that were given an image that still has no output.
+    /// The names of retries that received an image that still has no output.
     in_vain: Vec<&'r str>,
 }
 
-/// The images of a retry, as whole keys.
+/// The images of a retry, as full keys.
 struct RetriedImages {
     all: HashSet<String>,
     predicted: HashSet<String>,
@@ -271,7 +271,7 @@ impl RetriedImages {
         let place = named_from.place();
         let mut keys: Vec<&str> = match &named_from {
             NamedFrom::Manifest { keys: Some(keys), .. } => keys.iter().map(String::as_str).collect(),
-            // Its inputs are not known any more: some of those of the first job.
+            // Its inputs are no longer known: some of the first job's.
             _ => inputs.objects.iter().map(|object| object.key.as_str()).collect(),
         };
         if place.bucket != inputs.place.bucket {
@@ -287,13 +287,13 @@ impl RetriedImages {
     }
 }
 
-/// The reasons from the data-log.
+/// The reasons in the data log.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Reasons {
     by_key: BTreeMap<String, Reason>,
     /// Lines about something else.
     notes: Vec<String>,
-    /// A log could not be read.
+    /// Whether a log could not be read.
     are_unread: bool,
 }
 
@@ -303,14 +303,13 @@ struct Reason {
     text: String,
     /// The time of the last line about it, in milliseconds since 1970-01-01 UTC.
     at_ms: i64,
-    /// The model refused the content.
+    /// Whether the model refused the content.
     is_refusal: bool,
 }
 
 impl Reasons {
-    /// Lines look like `2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a.jpg: ClientError: 400`; one object
-    /// may have several. `missing` is in the order of the bytes. Of several logs, the newest lines about an object
-    /// count.
+    /// Lines look like `2026-11-21T14:05:09.123:[sagemaker logs]: bucket/photos/a.jpg: ClientError: 400`; an object can
+    /// have several. `missing` is in byte order. Of several logs, the newest lines about an object win.
     fn add(&mut self, lines: &[LogLine], bucket: &str, missing: &[&str]) {
         let mut by_key: BTreeMap<&str, (Vec<&str>, i64)> = BTreeMap::new();
         for line in lines {
@@ -351,7 +350,7 @@ impl Inputs {
     }
 }
 
-/// The object that a line is about, and what it says. A key may itself hold `: `.
+/// The object of a line, and the message. A key can itself contain `: `.
 fn object_of<'t>(text: &'t str, bucket: &str, missing: &[&'t str]) -> Option<(&'t str, &'t str)> {
     let rest = text.strip_prefix(bucket)?.strip_prefix('/')?;
     let is_missing = |key: &str| missing.binary_search(&key).is_ok();
@@ -361,7 +360,7 @@ fn object_of<'t>(text: &'t str, bucket: &str, missing: &[&'t str]) -> Option<(&'
     })
 }
 
-/// Lines about one object as one sentence.
+/// The lines about one object as a single sentence.
 fn reason_text(lines: &[&str]) -> String {
     let mut parts: Vec<String> = Vec::new();
     for line in lines {
@@ -385,16 +384,15 @@ fn reason_text(lines: &[&str]) -> String {
     text
 }
 
-/// A response of 400 to 499: the model does not accept the content. Not so if it was too slow or too busy, or the
-/// request too large.
+/// Whether the response is 400 to 499: the model does not accept the content. False if it was too slow or too busy, or
+/// the request too large.
 fn is_refusal(line: &str) -> bool {
     let status = STATUS.iter().find_map(|words| line.strip_prefix(words));
     let status = status.and_then(|status| status.get(..3)?.parse::<u16>().ok());
     status.is_some_and(|status| matches!(status, 400..500) && ![408, 413, 429].contains(&status))
 }
 
-/// SageMaker's own words for a body that it does not send, and the status of a container or of a server before it that
-/// does not take it.
+/// SageMaker's message for a body that it does not send, or the status of a container or server that rejects its size.
 fn is_size_error(line: &str) -> bool {
     let line = line.to_ascii_lowercase();
     line.starts_with("clienterror: 413")

@@ -1,26 +1,26 @@
-//! Matches outputs to inputs. Pure; the only code with this rule.
+//! Matches outputs with inputs. Pure; the only code with this rule.
 //!
-//! SageMaker writes `<output folder>/<key of the input, relative>.out`. Its documentation and its users disagree on
-//! what the key is relative to: to the prefix, where that is a folder that all keys are in, otherwise to the last slash
-//! of the prefix. So the rule gives what to expect, and the listing of the outputs decides.
+//! SageMaker writes `<output folder>/<relative input key>.out`. Its documentation and its users disagree on what the
+//! key is relative to: to the prefix if that is a folder that contains all keys, otherwise to the last slash of the
+//! prefix. The rule therefore states an expectation, and the listing of outputs decides.
 
 use crate::domain::S3Address;
 
 /// SageMaker's suffix of output keys.
 pub const OUT: &str = ".out";
 
-/// The rule from input keys to output keys of one job.
+/// One job's rule from input keys to output keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputKeys {
-    /// The prefix of input keys that output keys leave out: empty, or with a slash at the end.
+    /// The prefix of input keys that output keys omit: empty, or with a trailing slash.
     base: String,
-    /// The prefix of output keys: empty, or with a slash at the end.
+    /// The prefix of output keys: empty, or with a trailing slash.
     folder: String,
 }
 
 impl OutputKeys {
-    /// The rule before there are outputs. `prefix` is that of the input, or the folder of a manifest; `inputs` are
-    /// whole keys.
+    /// The rule before there are outputs. `prefix` is that of the input, or the folder of a manifest; `inputs` are full
+    /// keys.
     pub fn expected<'k>(prefix: &str, inputs: impl IntoIterator<Item = &'k str>, output: &S3Address) -> Self {
         let as_folder =
             if prefix.is_empty() || prefix.ends_with('/') { prefix.to_owned() } else { format!("{prefix}/") };
@@ -32,8 +32,8 @@ impl OutputKeys {
         Self { base, folder: output.as_folder().prefix }
     }
 
-    /// The rule that explains most of what was written: the expected one, unless another one explains more. `inputs`
-    /// are whole keys in the order of their bytes, as S3 lists them.
+    /// The rule that explains most outputs: the expected one, unless another one explains more. `inputs` are full keys
+    /// in byte order, as S3 lists them.
     pub fn confirmed<'k>(
         prefix: &str,
         inputs: &[&str],
@@ -41,14 +41,13 @@ impl OutputKeys {
         outputs: impl IntoIterator<Item = &'k str>,
     ) -> Self {
         let expected = Self::expected(prefix, inputs.iter().copied(), output);
-        // The names of a manifest may begin with the slash, or with the rest of a folder's name.
+        // The names in a manifest can begin with the slash, or with the rest of a folder's name.
         let mut bases = vec![expected.base, prefix.to_owned()];
         bases.extend(folders_around(prefix).map(str::to_owned));
         Self::chosen(bases, inputs, output, outputs)
     }
 
-    /// The first of those bases that explain most of what was written. `inputs` are whole keys in the order of their
-    /// bytes.
+    /// The first of the bases that explain most outputs. `inputs` are full keys in byte order.
     pub fn chosen<'k>(
         bases: impl IntoIterator<Item = String>,
         inputs: &[&str],
@@ -78,20 +77,20 @@ impl OutputKeys {
         first.map_or_else(|| Self { base: String::new(), folder }, |(candidate, _)| candidate)
     }
 
-    /// The key of the output for the key of an input; `None` for a key that is not below the input.
+    /// The output key for an input key; `None` for a key that is not below the input.
     pub fn output_of(&self, input: &str) -> Option<String> {
         let relative = input.strip_prefix(&self.base)?;
         Some(format!("{}{relative}{OUT}", self.folder))
     }
 
-    /// The key of an output's input; `None` if it is not an output of this job.
+    /// The input key for an output key; `None` if it is not an output of this job.
     pub fn input_of(&self, output: &str) -> Option<String> {
         let relative = output.strip_prefix(&self.folder)?.strip_suffix(OUT)?;
         (!relative.is_empty()).then(|| format!("{}{relative}", self.base))
     }
 }
 
-/// `a/b/`, `a/` and the top for `a/b/c`: itself where it is a folder, and all around it.
+/// `a/b/`, `a/` and the root for `a/b/c`: itself if it is a folder, and all parent folders.
 pub fn folders_around(prefix: &str) -> impl Iterator<Item = &str> {
     let slashes = prefix.match_indices('/').rev();
     let folders = slashes.map(|(slash, _)| &prefix[..=slash]);

@@ -1,4 +1,4 @@
-//! The table of prices in the configuration folder: TOML that a person edits.
+//! The price table in the configuration folder: TOML that people can edit.
 
 use std::io::Write;
 use std::path::Path;
@@ -8,7 +8,7 @@ use toml_edit::{DocumentMut, Value};
 use super::JobError;
 use crate::domain::{InstanceType, Price, PriceChange, PriceTable};
 
-/// The beginning of a new table.
+/// The header of a new table.
 const HEADER: &str = r#"# Prices of instances in USD per hour, for Spotcheck's estimates. Spotcheck looks up no prices.
 # Each entry has a source and a date. Of two entries for the same type and region, the last one counts.
 #
@@ -20,10 +20,10 @@ const HEADER: &str = r#"# Prices of instances in USD per hour, for Spotcheck's e
 # date = "2026-11-21"
 "#;
 
-/// Reads the table; an empty one where there is no file.
+/// Reads the table; an empty one if there is no file.
 ///
 /// # Errors
-/// The file cannot be read, or an entry cannot be: the message has its line.
+/// The file cannot be read, or an entry is invalid: the message has its line.
 pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
@@ -41,10 +41,10 @@ pub fn read_prices(path: &Path) -> Result<PriceTable, JobError> {
     Ok(table)
 }
 
-/// Adds a price at the end of the table, and makes the file where there is none. What is in it stays, comments too.
+/// Appends a price to the table, creating the file if necessary. Everything in it stays, including comments.
 ///
 /// # Errors
-/// The price cannot be, the table cannot be read, or it cannot be written.
+/// The price is invalid, or the table cannot be read or written.
 pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     let cannot = |why: &dyn std::fmt::Display| JobError::local("Could not add the price to the table", path, why);
     if let Some(problem) = problem_of(price) {
@@ -67,12 +67,11 @@ pub fn add_price(path: &Path, price: &Price) -> Result<PriceTable, JobError> {
     Ok(table)
 }
 
-/// Puts amount, source and date of a price in the place of those that are there. The rest of the file stays, comments
-/// too.
+/// Replaces the amount, source and date of a price. The rest of the file stays, including comments.
 ///
 /// # Errors
-/// The price cannot be, it is no longer there, its entry is written in a way that only a person should change,
-/// or the file cannot be read or written.
+/// The price is invalid, it no longer exists, its entry is written in a way that only a person should change, or the
+/// file cannot be read or written.
 pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, JobError> {
     let cannot = |why: &dyn std::fmt::Display| JobError::local("Could not change the price in the table", path, why);
     if let Some(problem) = problem_of(&change.to) {
@@ -100,7 +99,7 @@ pub fn change_price(path: &Path, change: &PriceChange) -> Result<PriceTable, Job
     Ok(table)
 }
 
-/// The text of the table with one entry changed, counted from 0; `None` if entries are not tables of their own.
+/// The text of the table with one entry changed, counted from 0; `None` if entries are not separate tables.
 fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
     let mut document: DocumentMut = text.parse().ok()?;
     let entry = document.get_mut("price")?.as_array_of_tables_mut()?.get_mut(entry)?;
@@ -110,7 +109,7 @@ fn with_entry(text: &str, entry: usize, price: &Price) -> Option<String> {
         ("date", Value::from(&price.date)),
     ] {
         let value = entry.get_mut(key)?.as_value_mut()?;
-        // The spaces before it, and the comment behind it.
+        // The spaces before it, and the comment after it.
         value.decor().clone_into(to.decor_mut());
         *value = to;
     }
@@ -205,7 +204,7 @@ mod tests {
         let no_price = PriceChange { from: price(0.25), to: price(-1.0) };
         let error = change_price(&path, &no_price).unwrap_err().to_string();
         assert!(error.contains("positive number"), "{error}");
-        // Only a person should touch what is written like this.
+        // Only a person should touch an entry written like this.
         let inline = "price = [{instance_type = \"ml.m5.xlarge\", region = \"eu-west-1\", usd_per_hour = 0.25, source \
             = \"an invoice\", date = \"2026-11-21\"}]\n\
             ";

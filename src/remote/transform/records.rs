@@ -1,11 +1,10 @@
-//! Records of the jobs that were started here, one file each, in the data folder.
+//! Records of jobs that were started here, one file each, in the data folder.
 
 use std::path::{Path, PathBuf};
 
 use super::JobError;
 use crate::domain::{JobProgress, JobRecord, ModelSource, SplitType, TransformPlan, TransformStatus};
 
-/// The folder of the records.
 #[derive(Debug, Clone)]
 pub struct JobRecords {
     folder: PathBuf,
@@ -16,8 +15,9 @@ impl JobRecords {
         Self { folder: folder.into() }
     }
 
-    /// Replaces the record of this job in one step. Only its owner may read the file (a temporary file has mode 0600,
-    /// and keeps it). The values of variables may be secrets, so only their names are kept; SageMaker has the values.
+    /// Atomically replaces the record of this job. Only its owner can read the file (a temporary file has mode 0600,
+    /// and keeps it). The values of environment variables may be secrets, so only their names are stored; SageMaker has
+    /// the values.
     pub fn write(&self, record: &JobRecord) -> Result<(), JobError> {
         let record = record.clone().without_values();
         let path = self.path_of(&record.spec.job_name, record.sagemaker.region.as_deref());
@@ -32,8 +32,8 @@ impl JobRecords {
         write().map_err(|error| JobError::local("Could not write the record of a job", &path, error))
     }
 
-    /// The record of a job in a region; `None` where it was not started here. One that cannot be understood is an
-    /// error: what it says was made must not be forgotten.
+    /// The record of a job in a region; `None` if it was not started here. An unreadable one is an error, because the
+    /// resources in it must not be forgotten.
     pub fn find(&self, job_name: &str, region: &str) -> Result<Option<JobRecord>, JobError> {
         let path = self.path_of(job_name, Some(region));
         match std::fs::read(&path) {
@@ -43,7 +43,7 @@ impl JobRecords {
         }
     }
 
-    /// All records, the newest first, and the errors of unreadable ones.
+    /// All records, newest first, and the errors of unreadable ones.
     pub fn all(&self) -> (Vec<JobRecord>, Vec<JobError>) {
         let (mut records, mut errors) = (Vec::new(), Vec::new());
         let Ok(entries) = std::fs::read_dir(&self.folder) else {
@@ -68,7 +68,7 @@ impl JobRecords {
         (records, errors)
     }
 
-    /// The newest record of a completed job with a known speed, of the same model on the same instance type.
+    /// The newest record of a completed job with a known speed, for the same model on the same instance type.
     pub(super) fn with_speed_of(&self, plan: &TransformPlan) -> Option<JobRecord> {
         let archive = match &plan.model {
             ModelSource::New { spec, .. } => Some(&spec.archive),
@@ -83,7 +83,7 @@ impl JobRecords {
         self.all().0.into_iter().find(is_same)
     }
 
-    /// Notes the speed of a completed job. Objects that are split have an unknown number of images.
+    /// Records the speed of a completed job. Split objects have an unknown number of images.
     pub fn note_speed(&self, record: &JobRecord, progress: &JobProgress) -> Result<(), JobError> {
         let spec = &record.spec;
         let is_measured = progress.job.status == TransformStatus::Completed && spec.input.split == SplitType::None;
@@ -91,14 +91,14 @@ impl JobRecords {
         let Some(images_per_s) = of_one.filter(|_| is_measured && record.images_per_s.is_none()) else {
             return Ok(());
         };
-        // It may have been cleaned up after since it was read.
+        // It may have been cleaned up since it was read.
         match self.find(&spec.job_name, record.sagemaker.region.as_deref().unwrap_or_default())? {
             Some(record) => self.write(&JobRecord { images_per_s: Some(images_per_s), ..record }),
             None => Ok(()),
         }
     }
 
-    /// Reads a record. One with values of variables, from an earlier version, is written again without them.
+    /// Reads a record. One with values of variables, from an earlier version, is rewritten without them.
     fn read(&self, path: &Path, content: &[u8]) -> Result<JobRecord, JobError> {
         let kept: JobRecord = serde_json::from_slice(content).map_err(|error| {
             JobError::local("Could not parse the record of a job; it may be from a newer Spotcheck", path, error)
@@ -110,7 +110,7 @@ impl JobRecords {
         Ok(record)
     }
 
-    /// A job name from the user may have any characters; only letters, digits and hyphens go into the file name.
+    /// A job name from the user can contain any characters; only letters, digits and hyphens go into the file name.
     fn path_of(&self, job_name: &str, region: Option<&str>) -> PathBuf {
         let plain = |text: &str| text.replace(|letter: char| !letter.is_ascii_alphanumeric() && letter != '-', "_");
         let region = plain(region.unwrap_or_default());
@@ -179,7 +179,7 @@ mod tests {
         let kept = records.find("cats", "eu-west-1").unwrap().unwrap();
         assert_eq!(kept.spec.environment, secret(""));
         assert_eq!(kept.model.as_ref().unwrap().environment, secret(""));
-        // An earlier version kept them, readable for others.
+        // An earlier version stored them, readable for others.
         std::fs::write(&path, serde_json::to_vec(&record).unwrap()).unwrap();
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
         assert_eq!(records.find("cats", "eu-west-1").unwrap().unwrap(), kept);

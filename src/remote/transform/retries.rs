@@ -1,36 +1,36 @@
-//! The jobs that took up again what had failed in a job, wherever they were started.
+//! The retries of a job, wherever they were started.
 
 use super::{JobError, JobRecords, looks_like_retry, retry_prefix};
 use crate::aws::{AwsError, AwsErrorKind, SageMaker};
 use crate::domain::{JobQuery, JobRecord, TransformJob, TransformSpec, TransformStatus};
 use crate::tasks::TaskControl;
 
-/// Jobs that are called like retries and are looked at, a request each.
+/// The number of jobs with a retry's name that are examined, with one request each.
 const LOOKED_AT: usize = 50;
 
 /// A retry of another job.
 #[derive(Debug, Clone)]
 pub struct FoundRetry {
     pub spec: TransformSpec,
-    /// `None` where it was not started on this machine: it has all the looks of such a job.
+    /// `None` if it was not started on this machine, but has all the properties of a retry.
     pub record: Option<JobRecord>,
-    /// `None` where it could not be asked for.
+    /// `None` if it could not be queried.
     pub status: Option<TransformStatus>,
 }
 
 #[derive(Debug, Clone, Default)]
 pub struct FoundRetries {
-    /// Retries from this machine, the oldest first, then the others.
+    /// Retries from this machine, oldest first, then the others.
     pub retries: Vec<FoundRetry>,
-    /// Notes about searches that failed.
+    /// Notes about failed searches.
     pub notes: Vec<String>,
 }
 
 impl FoundRetries {
-    /// Finds them: those of this machine by their records, others by their looks.
+    /// Finds them: those from this machine by their records, others by their properties.
     ///
     /// # Errors
-    /// The region is not known, or the task was cancelled.
+    /// The region is unknown, or the task was canceled.
     pub fn find(
         sagemaker: &SageMaker,
         job: &TransformJob,
@@ -69,11 +69,11 @@ impl FoundRetries {
     }
 }
 
-/// Jobs of SageMaker's that look like retries of another one and that nothing here knows.
+/// SageMaker jobs that look like retries of another one and have no local record.
 struct RetryCandidates {
-    /// The oldest first.
+    /// Oldest first.
     found: Vec<FoundRetry>,
-    /// Others of such a name that were not looked at.
+    /// The number of others with such a name that were not examined.
     unseen: usize,
 }
 
@@ -87,7 +87,7 @@ fn alike(
     let mut names = Vec::new();
     loop {
         let page = sagemaker.list_transform_jobs(&query, Some(control))?;
-        // The newest come first: behind the job itself there is no retry of it.
+        // The newest come first: after the job itself, there are no retries of it.
         let is_last = page.items.iter().any(|other| other.created_ms < job.created_ms);
         let later = page.items.into_iter();
         let later = later.filter(|other| other.created_ms >= job.created_ms);
@@ -113,7 +113,7 @@ fn alike(
     Ok(RetryCandidates { found, unseen })
 }
 
-/// The jobs that took up again what had failed in a job, or in one of them; the oldest first.
+/// The retries of a job or of one of its retries; oldest first.
 fn retries_of(job_name: &str, region: &str, records: Vec<JobRecord>) -> Vec<JobRecord> {
     let mut rest: Vec<JobRecord> = records
         .into_iter()

@@ -1,4 +1,4 @@
-//! The images of a job that have no output are sent again, and only those.
+//! Sends the images of a job without an output again, and only those.
 
 use std::collections::BTreeMap;
 
@@ -13,23 +13,21 @@ use crate::domain::{
 };
 use crate::tasks::TaskControl;
 
-/// A job to retry.
 #[derive(Debug, Clone)]
 pub struct Retry<'r> {
     pub sagemaker: &'r SageMakerAccess,
     pub s3: &'r S3Access,
-    /// The job as it ran.
     pub job: &'r TransformJob,
     /// `None` if it was started on another machine.
     pub record: Option<&'r JobRecord>,
     pub outcome: &'r JobOutcome,
     pub choice: RetryChoice,
     pub changes: RetryChanges,
-    /// Values for the variables of a model that is made again.
+    /// Values for the environment variables of a model that is created again.
     pub model_environment: BTreeMap<String, String>,
 }
 
-/// The user's changes of the job's parameters.
+/// The user's changes to the job's parameters.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RetryChanges {
     pub max_payload_mb: Option<u32>,
@@ -37,22 +35,21 @@ pub struct RetryChanges {
     pub instance_type: Option<String>,
 }
 
-/// The plan of a retry.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PlannedRetry {
     pub plan: TransformPlan,
     /// Notes about differences from the job.
     pub notes: Vec<String>,
-    /// The reason why all images may fail again.
+    /// Why all images may fail again.
     pub doubt: Option<String>,
 }
 
-/// The plan of a job over the failed images of another one: the same model, the same parameters, the same tags, a name
-/// and a folder of its own. Where the job's payload was too small for an image that failed, it is chosen anew. The
-/// model is made again where clean-up has deleted it meanwhile and the record tells how.
+/// Plans a job for the failed images of another one: the same model, parameters and tags, but its own name and folder.
+/// If the job's payload was too small for a failed image, a new one is chosen. If the model was deleted by a clean-up,
+/// it is created again from the record.
 ///
 /// # Errors
-/// No image is left to send, another retry still runs for some of them, or there is no model any more.
+/// No image is left to send, another retry still runs for some of them, or the model no longer exists.
 pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskControl) -> Result<PlannedRetry, JobError> {
     let spec = &retry.job.spec;
     let chosen = retry.chosen()?;
@@ -70,7 +67,7 @@ pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskContr
         1 => notes.push("The retry leaves out 1 image that the model refused".to_owned()),
         refused => notes.push(format!("The retry leaves out {refused} images that the model refused")),
     }
-    // SageMaker does not tell them with the job.
+    // SageMaker does not return them with the job.
     match retry.record {
         Some(record) => of_retry.tags.clone_from(&record.spec.tags),
         None => match sagemaker.tags_of(&retry.job.arn, Some(control)) {
@@ -104,7 +101,7 @@ pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskContr
 }
 
 impl RetryChanges {
-    /// Notes a payload that differs from the job's without a request of the user: the failed images, of at most
+    /// Notes a payload that differs from the job's without a request by the user: the failed images, of at most
     /// `largest_bytes`, did not fit.
     fn apply(&self, spec: &mut TransformSpec, largest_bytes: u64) -> Option<String> {
         if let Some(instance_type) = &self.instance_type {
@@ -160,7 +157,7 @@ impl Retry<'_> {
         }
     }
 
-    /// A recorded model with the values of its variables, which are not recorded.
+    /// A recorded model with the values of its environment variables, which are not recorded.
     fn with_variables(&self, model: ModelSpec) -> Result<ModelSpec, JobError> {
         match lacking_variables(&model, &self.model_environment, &self.job.spec.job_name) {
             Some(why) => Err(JobError::Plan(why)),
@@ -169,7 +166,7 @@ impl Retry<'_> {
     }
 
     /// A job that failed without a message about an image did not fail because of its images. Another instance type may
-    /// help, or another time if instances were missing.
+    /// help, or a later time if instances were unavailable.
     fn doubt(&self) -> Option<String> {
         let (job, outcome) = (self.job, self.outcome);
         let has_predicted = outcome.outputs > 0 || outcome.retries_text().is_some();
@@ -192,15 +189,15 @@ impl Retry<'_> {
 /// The model that a retry can use.
 pub(super) enum RetryModel {
     InSageMaker,
-    /// It was deleted, but the record tells how to make it again, except for the values of its variables.
+    /// It was deleted, but can be created again from the record, except for the values of its environment variables.
     InRecord(ModelSpec),
-    /// It was deleted, and cannot be made again.
+    /// It was deleted, and cannot be created again.
     Lost {
         why: String,
     },
 }
 
-/// Asks for the values of a recorded model's variables; `None` if all are given.
+/// Requests the values of a recorded model's environment variables; `None` if all are given.
 fn lacking_variables(model: &ModelSpec, given: &BTreeMap<String, String>, job: &str) -> Option<String> {
     let names = model.environment.keys().filter(|name| !given.contains_key(*name));
     let lacking: Vec<&str> = names.map(String::as_str).collect();
@@ -236,7 +233,7 @@ impl RetryModel {
         let (job, name) = (&spec.job_name, &spec.model_name);
         match aws.sagemaker(sagemaker).describe_model(name, Some(control)) {
             Ok(None) => {}
-            // The model exists, but its kind is unknown to Spotcheck.
+            // The model exists, but is of a kind unknown to Spotcheck.
             Err(error) if error.kind == AwsErrorKind::Unsupported => return Ok(Self::InSageMaker),
             there => return Ok(there.map(|_| Self::InSageMaker)?),
         }
@@ -302,7 +299,7 @@ pub fn looks_like_retry(first: &TransformSpec, other: &TransformSpec) -> bool {
         && other.input.objects == InputObjects::Manifest(manifest_address(&base, name))
 }
 
-/// The folder that the folder of a job is in; its own where it is not named like the job.
+/// The parent of a job's folder, or the folder itself if it is not named like the job.
 fn base_of_outputs(spec: &TransformSpec) -> S3Address {
     let folder = spec.output.folder.as_folder();
     match folder.parent() {
@@ -311,7 +308,7 @@ fn base_of_outputs(spec: &TransformSpec) -> S3Address {
     }
 }
 
-/// The name without its date and without the word for a retry, so that names do not grow.
+/// The name without its date and retry suffix, so that names do not grow.
 fn stem_of(job_name: &str) -> &str {
     let is_digits = |part: &str, count: usize| part.len() == count && part.bytes().all(|byte| byte.is_ascii_digit());
     let undated = job_name
@@ -388,7 +385,7 @@ mod tests {
         }
     }
 
-    /// Payload and concurrency of a retry, and whether it is said that they are others.
+    /// Checks the payload and concurrency of a retry, and whether a change is reported.
     fn check_payload(
         of_job: (Option<u32>, Option<u32>),
         wanted: (Option<u32>, Option<u32>),

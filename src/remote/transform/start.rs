@@ -19,11 +19,11 @@ use crate::upload::{LocalFiles, files_below};
 #[derive(Debug, Clone, Copy)]
 pub struct StartFolders<'f> {
     pub records: &'f JobRecords,
-    /// Notes of uploads that are not finished.
+    /// Records of unfinished uploads.
     pub unfinished: &'f Path,
 }
 
-/// The record of a job that was started here with this plan: its name, model, input, output and instances.
+/// The record of a job that was started here with this plan: with the same name, model, input, output and instances.
 ///
 /// # Errors
 /// No region is configured, or the record cannot be read.
@@ -43,11 +43,11 @@ pub fn started_before(
     Ok(records.find(&spec.job_name, &region)?.filter(is_same))
 }
 
-/// Starts a job. What is made for it is written down before it is made, so that [`super::clean_up`] finds it whatever
-/// happens here; a start that ended early can be made again with the same plan, and goes on with what is missing.
+/// Starts a job. Every resource is recorded before it is created, so that [`super::clean_up`] finds it whatever
+/// happens. A start that ended early can be repeated with the same plan, and continues with what is missing.
 ///
 /// # Errors
-/// The plan cannot be carried out, something of it cannot be uploaded, or SageMaker refuses. No job runs then.
+/// The plan cannot be carried out, an upload fails, or SageMaker rejects a step. No job runs then.
 pub fn start(
     aws: &Aws,
     plan: &TransformPlan,
@@ -176,7 +176,7 @@ impl Start<'_> {
         let Err(error) = sagemaker.create_model(spec, Some(self.control)) else {
             return Ok(());
         };
-        // Our own response may have got lost, and the model been made all the same.
+        // Our own response may have been lost although the model was created.
         let there = match error.kind {
             AwsErrorKind::InUse => sagemaker.describe_model(&spec.name, Some(self.control))?,
             _ => None,
@@ -211,7 +211,7 @@ impl Start<'_> {
         self.control.set_step(format!("starting job {}", spec.job_name));
         self.records.write(&self.record)?;
         if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
-            // Our own response may have got lost, and the job been started all the same.
+            // Our own response may have been lost although the job was started.
             let is_ours = error.kind == AwsErrorKind::InUse
                 && sagemaker
                     .describe_transform_job(&spec.job_name, Some(self.control))
@@ -224,7 +224,7 @@ impl Start<'_> {
         self.records.write(&self.record)
     }
 
-    /// Sends one file, and writes down that it is there for the job alone, unless it was there before.
+    /// Uploads one file, and records that it exists only for the job, unless it existed before.
     fn send_file(&mut self, path: &Path, address: &S3Address, leaves: &Leftover) -> Result<(), JobError> {
         let sent =
             self.sender.send_file(path, address, || record_leftover(&mut self.record, self.records, leaves.clone()));
@@ -267,7 +267,7 @@ fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobErro
     )))
 }
 
-/// Whether an existing job of the same name is the requested one: only that one writes into its folder.
+/// Whether an existing job with this name is the requested one: only that one writes into its folder.
 fn is_same_job(wanted: &crate::domain::TransformSpec, there: &crate::domain::TransformSpec) -> bool {
     wanted.model_name == there.model_name
         && wanted.input.objects == there.input.objects

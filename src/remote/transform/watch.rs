@@ -1,7 +1,7 @@
 //! Watches a job: its phase, outputs, cost and log.
 //!
 //! All state is read from SageMaker, S3 and CloudWatch each time, so nothing is lost when this program or machine
-//! sleeps or restarts, and jobs from other machines can be watched, too.
+//! sleeps or restarts, and jobs from other machines can also be watched.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ use crate::domain::{
 };
 use crate::tasks::{Counted, TaskControl, now_ms};
 
-/// Lines of the log that are kept.
+/// The number of log lines kept.
 const LOG_TAIL: u32 = 100;
 /// The text of a request in a container's log.
 const REQUEST: &str = "POST /invocations";
@@ -24,16 +24,15 @@ const REQUEST: &str = "POST /invocations";
 /// The wait before the next poll: short after a change, then longer and longer.
 const FIRST_WAIT: Duration = Duration::from_secs(2);
 const LONGEST_WAIT: Duration = Duration::from_secs(30);
-/// The longest wait after SageMaker or S3 could not be reached.
+/// The longest wait after SageMaker or S3 was unreachable.
 const LONGEST_TROUBLE_WAIT: Duration = Duration::from_mins(1);
-/// Looking takes at most such a share of the time.
+/// The maximum fraction of the time that is spent on polling.
 const LOOKING_SHARE: u32 = 10;
-/// Outputs that a request lists. Each listing begins at the first, as outputs come in any order; a request a second is
-/// what S3 is asked at most, and what an hour of watching may cost: two cents.
+/// Outputs per listing request. Each listing starts over, because outputs arrive in any order. The limit is one request
+/// per second, which for an hour of watching costs at most two cents.
 const PAGE: u64 = 1000;
 const PAGE_PERIOD_MS: i64 = 1000;
 
-/// A watched job.
 pub struct Watch {
     sagemaker: SageMaker,
     s3: S3,
@@ -42,13 +41,13 @@ pub struct Watch {
     usd_per_hour: Option<f64>,
     prices: PriceTable,
     region: Option<String>,
-    /// Listed once; `None` until that worked.
+    /// Listed once; `None` until that succeeded.
     inputs: Option<Inputs>,
     /// The outputs of the last listing.
     counted: Option<OutputCount>,
     log: LogReader,
     log_tail: VecDeque<LogLine>,
-    /// The reason why the log is not read any more.
+    /// Why the log is no longer read.
     log_trouble: Option<String>,
     has_seen_request: bool,
 }
@@ -65,7 +64,7 @@ pub enum WatchEvent<'p> {
 }
 
 impl Watch {
-    /// A job by its name. Sends no request yet. Account and price are from the record of the job unless given.
+    /// A job by its name. Sends no request yet. Account and price are from the job's record unless given.
     pub fn of(
         aws: &Aws,
         sagemaker: &SageMakerAccess,
@@ -93,10 +92,10 @@ impl Watch {
         }
     }
 
-    /// The job as it is now. What cannot be found out beside its status is in the notes.
+    /// The current state of the job. What cannot be determined beyond its status is in the notes.
     ///
     /// # Errors
-    /// SageMaker does not tell of the job, or the task was cancelled.
+    /// SageMaker does not return the job, or the task was canceled.
     pub fn poll(&mut self, control: &TaskControl) -> Result<JobProgress, JobError> {
         let job = self.sagemaker.describe_transform_job(&self.job_name, Some(control))?;
         if self.region.is_none() {
@@ -106,7 +105,7 @@ impl Watch {
         let (outputs, uncounted) = match self.count_outputs(&job, &mut notes, control) {
             Ok(outputs) => (Some(outputs), None),
             Err(JobError::Cancelled) => return Err(JobError::Cancelled),
-            // The last word about a job is never an old count.
+            // The final report about a job never contains an old count.
             Err(error) if job.status.is_over() => (None, Some(error.to_string())),
             Err(error) => (self.counted.clone(), Some(error.to_string())),
         };
@@ -146,11 +145,11 @@ impl Watch {
         }
     }
 
-    /// Polls until the job ends, and reports each result to `see`, and the outputs and their rate to `control`. Lost
-    /// networks, sleep and overloaded servers are waited for. Expired credentials are loaded again once.
+    /// Polls until the job ends, reporting each result to `see`, and the outputs and their rate to `control`. Keeps
+    /// waiting through lost networks, sleep and overloaded servers. Reloads expired credentials once.
     ///
     /// # Errors
-    /// What waiting does not help against, or the task was cancelled.
+    /// An error that waiting cannot fix, or the task was canceled.
     pub fn follow(
         &mut self,
         control: &TaskControl,
@@ -171,7 +170,7 @@ impl Watch {
                 Ok(progress) if progress.job.status.is_over() => return Ok(progress),
                 Ok(progress) => {
                     see(WatchEvent::Progress(&progress));
-                    // A poll that waited for S3 in vain says nothing about the work of the next one.
+                    // A poll that waited for S3 in vain says nothing about the duration of the next one.
                     if progress.uncounted.is_some() {
                         interval.after_trouble()
                     } else {
@@ -245,7 +244,7 @@ impl Watch {
     }
 }
 
-/// Between two counts nothing is known to have happened, so the rate is that of the count.
+/// Nothing is known to happen between two counts, so the rate is that of the count.
 fn show_progress(control: &TaskControl, seen: &JobProgress) {
     control.set_total(seen.inputs);
     if let Some(outputs) = seen.outputs {
@@ -254,7 +253,7 @@ fn show_progress(control: &TaskControl, seen: &JobProgress) {
     }
 }
 
-/// The record of a job that was started here, by its name, in the region that `sagemaker` means.
+/// The record of a job that was started here, by its name, in the region of `sagemaker`.
 ///
 /// # Errors
 /// No region is configured, or the record cannot be read.
@@ -269,13 +268,13 @@ pub fn find_record(
     records.find(job_name, &region)
 }
 
-/// Outputs of a job at one moment.
+/// The outputs of a job at one moment.
 #[derive(Debug, Clone)]
 struct OutputCount {
     count: u64,
     /// The number of listed outputs, including those without an input.
     listed: u64,
-    /// Objects that the job reads; `None` where they could not be listed.
+    /// The number of the job's input objects; `None` if they could not be listed.
     inputs: Option<u64>,
     per_s: Option<f64>,
     at_ms: i64,
@@ -316,7 +315,7 @@ impl OutputCount {
     }
 }
 
-/// When the outputs of these inputs were written, one for each.
+/// The modification time of each input's output.
 fn written_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> Vec<Option<i64>> {
     let is_of_input = |output: &str| {
         let input = keys.input_of(output);
@@ -326,8 +325,7 @@ fn written_of(inputs: &Inputs, keys: &OutputKeys, outputs: &Outputs) -> Vec<Opti
     all.filter(|(output, _)| is_of_input(output)).map(|(_, written_ms)| *written_ms).collect()
 }
 
-/// Outputs a second, from the first that was written to the last. The first one is not counted, because the time before
-/// it is unknown.
+/// Outputs per second, from the first to the last. The first one is not counted, because the time before it is unknown.
 fn rate_of(written_ms: &[Option<i64>]) -> Option<f64> {
     let dated = || written_ms.iter().flatten();
     let seconds = (dated().max()? - dated().min()?) as f64 / 1000.0;
@@ -335,7 +333,7 @@ fn rate_of(written_ms: &[Option<i64>]) -> Option<f64> {
     (seconds > 0.0).then(|| count as f64 / seconds)
 }
 
-/// Billed is from the start of the instances to their end, or to now.
+/// Instances are billed from their start to their end, or to now.
 fn billed_s(job: &TransformJob, now_ms: i64) -> Option<f64> {
     let end_ms = job.ended_ms.unwrap_or(now_ms);
     Some((end_ms - job.started_ms?).max(0) as f64 / 1000.0)
@@ -449,7 +447,7 @@ mod tests {
         assert_eq!((found.count, found.per_s), (2, Some(0.25)));
         assert_eq!((found.listed, found.at_ms), (3, 20_000));
         assert_eq!((found.inputs, found.note), (Some(3), None));
-        // The third was written after the job had begun.
+        // The third was written after the job had started.
         let found = counted(6);
         assert_eq!((found.count, found.inputs), (2, Some(2)));
         assert!(found.note.unwrap().ends_with("photos/c.jpg"));

@@ -14,14 +14,14 @@ use crate::source::{NamedKind, SourceError, is_folder_marker, is_hidden_name, ki
 use crate::tasks::{Cancelled, TaskControl};
 use crate::upload::files_below;
 
-/// Siblings of a prefix that are named.
+/// The number of siblings of a prefix that are named.
 const EXAMPLES: u16 = 5;
 const TEXTS: [&str; 6] = [".json", ".jsonl", ".jsonlines", ".ndjson", ".csv", ".txt"];
 
-/// Whether the input has any object; quick, for use before a model is packed.
+/// Whether the input has any object; fast, for use before a model is packed.
 ///
 /// # Errors
-/// The task was cancelled.
+/// The task was canceled.
 pub fn has_input(aws: &Aws, plan: &TransformPlan, control: &TaskControl) -> Result<bool, Cancelled> {
     if let Some(folder) = &plan.input_folder {
         control.set_step(format!("listing {}", folder.display()));
@@ -41,7 +41,7 @@ pub fn has_input(aws: &Aws, plan: &TransformPlan, control: &TaskControl) -> Resu
     Ok(listed.is_ok_and(|page| page.objects.iter().any(is_input)))
 }
 
-/// `None` where it could not be found out.
+/// `None` if it could not be determined.
 pub(super) fn check_input(
     checks: &mut Checks,
     s3: &S3,
@@ -103,7 +103,7 @@ pub(super) fn check_input(
     Ok(Some(survey))
 }
 
-/// SageMaker takes every key that begins with the prefix: `photos` also takes `photos-old/`.
+/// SageMaker reads every key that begins with the prefix: `photos` also includes `photos-old/`.
 fn check_prefix(checks: &mut Checks, s3: &S3, prefix: &S3Address, control: &TaskControl) -> Result<(), Cancelled> {
     if prefix.is_folder() {
         checks.ok(CheckPoint::Prefix, "It ends in a slash, so it matches nothing else");
@@ -112,7 +112,7 @@ fn check_prefix(checks: &mut Checks, s3: &S3, prefix: &S3Address, control: &Task
     let request = ListRequest { by_folder: true, max_keys: Some(EXAMPLES + 1), ..ListRequest::of(prefix) };
     let listed = s3.list_page(&request, Some(control));
     let Ok(listed) = unless_cancelled(listed.map_err(JobError::from))? else {
-        // Listing the input fails in the same way, and tells.
+        // Listing the input fails in the same way, and reports it.
         return Ok(());
     };
     let itself = prefix.as_folder().prefix;
@@ -196,7 +196,7 @@ fn is_text(key: &str) -> bool {
     TEXTS.iter().any(|end| key.ends_with(end))
 }
 
-/// The check of the objects, in one line.
+/// The result for the objects, in one line.
 fn check_objects(checks: &mut Checks, survey: &InputSurvey, plan: &TransformPlan) {
     let largest = survey
         .largest
@@ -270,7 +270,7 @@ fn misplaced(survey: &InputSurvey) -> Vec<String> {
             counted(survey.texts, "text file", "text files")
         ));
     }
-    // If no name shows its content, nothing is misplaced.
+    // If no name reveals its content, nothing is misplaced.
     if survey.others.count > 0 && kinds.iter().any(|count| *count > 0) {
         odd.push(format!(
             "{} with names other than images and TFRecord files: {}",

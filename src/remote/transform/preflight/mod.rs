@@ -24,17 +24,17 @@ use crate::tasks::{Cancelled, TaskControl};
 /// A checked plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
-    /// The checked plan, in which unset values are filled in.
+    /// The checked plan, with unset values filled in.
     pub plan: TransformPlan,
     pub preflight: Preflight,
 }
 
-/// Checks a plan. Its speed is that of the plan, or of an earlier job in `records`. Unset payload and concurrency
-/// become those of the suggestion ([`PayloadSuggestion::fill_in`]); only this function does that. What cannot be
-/// checked is a warning, never an error.
+/// Checks a plan. Its speed is that of the plan, or of an earlier job in `records`. Unset payload and concurrency are
+/// filled in with the suggestion ([`PayloadSuggestion::fill_in`]); only this function does so. What cannot be checked
+/// is a warning, never an error.
 ///
 /// # Errors
-/// The task was cancelled.
+/// The task was canceled.
 pub fn preflight(
     aws: &Aws,
     mut plan: TransformPlan,
@@ -47,7 +47,7 @@ pub fn preflight(
     Ok(Checked { plan, preflight })
 }
 
-/// The checks, and the job with its filled-in values.
+/// The checks, and the job with filled-in values.
 fn run_checks(
     aws: &Aws,
     plan: &TransformPlan,
@@ -109,7 +109,7 @@ pub struct ModelPlan<'p> {
 /// Checks only the model: role, container, archive.
 ///
 /// # Errors
-/// The task was cancelled.
+/// The task was canceled.
 pub fn preflight_model(
     aws: &Aws,
     sagemaker: &SageMakerAccess,
@@ -130,10 +130,9 @@ pub fn preflight_model(
     Ok(Preflight { checks: checks.found, ..Preflight::default() })
 }
 
-/// The price of an instance per hour, from the user or the price table.
+/// The hourly price of an instance, from the user or the price table.
 struct KnownPrice {
     usd_per_hour: f64,
-    /// The source of the price.
     source: String,
 }
 
@@ -145,10 +144,9 @@ fn known_price(plan: &TransformPlan, prices: &PriceTable, region: Option<&str>) 
     })
 }
 
-/// The images per second on one instance.
 struct KnownSpeed {
     images_per_s: f64,
-    /// The earlier job that had this speed; `None` if the user gave it.
+    /// The earlier job with this speed; `None` if the user gave it.
     of_job: Option<String>,
 }
 
@@ -165,7 +163,7 @@ impl KnownSpeed {
 /// The content of one request.
 #[derive(Debug, Clone, Copy)]
 enum Records {
-    /// Each object is one.
+    /// Each object is one record.
     Objects(u64),
     /// Objects are split, and the number of images in them is known.
     Counted(u64),
@@ -173,7 +171,7 @@ enum Records {
     Uncounted,
 }
 
-/// `None` where the input could not be listed.
+/// `None` if the input could not be listed.
 fn records_of(plan: &TransformPlan, survey: Option<&InputSurvey>) -> Option<Records> {
     let objects = survey?.objects;
     Some(match (plan.spec.input.split, plan.inside) {
@@ -273,7 +271,7 @@ impl Checks {
         }
     }
 
-    /// Names, ranges and lengths. Role and container have points of their own.
+    /// Names, ranges and lengths. Role and container are checked separately.
     fn limits(&mut self, spec: &TransformSpec, model: &ModelSource) {
         let mut problems = spec.problems();
         if let ModelSource::New { spec, .. } = model {
@@ -411,7 +409,7 @@ impl Checks {
     }
 }
 
-/// “0.05”, “12.3”: as exact as it matters.
+/// “0.05”, “12.3”: with meaningful digits only.
 fn human_rate(per_s: f64) -> String {
     if per_s < 1.0 { format!("{per_s:.2}") } else { format!("{per_s:.1}") }
 }

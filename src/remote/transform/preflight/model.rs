@@ -1,4 +1,4 @@
-//! The name of the job, its role, its container and its model.
+//! Checks of a job's name, role, container and model.
 
 use std::fs::File;
 use std::io::Read;
@@ -28,7 +28,7 @@ pub(super) fn check_job_name(
 ) -> Result<(), Cancelled> {
     let name = &plan.spec.job_name;
     if name_problem(name).is_some() {
-        // The limits tell that already, and SageMaker would only refuse to look.
+        // The limits already report it, and SageMaker would only reject the request.
         return Ok(());
     }
     match sagemaker.describe_transform_job(name, Some(control)) {
@@ -46,16 +46,13 @@ pub(super) fn check_job_name(
     Ok(())
 }
 
-/// What is known of a model after its check.
+/// What is known about a model after its check.
 #[derive(Debug, Default)]
 pub(super) struct KnownModel {
-    /// The content of its archive.
     pub(super) content: Option<ArchiveContent>,
-    /// Its container.
     pub(super) image: Option<String>,
 }
 
-/// Checks the model.
 pub(super) fn check_model(
     checks: &mut Checks,
     sagemaker: &SageMaker,

@@ -1,4 +1,4 @@
-//! Checks that the buckets are in the job's region: SageMaker accepts no others.
+//! Checks that all buckets are in the job's region: SageMaker accepts no others.
 
 use super::{Checks, Service, unless_cancelled};
 use crate::aws::{AwsErrorKind, S3};
@@ -6,7 +6,7 @@ use crate::domain::{CheckPoint, ModelSource, S3Address, TransformPlan};
 use crate::remote::transform::JobError;
 use crate::tasks::{Cancelled, TaskControl};
 
-/// A bucket, and the job's use of it.
+/// A bucket, and how the job uses it.
 struct BucketUse<'p> {
     bucket: &'p str,
     purposes: Vec<&'static str>,
@@ -65,7 +65,7 @@ pub(super) fn check_regions(
     Ok(())
 }
 
-/// Each once, in the order in which the job meets them.
+/// Each once, in the order of the job.
 fn buckets(plan: &TransformPlan) -> Vec<BucketUse<'_>> {
     let archive = match &plan.model {
         ModelSource::New { spec, .. } => Some((&spec.archive, "model")),

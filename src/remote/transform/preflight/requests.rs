@@ -7,7 +7,7 @@ use crate::domain::{
     PayloadSuggestion, SplitType, TransformSpec, human_bytes, needed_payload_mb,
 };
 
-/// Whether concurrency and payload were suggested by the preflight, not set by the user.
+/// Whether the preflight suggested concurrency and payload, rather than the user setting them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum IsSuggested {
     Yes,
@@ -119,7 +119,7 @@ fn check_concurrency(checks: &mut Checks, spec: &TransformSpec, was_chosen: IsSu
     }
 }
 
-/// The content of all objects, by their names.
+/// The content of all objects, judging by their names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Content {
     Images,
@@ -128,8 +128,7 @@ pub(super) enum Content {
 }
 
 impl Content {
-    /// The kind that the job says it is about, where there are several; otherwise the one that is there. `None` where
-    /// no name says anything.
+    /// The kind stated in the job if there are several, otherwise the existing one. `None` if no name reveals it.
     pub(super) fn of(survey: &InputSurvey, spec: &TransformSpec) -> Option<Self> {
         let kinds = [(survey.images, Self::Images), (survey.records, Self::Records), (survey.texts, Self::Texts)];
         let there = kinds.into_iter().filter(|(count, _)| *count > 0);
@@ -164,7 +163,7 @@ impl Content {
     }
 }
 
-/// SageMaker filters JSON, JSON Lines and CSV only, and our handler responds in JSON only.
+/// SageMaker filters only JSON, JSON Lines and CSV, and our handler responds only in JSON.
 fn check_processing(checks: &mut Checks, spec: &TransformSpec) {
     let processing = &spec.data_processing;
     let mut unfit = Vec::new();
@@ -287,7 +286,7 @@ fn check_splitting(checks: &mut Checks, spec: &TransformSpec, content: Content, 
     }
 }
 
-/// The check for objects whose names do not show their content.
+/// The check for objects whose names do not reveal their content.
 fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
     match spec.input.split {
         SplitType::None => {}
@@ -308,8 +307,7 @@ fn check_unknown_splitting(checks: &mut Checks, spec: &TransformSpec) {
 fn check_records(checks: &mut Checks, spec: &TransformSpec, archive: Option<ArchiveContent>) {
     match (spec.input.split, spec.batch_strategy) {
         (SplitType::TFRecord, BatchStrategy::SingleRecord) => {}
-        // The handler of an archive that Spotcheck packed takes records with their framing, and responses each on a
-        // line.
+        // The handler in Spotcheck's archives accepts records with their framing, and returns one line each.
         (SplitType::TFRecord, BatchStrategy::MultiRecord) if archive == Some(ArchiveContent::Onnx) => {}
         (SplitType::TFRecord, BatchStrategy::MultiRecord) => checks.warning(
             CheckPoint::Splitting,
