@@ -35,10 +35,10 @@ pub(super) fn warn_about_region(region: Option<&str>) {
 pub(super) trait Account {
     fn is_given(&self) -> bool;
 
-    /// The account from the flags; defaults are those of the AWS CLI.
+    /// The account from the flags; the defaults are those of the AWS CLI.
     fn sagemaker(&self) -> SageMakerAccess;
 
-    /// `access` as changed by what is given.
+    /// `access`, overridden by the flags.
     fn over(&self, access: S3Access) -> S3Access;
 }
 
@@ -57,7 +57,7 @@ impl Account for AccountArgs {
         }
     }
 
-    /// A bucket's region is found by asking.
+    /// A bucket's region is detected.
     fn over(&self, access: S3Access) -> S3Access {
         match &self.profile {
             Some(name) => S3Access { credentials: Credentials::Profile(name.clone()), ..access },

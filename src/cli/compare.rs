@@ -1,4 +1,4 @@
-//! `spotcheck compare`: how far two runs of a project agree over the same images.
+//! `spotcheck compare`: how far two runs of a project agree on the same images.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write;
@@ -21,12 +21,12 @@ use crate::source::{Source, for_task};
 use crate::store::{PredictionPair, PredictionPairs, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Class changes that are listed on the terminal.
+/// The number of class changes listed in the terminal.
 const MAX_CLASS_CHANGES: usize = 20;
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// Project file (`*.spotcheck`), or the folder of images or `s3://bucket/folder/` of a project in the data folder
+    /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
     /// Runs to compare, by name or number; optional if the project has only two
     #[arg(long, num_args = 2, value_names = ["A", "B"])]
@@ -41,7 +41,7 @@ pub(super) struct RunPairArgs {
     /// Write the summary and each image's differences to this file (.json or .csv) [default: a summary on stdout]
     #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
     out: Option<OutFile>,
-    /// Replace a file
+    /// Replace an existing file
     #[arg(long, requires = "out")]
     force: bool,
     /// Minimum score of compared boxes [default: the project's thresholds]
@@ -83,7 +83,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-/// Compares two runs, writes the output file, and returns the summary. `see` gets both predictions of each image.
+/// Compares two runs, writes the output file, and returns the summary. `see` receives both predictions for each image.
 pub(super) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
@@ -125,7 +125,7 @@ pub(super) fn hold(
     Ok(summary_text(&context, &summary))
 }
 
-/// Prints to stdout, or to stderr if the result is a file.
+/// Prints to stdout, or to stderr if the result goes to a file.
 pub(super) fn print_note(args: &RunPairArgs, text: &str) -> anyhow::Result<()> {
     if args.out.is_some() {
         eprint!("{text}");
@@ -151,7 +151,7 @@ fn choose_runs(project: &Project, wanted: &[String]) -> anyhow::Result<[RunInfo;
         .map_err(|runs| anyhow::anyhow!("Choose two runs with --runs A B. Runs of the project:{}", list_of_runs(&runs)))
 }
 
-/// The runs that can be compared, as a list.
+/// The comparable runs, as a list.
 fn comparable(runs: &[RunInfo]) -> String {
     let mut kinds = Vec::new();
     for task in [ModelTask::Classification, ModelTask::Detection] {
@@ -207,8 +207,8 @@ fn compare(
     Ok(comparison.finish().summary)
 }
 
-/// The images that a run has a prediction for, as they are listed today; those that are not there any more come last,
-/// as they were when they were predicted.
+/// The images that a run has a prediction for, as they are listed now; those that no longer exist come last, as they
+/// were when predicted.
 fn samples(project: &Project, context: &ComparisonContext, source: &dyn Source) -> anyhow::Result<Vec<Sample>> {
     let mut stored: HashMap<SampleUri, _> = HashMap::new();
     for run in &context.runs {

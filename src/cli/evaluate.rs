@@ -1,4 +1,4 @@
-//! `spotcheck evaluate`: predictions against ground truth.
+//! `spotcheck evaluate`: measures predictions against ground truth.
 
 mod bounds;
 mod outputs;
@@ -27,8 +27,8 @@ use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct EvaluateArgs {
-    /// Folder of images or `s3://bucket/folder/` of a project; optional with --project or --predictions. It provides
-    /// the images for --report, and image sizes for --predictions whose boxes are fractions
+    /// Image folder or `s3://bucket/folder/` of a project; optional with --project or --predictions. It provides the
+    /// images for --report, and image sizes for --predictions whose boxes are fractions
     #[arg(required_unless_present_any = ["project", "predictions"])]
     source: Option<PathBuf>,
     /// Ground truth: a file or folder, local or in S3, whose format is detected from the content; or a project file
@@ -67,10 +67,11 @@ pub(super) struct EvaluateArgs {
     /// Match images by file name even if their folders differ
     #[arg(long)]
     ignore_folders: bool,
-    /// What to compare; only boxes are supported
+    /// IoU type; only boxes are supported
     #[arg(long, value_name = "TYPE", value_enum, default_value_t = IouType::Bbox)]
     iou_type: IouType,
-    /// CSV file that maps predicted classes to ground-truth classes: one `from,to` per line
+    /// CSV file that maps predicted classes to ground-truth classes: one `from,to` per line; an empty `to` skips the
+    /// class
     #[arg(long, value_name = "FILE")]
     class_map: Option<PathBuf>,
     /// Minimum score for precision, recall, F1 and the confusion matrix [default: from the project, otherwise 0.5]

@@ -1,4 +1,4 @@
-//! `spotcheck export`: what a project holds, in forms that other programs and people read.
+//! `spotcheck export`: exports a project for other programs and people.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::tasks::{ProgressUnit, TaskControl};
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
 pub(super) struct ExportArgs {
-    /// Project file (`*.spotcheck`), or the folder of images or `s3://bucket/folder/` of a project in the data folder
+    /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
     /// Run to export, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
@@ -58,11 +58,11 @@ pub(super) struct ExportArgs {
     /// Number of classes per image for classifiers [default: from the project]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..))]
     top_k: Option<u32>,
-    /// Boxes to export by verdict: all, without-rejected or accepted. A box without a verdict takes the verdict of its
+    /// Boxes to export by verdict: all, without-rejected or accepted. A box without a verdict inherits that of its
     /// image
     #[arg(long, default_value = "all")]
     verdicts: VerdictChoice,
-    /// For coco, yolo and voc: export the model's class even if a person corrected it
+    /// For coco, yolo and voc: export the model's class even if a verdict corrects it
     #[arg(long)]
     model_classes: bool,
     /// For yolo: write the score as a sixth column
@@ -169,7 +169,7 @@ pub(super) fn open_project(path: &Path, s3: &S3Args, dirs: &AppDirs, program: &'
     Ok(opened.project)
 }
 
-/// The root and project of a folder or a prefix in S3; `None` for a project file.
+/// The root and project of a folder or an S3 prefix; `None` for a project file.
 fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<Option<(String, PathBuf)>> {
     if path.is_dir() {
         let root = absolute(path)?;
@@ -188,7 +188,7 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
     Ok(Some((folder.identity(), default_path_of_place(dirs, &folder))))
 }
 
-/// The run with this name or number, or the newest; `doing` says what is done with it: “exporting”.
+/// The run with this name or number, or the newest; `doing` is the action for messages: “exporting”.
 pub(super) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
@@ -218,13 +218,13 @@ pub(super) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo
     }
 }
 
-/// A line each, with its number.
+/// One line per run, with its number.
 pub(super) fn list_of_runs(runs: &[RunInfo]) -> String {
     let lines = runs.iter().map(|run| format!("\n  {}  {}", run.id.0, run.name));
     lines.collect()
 }
 
-/// The last view settings of the project for the model of this run.
+/// The project's last view settings for the run's model.
 pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
     let name = ViewSettings::name_in_project(&run.key.model_id);
     let Some(json) = project.views()?.remove(&name) else {
@@ -236,7 +236,7 @@ pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<Vi
     }))
 }
 
-/// The last view settings of the project, changed by the flags.
+/// The project's last view settings, overridden by the flags.
 fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Result<ViewSettings> {
     let mut view = stored_view(project, run)?;
     if let Some(min_score) = args.min_score {
@@ -274,7 +274,7 @@ pub(super) fn open_source(project: &Project, args: &S3Args, control: &TaskContro
     ))
 }
 
-/// The images that the project knows: answered by the run, failed, or judged.
+/// The images that the project knows: predicted by the run, failed, or judged.
 struct Known {
     samples: Vec<Sample>,
 }
@@ -312,7 +312,7 @@ impl Known {
         Ok(Self { samples })
     }
 
-    /// Sorts the images as `predict` lists them, with the current files; unlisted ones come last.
+    /// Sorts the images in the order of `predict`, with their current files; unlisted ones come last.
     fn follow_listing(&mut self, source: &dyn Source) {
         let listed = source.pages().flat_map(|page| page.samples);
         let places: HashMap<SampleUri, (usize, Sample)> =
@@ -387,7 +387,7 @@ impl Known {
     }
 }
 
-/// The boxes that better ones hide, if the view asks for that: it needs all boxes.
+/// The suppressed boxes, if the view suppresses any: this requires all boxes.
 fn suppressed(
     project: &Project,
     run: &RunInfo,

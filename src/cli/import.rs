@@ -1,4 +1,4 @@
-//! `spotcheck import`: predictions of other programs become a run of a project.
+//! `spotcheck import`: imports predictions from other tools as a run of a project.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,16 +22,15 @@ use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
 pub(super) struct ImportArgs {
-    /// Images that were predicted: a folder, an image or a TFRecord file, local or in S3
+    /// Predicted images: a folder, an image or a TFRecord file, local or in S3
     source: PathBuf,
     /// Predictions: a file or folder in a format of docs/ground-truth.md, local or in S3
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     predictions: PathBuf,
-    /// Ground truth with the image and class names for predictions that contain only numbers, such as COCO
-    /// results
+    /// Ground truth with the image and class names for predictions that contain only numbers, such as COCO results
     #[arg(long, value_name = "FILE|DIR|s3://…")]
     truth: Option<PathBuf>,
-    /// Split to read of the `data.yaml` of --truth, otherwise of --predictions: train, val or test [default: val]
+    /// Split of the `data.yaml` in --truth, or else in --predictions: train, val or test [default: val]
     #[arg(long, value_name = "NAME")]
     split: Option<String>,
     /// Match images by file name even if their folders differ
@@ -153,7 +152,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     Ok(if is_well { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
 
-/// What is at a place; says what was recognized and what cannot be used.
+/// Reads annotations, and reports the detected format and unusable entries.
 fn read(
     path: &Path,
     split: Option<&str>,

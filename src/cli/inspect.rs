@@ -25,9 +25,9 @@ use crate::vision::recognize::{
     Basis, Finding, GraphSignature, Misfit, Overrules, Recognition, preset, presets, preview,
 };
 
-/// The most images of a source that some are chosen from.
+/// The number of images in a source from which some are selected.
 const MAX_LISTED: usize = 10_000;
-/// Images whose predictions are printed for each preset.
+/// The number of images whose predictions are printed for each preset.
 const FIRST_PREDICTIONS: usize = 3;
 
 #[derive(Debug, Args)]
@@ -61,7 +61,7 @@ pub(super) struct AddArgs {
     hints: Hints,
 }
 
-/// Corrections of the recognized card.
+/// Corrections to the recognized card.
 #[derive(Debug, Args)]
 struct Hints {
     /// File with class names: one per line (first is 0), `id<TAB>name`, a label map (`.pbtxt`), `names` of a `.yaml`,
@@ -83,7 +83,6 @@ impl Hints {
     }
 }
 
-/// Prints what is known about a model.
 pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let file = Path::new(&args.model);
     if let Some(preview) = &args.preview {
@@ -98,7 +97,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     let control = interruptible(unit)?;
     let Hints { labels, set, preset } = &args.hints;
     let has_hints = labels.is_some() || !set.is_empty() || preset.is_some() || args.try_presets.is_some();
-    // A file beside its card, or with the content of a model of the library, is used with that card.
+    // A file with a card next to it, or with the content of a model in the library, uses that card.
     let known = if is_file(file) && !has_hints { Library::open(dirs).find(&args.model).ok() } else { None };
     if is_file(file) && known.is_none() {
         let labels = args.hints.labels()?;
@@ -127,7 +126,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
     preview_tensor(args, &model.card)
 }
 
-/// Takes a model of the user's own into the library.
+/// Adds the user's own model to the library.
 pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let overrules = Overrules::parse(&args.hints.set)?;
@@ -180,10 +179,10 @@ fn recognize(
     Ok(inspection.recognize(labels, &Overrules::parse(&overrules)?, control)?)
 }
 
-/// Runs the model with the user's settings on a made-up image.
+/// Runs the model with the user's settings on a synthetic image.
 ///
 /// # Errors
-/// A setting contradicts what the model returns.
+/// A setting contradicts the model's outputs.
 fn check_settings(
     inspection: &mut Inspection,
     recognition: &Recognition,
@@ -241,13 +240,13 @@ fn try_presets(
     Ok(with_progress("presets", control, || inspection.try_presets(card, &labels, &images, control))?)
 }
 
-/// The name of the folder that an image is in.
+/// The name of an image's folder.
 fn folder_name(uri: &SampleUri) -> Option<String> {
     let folders = uri.file().rsplit(['/', '\\']).nth(1)?;
     Some(folders.to_owned())
 }
 
-/// A row for each preset: its name, how sure and how right the model is with it, and what it sees first.
+/// One row per preset: its name, how certain and accurate the model is with it, and its first predictions.
 fn trials_text(trials: &[PresetTrial], model: &str) -> String {
     let percent = |share: Option<f64>| share.map_or("-".to_owned(), |share| format!("{:.1}%", share * 100.0));
     let mut text = String::new();
@@ -275,7 +274,7 @@ fn trials_text(trials: &[PresetTrial], model: &str) -> String {
     text
 }
 
-/// The best class or box of an image in a few words.
+/// The best class or box of an image, in short.
 fn best_text(prediction: &Result<Prediction, String>) -> String {
     let (label, score) = match prediction {
         Err(reason) => return format!("failed: {}", reason.lines().next().unwrap_or_default()),
@@ -339,7 +338,7 @@ fn signature_text(name: &str, signature: &GraphSignature) -> String {
     if !signature.producer.is_empty() {
         line("producer", signature.producer.clone());
     }
-    // Class names fill pages.
+    // Class names would fill pages.
     for (key, value) in &signature.metadata {
         line("metadata", format!("{key} = {}", shortened(value, 120)));
     }

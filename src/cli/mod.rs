@@ -1,13 +1,13 @@
-//! The command line: the window's headless twin. Calls the floors below directly, without `state`.
+//! The command line: the window's headless counterpart. Calls the layers below directly, without `state`.
 //!
 //! Results go to stdout or the output file, everything else to stderr.
 
-/// Replaces `eprint!` in this module and those below: control characters in names are shown, never obeyed.
+/// Replaces `eprint!` in this module and its submodules: control characters in names are shown, never interpreted.
 macro_rules! eprint {
     ($($said:tt)*) => { $crate::cli::terminal::print_note(&::std::format!($($said)*)) };
 }
 
-/// Like [`eprint`], with a line break.
+/// As [`eprint`], with a line break.
 macro_rules! eprintln {
     ($($said:tt)*) => {
         $crate::cli::terminal::print_note(&(::std::format!($($said)*) + "\n"))
@@ -84,19 +84,19 @@ enum Command {
     Runtime(runtime::RuntimeArgs),
 }
 
-/// The outcome of a command, for the exit code. Wrong usage (2) is clap's.
+/// The outcome of a command, for the exit code. clap handles invalid usage (2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     AllWell,
     SomeImagesFailed,
-    /// A number of an evaluation is lower than the user allows.
+    /// A metric is below the user's bound.
     BelowBound,
 }
 
-/// The exit code of a program that a closed pipe ends: 128 + SIGPIPE.
+/// The exit code after a closed pipe: 128 + SIGPIPE.
 const READER_GONE: u8 = 141;
 
-/// Runs the command of the program's arguments.
+/// Runs the command in the program's arguments.
 pub fn run() -> ExitCode {
     let cli = Cli::parse();
     // The window deletes due endpoints itself and shows it.
@@ -134,7 +134,7 @@ pub fn run() -> ExitCode {
     }
 }
 
-/// The error and its causes, without those that its message already contains. Starts with a capital letter, unless it
+/// The error and its causes, without causes that the message already contains. Starts with a capital letter, unless it
 /// starts with a name, an address or a number.
 fn message_of(error: &anyhow::Error) -> String {
     let mut words = String::new();
@@ -151,7 +151,7 @@ fn message_of(error: &anyhow::Error) -> String {
     if is_word { capitalized(&words) } else { words }
 }
 
-/// The latency of the model; `None` before its second call, as the first one warms it up.
+/// The model's latency; `None` before its second call, because the first one is a warm-up.
 fn describe_latency(report: &DeviceReport) -> Option<String> {
     let latency = report.latency?;
     Some(format!(
@@ -161,12 +161,12 @@ fn describe_latency(report: &DeviceReport) -> Option<String> {
     ))
 }
 
-/// `not on CUDA because …`, a line for each device that would be faster.
+/// `not on CUDA because …`, one line per faster device.
 fn describe_refused(refused: &[RefusedDevice]) -> impl Iterator<Item = String> {
     refused.iter().map(|refused| format!("not on {} because {}", refused.device.name(), refused.reason))
 }
 
-/// The advice for errors of lower layers, which know nothing of flags, and for errors of the system.
+/// Advice for errors of lower layers, which do not know about flags, and for system errors.
 fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
     let of_export = error.chain().find_map(|cause| match cause.downcast_ref() {
         Some(PackageError::Target(error)) => Some(error),
@@ -190,7 +190,7 @@ fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
     }
 }
 
-/// The system's error about a file of the user.
+/// The kind of a system error about a user's file.
 fn kind_of(cause: &(dyn std::error::Error + 'static)) -> Option<ErrorKind> {
     let of_store = match cause.downcast_ref() {
         Some(StoreError::Io { source, .. }) => Some(source),

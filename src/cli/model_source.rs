@@ -23,8 +23,8 @@ pub(super) struct ModelSourceArgs {
     /// ARN of the IAM role for the container; required for a new model
     #[arg(long, value_name = "ARN")]
     role: Option<String>,
-    /// URI of the container in ECR; default: the AWS container for the archive, region and instance type (Ray Serve or
-    /// TensorFlow Serving)
+    /// URI of the container in ECR [default: the AWS container for the archive, region and instance type (Ray Serve or
+    /// TensorFlow Serving)]
     #[arg(long, value_name = "URI")]
     image: Option<String>,
     /// Environment variable for the model's container; repeatable
@@ -47,7 +47,7 @@ struct ModelFileArgs {
 }
 
 impl ModelSourceArgs {
-    /// The first part of a name for the job or endpoint; may be empty.
+    /// The first part of a name for the job or endpoint; can be empty.
     pub(super) fn stem(&self) -> String {
         let of_file = |path: &Path| {
             let name = path.file_name()?.to_str()?;
@@ -64,13 +64,13 @@ impl ModelSourceArgs {
         stem.unwrap_or_default()
     }
 
-    /// What is packed before the model is created.
+    /// What to pack before the model is created.
     pub(super) fn packing(&self) -> Option<Packing> {
         let model = self.file.model.clone().map(Packing::Model);
         model.or_else(|| self.file.saved_model.clone().map(Packing::SavedModel))
     }
 
-    /// The model's name in SageMaker, by default `name`, and how it is created unless it exists. A local archive is
+    /// The model's name in SageMaker, by default `name`, and how to create it unless it exists. A local archive is
     /// uploaded to `archive_to`.
     pub(super) fn model(
         &self,

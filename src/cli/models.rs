@@ -1,4 +1,4 @@
-//! `spotcheck models`: what there is, and bringing it here or away.
+//! `spotcheck models`: lists, downloads and removes models.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -125,7 +125,7 @@ fn state(entry: &LibraryEntry) -> String {
     }
 }
 
-/// Columns as wide as their widest cell, two spaces apart.
+/// A table with columns as wide as their widest cell, two spaces apart.
 fn table<const COLUMNS: usize>(rows: &[[String; COLUMNS]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());
@@ -170,7 +170,7 @@ fn fetch(library: &Library, id: &str, from: Option<&PathBuf>) -> anyhow::Result<
     }
 }
 
-/// The card of a model whose weights will have to be downloaded.
+/// The card of a model whose weights must be downloaded.
 fn missing(library: &Library, id: &str) -> Option<ModelCard> {
     let mut entries = library.entries().into_iter();
     let entry = entries.find(|entry| entry.card.id == id)?;

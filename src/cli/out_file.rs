@@ -1,5 +1,4 @@
-//! The file that a command writes its results into: held against what is there and what the command reads, before
-//! anything is computed.
+//! The output file of a command: compared with existing files and the command's inputs before anything is computed.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -10,10 +9,10 @@ use serde::Deserialize;
 use crate::domain::Sample;
 use crate::export::partial_file;
 
-/// A first line that is longer is none of ours.
+/// A longer first line is not from Spotcheck.
 const LONGEST_LINE: u64 = 64 << 20;
 
-/// `-` among paths: standard output.
+/// Whether the path is `-`: standard output.
 pub(in crate::cli) fn is_stdout(out: &Path) -> bool {
     out.as_os_str() == "-"
 }
@@ -21,18 +20,18 @@ pub(in crate::cli) fn is_stdout(out: &Path) -> bool {
 /// An input of a command, with its name for messages: “the model”.
 pub(in crate::cli) type Input<'i> = (&'static str, Option<&'i Path>);
 
-/// The existing files that may be replaced without --force.
+/// Which existing files may be replaced without --force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) enum Replaceable {
-    /// Only a file that holds nothing.
+    /// Only an empty file.
     Empty,
-    /// An existing JSON Lines file of `predict` or `transform fetch` may be replaced.
+    /// A JSON Lines file of `predict` or `transform fetch`.
     JsonLines,
 }
 
 /// # Errors
-/// What is at `out` would be lost, it is something that the command reads (`inputs`, whether they are there yet or
-/// not), or its folder is not there.
+/// The existing `out` would be lost, it is an input of the command (`inputs`, existing or not), or its folder does not
+/// exist.
 pub(in crate::cli) fn check_out(out: &Path, replaceable: Replaceable, inputs: &[Input<'_>]) -> anyhow::Result<()> {
     let found = out.metadata().ok();
     if is_stdout(out) || found.as_ref().is_some_and(is_device) {
@@ -60,7 +59,7 @@ pub(in crate::cli) fn check_out(out: &Path, replaceable: Replaceable, inputs: &[
 }
 
 /// # Errors
-/// It is something that the command reads.
+/// It is an input of the command.
 pub(in crate::cli) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> anyhow::Result<()> {
     let place = place_of(out);
     for (what, path) in inputs {
@@ -86,10 +85,10 @@ pub(in crate::cli) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyho
     Ok(())
 }
 
-/// A file in the making beside `out`.
+/// An unfinished file next to `out`.
 ///
 /// # Errors
-/// It cannot be made there; the reason names the folder.
+/// It cannot be created there; the reason names the folder.
 pub(in crate::cli) fn partial_beside(out: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     check_folder(out)?;
     let folder = folder_of(out);
@@ -116,7 +115,7 @@ fn folder_of(out: &Path) -> PathBuf {
     }
 }
 
-/// The one name of a file, whether it is there yet or not.
+/// The unique name of a file, whether or not it exists yet.
 fn place_of(path: &Path) -> PathBuf {
     let not_there = || {
         let folder = folder_of(path).canonicalize().ok()?;
@@ -130,7 +129,7 @@ fn is_device(found: &std::fs::Metadata) -> bool {
     !found.is_file() && !found.is_dir()
 }
 
-/// Whether the file is JSON Lines of `predict --out`.
+/// Whether the file contains JSON Lines from `predict --out`.
 fn holds_json_lines(path: &Path) -> bool {
     #[derive(Deserialize)]
     struct Line {

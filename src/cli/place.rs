@@ -1,4 +1,4 @@
-//! Places on the command line: folders and files of this machine, and prefixes in S3.
+//! Locations on the command line: local folders and files, and prefixes in S3.
 
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub(super) struct S3Args {
 }
 
 impl S3Args {
-    /// The access from the flags; defaults are those of the AWS CLI.
+    /// The access from the flags; the defaults are those of the AWS CLI.
     pub(super) fn access(&self) -> S3Access {
         self.over(S3Access::default())
     }
@@ -58,12 +58,12 @@ impl S3Args {
         if other_is_in_s3 && !is_in_s3(path) { &NONE } else { self }
     }
 
-    /// `place` with its access as changed by what is given here.
+    /// `place` with its access overridden by the flags.
     pub(super) fn place(&self, place: S3Place) -> Location {
         Location::S3(Box::new(S3Place { access: self.over(place.access), ..place }))
     }
 
-    /// `access` as changed by what is given here.
+    /// `access`, overridden by the flags.
     pub(super) fn over(&self, access: S3Access) -> S3Access {
         let credentials = match &self.profile {
             Some(profile) => Credentials::Profile(profile.clone()),
@@ -111,7 +111,7 @@ pub(super) fn is_stdin(path: &Path) -> bool {
 }
 
 /// # Errors
-/// The address looks like S3 but is invalid, or it is not S3 and has flags that only S3 has.
+/// The address looks like S3 but is invalid, or it is not S3 and S3 flags are given.
 pub(super) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Location> {
     if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
         return Ok(args.place(S3Place::of_link(S3Link::parse(address)?)));
@@ -142,7 +142,7 @@ impl LayoutArgs {
     }
 }
 
-/// The images at a location; `-` reads their paths from standard input.
+/// The images at a location; `-` reads their paths from stdin.
 pub(super) fn open(location: &Location, control: &TaskControl) -> anyhow::Result<Opened> {
     match location {
         Location::Path(path) if is_stdin(path) => {
@@ -174,16 +174,16 @@ pub(super) fn open(location: &Location, control: &TaskControl) -> anyhow::Result
     }
 }
 
-/// A place that is there.
+/// An opened source.
 pub(super) struct Opened {
     pub(super) source: Arc<dyn Source>,
-    /// The folder that samples are named from; a list of paths has none.
+    /// The folder that sample names are relative to; a list of paths has none.
     pub(super) root: Option<String>,
-    /// The place in S3, if the source is there.
+    /// The S3 location, if the source is there.
     pub(super) place: Option<S3Place>,
 }
 
-/// A path a line. One that is not UTF-8 stays what it is, so that the listing reports it.
+/// One path per line. One that is not UTF-8 stays unchanged, so that the listing reports it.
 fn paths_of_lines(lines: impl BufRead) -> std::io::Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for line in lines.split(b'\n') {

@@ -1,4 +1,4 @@
-//! Progress of long work: a bar on a terminal, plain lines otherwise.
+//! Progress of long-running work: a bar in a terminal, plain lines otherwise.
 
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +11,10 @@ use crate::tasks::{Progress, ProgressUnit, TaskControl};
 
 const BAR_REFRESH: Duration = Duration::from_millis(100);
 const LINE_EVERY: Duration = Duration::from_secs(5);
-/// A line that would only repeat the last one.
+/// The interval of lines that would only repeat the last one.
 const SAME_LINE_EVERY: Duration = Duration::from_mins(5);
 
-/// Does `work` and meanwhile shows how far `control` is, on stderr.
+/// Runs `work` and meanwhile shows the progress of `control` on stderr.
 pub(super) fn with_progress<T>(label: &str, control: &TaskControl, work: impl FnOnce() -> T) -> T {
     let finished = AtomicBool::new(false);
     std::thread::scope(|scope| {
@@ -27,7 +27,7 @@ pub(super) fn with_progress<T>(label: &str, control: &TaskControl, work: impl Fn
     })
 }
 
-/// Ends the watcher even where the work panics.
+/// Ends the watcher even if the work panics.
 struct SetOnDrop<'f>(&'f AtomicBool, std::thread::Thread);
 
 impl Drop for SetOnDrop<'_> {
@@ -73,8 +73,8 @@ fn print_lines(label: &str, control: &TaskControl, finished: &AtomicBool) {
     }
 }
 
-/// The time from the last printed line to the next: none before a new step, some seconds if anything was done, long
-/// otherwise.
+/// The time from the last printed line to the next: none before a new step, some seconds if there was progress,
+/// otherwise long.
 fn wait_for_line(printed: Option<&Progress>, progress: &Progress) -> Duration {
     let last_step = printed.map_or("", |printed| printed.step.as_str());
     if progress.step != last_step {

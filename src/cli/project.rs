@@ -1,4 +1,4 @@
-//! `spotcheck project`: what a project file holds, and where its images are.
+//! `spotcheck project`: shows the contents of a project file, and sets the location of its images.
 
 use std::io::Write;
 use std::path::PathBuf;

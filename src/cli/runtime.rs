@@ -1,4 +1,4 @@
-//! `spotcheck runtime`: what runs the models, where it came from, and how to get another one.
+//! `spotcheck runtime`: shows and installs ONNX Runtime.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -38,7 +38,7 @@ enum RuntimeCommand {
     },
 }
 
-/// Enough calls for a stable median, and the time after which fewer have to do.
+/// Enough calls for a stable median, and the time after which fewer suffice.
 const MEASURED_CALLS: usize = 30;
 const MEASURED_TIME: Duration = Duration::from_secs(2);
 
@@ -91,7 +91,7 @@ fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
     for step in runtime::search(dirs, None) {
         say(&describe_step(&step))?;
     }
-    // Only what is there already: asking for the status must not install anything.
+    // Only an existing library: asking for the status must not install anything.
     let library = runtime::locate(dirs, None)?;
     let loaded = runtime::load(library)?;
     say(&format!("ONNX Runtime {} from {}: {}", loaded.version, loaded.found_in.name(), loaded.path.display()))?;
@@ -115,7 +115,7 @@ fn status(dirs: &AppDirs) -> anyhow::Result<Outcome> {
     Ok(Outcome::AllWell)
 }
 
-/// Calls the default classifier on the device that would be chosen, one image a call, on one session.
+/// Calls the default classifier on the device that would be chosen, one image per call, in one session.
 fn measure(dirs: &AppDirs, loaded: &Loaded) -> anyhow::Result<(String, DeviceReport)> {
     let control = TaskControl::new(ProgressUnit::Steps);
     let model = Library::open(dirs).default_for(ModelTask::Classification)?;
@@ -144,7 +144,7 @@ fn describe_step(step: &SearchStep) -> String {
     format!("  {}: {found}", step.place.name())
 }
 
-/// `running on CPU because …`, then `not on CUDA because …` for each device that would be faster.
+/// `running on CPU because …`, then `not on CUDA because …` for each faster device.
 fn describe_devices(survey: &DeviceSurvey) -> Vec<String> {
     let adapter = survey.adapter.as_ref();
     let adapter = adapter.map_or_else(String::new, |adapter| format!(" ({adapter})"));
@@ -152,8 +152,7 @@ fn describe_devices(survey: &DeviceSurvey) -> Vec<String> {
     std::iter::once(running).chain(describe_refused(&survey.refused)).collect()
 }
 
-/// The command that installs a faster device, if there is one.
-/// How to get the release that this version of Spotcheck is tested with.
+/// The command that installs the release that this version of Spotcheck is tested with, if another one is loaded.
 fn update_command(loaded: &Loaded) -> Option<String> {
     let Place::Installed(package) = loaded.found_in else {
         return None;

@@ -8,7 +8,7 @@ use anyhow::{Context, bail};
 use crate::domain::{LogLine, Problem, visible_lines};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Problems with the same message that are printed.
+/// The number of problems with the same message that are printed.
 const SAME_PROBLEMS: usize = 20;
 
 /// Prints to stderr; ignores a closed stderr.
@@ -16,12 +16,12 @@ pub(in crate::cli) fn print_note(text: &str) {
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }
 
-/// Standard output for people.
+/// Standard output for people, with visible control characters.
 pub(in crate::cli) fn stdout() -> impl Write {
     Stdout { is_for_people: true }
 }
 
-/// Standard output for programs: what is written stays as it is.
+/// Standard output for programs, unchanged.
 pub(in crate::cli) fn raw_stdout() -> impl Write {
     Stdout { is_for_people: false }
 }
@@ -47,7 +47,7 @@ impl Write for Stdout {
     }
 }
 
-/// Standard output was closed by its reader, as `head` does.
+/// The reader closed standard output, as `head` does.
 #[derive(Debug, thiserror::Error)]
 #[error("the reader of the output is gone")]
 struct OutputClosed;
@@ -66,7 +66,7 @@ pub(in crate::cli) fn is_output_closed(error: &anyhow::Error) -> bool {
     causes.any(<dyn std::error::Error + Send + Sync>::is::<OutputClosed>)
 }
 
-/// A control that is cancelled by Ctrl+C, SIGTERM and a closed terminal.
+/// A control that Ctrl+C, SIGTERM and a closed terminal cancel.
 pub(in crate::cli) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskControl> {
     let control = TaskControl::new(unit);
     let on_interrupt = control.clone();
@@ -78,10 +78,10 @@ pub(in crate::cli) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskCo
     Ok(control)
 }
 
-/// Whether the program ignores a closed terminal, as under `nohup`.
+/// Whether the program survives a closed terminal, as under `nohup`.
 #[cfg(unix)]
 fn outlives_terminal() -> bool {
-    // SAFETY: all zeros is a valid action, and without a new one only the present one is written.
+    // SAFETY: all zeros is a valid action, and without a new one, only the current one is written.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGHUP, std::ptr::null(), &raw mut action) == 0 && action.sa_sigaction == libc::SIG_IGN
@@ -90,7 +90,7 @@ fn outlives_terminal() -> bool {
 
 #[cfg(unix)]
 fn ignore_end_of_terminal() {
-    // SAFETY: no handler of ours is involved.
+    // SAFETY: none of our handlers is involved.
     unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
 }
 
@@ -102,7 +102,7 @@ fn outlives_terminal() -> bool {
 #[cfg(not(unix))]
 fn ignore_end_of_terminal() {}
 
-/// Asks for confirmation on the terminal. Without a terminal it is an error.
+/// Asks for confirmation in the terminal. Fails without a terminal.
 pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("{question} Nothing was done, as standard input is not a terminal; confirm with --yes");
@@ -113,7 +113,7 @@ pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     Ok(["y", "yes"].contains(&prediction.trim().to_lowercase().as_str()))
 }
 
-/// Prints a line per problem, but of those with the same message only the first ones and their number.
+/// Prints one line per problem; of those with the same message, only the first ones and their number.
 pub(in crate::cli) fn print_problems(lead: &str, problems: &[Problem]) {
     let mut messages: BTreeMap<&str, usize> = BTreeMap::new();
     for problem in problems {
@@ -128,7 +128,7 @@ pub(in crate::cli) fn print_problems(lead: &str, problems: &[Problem]) {
     }
 }
 
-/// Lines of a log, with their times and who wrote them.
+/// Prints log lines with their times and streams.
 pub(in crate::cli) fn print_log(lines: &[LogLine]) -> io::Result<()> {
     let mut out = stdout();
     for line in lines {
@@ -138,7 +138,7 @@ pub(in crate::cli) fn print_log(lines: &[LogLine]) -> io::Result<()> {
     out.flush()
 }
 
-/// `2026-11-21 14:05:09`, in the time of this machine.
+/// `2026-11-21 14:05:09`, in local time.
 pub(in crate::cli) fn local_time(at_ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
     let local = at.to_zoned(jiff::tz::TimeZone::system());

@@ -1,4 +1,4 @@
-//! `spotcheck upload`: a local folder becomes objects below a prefix in S3.
+//! `spotcheck upload`: uploads a local folder to a prefix in S3.
 
 use std::io::Write;
 use std::path::PathBuf;
@@ -94,7 +94,7 @@ fn describe(plan: &UploadPlan, args: &UploadArgs) {
     }
 }
 
-/// A line for each file on stdout: what would be done, its size, its name, and why not.
+/// One line per file on stdout: what would be done, its size, its name, and why not.
 fn list(plan: &UploadPlan, args: &UploadArgs) -> anyhow::Result<Outcome> {
     let mut conflicts = 0;
     for planned in &plan.files {

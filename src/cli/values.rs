@@ -1,4 +1,4 @@
-//! Parsers for flags that several commands have.
+//! Parsers for flags of several commands.
 
 use std::path::Path;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use crate::domain::{LabelSet, endpoint_name_problem, name_problem, region_proble
 use crate::library::{built_in_labels, labels_from_file};
 use crate::matching::ClassCorrections;
 
-/// A parser for the words of an enum, which `--help` and errors list; `in progress` is `in-progress` here.
+/// A parser for the words of an enum, which `--help` and errors list; `in progress` becomes `in-progress`.
 pub(in crate::cli) fn variant<T>() -> impl TypedValueParser<Value = T>
 where
     T: VariantArray + Into<&'static str> + Copy + Send + Sync + 'static,
@@ -37,7 +37,7 @@ pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// A profile name. An empty one comes from an unset variable; it is an error, not “no profile”.
+/// A profile name. An empty one comes from an unset variable; it is an error rather than “no profile”.
 pub(in crate::cli) fn parse_profile(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("the profile name is empty; omit --profile for the default credentials".to_owned());
@@ -57,13 +57,13 @@ pub(in crate::cli) fn parse_positive(text: &str) -> Result<f64, String> {
     number.ok_or_else(|| "expected a positive number".to_owned())
 }
 
-/// A score of 64 bits to compare with those of files, or one of 32 bits to compare with those of models.
+/// A 64-bit score for comparison with those in files, or a 32-bit one for comparison with those of models.
 pub(in crate::cli) fn parse_score<S: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<S, String> {
     let score = text.parse().ok().filter(|score| (S::from(0)..=S::from(1)).contains(score));
     score.ok_or_else(|| "expected a score from 0 to 1".to_owned())
 }
 
-/// The value of a flag for non-maximum suppression.
+/// The value of a non-maximum suppression flag.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(in crate::cli) struct NmsIou(pub(in crate::cli) Option<f32>);
 
@@ -82,7 +82,7 @@ pub(in crate::cli) fn parse_endpoint_name(text: &str) -> Result<String, String> 
     }
 }
 
-/// A region of SageMaker, which only AWS has.
+/// A SageMaker region, which exists only in AWS.
 pub(in crate::cli) fn parse_region(text: &str) -> Result<String, String> {
     match region_problem(text) {
         Some(problem) => Err(problem),
@@ -90,7 +90,7 @@ pub(in crate::cli) fn parse_region(text: &str) -> Result<String, String> {
     }
 }
 
-/// A region of a bucket. Servers other than AWS may use any host name characters.
+/// The region of a bucket. Servers other than AWS can use any host name characters.
 pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if (1..=63).contains(&text.len()) && text.bytes().all(fits) {
@@ -99,12 +99,11 @@ pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> 
     Err("a region has 1 to 63 letters, digits and hyphens, such as eu-west-1".to_owned())
 }
 
-/// Corrections of classes in a file.
 pub(in crate::cli) fn read_class_map(path: &Path) -> anyhow::Result<ClassCorrections> {
     annotations::read_class_map(path).map_err(anyhow::Error::msg)
 }
 
-/// The names of classes that a flag names: of a built-in set, or in a file.
+/// The class names of a flag: a built-in set, or a file.
 pub(in crate::cli) fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
     match built_in_labels(wanted) {
         Some(labels) => Ok(labels),

@@ -35,7 +35,7 @@ enum Renderer {
     Wgpu,
 }
 
-/// Whether it may be a misspelt command: it has no folder or file extension.
+/// Whether it may be a misspelled command: it has no folder or file extension.
 fn is_word(source: &Path) -> bool {
     let text = source.to_string_lossy();
     !text.is_empty() && text.chars().all(|letter| letter.is_alphanumeric() || letter == '-')
@@ -49,7 +49,7 @@ fn no_such_word(word: &str, program: &clap::Command) -> String {
     format!("“{word}” is not a command, file or folder; {meant}`spotcheck help` lists the commands")
 }
 
-/// The number of letters to insert, delete or replace (Levenshtein).
+/// The number of characters to insert, delete or replace (Levenshtein).
 fn distance(from: &str, to: &str) -> usize {
     let mut row: Vec<usize> = (0..=to.chars().count()).collect();
     for (place, letter) in from.chars().enumerate() {

@@ -1,5 +1,4 @@
-//! Deletes endpoints whose auto-delete time is reached, at the start of a command and while it runs. The window has an
-//! auto-deleter of its own.
+//! Deletes due endpoints when a command starts and while it runs. The window has its own auto-deleter.
 
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -22,7 +21,7 @@ pub(in crate::cli) struct AutoDeleter {
 }
 
 impl AutoDeleter {
-    /// `None` where the program has no folder to keep anything in.
+    /// `None` if the program has no data folder.
     pub(in crate::cli) fn start() -> Option<Self> {
         let records = records(&AppDirs::find().ok()?);
         let control = TaskControl::new(ProgressUnit::Images);

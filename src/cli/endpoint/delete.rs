@@ -1,4 +1,4 @@
-//! `spotcheck endpoint delete`: deletes an endpoint, its configuration and what else was created for it.
+//! `spotcheck endpoint delete`: deletes an endpoint, its configuration and everything else created for it.
 
 use std::io::Write;
 use std::time::Duration;
@@ -90,7 +90,7 @@ pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Resul
     Ok(Outcome::AllWell)
 }
 
-/// Asks, after listing what goes and what stays.
+/// Asks for confirmation after listing what will be deleted and what stays.
 fn confirmed(deletion: &Deletion) -> anyhow::Result<bool> {
     for what in deletion.to_delete() {
         eprintln!("will delete {what}");

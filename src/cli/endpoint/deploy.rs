@@ -54,7 +54,7 @@ pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Resul
     Ok(Outcome::AllWell)
 }
 
-/// Deletes what an endpoint of the same name left behind, if the endpoint itself does not exist.
+/// Deletes what an endpoint with the same name left behind, if the endpoint itself does not exist.
 fn delete_leftovers(aws: &Aws, planned: &Planned, context: &EndpointContext) -> anyhow::Result<()> {
     let (name, region) = (planned.name(), planned.region());
     let left = Deletion::of(aws, &context.records, &planned.plan.sagemaker, name, false, &context.control);

@@ -64,7 +64,7 @@ fn list_json(endpoints: &[EndpointSummary]) -> Value {
     endpoints.iter().map(endpoint).collect()
 }
 
-/// Endpoints in other regions cost money too and are easily forgotten.
+/// Endpoints in other regions also cost money, and are easily forgotten.
 fn print_other_regions(context: &EndpointContext, region: &str) {
     let (records, problems) = context.records.all();
     for problem in problems {

@@ -1,4 +1,4 @@
-//! `spotcheck endpoint logs`: what the containers of an endpoint wrote last.
+//! `spotcheck endpoint logs`: shows the newest log lines of an endpoint's containers.
 
 use anyhow::bail;
 use clap::Args;

@@ -1,4 +1,4 @@
-//! `spotcheck endpoint`: real-time endpoints of SageMaker. Predictions through one: `spotcheck predict --endpoint`.
+//! `spotcheck endpoint`: SageMaker real-time endpoints. To predict with one, use `spotcheck predict --endpoint`.
 
 mod auto_delete;
 mod delete;
@@ -61,14 +61,14 @@ pub(super) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
 
 /// The context of all endpoint commands.
 struct EndpointContext {
-    /// Ctrl+C cancels it.
+    /// Canceled by Ctrl+C.
     control: TaskControl,
     dirs: AppDirs,
     records: EndpointRecords,
 }
 
 impl EndpointContext {
-    /// The account and region from the flags; else from the record of the deployment; else the AWS defaults.
+    /// The account and region from the flags, else from the deployment's record, else the AWS defaults.
     fn access_to(&self, name: &str, account: &AccountArgs) -> SageMakerAccess {
         account.warn_if_unknown();
         if account.is_given() {

@@ -79,15 +79,15 @@ struct InstanceArgs {
     tags: Vec<(String, String)>,
 }
 
-/// An endpoint that is planned on the command line.
+/// An endpoint planned on the command line.
 pub(super) struct Planned {
     pub(super) plan: EndpointPlan,
-    /// The model that is packed first.
+    /// The model to pack first.
     packing: Option<Packing>,
 }
 
 impl PlanArgs {
-    /// The plan before the preflight. Requests to AWS: the region, and the content of an archive in S3.
+    /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
     pub(super) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
         self.account.warn_if_unknown();
         let mut access = self.account.sagemaker();
@@ -153,7 +153,7 @@ impl Planned {
         Ok(Some(packing.pack(&mut plan.model, instance_type, control)?))
     }
 
-    /// Checks the plan, and sets the price in it.
+    /// Checks the plan, and sets its price.
     pub(super) fn preflight(
         &mut self,
         aws: &Aws,

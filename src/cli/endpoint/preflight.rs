@@ -19,7 +19,7 @@ pub(super) fn run(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Re
     let aws = Aws::new();
     let mut planned = args.plan.plan(&aws, &context.control)?;
     let _packed = planned.pack(&context.control)?;
-    // `deploy` also deletes what remains of an earlier endpoint first.
+    // `deploy` also deletes the remains of an earlier endpoint first.
     let found = planned.preflight(&aws, Leftovers::Go, context)?;
     preflight::report(&found, "the endpoint")
 }

@@ -1,4 +1,4 @@
-//! `spotcheck endpoint status`: how an endpoint is, what it has cost so far, and when it will be deleted.
+//! `spotcheck endpoint status`: shows the status, cost and deletion time of an endpoint.
 
 use std::io::Write;
 
@@ -19,6 +19,7 @@ use crate::tasks::{TaskControl, now_ms};
 
 #[derive(Debug, Args)]
 pub(super) struct StatusArgs {
+    /// Endpoint name
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
     /// Wait until the endpoint reaches a final status
@@ -84,7 +85,7 @@ impl CostSoFar {
         }
     }
 
-    /// The costs of an endpoint that was deployed on another machine, from its configuration.
+    /// The cost of an endpoint that was deployed from another machine, derived from its configuration.
     fn of_endpoint(
         sagemaker: &SageMaker,
         endpoint: &Endpoint,
@@ -110,7 +111,7 @@ impl CostSoFar {
         })
     }
 
-    /// Each instance is billed from its start on; a little less than this.
+    /// Instances are billed only from their start, so slightly less than this.
     pub(super) fn print_note(&self, now_ms: i64) {
         let Some(price) = self.usd_per_hour else {
             eprintln!("cost unknown: set the price of an instance with --hourly-price, or add it to the price table");
@@ -126,7 +127,7 @@ impl CostSoFar {
     }
 }
 
-/// When it will be deleted, or how.
+/// When it will be deleted, or how to delete it.
 pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     let Some(at_ms) = record.delete_at_ms else {
         eprintln!("billed continuously until you run: spotcheck endpoint delete {}", record.name);
@@ -144,7 +145,7 @@ pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     );
 }
 
-/// Wait until the endpoint reaches a final status
+/// Waits until the endpoint's status is final.
 pub(super) fn settled(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> anyhow::Result<Outcome> {
     let found = with_progress("Waiting", control, || wait_for(sagemaker, name, control));
     let found = match found {

@@ -1,11 +1,11 @@
-//! Numbers that must not be lower than a bound, for pipelines.
+//! Lower bounds of metrics, for pipelines.
 
 use anyhow::{Context, bail};
 use serde_json::Value;
 
 use crate::evaluation::Evaluated;
 
-/// A number of the evaluation, as the JSON file names it, and its bound.
+/// A metric by its name in the JSON file, and its bound.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Bound {
     name: String,
@@ -14,7 +14,7 @@ pub(super) struct Bound {
 
 impl Bound {
     /// # Errors
-    /// It is not `ap50=0.5`.
+    /// It is not of the form `ap50=0.5`.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split_once('=').and_then(|(name, lowest)| Some((name, lowest.parse::<f64>().ok()?)));
         let (name, lowest) = parts
@@ -24,10 +24,10 @@ impl Bound {
     }
 }
 
-/// Returns a sentence for each number that is lower than its bound.
+/// Returns a sentence for each metric below its bound.
 ///
 /// # Errors
-/// There is no such number, or it was not measured.
+/// The metric does not exist, or was not measured.
 pub(super) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
     let numbers = serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")?;
     let mut violations = Vec::new();

@@ -1,4 +1,4 @@
-//! What `evaluate` writes beside its summary.
+//! The outputs of `evaluate` other than its summary.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -47,7 +47,7 @@ impl OutKind {
 
 impl Outputs {
     /// # Errors
-    /// A file would overwrite what the command reads or another output, or exists.
+    /// A file would overwrite an input or another output, or exists.
     pub(super) fn of(args: &EvaluateArgs) -> anyhow::Result<Self> {
         let inputs = [
             ("the ground truth", args.truth.as_deref()),
@@ -78,12 +78,12 @@ impl Outputs {
         })
     }
 
-    /// Whether the summary must go to another place than stdout.
+    /// Whether the summary must not go to stdout.
     pub(super) fn takes_stdout(&self) -> bool {
         self.files.iter().any(|(kind, _)| *kind == OutKind::Stdout)
     }
 
-    /// `listed`: the images, if they are known.
+    /// `listed`: the images, if known.
     pub(super) fn write(
         &self,
         evaluated: &Evaluated,

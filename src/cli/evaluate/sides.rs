@@ -24,12 +24,12 @@ use crate::source::{Files, Source, for_task, stamp_on_disk};
 use crate::store::Project;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Entries that could not be used, of one kind, that are named.
+/// The number of unusable entries per kind that are named.
 const MAX_NAMED: usize = 5;
-/// The minimum score where no project says one.
+/// The minimum score without a project.
 const USUAL_MIN_SCORE: f64 = 0.5;
 
-/// A source, and its images as they are now.
+/// A source, and its current images.
 pub(super) type Listing = (Arc<dyn Source>, Vec<Sample>);
 
 /// The two sides, and the images if a source is given.
@@ -85,17 +85,17 @@ pub(super) fn read(
     Ok((sides, listed))
 }
 
-/// The names of classes in the order of their numbers, counted from 0 if they have none.
+/// The class names in the order of their numbers, counted from 0 if they have none.
 fn labels_of(classes: &[TruthLabel]) -> LabelSet {
     let mut named: Vec<&TruthLabel> = classes.iter().filter(|class| class.name.is_some()).collect();
     named.sort_by_key(|class| class.number);
     (0..).zip(named.into_iter().filter_map(|class| class.name.clone())).collect()
 }
 
-/// The word for the classes of the predictions in `--truth-labels`.
+/// The word in `--truth-labels` for the classes of the predictions.
 const OF_MODEL: &str = "model";
 
-/// `names`: those of the images, if the classes are in them. `of_model`: the classes of the predictions.
+/// `names`: the image names, if they contain the classes. `of_model`: the classes of the predictions.
 fn read_truth(
     args: &EvaluateArgs,
     dirs: &AppDirs,
@@ -177,7 +177,7 @@ fn names_of_run(project: &Project, run: &RunInfo, control: &TaskControl) -> anyh
     Ok(names)
 }
 
-/// What to do on the command line.
+/// Adds what to do on the command line.
 fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
     let advice = match &error {
         EvaluateError::NoClassInCommon { .. } => "Map the classes with --class-map",
@@ -194,7 +194,7 @@ fn with_advice(error: EvaluateError, args: &EvaluateArgs) -> anyhow::Error {
 }
 
 fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {
-    // Flags for S3 may be about the images alone.
+    // S3 flags may only apply to the images.
     match parse_location(path, s3.of(path, true))? {
         Location::Path(path) if is_stdin(&path) => {
             bail!("annotations are read from a file or folder, not from standard input")
@@ -203,7 +203,7 @@ fn files(path: &Path, s3: &S3Args) -> anyhow::Result<Files> {
     }
 }
 
-/// Names some of what could not be used, by kind.
+/// Names some of the unusable entries, by kind.
 fn problem_notes(problems: &AnnotationProblems) -> Vec<String> {
     let mut notes = Vec::new();
     for (kind, count) in problems.counts() {
@@ -236,7 +236,7 @@ fn read_run(
     let listed: Option<HashMap<SampleUri, FileStamp>> = samples.map(|samples| samples.iter().map(stamped).collect());
     let listing = |uri: &SampleUri| match &listed {
         Some(listed) => Some((None, listed.get(uri)?.clone())),
-        // What is not a local file counts as it was predicted.
+        // Everything except local files counts as unchanged since prediction.
         None => Some((None, stamp_on_disk(uri).unwrap_or_default())),
     };
     let side = RunSide { project, run, view: &view, listing: &listing };

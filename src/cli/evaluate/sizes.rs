@@ -1,4 +1,4 @@
-//! Sizes of images: for boxes that are fractions of them, and to see whether annotations are about images of this size.
+//! Image sizes: for boxes that are fractions, and for checking that annotations are for images of this size.
 
 use anyhow::bail;
 
@@ -10,10 +10,10 @@ use crate::remote::outputs::image_size;
 use crate::source::for_task;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Reads the headers of the images of the ground truth. What the source does not have stays without a size.
+/// Reads the headers of the ground-truth images. Images that the source does not have get no size.
 ///
 /// # Errors
-/// Cancelled, or an image whose size nothing else says cannot be read: without its boxes the numbers would be wrong.
+/// Canceled, or the only source of an image's size cannot be read: without its boxes, the metrics would be wrong.
 pub(super) fn read(
     truth: &GroundTruth,
     (source, samples): &Listing,
@@ -52,7 +52,7 @@ pub(super) fn read(
         match size {
             Ok(size) => sizes[index] = Some(size),
             Err(error) if image.size.is_none() => bail!("Could not read the size of {}: {error}", image.name),
-            // What the annotations say of it cannot be checked.
+            // The size in the annotations cannot be checked.
             Err(_) => {}
         }
     }

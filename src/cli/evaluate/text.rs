@@ -1,4 +1,4 @@
-//! The summary of an evaluation on the terminal.
+//! The summary of an evaluation in the terminal.
 
 use std::fmt::Write;
 
@@ -6,7 +6,7 @@ use crate::domain::{counted, visible};
 use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
 use crate::matching::Doubt;
 
-/// Classes that are listed.
+/// The number of classes listed.
 const MAX_CLASSES: usize = 20;
 
 pub(super) fn summary(evaluated: &Evaluated) -> String {
@@ -78,7 +78,7 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
     text
 }
 
-/// What to do about a doubt, behind its sentence.
+/// What to do about a doubt, to follow its sentence.
 pub(super) fn advice(doubt: &Doubt) -> &'static str {
     match doubt {
         Doubt::NumbersAlone { .. } => {

@@ -1,4 +1,4 @@
-//! `spotcheck predict`: a model over a folder, from listing to written results.
+//! `spotcheck predict`: runs a model over a source, from listing to written results.
 
 pub(super) mod outputs;
 mod remote;
@@ -49,10 +49,10 @@ pub(super) struct PredictArgs {
     /// Device: auto, cpu, cuda, webgpu or coreml; only auto falls back to another device
     #[arg(long, default_value_t)]
     device: DeviceChoice,
-    /// Images per model call
+    /// Images per model call [default: 8 on a GPU if the model allows it, otherwise 1]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=4096))]
     batch: Option<u32>,
-    /// CPU threads for the model
+    /// CPU threads for the model [default: one per core]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1024))]
     threads: Option<u32>,
     /// Predict only the first N images
@@ -172,7 +172,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     )
 }
 
-/// A detector that finds nothing in as many images is noted while the run goes on.
+/// If a detector finds nothing in this many images, a note appears while the run continues.
 const FIRST_IMAGES: usize = 8;
 
 fn note_nothing_found(found: &NothingFound, advice: &str) {
@@ -216,8 +216,8 @@ impl PredictArgs {
     }
 }
 
-/// Saves each result in the project as it comes, and writes out all of them, those that the project has already
-/// included, in the order of the listing. Cancels the run where nothing more can be written.
+/// Saves each result in the project as it arrives, and writes all results, including those already in the project, in
+/// listing order. Cancels the run if nothing more can be written.
 pub(super) struct Sink<'r> {
     pub(super) samples: &'r [Sample],
     pub(super) control: &'r TaskControl,
@@ -258,7 +258,7 @@ impl Sink<'_> {
         self.control.cancel();
     }
 
-    /// Waits for what is still being written and saved. Gives the problems of single images.
+    /// Waits for everything that is still being written and saved. Returns the problems of single images.
     pub(super) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
         let rest = self.write_stored_before(self.samples.len());
         let failures = self.outputs.finish();
@@ -272,7 +272,7 @@ impl Sink<'_> {
     }
 }
 
-/// The listing as one page, up to so many samples.
+/// The listing as one page, up to `limit` samples.
 pub(super) fn list(source: &Arc<dyn Source>, limit: Option<usize>, interrupt: &TaskControl) -> anyhow::Result<Page> {
     let limit = limit.unwrap_or(usize::MAX);
     let control = TaskControl::new(ProgressUnit::Images);
@@ -308,7 +308,7 @@ enum Loaded {
 }
 
 impl Loaded {
-    /// Loads the model on this machine, or connects to the remote one, and prints what it runs on.
+    /// Loads the local model, or connects to the remote one, and prints what it runs on.
     fn load(
         args: &PredictArgs,
         opened: &Opened,
@@ -378,7 +378,7 @@ impl Loaded {
         }
     }
 
-    /// How to find out how the model's images must be prepared.
+    /// How to find the model's preprocessing.
     fn advice_on_presets(&self, args: &PredictArgs) -> String {
         let bare_file = args.model.as_deref().filter(|model| Path::new(model).is_file());
         match (self, bare_file) {

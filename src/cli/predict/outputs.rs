@@ -19,20 +19,20 @@ pub(in crate::cli) struct Outputs {
     card: ModelCard,
     lines: Option<Lines>,
     annotated: Option<AnnotatedFolder>,
-    /// Overlaps above this are left out of everything that is written; `None` writes all boxes.
+    /// Overlaps above this are suppressed in everything that is written; `None` writes all boxes.
     nms_iou: Option<f32>,
     view: ViewSettings,
     failures: Vec<Problem>,
     onlooker: Option<PredictionObserver>,
 }
 
-/// A callback for every prediction that is written.
+/// A callback for every written prediction.
 type PredictionObserver = Box<dyn FnMut(&Sample, &Prediction)>;
 
-/// JSON Lines, on stdout or in a file that appears under its name only once it is whole.
+/// JSON Lines, on stdout or in a file that appears under its name only when complete.
 enum Lines {
     Stdout(BufWriter<Box<dyn Write>>),
-    /// A pipe or a device: nothing may take its place.
+    /// A pipe or a device, which nothing may replace.
     Stream {
         writer: BufWriter<std::fs::File>,
         path: PathBuf,
@@ -69,7 +69,7 @@ impl Outputs {
         })
     }
 
-    /// Calls `see` with every prediction that is written.
+    /// Calls `see` with every written prediction.
     pub(in crate::cli) fn observe(&mut self, see: impl FnMut(&Sample, &Prediction) + 'static) {
         self.onlooker = Some(Box::new(see));
     }
@@ -94,7 +94,7 @@ impl Outputs {
         Ok(())
     }
 
-    /// Waits for what is still being written. Gives the problems of single images.
+    /// Waits for everything that is still being written. Returns the problems of single images.
     pub(in crate::cli) fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
         if let Some(lines) = self.lines {
             lines.finish()?;

@@ -23,10 +23,10 @@ use crate::source::{Source, SourceError};
 use crate::tasks::TaskControl;
 use crate::vision::PredictError;
 
-/// The number of images that are tried to recognize the response format.
+/// The number of images that are tried for detecting the response format.
 const PROBES: usize = 3;
 
-/// Remote model, instead of `--model`.
+/// A remote model, instead of `--model`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Remote model")]
 pub(in crate::cli) struct RemoteArgs {
@@ -89,7 +89,7 @@ pub(super) struct Remote {
 }
 
 impl RemoteArgs {
-    /// Connects to the model. Predicts the first images to recognize the response format, unless a mapping is given.
+    /// Connects to the model. Predicts the first images to detect the response format, unless a mapping is given.
     pub(super) fn load(
         &self,
         place: Option<&S3Place>,

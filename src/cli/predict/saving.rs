@@ -1,4 +1,4 @@
-//! `spotcheck predict --project`: saves predictions as they come, and continues an earlier run.
+//! `spotcheck predict --project`: saves predictions as they arrive, and resumes an earlier run.
 
 use std::collections::HashSet;
 use std::io::IsTerminal;
@@ -20,9 +20,9 @@ use crate::source::absolute;
 use crate::store::{Access, OpenMode, OpenRequest, Project, SaveEvent, StoreError};
 use crate::tasks::{TaskControl, now_ms};
 
-/// The number of stored predictions that are read at once for the output.
+/// The number of stored predictions that are read together for the output.
 const READ_AT_ONCE: usize = 256;
-/// A line on how much is saved comes at least this often, and whenever it has doubled.
+/// How often the number of saved predictions is printed, unless it has doubled earlier.
 const TELL_EVERY: Duration = Duration::from_secs(5);
 const RETRY_EVERY: Duration = Duration::from_secs(1);
 /// The interval of reminders about unsaved predictions.
@@ -45,7 +45,7 @@ pub(in crate::cli) struct SavingArgs {
     new_run: bool,
 }
 
-/// A project that may be written, before it is clear which run it is about.
+/// A writable project, before its run is known.
 pub(in crate::cli) struct OpenProject {
     project: Project,
     reporter: Arc<SaveReporter>,
@@ -56,7 +56,7 @@ impl SavingArgs {
         self.project.as_deref()
     }
 
-    /// The place as the project spells it, where it knows it by another name: a link, another way there.
+    /// The location as the project spells it, if it knows another name for it, such as a link.
     pub(in crate::cli) fn spelt_as_known(&self, location: Location) -> Location {
         let known = |path: &Path| {
             let project = self.project.as_deref().filter(|project| project.exists())?;
@@ -69,7 +69,7 @@ impl SavingArgs {
             }
             let below = path.canonicalize().ok()?;
             let below = below.strip_prefix(root.canonicalize().ok()?).ok()?;
-            // Joined with nothing it would end in a separator.
+            // Joined with an empty path, it would end in a separator.
             let is_root = below.as_os_str().is_empty();
             Some(if is_root { root.to_owned() } else { root.join(below) })
         };
@@ -82,7 +82,7 @@ impl SavingArgs {
     /// `None` without --project.
     ///
     /// # Errors
-    /// It cannot be opened, or not be written; with who holds it. It is about another place.
+    /// It cannot be opened or written, with the program that holds it; or it is for another location.
     pub(in crate::cli) fn open_project(
         &self,
         opened: &Opened,
@@ -114,7 +114,7 @@ impl SavingArgs {
 }
 
 /// # Errors
-/// The project is about other images than those that were opened. A list of paths may be about any.
+/// The project is for other images than the opened ones. A list of paths can be for any.
 fn check_is_about(project: &Project, path: &Path, opened: &Opened) -> anyhow::Result<()> {
     let (Some(about), Some(root)) = (project.root(), &opened.root) else {
         return Ok(());
@@ -125,7 +125,7 @@ fn check_is_about(project: &Project, path: &Path, opened: &Opened) -> anyhow::Re
     };
     let (stored, here) = (project.place()?, &opened.place);
     let is_within = match (&stored, here) {
-        // A bucket of the same name on another server is another place.
+        // A bucket with the same name on another server is a different location.
         (Some(stored), Some(here)) => root.starts_with(&*about) && server(stored) == server(here),
         (None, Some(_)) => root.starts_with(&*about),
         (_, None) => Path::new(root).starts_with(&*about),
@@ -146,14 +146,14 @@ fn check_is_about(project: &Project, path: &Path, opened: &Opened) -> anyhow::Re
     )
 }
 
-/// The run that predictions go into.
+/// The run that predictions are saved in.
 pub(in crate::cli) struct Saving {
     project: Project,
     run: RunId,
     labels: SavedLabels,
-    /// Places in the listing that have no valid answer yet.
+    /// Indices in the listing without a valid prediction.
     missing: SampleSet,
-    /// Up to which place stored predictions were written out.
+    /// The index up to which stored predictions were written.
     written: usize,
     /// The number of queued predictions, which is also the ticket of the last one.
     queued: u64,
@@ -161,7 +161,7 @@ pub(in crate::cli) struct Saving {
 }
 
 impl Saving {
-    /// Finds the run to continue, or starts one, and reports it.
+    /// Finds the run to resume, or starts one, and reports it.
     pub(in crate::cli) fn begin(
         args: &SavingArgs,
         OpenProject { project, reporter }: OpenProject,
@@ -233,7 +233,7 @@ impl Saving {
         Ok(Self { project, run, labels, missing, written: 0, queued: 0, reporter })
     }
 
-    /// Places in the listing that have no valid answer yet, as of the beginning.
+    /// Indices in the listing that had no valid prediction at the start.
     pub(in crate::cli) fn missing(&self) -> &SampleSet {
         &self.missing
     }
@@ -272,7 +272,7 @@ impl Saving {
         &self.project
     }
 
-    /// These are answered anew, too, whatever the project has of them.
+    /// Requests these again, whatever the project has for them.
     pub(in crate::cli) fn request_again(&mut self, places: &SampleSet) {
         let missing = self.missing.len();
         for id in places.iter() {
@@ -285,13 +285,13 @@ impl Saving {
         }
     }
 
-    /// Queues something else than a prediction.
+    /// Queues a change other than a prediction.
     pub(in crate::cli) fn note(&self, change: Change) -> anyhow::Result<()> {
         Ok(self.project.write(self.queued, change)?)
     }
 
-    /// Hands over the stored predictions of all places before `index` that were not handed over yet and are not
-    /// predicted in this run.
+    /// Passes on the stored predictions of all indices before `index` that were not passed on yet and are not predicted
+    /// in this run.
     pub(in crate::cli) fn each_stored_before(
         &mut self,
         index: usize,
@@ -351,7 +351,7 @@ impl Saving {
                 );
                 told = Some(Instant::now());
             }
-            // Woken by Ctrl+C, which the next turn sees.
+            // Woken by Ctrl+C, which the next iteration sees.
             let _ = interrupt.sleep(RETRY_EVERY);
         }
         self.reporter.conclude(&self.project)
@@ -365,13 +365,13 @@ fn changes_are(count: usize) -> String {
     }
 }
 
-/// Remote outputs may be read in several ways; the description of the run tells which. The card of a model of the
-/// user's own may have been edited since.
+/// Remote outputs can be read in several ways, which the run's description tells apart. The card of the user's own
+/// model may have been edited since.
 fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
     run.key == *key && if key.made.is_here() { run.card.predicts_as(card) } else { run.card.origin == card.origin }
 }
 
-/// The names of a run's classes, as the project has them.
+/// The class names of a run in the project.
 pub(in crate::cli) struct SavedLabels {
     known: LabelSet,
     naming: Naming,
@@ -383,12 +383,12 @@ enum Naming {
     OfModel,
     /// From the reader of the predictions: other names make another run.
     Given,
-    /// From the predictions as they come; the reader writes them down.
+    /// From the predictions as they arrive; the reader records them.
     OfPredictions,
     KnownLabels(KnownLabels),
 }
 
-/// A callback for the class names that are known so far.
+/// A callback for the class names known so far.
 type KnownLabels = Box<dyn Fn() -> LabelSet>;
 
 impl SavedLabels {
@@ -410,7 +410,7 @@ impl SavedLabels {
         Self { known: LabelSet::default(), naming: Naming::KnownLabels(Box::new(from_predictions)) }
     }
 
-    /// A description of how these labels differ from the stored ones, which makes another run.
+    /// How these labels differ from the stored ones, which requires another run.
     fn difference(&self, stored: &LabelSet) -> Option<String> {
         if !matches!(self.naming, Naming::Given) {
             return None;
@@ -428,7 +428,7 @@ impl SavedLabels {
         self
     }
 
-    /// All labels, if there are more than the last time.
+    /// All labels, if there are more than last time.
     fn added_labels(&mut self) -> Option<LabelSet> {
         let Naming::KnownLabels(from_predictions) = &self.naming else {
             return None;
@@ -441,7 +441,7 @@ impl SavedLabels {
     }
 }
 
-/// The places of the images that must be predicted to complete a run, and how many of the others failed.
+/// The indices of the images that must be predicted to complete a run, and how many of the others failed.
 fn find_missing(
     project: &Project,
     run: RunId,
@@ -495,7 +495,7 @@ fn find_missing(
     Ok((missing, failed))
 }
 
-/// Reports on stderr how much is saved, once it is.
+/// Reports on stderr how much is saved.
 struct SaveReporter {
     /// The project file.
     path: PathBuf,
@@ -504,7 +504,7 @@ struct SaveReporter {
 
 #[derive(Default)]
 struct SaveCounts {
-    /// The number of predictions that were saved before this run began.
+    /// The number of predictions that were saved before this run.
     before: u64,
     saved: u64,
     total: u64,

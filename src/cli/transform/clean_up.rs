@@ -1,4 +1,4 @@
-//! `spotcheck transform clean-up`: what a job left behind is deleted.
+//! `spotcheck transform clean-up`: deletes what a job left behind.
 
 use std::io::Write;
 

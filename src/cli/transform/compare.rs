@@ -14,7 +14,7 @@ use crate::domain::RunInfo;
 
 #[derive(Debug, Args)]
 pub(super) struct CompareArgs {
-    /// Project file (`*.spotcheck`), or a folder of images or `s3://bucket/folder/` with a project in the data folder
+    /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
     /// Local run, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
@@ -22,7 +22,7 @@ pub(super) struct CompareArgs {
     /// Remote run, by name or number [default: the newest]
     #[arg(long, value_name = "NAME|NUMBER")]
     remote: Option<String>,
-    /// Read the true class from the end of each image name, such as `0017_cat.png`, and print accuracy and
+    /// Read the true class from the end of each image name, such as `0017_cat.png`, and print the accuracy and
     /// confusion matrix of both runs
     #[arg(long)]
     truth_from_names: bool,
@@ -71,7 +71,7 @@ enum Side {
     Remote,
 }
 
-/// The chosen run, or the newest of its side.
+/// The chosen run, or the newest one of its side.
 fn choose(runs: &[RunInfo], wanted: Option<&str>, side: Side) -> anyhow::Result<RunInfo> {
     if let Some(wanted) = wanted {
         return find_run(runs, wanted);

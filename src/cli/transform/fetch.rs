@@ -1,4 +1,4 @@
-//! `spotcheck transform fetch`: the outputs of a job become predictions of its images.
+//! `spotcheck transform fetch`: reads the outputs of a job as predictions for its images.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -37,7 +37,7 @@ use crate::remote::outputs::{
 use crate::source::{Source, absolute};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// The label set whose names the images of CIFAR-10 carry.
+/// The label set whose names are in the file names of CIFAR-10.
 const CIFAR_10: &str = "cifar-10";
 
 #[derive(Debug, Args)]
@@ -179,7 +179,7 @@ fn print_found(found: &FoundOutputs) {
     }
 }
 
-/// Writes the reasons of images that all failed. Without a prediction there is no model, and nothing to save.
+/// Writes the reasons if all images failed. Without a prediction, there is no model and nothing to save.
 fn write_failures(
     args: &FetchArgs,
     source: &Arc<dyn Source>,
@@ -218,7 +218,7 @@ fn lists_text(lists: usize) -> String {
     }
 }
 
-/// The run of the project that predictions are saved in; `None` without --project.
+/// The project's run in which predictions are saved; `None` without --project.
 fn begin_saving(
     args: &FetchArgs,
     opened: &Opened,
@@ -433,7 +433,7 @@ fn conclude(
     if failures.is_empty() && outcome.problems.is_empty() && without.is_empty() {
         return Ok(Outcome::AllWell);
     }
-    // Missing outputs of a finished job are among the failed ones.
+    // Missing outputs of an ended job are among the failed ones.
     let failed_there = found.permanently_missing().count();
     let others = without.len().saturating_sub(failed_there);
     let parts = [

@@ -105,10 +105,10 @@ struct RequestArgs {
     /// preflight]
     #[arg(long, value_name = "N")]
     max_concurrent: Option<u32>,
-    /// Request timeout in seconds (1 to 3600) [default: 600]
+    /// Timeout for an invocation request in seconds (1 to 3600) [default: 600]
     #[arg(long, value_name = "SECONDS")]
     timeout_s: Option<u32>,
-    /// Retries per request (0 to 3) [default: 3]
+    /// Maximum number of retries when invocation requests fail (0 to 3) [default: 3]
     #[arg(long, value_name = "N")]
     max_retries: Option<u32>,
     /// Environment variable for the container, for this job only; repeatable
@@ -186,13 +186,13 @@ struct CostArgs {
     /// Source of --hourly-price; saves both in the price table
     #[arg(long, value_name = "SOURCE", requires = "hourly_price")]
     price_source: Option<String>,
-    /// Measured images per second on one instance
+    /// Measured images per second on one instance, to estimate time and cost [default: from an earlier job]
     #[arg(long, value_name = "N", value_parser = parse_positive)]
     images_per_s: Option<f64>,
 }
 
 impl JobArgs {
-    /// The plan before the preflight. Requests to AWS: the region, and the content of an archive in S3.
+    /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
     pub(super) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
         let s3 = self.s3.access();
         let access = SageMakerAccess::from(&s3);
@@ -228,7 +228,7 @@ impl JobArgs {
         })
     }
 
-    /// The price table, in which the price from the flags is saved if its source was given.
+    /// The price table, which includes the price from the flags if its source was given.
     pub(super) fn prices(&self, plan: &TransformPlan, dirs: &AppDirs) -> anyhow::Result<PriceTable> {
         let (Some(usd_per_hour), Some(source)) = (self.cost.hourly_price, &self.cost.price_source) else {
             return Ok(read_prices(&dirs.prices())?);
@@ -298,10 +298,10 @@ impl JobArgs {
     }
 }
 
-/// A job that is planned on the command line.
+/// A job planned on the command line.
 pub(super) struct Planned {
     pub(super) plan: TransformPlan,
-    /// The model that is packed first.
+    /// The model to pack first.
     pub(super) packing: Option<Packing>,
 }
 
@@ -324,7 +324,8 @@ impl Planned {
         Ok(Some(packed))
     }
 
-    /// Checks the plan, and sets the values that the flags leave open. An archive that is not packed is not checked.
+    /// Checks the plan, and fills in values that the flags leave open. An archive that is not packed yet is not
+    /// checked.
     pub(super) fn preflight(
         &mut self,
         aws: &Aws,
@@ -391,7 +392,7 @@ impl ExtraArgs {
     }
 }
 
-/// The images of a list: each line has a name below the input, or a whole `s3://` address.
+/// The images in a list: each line has a name below the input, or a full `s3://` address.
 fn listed_images(list: &Path, input: &S3Address) -> anyhow::Result<Vec<SampleUri>> {
     let from_stdin = list.as_os_str() == "-";
     let reader: Box<dyn BufRead> = if from_stdin {

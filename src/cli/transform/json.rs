@@ -1,4 +1,4 @@
-//! Jobs as JSON, for programs.
+//! Jobs as JSON.
 
 use clap::ValueEnum;
 use serde_json::{Value, json};
@@ -13,7 +13,7 @@ pub(in crate::cli) enum Format {
     Json,
 }
 
-/// The state of a job. `outcome`: the results of its images, if requested.
+/// The status of a job. `outcome`: the results of its images, if requested.
 pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) -> Value {
     let job = &progress.job;
     let spec = &job.spec;
@@ -65,7 +65,6 @@ pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
     status
 }
 
-/// The jobs of a list.
 pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
     let job = |job: &TransformSummary| {
         json!({

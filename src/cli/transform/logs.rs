@@ -1,4 +1,4 @@
-//! `spotcheck transform logs`: the log of a job's containers, or SageMaker's messages about its objects.
+//! `spotcheck transform logs`: shows the log of a job's containers, or SageMaker's messages about its objects.
 
 use std::time::Duration;
 
@@ -41,7 +41,7 @@ pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
     let mut reader = LogReader::new(&args.job, kind);
     let mut is_empty = true;
     loop {
-        // Looked at first, so that nothing that was written before the end is missed.
+        // Queried first, so that nothing written before the end is missed.
         let is_over = sagemaker.describe_transform_job(&args.job, Some(&control))?.status.is_over();
         let lines = reader.read(&sagemaker, &control)?;
         is_empty &= lines.is_empty();

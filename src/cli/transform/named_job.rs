@@ -1,4 +1,4 @@
-//! A job by its name, with the account that it runs in and its record.
+//! A job by its name, with its account and record.
 
 use crate::aws::Aws;
 use crate::cli::account::Account;
@@ -18,7 +18,7 @@ pub(super) struct NamedJob {
 }
 
 impl NamedJob {
-    /// The account is from the flags; without flags, from the record of the job; else the AWS defaults.
+    /// The account is from the flags, else from the job's record, else the AWS defaults.
     pub(super) fn find(name: &str, args: &impl Account, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Self> {
         let aws = Aws::new();
         let records = JobRecords::in_folder(dirs.jobs());

@@ -9,16 +9,16 @@ use crate::domain::{LabelSet, Prediction, Sample};
 const MAX_COLUMNS: usize = 20;
 const MAX_CONFUSIONS: usize = 20;
 
-/// Counts as predictions come. Classes are the same where their names are, in upper or lower case.
+/// Counts as predictions arrive. Classes are equal if their names are, ignoring case.
 pub(super) struct NamedTruth {
-    /// The names as they were met, and their number by the name in lower case.
+    /// The names in order of occurrence, and their numbers by lowercase name.
     names: Vec<String>,
     numbers: BTreeMap<String, u32>,
-    /// Whether an image name may contain a class that no label has, because the labels are unknown.
+    /// Whether an image name may contain a class without a label, because the labels are unknown.
     is_open: bool,
-    /// Images by the number of their class and of the predicted one.
+    /// Images by the numbers of their true and predicted class.
     counts: BTreeMap<(u32, u32), u64>,
-    /// The number of images whose names have no class of the labels, and one of them.
+    /// The number of images whose names have no class of the labels, and an example.
     unknown: u64,
     example: Option<String>,
 }
@@ -39,7 +39,7 @@ impl NamedTruth {
         truth
     }
 
-    /// The prediction about one image. One without any class is counted nowhere.
+    /// Adds the prediction for one image. One without any class is not counted.
     pub(super) fn add(&mut self, sample: &Sample, prediction: &Prediction) {
         let is_open = self.is_open;
         let truth =
@@ -101,20 +101,20 @@ impl NamedTruth {
         text
     }
 
-    /// All classes that occur, as truth or as prediction, the lowest number first.
+    /// All classes that occur, as truth or as prediction, lowest number first.
     fn classes(&self) -> Vec<u32> {
         let classes: BTreeSet<u32> = self.counts.keys().flat_map(|&(truth, prediction)| [truth, prediction]).collect();
         classes.into_iter().collect()
     }
 
-    /// The part of the images of a class that was predicted as each of `classes`; all zero without images.
+    /// The fractions of a class's images that were predicted as each of `classes`; all zero without images.
     fn row(&self, truth: u32, classes: &[u32]) -> Vec<f64> {
         let count = |class: &u32| self.counts.get(&(truth, *class)).copied().unwrap_or(0);
         let all = classes.iter().map(count).sum::<u64>().max(1) as f64;
         classes.iter().map(|class| count(class) as f64 / all).collect()
     }
 
-    /// Row by truth, column by answer; each row adds up to 1.
+    /// Rows by truth, columns by prediction; each row adds up to 1.
     fn table(&self, classes: &[u32]) -> String {
         let names: Vec<&str> = classes.iter().map(|number| self.name(*number)).collect();
         let width = names.iter().map(|name| name.chars().count()).max();
@@ -151,8 +151,8 @@ impl NamedTruth {
     }
 }
 
-/// The class in the name of an image, as the images of CIFAR-10 are often named: the letters before the extension,
-/// `cat` of `test/0017_cat.png`. `None` if there are none.
+/// The class in an image name, as common for CIFAR-10: the letters before the extension, `cat` in `test/0017_cat.png`.
+/// `None` if there are none.
 pub(super) fn truth_in_name(name: &str) -> Option<&str> {
     let file = name.rsplit(['/', '\\']).next()?;
     let (stem, _) = file.rsplit_once('.')?;
@@ -167,7 +167,7 @@ mod tests {
 
     use super::*;
 
-    /// Written by `tests/outputs/make_confusion.py`, with NumPy.
+    /// Written by `tests/outputs/make_confusion.py` with NumPy.
     #[derive(Deserialize)]
     struct Expected {
         truth: Vec<u32>,

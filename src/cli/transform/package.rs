@@ -1,4 +1,4 @@
-//! `spotcheck transform package`: a model as `model.tar.gz`.
+//! `spotcheck transform package`: packs a model as `model.tar.gz`.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ struct ModelFileArgs {
     saved_model: Option<PathBuf>,
 }
 
-/// Options of the archive of an ONNX model.
+/// Options for archives of ONNX models.
 #[derive(Debug, Clone, Args)]
 pub(super) struct OnnxArgs {
     /// Pack for containers with an NVIDIA GPU: onnxruntime-gpu, and one GPU per Ray Serve replica
@@ -73,7 +73,7 @@ pub(super) struct OnnxArgs {
 
 impl OnnxArgs {
     /// # Errors
-    /// One of them is given where they decide nothing, because of what goes on after “and”.
+    /// One of them is given where they have no effect, for the reason after “and”.
     pub(super) fn must_not_be_given(&self, because: &str) -> anyhow::Result<()> {
         if self.gpu || self.min_score.is_some() || self.top_k.is_some() {
             bail!("--gpu, --min-score and --top-k are for packing an ONNX model, but {because}");
@@ -128,12 +128,12 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
     }
 }
 
-/// A model that is packed in a temporary folder, which is deleted with this value.
+/// A model packed in a temporary folder, which is deleted with this value.
 pub(in crate::cli) struct PackedHere(#[expect(dead_code, reason = "kept for its drop")] Scratch);
 
-/// A model on this machine that is packed for a job or an endpoint.
+/// A local model to pack for a job or an endpoint.
 pub(in crate::cli) enum Packing {
-    /// A model id of the library, or an ONNX file.
+    /// The id of a model in the library, or an ONNX file.
     Model(String),
     SavedModel(PathBuf),
 }

@@ -42,7 +42,7 @@ pub(in crate::cli) fn report(found: &Preflight, what: &str) -> anyhow::Result<Ou
     }
 }
 
-/// A line for each check, and one for its advice.
+/// One line per check, and one for its advice.
 fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
     for check in &found.checks {
         writeln!(out, "{:8} {:17} {}", check.grade.into_str(), check.point.into_str(), check.finding)?;
@@ -53,7 +53,7 @@ fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints warnings and problems on stderr; fails if there are problems, unless `force`.
+/// Prints warnings and problems to stderr; fails if there are problems, unless `force` is set.
 pub(in crate::cli) fn must_pass(found: &Preflight, force: bool) -> anyhow::Result<()> {
     let noteworthy = Preflight {
         checks: found.checks.iter().filter(|check| check.grade != CheckGrade::Ok).cloned().collect(),

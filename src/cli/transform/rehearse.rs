@@ -78,7 +78,7 @@ pub(super) struct RehearseArgs {
     /// Environment variable for the container; repeatable
     #[arg(long, value_name = "KEY=VALUE", value_parser = parse_pair)]
     env: Vec<(String, String)>,
-    /// Seconds until the handler must be ready
+    /// Handler startup timeout in seconds
     #[arg(
         long,
         value_name = "SECONDS",
@@ -152,7 +152,7 @@ impl RehearseArgs {
     }
 }
 
-/// The archive in `folder`, fetched there first where it is in S3, and packed where a model was named.
+/// The archive unpacked in `folder`, first downloaded if it is in S3, or packed if a model was named.
 fn unpacked(
     args: &RehearseArgs,
     archive: Option<Location>,
@@ -189,7 +189,7 @@ fn unpacked(
     Ok(with_progress("Unpacking", control, || unpack(&archive, &contents, control))?)
 }
 
-/// The archive's own model on this machine; a `SavedModel` runs nowhere but in TensorFlow Serving.
+/// The archive's own model on this machine; a `SavedModel` runs only in TensorFlow Serving.
 fn predictor(
     archive: &Unpacked,
     args: &RehearseArgs,
@@ -292,7 +292,7 @@ fn print_speed(rehearsal: &Rehearsal) {
     );
 }
 
-/// The result for an image; continues a line after its name.
+/// The result for an image, to follow its name.
 fn describe(image: &Rehearsed) -> String {
     match image {
         Rehearsed::Equal(difference) => format!("equal      {}", distance(difference)),

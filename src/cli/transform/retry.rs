@@ -1,4 +1,4 @@
-//! `spotcheck transform retry`: the images of a job that have no output are sent again.
+//! `spotcheck transform retry`: sends the images of a job without an output again.
 
 use clap::Args;
 

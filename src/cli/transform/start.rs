@@ -1,4 +1,4 @@
-//! `spotcheck transform start`: uploads what is missing, makes the model and starts the job.
+//! `spotcheck transform start`: uploads what is missing, creates the model and starts the job.
 
 use std::io::Write;
 

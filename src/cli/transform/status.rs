@@ -1,4 +1,4 @@
-//! `spotcheck transform status`: how far a job is, and what became of its images.
+//! `spotcheck transform status`: shows the progress of a job, and the results of its images.
 
 use std::io::Write;
 
@@ -21,7 +21,7 @@ use crate::domain::{
 use crate::remote::transform::{JobRecords, Watch, WatchEvent, outcome, read_prices};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// Lines of the container's log that are shown.
+/// The number of lines shown from the container's log.
 const LOG_LINES: usize = 5;
 
 #[derive(Debug, Args)]
@@ -67,7 +67,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     conclude(&watched, &progress, &control)
 }
 
-/// A job that is to be watched.
+/// A job to watch.
 pub(super) struct Watched<'w> {
     pub(super) aws: &'w Aws,
     pub(super) sagemaker: &'w SageMakerAccess,
@@ -94,7 +94,7 @@ impl Watched<'_> {
     }
 }
 
-/// Watches with a control of its own: the one of a start counts bytes.
+/// Watches with a separate control, because that of a start counts bytes.
 pub(super) fn watch_to_the_end(watched: &Watched<'_>, interrupted: &TaskControl) -> anyhow::Result<Outcome> {
     let control = TaskControl::new(ProgressUnit::Images);
     let watching = control.clone();
@@ -208,7 +208,7 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
             found.inputs
         ),
         (status, 0) if retried.is_empty() => {
-            // The log of the container tells what to do about a job that failed as a whole.
+            // The container's log shows what to do about a job that failed as a whole.
             let advice =
                 if found.unexplained == Unexplained::JobFailed { String::new() } else { format!(". {advice}") };
             bail!("job {name} {}; no image has an output{advice}", past_tense(status))
@@ -222,7 +222,7 @@ fn conclude_images(job: &TransformJob, found: &JobOutcome) -> anyhow::Result<Out
     Ok(Outcome::SomeImagesFailed)
 }
 
-/// What to do about images without an output. Never a retry that cannot help.
+/// What to do about images without an output. Never suggests a retry that cannot help.
 fn advice(found: &JobOutcome, name: &str) -> String {
     if let Some(retry) = found.retry_under_way() {
         return format!("Retry {} is still processing {} of them", retry.job_name, retry.under_way);

@@ -1,4 +1,4 @@
-//! `spotcheck transform stop`: a job ends before its end.
+//! `spotcheck transform stop`: stops a job.
 
 use anyhow::bail;
 use clap::Args;
