@@ -1,17 +1,17 @@
-//! The panels along the bottom of the window. They take their room before the panels above them, and Tab visits them
-//! afterwards.
+//! The panels at the bottom of the window. They reserve their space before the panels above them are drawn, and Tab
+//! visits them afterward.
 
 use eframe::egui::{Layout, Panel, Ui, UiBuilder, vec2};
 
-/// A panel that is as high as its contents.
+/// A panel as high as its contents.
 #[derive(Default)]
 pub(super) struct BottomBar {
-    /// Of the contents, in the last frame.
+    /// The height of the contents in the last frame.
     height: f32,
 }
 
 impl BottomBar {
-    /// Takes the room, and returns the part of it that [`Self::fill`] is given later.
+    /// Reserves the space, and returns the part for [`Self::fill`].
     pub(super) fn reserve(&self, ui: &mut Ui, id: &'static str) -> Ui {
         reserve(ui, id, Panel::bottom(id).resizable(false), |_| self.height)
     }
@@ -26,12 +26,12 @@ impl BottomBar {
     }
 }
 
-/// Takes the room of a panel, and returns the part that its contents are drawn in later.
+/// Reserves the space of a panel, and returns the part for its contents.
 pub(super) fn reserve(ui: &mut Ui, id: &'static str, panel: Panel, height: impl FnOnce(&Ui) -> f32) -> Ui {
     let rect = panel.show(ui, |ui| {
         let size = vec2(ui.available_width(), height(ui));
         ui.allocate_space(size).1
     });
-    // Made here, so that its widgets are the same ones whatever is drawn in between.
+    // Created here, so that its widgets keep their ids whatever is drawn in between.
     ui.new_child(UiBuilder::new().id_salt((id, "contents")).max_rect(rect.inner).layout(Layout::default()))
 }

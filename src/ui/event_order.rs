@@ -1,8 +1,8 @@
 //! The order of keys and clicks.
 //!
-//! egui hands all events of a frame to every widget, and the widget with the keyboard is the same for the whole frame.
-//! In a slow frame, a key that opens a field arrives together with the letters for that field. [`EventOrder`] gives
-//! egui only the events that no event before them can redirect, and holds the rest for the next frame.
+//! egui passes all events of a frame to every widget, and the focused widget is the same for the whole frame. In a slow
+//! frame, a key that opens a field arrives together with the text for that field. [`EventOrder`] passes egui only the
+//! events that no earlier event can redirect, and holds the rest for the next frame.
 
 use std::collections::VecDeque;
 
@@ -12,16 +12,16 @@ use eframe::egui::{Context, Event, FocusDirection, Key, Plugin, RawInput, Ui};
 #[derive(Default)]
 pub(super) struct EventOrder {
     held: VecDeque<Event>,
-    /// The last frame that was given events: a second pass of it gets none.
+    /// The last frame that received events: a second pass of it receives none.
     frame: Option<u64>,
 }
 
-/// How an event may redirect those after it.
+/// How an event can redirect later ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
     /// Moves the focus before anything is drawn.
     MovesFocus,
-    /// May press a button, or end the field that has the focus.
+    /// Can press a button, or leave the focused field.
     Confirms,
     Click,
     /// Moves through the list below a field.
@@ -49,7 +49,7 @@ impl Role {
     }
 }
 
-/// How many of these events may share a frame.
+/// The number of these events that can share a frame.
 fn batch_len<'e>(events: impl Iterator<Item = &'e Event>, is_typing: bool) -> usize {
     let (mut has_click, mut has_key, mut has_text) = (false, false, false);
     let mut count = 0;
@@ -77,7 +77,7 @@ fn batch_len<'e>(events: impl Iterator<Item = &'e Event>, is_typing: bool) -> us
 }
 
 impl EventOrder {
-    /// A key that gets a frame of its own and is held down would repeat faster than slow frames can follow.
+    /// Whether the event repeats a held key that needs a frame of its own: repeats would outpace slow frames.
     fn is_surplus_repeat(&self, event: &Event) -> bool {
         let &Event::Key { key, pressed: true, .. } = event else {
             return false;
@@ -115,7 +115,7 @@ impl Plugin for EventOrder {
     }
 }
 
-/// Keeps what was typed from this event of the frame on for the next frame: what it is for has just been opened.
+/// Holds what was typed from this event on for the next frame, because its target has just been opened.
 pub(super) fn hold_from(ctx: &Context, position: usize) {
     let Some(order) = ctx.plugin_opt::<EventOrder>() else {
         return;
@@ -136,7 +136,7 @@ pub(super) fn hold_from(ctx: &Context, position: usize) {
         }
         typed
     });
-    // An arrow among them has asked egui for another widget.
+    // An arrow key among them has asked egui for another widget.
     ctx.memory_mut(|memory| memory.move_focus(FocusDirection::None));
     let mut order = order.lock();
     for event in rest.into_iter().rev() {

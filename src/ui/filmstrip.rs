@@ -1,5 +1,4 @@
-//! Bottom: all boxes of one class over all images, by score. Only what is on screen is looked at, however many there
-//! are.
+//! Bottom: all boxes of one class over all images, by score. Only visible boxes are processed, however many there are.
 
 use eframe::egui::{
     self, Color32, ComboBox, CornerRadius, Panel, Rect, ScrollArea, Sense, Stroke, StrokeKind, TextStyle, Ui, pos2,
@@ -14,7 +13,7 @@ use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
 use crate::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
 
 const GAP: f32 = 6.0;
-/// The height of a line of the caption below the image: score, what is wrong, name.
+/// The height of a line in the caption: score, error, name.
 const LINE_HEIGHT: f32 = 14.0;
 /// Around the caption.
 const TEXT_MARGIN: f32 = 6.0;
@@ -24,8 +23,7 @@ pub(super) fn filmstrip_ui(ui: &mut Ui, state: &State, textures: &mut Textures, 
         return;
     };
     Panel::bottom("filmstrip").resizable(true).default_size(196.0).size_range(130.0..=420.0).show(ui, |ui| {
-        // A panel takes the size of what is in it: a single line while boxes are looked for would make it small for
-        // good.
+        // A panel shrinks to its content: a single line while boxes are searched would make it small for good.
         ui.set_min_height(ui.available_height());
         ui.add_space(4.0);
         heading_ui(ui, state, strip, commands);
@@ -64,7 +62,7 @@ fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Queue<Command>) {
     }
 }
 
-/// The count of boxes, short and in full.
+/// The number of boxes, in short and in full.
 fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     let count = strip.frames().len();
     let is_detection = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
@@ -87,7 +85,7 @@ fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
     [count, above]
 }
 
-/// The classes of the run with the most boxes first.
+/// The classes of the run, those with the most boxes first.
 fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<Command>) {
     let name = |class: u32| {
         let run = state.run();
@@ -230,13 +228,13 @@ fn frame_ui(
     is_settled
 }
 
-/// Beside ground truth there is a line more.
+/// With ground truth, there is one more line.
 fn text_height(state: &State) -> f32 {
     let lines = if state.evaluated().is_some() { 3.0 } else { 2.0 };
     lines * LINE_HEIGHT + TEXT_MARGIN
 }
 
-/// Whether it is right and the score; beside ground truth, its class and what is wrong.
+/// The outcome and the score; with ground truth, also the class and the error.
 fn caption(state: &State, frame: &FilmFrame) -> [String; 2] {
     let score = frame.score.map(|score| format!("{:.1}%", score * 100.0));
     let mark = match frame.shows {

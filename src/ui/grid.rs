@@ -1,4 +1,4 @@
-//! The thumbnails: only the cells on screen are looked at, however many there are.
+//! The thumbnails: only visible cells are processed, however many there are.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ const PADDING: f32 = 6.0;
 const NAME_HEIGHT: f32 = 17.0;
 const HEADLINE_HEIGHT: f32 = 16.0;
 
-/// What the grid remembers between two frames.
+/// The grid's state between frames.
 #[derive(Default)]
 pub(super) struct GridMemory {
     last: Option<LastView>,
@@ -35,14 +35,14 @@ impl GridMemory {
     }
 }
 
-/// How many images the keys walk by.
+/// How many images the keys move by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct GridSteps {
     pub(super) row: i64,
     pub(super) page: i64,
 }
 
-/// Without a grid on screen.
+/// Used without a visible grid.
 impl Default for GridSteps {
     fn default() -> Self {
         Self { row: 1, page: 1 }
@@ -57,25 +57,24 @@ impl GridSteps {
     }
 }
 
-/// What the grid showed in a frame. It scrolls only if this changes, so that it never scrolls back what the user
-/// scrolled away.
+/// What the grid showed in a frame. It scrolls only if this changes, so that it never undoes the user's scrolling.
 #[derive(Debug, Clone, Copy)]
 struct LastView {
-    /// Which source, and whether the grid takes the place of the image.
+    /// The source, and whether the grid replaces the image.
     place_in_window: (Option<SourceId>, bool),
     shown: Option<SampleId>,
     scroll: ScrollRequest,
-    /// The place of the shown sample in the order.
+    /// The index of the shown sample in the order.
     place: Option<usize>,
     layout: Layout,
-    /// Of the part of the content that is on screen, in points below its beginning.
+    /// The top of the visible content, in points below its beginning.
     top: f32,
     height: f32,
 }
 
 impl LastView {
-    /// What is to be on screen after `self`: `now` with its top moved so that the grid stays where it was looked at,
-    /// whatever moved or grew, and that a sample which has just been shown is in sight.
+    /// What should be visible after `self`: `now` with its top moved so that the grid stays where it was, whatever
+    /// moved or grew, and a newly shown sample is visible.
     fn followed_by(&self, mut now: Self) -> Self {
         now.top = self.top;
         if self.scroll != now.scroll {
@@ -95,8 +94,8 @@ impl LastView {
         now
     }
 
-    /// A cell that is to stay where it is on screen, as its places before and after: the shown one, or the first of
-    /// those in sight where others have another size.
+    /// A cell that should stay in place, as its indices before and after: the shown one, or the first visible one if
+    /// the cell size changed.
     fn anchor(&self, now: &Self) -> Option<(usize, usize)> {
         let visible = self.layout.visible(self.top, self.top + self.height);
         let shown = self.place.filter(|before| self.shown == now.shown && visible.contains(before)).zip(now.place);
@@ -104,7 +103,7 @@ impl LastView {
         shown.or_else(|| is_other_layout.then_some((visible.start, visible.start)))
     }
 
-    /// Scrolls no further than needed.
+    /// Scrolls no further than necessary.
     fn bring_shown_into_sight(&mut self) {
         if let Some(place) = self.place {
             let (top, bottom) = (self.layout.row_top(place), self.layout.row_top(place) + self.layout.cell.y);
@@ -144,28 +143,28 @@ impl Layout {
         self.rows() as f32 * self.row_height()
     }
 
-    /// Where the row of a cell begins, below the beginning of the content.
+    /// The top of a cell's row, below the beginning of the content.
     fn row_top(&self, place: usize) -> f32 {
         (place / self.columns) as f32 * self.row_height()
     }
 
-    /// The rectangle of a cell on screen when the content from `top` downwards is shown at `origin`.
+    /// The rectangle of a cell on screen if the content from `top` downward is shown at `origin`.
     fn rect(&self, origin: Pos2, top: f32, place: usize) -> Rect {
         let (row, column) = (place / self.columns, place % self.columns);
-        // Far down, a whole point is less than an `f32` can tell apart.
+        // Far down, `f32` cannot resolve single points.
         let below_top = row as f64 * f64::from(self.row_height()) - f64::from(top);
         let offset = vec2(column as f32 * (self.cell.x + GAP), below_top as f32);
         Rect::from_min_size(origin + offset, self.cell)
     }
 
-    /// The places of the cells that touch a part of the content, given as its top and bottom.
+    /// The indices of the cells that touch a part of the content, given by its top and bottom.
     fn visible(&self, top: f32, bottom: f32) -> Range<usize> {
         let first = (top.max(0.0) / self.row_height()).floor() as usize;
         let last = (bottom.max(0.0) / self.row_height()).ceil() as usize;
         (first * self.columns).min(self.count)..(last * self.columns).min(self.count)
     }
 
-    /// The places just outside, which are scrolled to next; below first. Half a screen each way, `max` altogether.
+    /// The indices just outside, which are scrolled to next; below first. Half a screen each way, `max` in total.
     fn nearby(&self, visible: &Range<usize>, max: usize) -> Vec<usize> {
         let half_screen = visible.len().div_ceil(2);
         let below = visible.end..(visible.end + half_screen).min(self.count);
@@ -174,7 +173,7 @@ impl Layout {
     }
 }
 
-/// The part of a cell that the thumbnail is for.
+/// The part of a cell for the thumbnail.
 fn image_place(cell: Rect) -> Rect {
     let bottom = cell.bottom() - PADDING - NAME_HEIGHT - HEADLINE_HEIGHT;
     Rect::from_min_max(cell.min + Vec2::splat(PADDING), pos2(cell.right() - PADDING, bottom))
@@ -201,7 +200,7 @@ pub(super) fn grid_ui(
     let mut area = egui::ScrollArea::vertical().id_salt("grid").auto_shrink([false, false]);
     if let Some(top) = top_to_set(state, memory, layout, page_height) {
         area = area.vertical_scroll_offset(top);
-        // Where the content ended in the last frame must not pull it back.
+        // The end of the content in the last frame must not pull it back.
         ui.spacing_mut().scroll.kinetic.rubber_band = false;
     }
     area.show_viewport(ui, |ui, viewport| {
@@ -214,7 +213,7 @@ pub(super) fn grid_ui(
     });
 }
 
-/// The grid as a whole is one stop for Tab, as a list is: from there the arrows walk.
+/// The grid as a whole is one Tab stop, like a list; from there, the arrow keys move.
 pub(super) fn id() -> Id {
     Id::unique("grid of images")
 }
@@ -237,12 +236,12 @@ fn focus_ui(ui: &Ui, state: &State) {
     }
 }
 
-/// The top left of what is on screen of the content.
+/// The top left corner of the visible content.
 fn screen_origin(ui: &Ui, viewport: Rect) -> Pos2 {
     pos2(ui.max_rect().left(), ui.max_rect().top() + viewport.top())
 }
 
-/// The part of the content to scroll to; `None` if it is on screen already.
+/// The part of the content to scroll to; `None` if it is already visible.
 fn top_to_set(state: &State, memory: &mut GridMemory, layout: Layout, page_height: f32) -> Option<f32> {
     let shown = state.shown_sample();
     let source = state.source.as_ref().map(|source| source.id);
@@ -265,7 +264,7 @@ fn top_to_set(state: &State, memory: &mut GridMemory, layout: Layout, page_heigh
     (!is_as_it_was).then_some(now.top)
 }
 
-/// One cell on screen.
+/// A visible cell.
 struct Cell<'state> {
     sample: SampleId,
     name: &'state str,
@@ -303,7 +302,7 @@ fn cells_ui(
     request_thumbnails(state, &mut textures.thumbnails, layout, visible, commands);
 }
 
-/// Requests the thumbnails on screen, then those just outside.
+/// Requests the visible thumbnails, then those just outside.
 fn request_thumbnails(
     state: &State,
     thumbnails: &mut Thumbnails,
@@ -315,7 +314,7 @@ fn request_thumbnails(
     let is_far_away = state.place().is_some();
     let mut spare = thumbnails.spare(visible.len());
     if is_far_away {
-        // Each is fetched whole, which may cost money.
+        // Each is fetched as a whole, which may cost money.
         spare = spare.min(visible.len());
     }
     let nearby = layout.nearby(&visible, spare);
@@ -334,7 +333,7 @@ fn request_thumbnails(
     }
 }
 
-/// Takes part in clicks, tooltips and what screen readers tell; painted later, with all others.
+/// Handles clicks, tooltips and accessibility; painted later with all others.
 fn cell_ui<'state>(
     ui: &Ui,
     state: &'state State,
@@ -358,7 +357,7 @@ fn cell_ui<'state>(
     });
     take_clicks(ui, &response, sample, commands);
     let is_hovered = response.hovered();
-    // Above a dialog, a tooltip that was open would stay.
+    // An open tooltip would stay above a dialog.
     if !state.has_dialog() {
         response.on_hover_ui(|ui| tooltip_ui(ui, name, &headline));
     }
@@ -394,7 +393,7 @@ fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Qu
     }
 }
 
-/// Layer by layer: all that is painted with one texture becomes one draw call.
+/// Layer by layer: everything painted with one texture becomes one draw call.
 fn paint_cells(ui: &Ui, state: &State, cells: &[Cell<'_>]) {
     for cell in cells {
         paint_background(ui, state, cell);
@@ -441,8 +440,8 @@ fn judged_text(state: &State, sample: SampleId) -> String {
 const SIGN_WIDTH: f32 = 20.0;
 
 /// At the right end of the second line, from right to left, where they cover neither the image nor its labels: a
-/// problem, the verdict with a ring around it while it is not in the project file yet, a note or tags. Gives how wide
-/// they are.
+/// problem, the verdict with a ring around it until it is saved in the project, a note or tags. Returns their total
+/// width.
 fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
     let mark = state.judgments.marks().get(cell.sample);
     let painter = ui.painter();
@@ -481,7 +480,7 @@ fn paint_signs(ui: &Ui, state: &State, cell: &Cell<'_>) -> f32 {
     width
 }
 
-/// A warning sign on a disc, readable in both themes.
+/// A warning sign on a disc, legible in both themes.
 fn paint_problem(ui: &Ui, center: Pos2) {
     let painter = ui.painter();
     painter.circle_filled(center, 9.0, Color32::from_black_alpha(200));
@@ -496,10 +495,10 @@ fn paint_problem(ui: &Ui, center: Pos2) {
 
 /// The second line under a thumbnail.
 struct Headline {
-    /// Of two runs that are compared, where the images are sorted by it; stands before the text.
+    /// For two compared runs, if the images are sorted by it; before the text.
     disagreement: Option<f32>,
     text: String,
-    /// More than fits on the line; may be empty.
+    /// More than fits on the line; can be empty.
     tooltip: String,
     is_problem: bool,
 }
@@ -577,7 +576,7 @@ fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
     }
 }
 
-/// Predictions are stored in the project; those of the cells on screen are loaded once.
+/// Predictions are stored in the project; those of visible cells are loaded once.
 fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Queue<Command>) {
     let is_predicted = |cell: &&Cell<'_>| {
         let run = state.run();
@@ -590,7 +589,7 @@ fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Queue<Comm
     }
 }
 
-/// The boxes that the view shows, the surest on top with its label.
+/// The boxes that the view shows, with the highest score on top and labeled.
 fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
     let (Some(thumbnail), Some(run)) = (cell.thumbnail, state.run()) else {
         return;
@@ -619,7 +618,7 @@ fn paint_boxes(ui: &Ui, state: &State, cell: &Cell<'_>) {
     }
 }
 
-/// At the box, moved and shortened to stay inside the thumbnail.
+/// Next to the box, moved and shortened to stay inside the thumbnail.
 fn paint_label(ui: &Ui, painter: &Painter, thumbnail: Rect, at: Rect, label: &str, color: Color32) {
     let padding = vec2(3.0, 0.5);
     let font = FontId::new(9.5, theme::strong_family());
@@ -638,7 +637,7 @@ fn paint_thumbnail(ui: &Ui, cell: &Cell<'_>, thumbnail: Thumbnail) {
     ui.painter().add(shape.with_texture(thumbnail.texture, thumbnail.uv));
 }
 
-/// The largest rectangle of this shape that fits, centered.
+/// The largest centered rectangle of this aspect ratio.
 fn place_of_thumbnail(place: Rect, size: Vec2) -> Rect {
     let scale = (place.width() / size.x).min(place.height() / size.y);
     Rect::from_center_size(place.center(), size * scale)
@@ -652,7 +651,7 @@ fn paint_frame(ui: &Ui, state: &State, cell: &Cell<'_>) {
     }
 }
 
-/// The room beside signs of this width.
+/// The texts in the space next to signs of this width.
 fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     let visuals = ui.visuals();
     let (left, top) = (cell.image_place.left(), cell.image_place.bottom());
@@ -672,7 +671,7 @@ fn paint_texts(ui: &Ui, cell: &Cell<'_>, signs_width: f32) {
     ui.painter().galley(position, galley, headline_color);
 }
 
-/// Whether something else than the grid has the keyboard.
+/// Whether something other than the grid has the focus.
 pub(super) fn is_taken_remote(ctx: &egui::Context) -> bool {
     ctx.memory(egui::Memory::focused).is_some_and(|focused| focused != id())
 }
@@ -708,7 +707,7 @@ mod tests {
         assert!((distance - layout.row_height()).abs() < 1e-3, "{distance}");
     }
 
-    /// A hundred rows of four, of which ten are on screen, with the image in this place shown.
+    /// A hundred rows of four, with ten visible, and the image at this index shown.
     fn seen(place: usize, top_row: usize) -> LastView {
         let layout = Layout::new(500.0, 100.0, 400);
         assert_eq!(layout.columns, 4);

@@ -1,4 +1,4 @@
-//! The keys of the window: those of the action table, and those that walk through the images.
+//! The keys of the window: those of the action table, and those that move through the images.
 
 use eframe::egui::{self, Event, Key, KeyboardShortcut, Modifiers};
 use strum::VariantArray;
@@ -8,13 +8,13 @@ use super::grid::{self, GridSteps};
 use super::presentation;
 use crate::state::{Action, BrowseCommand, Command, KeyboardOwner, Overlay, ReviewCommand, State, Step};
 
-/// Reads the keys of a frame in their order. Each command is carried out before the next key is read, and what is typed
-/// after a command that opens a field or a dialog goes there, in the next frame.
+/// Reads the keys of a frame in order. Each command is executed before the next key is read, and what is typed after a
+/// command that opens a field or a dialog goes there, in the next frame.
 pub struct PressedKeys {
     position: usize,
     owner: KeyboardOwner,
     steps: GridSteps,
-    /// Whether a text field had the keyboard at the end of the last frame.
+    /// Whether a text field had the focus at the end of the last frame.
     was_typing: bool,
 }
 
@@ -52,14 +52,14 @@ impl PressedKeys {
         let Some((action, shortcut)) = shortcuts().find(|(_, shortcut)| press.is(*shortcut)) else {
             return self.walk(ctx, state, press);
         };
-        // A verdict is a decision about one image or box: a key that is held down gives one.
+        // A verdict applies to one image or box, so holding a key down gives only one.
         let is_surplus = press.is_repeat && action.is_verdict();
         (!is_surplus && is_free(ctx, state, action, shortcut)).then_some(Command::Do(action))
     }
 
-    /// One step back from what was done last.
+    /// Undoes the most recent step of navigation.
     fn escape(&self, ctx: &egui::Context, state: &State) -> Option<Command> {
-        // A menu that is open closes first.
+        // An open menu closes first.
         if egui::Popup::is_any_open(ctx) {
             return None;
         }
@@ -69,7 +69,7 @@ impl PressedKeys {
         if state.overlay != Overlay::None {
             return Some(Command::SetOverlay(Overlay::None));
         }
-        // Escape leaves a text field, and egui has taken the keyboard from it before this sees the key.
+        // Escape leaves a text field, and egui has already removed the focus before this sees the key.
         if state.has_dialog() || self.was_typing || grid::is_taken_remote(ctx) {
             return None;
         }
@@ -83,7 +83,7 @@ impl PressedKeys {
         }
     }
 
-    /// Arrow and page keys walk, with shift they select.
+    /// Arrow and page keys move; with Shift, they select.
     fn walk(&self, ctx: &egui::Context, state: &State, press: KeyPress) -> Option<Command> {
         let GridSteps { row, page } = self.steps;
         let by = match press.key {
@@ -121,7 +121,7 @@ impl KeyPress {
         }
     }
 
-    /// Takes the key, which is at this position, and its letter.
+    /// Removes the key at this position, and its text.
     fn consume(self, events: &mut Vec<Event>, position: usize) {
         events.remove(position);
         let is_its_letter = matches!(events.get(position), Some(Event::Text(_)));
@@ -130,19 +130,19 @@ impl KeyPress {
         }
     }
 
-    /// As `consume_shortcut`, but exact: Ctrl+Shift+P is not also Ctrl+P.
+    /// As `consume_shortcut`, but exact: Ctrl+Shift+P does not match Ctrl+P.
     fn is(self, shortcut: KeyboardShortcut) -> bool {
         self.key == shortcut.logical_key && is_exactly(self.modifiers, shortcut)
     }
 }
 
-/// Bare letters belong to a text field that has the focus, and while a dialog is open only the keys that it needs work.
+/// Keys without modifiers belong to a focused text field, and while a dialog is open, only its keys work.
 fn is_free(ctx: &egui::Context, state: &State, action: Action, shortcut: KeyboardShortcut) -> bool {
     if state.has_dialog() && !works_in_dialog(action, state.overlay) {
         return false;
     }
     let is_typing = ctx.text_edit_focused();
-    // A button or slider that was reached with Tab uses some keys itself; letters go on to work.
+    // A button or slider reached with Tab uses some keys itself; letters keep working.
     let is_pressing = grid::is_taken_remote(ctx) && moves_or_presses(shortcut.logical_key);
     let is_text_editing =
         matches!(action, Action::SelectAll | Action::PreviousImage | Action::NextImage | Action::Undo | Action::Redo);
@@ -150,7 +150,7 @@ fn is_free(ctx: &egui::Context, state: &State, action: Action, shortcut: Keyboar
     !is_taken
 }
 
-/// Any other action would change the window behind the dialog, unseen. The key that opened a dialog closes it again.
+/// Any other action would change the hidden window behind the dialog. The key that opened a dialog closes it again.
 fn works_in_dialog(action: Action, overlay: Overlay) -> bool {
     match action {
         Action::Quit | Action::InterfaceLarger | Action::InterfaceSmaller | Action::InterfaceNormal => true,
@@ -161,7 +161,7 @@ fn works_in_dialog(action: Action, overlay: Overlay) -> bool {
     }
 }
 
-/// Keys that a focused button or slider takes for itself.
+/// Keys that a focused button or slider handles itself.
 fn moves_or_presses(key: Key) -> bool {
     matches!(
         key,
@@ -178,19 +178,19 @@ fn moves_or_presses(key: Key) -> bool {
 
 fn is_exactly(pressed: Modifiers, shortcut: KeyboardShortcut) -> bool {
     let wanted = shortcut.modifiers;
-    // On many keyboards Plus is Equals with Shift, and either of the two is reported.
+    // On many keyboards, Plus is Shift with Equals, and either of the two is reported.
     let may_need_shift = matches!(shortcut.logical_key, Key::Plus | Key::Equals);
     let shift_is_free = may_need_shift || (!wanted.command && !wanted.alt && !wanted.shift);
     pressed.command == wanted.command && pressed.alt == wanted.alt && (pressed.shift == wanted.shift || shift_is_free)
 }
 
-/// The first shortcut of an action, as the platform writes it.
+/// The first shortcut of an action, in the platform's notation.
 pub(super) fn shortcut_text(ctx: &egui::Context, action: Action) -> Option<String> {
     let shortcut = parse(action.keys().next()?)?;
     Some(as_printed(shortcut.logical_key, ctx.format_shortcut(&shortcut)))
 }
 
-/// Punctuation as it is printed on the key. Plus and minus keep their names: “Ctrl++” is hard to read.
+/// Punctuation as printed on the key. Plus and minus keep their names: “Ctrl++” is hard to read.
 fn as_printed(key: Key, shortcut: String) -> String {
     match key {
         Key::OpenBracket | Key::CloseBracket | Key::Slash => shortcut.replace(key.name(), key.symbol_or_name()),
@@ -205,7 +205,7 @@ fn shortcuts() -> impl Iterator<Item = (Action, KeyboardShortcut)> {
     })
 }
 
-/// Reads `Ctrl+Shift+O`.
+/// Parses `Ctrl+Shift+O`.
 fn parse(keys: &str) -> Option<KeyboardShortcut> {
     let mut modifiers = Modifiers::NONE;
     let mut key = None;

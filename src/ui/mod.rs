@@ -1,7 +1,7 @@
-//! Draws the state and returns the commands of the user.
+//! Draws the state and returns the user's commands.
 //!
-//! Nothing here reads a file, waits, decodes or starts a thread. A panel is given `&State` and pushes [`Command`]s; the
-//! textures belong to this floor and are found by key. What is drawn never grows with the number of samples.
+//! Nothing here reads a file, waits, decodes or starts a thread. A panel receives `&State` and pushes [`Command`]s; the
+//! textures belong to this module and are found by key. The cost of drawing never grows with the number of samples.
 
 mod bottom_bar;
 mod canvas;
@@ -31,7 +31,7 @@ use side_panel::SideWidth;
 
 use crate::state::{BrowseCommand, Command, Queue, State};
 
-/// What only the panels remember between two frames: drafts of text fields, and what was requested.
+/// Panel state between frames: drafts of text fields, and what was requested.
 #[derive(Default)]
 pub struct Window {
     pub textures: Textures,
@@ -62,11 +62,11 @@ pub struct Window {
     type_path: overlays::TypePathMemory,
     applied: theme::Applied,
     size: egui::Vec2,
-    /// A text field had the keyboard at the end of the last frame.
+    /// Whether a text field had the focus at the end of the last frame.
     was_typing: bool,
 }
 
-/// How wide the panels at the sides are.
+/// The widths of the side panels.
 struct Sides {
     images: SideWidth,
     inspector: SideWidth,
@@ -84,25 +84,25 @@ impl Window {
         Self::default()
     }
 
-    /// The keys of this frame, to be carried out before it is drawn.
+    /// The keys of this frame, to be handled before it is drawn.
     pub fn pressed_keys(&mut self, state: &State) -> PressedKeys {
         PressedKeys::new(state, self.images.take_steps(), self.was_typing)
     }
 
-    /// Draws one frame. Returns the commands of the user, in order.
+    /// Draws one frame. Returns the user's commands, in order.
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
         let mut commands = Queue::default();
         ui.ctx().accesskit_node_builder(egui::accesskit_root_id(), |window| window.set_label("Spotcheck"));
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
         let size = ui.ctx().content_rect().size();
         if std::mem::replace(&mut self.size, size) != size {
-            // What wraps and what fits follow the sizes of the frame before.
+            // Wrapping and fitting depend on the sizes in the previous frame.
             ui.ctx().request_repaint();
         }
         self.textures.begin_frame();
         presentation::follow_fullscreen(ui.ctx(), state, &mut self.presentation);
         if state.presenting.is_some() {
-            // No panels, and no messages either: they may hold paths.
+            // Neither panels nor messages, which may contain paths.
             presentation::presentation_ui(ui, state, &mut self.textures, &mut self.presentation, &mut commands);
             if let Some(tiles) = self.textures.changed_request() {
                 commands.push(BrowseCommand::LoadTiles(tiles));
@@ -170,7 +170,7 @@ impl Window {
         });
         let mut inspector_room = None;
         panel_ui(ui, shows_inspector, |ui| {
-            // The images have taken theirs.
+            // The images have taken their space.
             inspector_room = Some(inspector.reserve(ui, egui::Panel::right("inspector"), 0.0));
         });
         panel_ui(ui, state.filmstrip.is_some() && !is_large, |ui| {
@@ -184,7 +184,7 @@ impl Window {
         } else {
             canvas::canvas_ui(ui, state, &mut self.textures, commands);
         }
-        // Tab visits these last, as they are to the right and below.
+        // Tab visits these last, because they are to the right and below.
         if let Some(mut room) = inspector_room {
             panels::inspector_ui(&mut room, state, &mut self.inspector, &mut self.textures, commands);
         }
@@ -198,8 +198,8 @@ impl Window {
     }
 }
 
-/// A panel that is shown or hidden. It keeps its number while it is hidden: egui numbers what it draws, and later
-/// widgets that got another number would lose the keyboard, a click or a drag.
+/// A panel that can be hidden. It keeps its number while hidden: egui numbers what it draws, and later widgets with
+/// another number would lose focus, clicks or drags.
 fn panel_ui(ui: &mut egui::Ui, is_shown: bool, add: impl FnOnce(&mut egui::Ui)) {
     if is_shown {
         add(ui);

@@ -1,5 +1,5 @@
-//! Presentation mode: one image on a dark screen with the predictions of the model, large, and nothing that tells where
-//! the image is stored.
+//! Presentation mode: one image on a dark screen with large predictions, and nothing that reveals where the image is
+//! stored.
 
 use eframe::egui::{
     self, Align2, CentralPanel, Color32, FontId, Frame, Id, Key, Rect, Sense, Stroke, StrokeKind, Ui, pos2, vec2,
@@ -14,25 +14,25 @@ use crate::state::{
 };
 
 const BACKDROP: Color32 = Color32::from_rgb(8, 9, 11);
-/// Seconds in which a box or a class comes to light, and from one to the next.
+/// How long a box or class takes to fade in, and the time between two, in seconds.
 const FADE_SECS: f64 = 0.5;
 const STAGGER_SECS: f64 = 0.12;
-/// The last box begins no later than this.
+/// The last box starts no later than this.
 const LAST_BEGINS_SECS: f64 = 1.5;
 const KEYS_SHOWN_SECS: f64 = 4.0;
 
 #[derive(Default)]
 pub(super) struct PresentationMemory {
-    /// `None` before the first frame: a window may open full screen because the last one was closed like that.
+    /// `None` before the first frame: a window can open full screen because it was closed like that.
     is_fullscreen: Option<bool>,
-    /// What is on screen, and since when it can be seen, in seconds of the window's clock.
+    /// The shown sample, and since when it is visible, in seconds of the window's clock.
     shown: Option<SampleId>,
     seen_since: Option<f64>,
-    /// Until when the keys are shown.
+    /// When the key hints disappear.
     keys_until: f64,
 }
 
-/// Switches to full screen and back as the state says.
+/// Enters and leaves full screen as the state requires.
 pub(super) fn follow_fullscreen(ctx: &egui::Context, state: &State, memory: &mut PresentationMemory) {
     let wanted = state.presenting.is_some();
     let of_window = ctx.input(|input| input.viewport().fullscreen);
@@ -46,7 +46,7 @@ pub(super) fn follow_fullscreen(ctx: &egui::Context, state: &State, memory: &mut
     memory.is_fullscreen = Some(wanted);
 }
 
-/// The window's own answer counts only before the first frame: later, the user may have asked the desktop for it.
+/// The window's own report counts only before the first frame: later, the user may have changed it on the desktop.
 fn must_switch(remembered: Option<bool>, of_window: Option<bool>, wanted: bool) -> bool {
     remembered.or(of_window).unwrap_or_default() != wanted
 }
@@ -77,7 +77,7 @@ pub(super) fn presentation_ui(
     turn(ui.ctx(), state, memory, seen_secs, commands);
 }
 
-/// What a key does while presenting.
+/// The command of a key while presenting.
 pub(super) fn command(key: Key, presenting: Presenting, settings: &Settings) -> Option<Command> {
     let walk = |step| Some(BrowseCommand::Walk(step).into());
     let wait = |by| Some(ReviewCommand::SetSlideSecs(settings.slide_secs + by).into());
@@ -132,11 +132,11 @@ fn image_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, s
         ui.painter().text(screen.center(), center, text, font, Color32::GRAY);
         return;
     };
-    // An audience is shown no boxes of another image.
+    // An audience must not see boxes of another image.
     let prediction = state.shown.prediction.as_deref();
     let prediction = prediction.filter(|_| !state.shown_is_outdated());
     let has_classes = prediction.is_some_and(|prediction| matches!(prediction.content, PredictionContent::Classes(_)));
-    // Classes stand below the image.
+    // Classes are below the image.
     let foot = if has_classes { screen.height() * 0.2 } else { 0.0 };
     let canvas = screen.with_max_y(screen.bottom() - foot);
     let placement = Placement::new(canvas, size, CanvasView::Fit);
@@ -156,7 +156,7 @@ fn image_ui(ui: &mut Ui, state: &State, textures: &mut Textures, screen: Rect, s
     }
 }
 
-/// How much of the thing at this place of the list has come to light, `0.0..=1.0`.
+/// The opacity of the item at this index of the list, `0.0..=1.0`.
 fn light(place: usize, seen_secs: f64) -> f32 {
     let begins = (place as f64 * STAGGER_SECS).min(LAST_BEGINS_SECS);
     ((seen_secs - begins) / FADE_SECS).clamp(0.0, 1.0) as f32
@@ -172,7 +172,7 @@ fn boxes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, placement: &Pla
         (detection, rect, color, light(place, seen_secs))
     };
     let painter = ui.painter();
-    // The surest first to light, and last to be painted: on top.
+    // The highest score appears first, and is painted last: on top.
     for (place, &index) in visible.iter().enumerate().rev() {
         let (_, rect, color, light) = drawn(place, index);
         let dark = Stroke::new(7.0, Color32::from_black_alpha(150).gamma_multiply(light));
@@ -214,14 +214,14 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, place: Rect, 
     }
 }
 
-/// Makes painted text known to screen readers.
+/// Announces painted text to screen readers.
 fn said(ui: &Ui, place: Rect, index: usize, text: &str) {
     let id = Id::unique(("presented", index));
     let response = ui.interact(place, id, Sense::hover());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text));
 }
 
-/// Which keys there are, for a while and whenever the pointer moves.
+/// The key hints, for a while and whenever the pointer moves.
 fn keys_ui(ui: &mut Ui, state: &State, memory: &mut PresentationMemory, screen: Rect, now: f64) {
     let has_moved = ui.input(|input| input.pointer.delta() != egui::Vec2::ZERO);
     if has_moved {

@@ -1,4 +1,4 @@
-//! Colors, type and spacing, in light and in dark.
+//! Colors, fonts and spacing, in the light and dark theme.
 
 use std::num::NonZeroUsize;
 
@@ -14,7 +14,7 @@ use crate::state::{Settings, ThemeChoice};
 const REGULAR: &[u8] = include_bytes!("../../assets/fonts/Inter-Regular.otf");
 const SEMIBOLD: &[u8] = include_bytes!("../../assets/fonts/Inter-SemiBold.otf");
 
-/// The few colors everything is made of.
+/// The few colors that everything uses.
 struct Palette {
     /// Around the image.
     canvas: Color32,
@@ -24,7 +24,7 @@ struct Palette {
     /// Text fields, the rails of sliders and bars.
     sunken: Color32,
     line: Color32,
-    /// Of check boxes and radio buttons.
+    /// For check boxes and radio buttons.
     outline: Color32,
     button: Color32,
     button_hovered: Color32,
@@ -79,12 +79,12 @@ pub(super) fn canvas_fill(visuals: &Visuals) -> Color32 {
     palette(visuals).canvas
 }
 
-/// Cards inside a panel.
+/// For cards inside a panel.
 pub(super) fn raised_fill(visuals: &Visuals) -> Color32 {
     palette(visuals).raised
 }
 
-/// Empty parts of bars, places for images that are still to come.
+/// For empty parts of bars, and placeholders of images.
 pub(super) fn sunken_fill(visuals: &Visuals) -> Color32 {
     palette(visuals).sunken
 }
@@ -102,7 +102,7 @@ pub(super) fn accent(visuals: &Visuals) -> Color32 {
     palette(visuals).accent
 }
 
-/// Readable on [`accent`].
+/// Legible on [`accent`].
 pub(super) fn on_accent(visuals: &Visuals) -> Color32 {
     if visuals.dark_mode { Color32::from_rgb(0x0d, 0x14, 0x20) } else { Color32::WHITE }
 }
@@ -114,7 +114,7 @@ pub(super) fn class_color(name: &str) -> Color32 {
 }
 
 /// A color for a strength of `0.0..=1.0`: cividis, from dark blue to bright yellow. It looks much the same to people
-/// who do not tell red from green, and its brightness alone gives the order (Nuñez, Anderton and Renslow, “Optimizing
+/// with red-green color blindness, and its brightness alone shows the order (Nuñez, Anderton and Renslow, “Optimizing
 /// colormaps with consideration for color vision deficiency”, PLOS ONE 2018). Linear between ten of its colors.
 pub(super) fn heat_color(strength: f32) -> Color32 {
     const CIVIDIS: [[u8; 3]; 10] = [
@@ -138,26 +138,26 @@ pub(super) fn heat_color(strength: f32) -> Color32 {
     color(lower).lerp_to_gamma(color(lower + 1), place - lower as f32)
 }
 
-/// Black or white, whichever is easier to read on `background`.
+/// Black or white, whichever is more legible on `background`.
 pub(super) fn text_on(background: Color32) -> Color32 {
-    /// The relative luminance on which both have the same contrast, by WCAG 2: `sqrt(1.05 * 0.05) - 0.05`.
+    /// The relative luminance with equal contrast to both, by WCAG 2: `sqrt(1.05 * 0.05) - 0.05`.
     const SAME_CONTRAST: f32 = 0.179;
     let linear = Rgba::from(background);
     let luminance = 0.2126 * linear.r() + 0.7152 * linear.g() + 0.0722 * linear.b();
     if luminance > SAME_CONTRAST { Color32::BLACK } else { Color32::WHITE }
 }
 
-/// Around a dialog: a popup with more room.
+/// Around a dialog: a popup with more padding.
 pub(super) fn dialog_frame(ctx: &egui::Context) -> egui::Frame {
     egui::Frame::popup(&ctx.global_style()).inner_margin(18).corner_radius(12)
 }
 
-/// The semi-bold family, for headings and what must stand out.
+/// The semibold family, for headings and emphasis.
 pub(super) fn strong_family() -> FontFamily {
     FontFamily::Name("strong".into())
 }
 
-/// The first one measures, the next ones draw with the sizes of the one before; tables take the most.
+/// The first pass measures, the next ones draw with the sizes of the previous one; tables need the most.
 const PASSES: NonZeroUsize = NonZeroUsize::new(5).expect("five is not zero");
 
 /// Called once, before the first frame.
@@ -169,10 +169,10 @@ pub fn apply(ctx: &egui::Context) {
             set_visuals(&mut style.visuals, palette);
         });
     }
-    // `Command::InterfaceLarger` and its kin do this, so that menus and help know of it.
+    // `Command::InterfaceLarger` and related commands do this, so that menus and help include it.
     ctx.options_mut(|options| {
         options.zoom_with_keyboard = false;
-        // A dialog that opens is drawn, unseen, until its size is known.
+        // A dialog that opens is drawn invisibly until its size is known.
         options.max_passes = PASSES;
     });
 }
@@ -216,13 +216,13 @@ fn set_spacing(style: &mut egui::Style) {
     style.animation_time = 0.1;
 }
 
-/// Bars that are always there, beside what they scroll.
+/// Scroll bars that are always visible, next to their content.
 fn scroll_style() -> ScrollStyle {
     let mut scroll = ScrollStyle::solid();
     scroll.bar_width = 8.0;
     let width = scroll.allocated_width();
-    // Only those that could float have handles of a strength of their own: in the color of a button they are next to
-    // invisible on a light panel, and in that of the text they would be black.
+    // Only floating bars have handles with an opacity of their own: in the color of a button, they are nearly invisible
+    // on a light panel, and in that of the text, they would be black.
     scroll.floating = true;
     scroll.floating_width = scroll.bar_width;
     scroll.floating_allocated_width = width;
@@ -272,7 +272,7 @@ fn set_widget(widget: &mut WidgetVisuals, fill: Color32, line: Color32, text: Co
     widget.expansion = 0.0;
 }
 
-/// What of the settings the context already follows.
+/// The settings that the context already follows.
 #[derive(Default)]
 pub(super) struct Applied {
     theme: Option<ThemeChoice>,
@@ -281,7 +281,7 @@ pub(super) struct Applied {
 
 pub(super) fn follow_settings(ctx: &egui::Context, applied: &mut Applied, settings: &Settings) {
     if applied.theme != Some(settings.theme) {
-        // A test chooses its theme itself; the system's choice must not overrule it.
+        // A test chooses its theme itself; the system's choice must not override it.
         if applied.theme.is_some() || settings.theme != ThemeChoice::System {
             ctx.set_theme(match settings.theme {
                 ThemeChoice::System => ThemePreference::System,

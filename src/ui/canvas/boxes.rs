@@ -1,4 +1,4 @@
-//! Boxes over the image, each with its label: readable on any background, and never by color alone.
+//! Boxes on the image with labels: legible on any background, and never distinguished only by color.
 
 use eframe::egui::{Color32, CornerRadius, Id, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Ui, vec2};
 
@@ -16,7 +16,7 @@ const LINE: f32 = 2.0;
 const SELECTED_LINE: f32 = 3.5;
 /// The longest dashed line, in points: several screens.
 const LONGEST_BROKEN_LINE: f32 = 40_000.0;
-/// Stored boxes beyond these are drawn with whole lines and without labels, which is quick however many there are.
+/// With more stored boxes than this, they are drawn with solid lines and without labels, which is always fast.
 const MOST_DASHED: usize = 100;
 /// The opacity of the other boxes while one is selected.
 const DIMMED: f32 = 0.35;
@@ -42,7 +42,7 @@ pub(super) fn boxes_ui(
     let verdict = |index: usize| state.judgments.box_verdict(sample, index);
     let selected = state.shown.selected_box;
     let hovered = pointer.and_then(|at| smallest_under(&visible, place, at));
-    // The best scores last, on top of the others; what is pointed at on top of all.
+    // The highest scores last, on top of the others; the hovered and selected boxes on top of all.
     let is_raised = |index: usize| Some(index) == hovered || Some(index) == selected;
     let mut order: Vec<usize> = visible.iter().rev().copied().collect();
     order.sort_by_key(|&index| is_raised(index));
@@ -62,9 +62,8 @@ pub(super) fn boxes_ui(
     hovered
 }
 
-/// Labels of the best scores are placed first, whatever the pointer is over: labels that jump cannot be read. What the
-/// pointer is over or what is selected gets its label even if there is no room; while a box is selected, the others
-/// have none.
+/// Labels of the highest scores are placed first, whatever the pointer is over: moving labels cannot be read. Hovered
+/// and selected boxes are labeled even without room; while a box is selected, the others have no labels.
 fn labels_ui(
     state: &State,
     labels: &mut Labels<'_>,
@@ -97,8 +96,7 @@ fn labels_ui(
     }
 }
 
-/// The boxes of the run that is compared with, dashed. Labels only where the run on screen has no
-/// such box.
+/// The dashed boxes of the run to compare with. Labeled only where the run on screen has no such box.
 pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels: &mut Labels<'_>) {
     let (Some(comparing), Some(prediction)) = (&state.comparing, state.compared_prediction()) else {
         return;
@@ -117,8 +115,8 @@ pub(super) fn compared_ui(ui: &Ui, state: &State, placement: &Placement, labels:
     }
 }
 
-/// Draws the objects of the ground truth, dashed in white, below the boxes of the model; missed ones with long dashes.
-/// They are left out where the boxes of two runs are over each other, because the other run's boxes are dashed there.
+/// Draws the ground-truth objects, dashed in white, below the model's boxes; missed ones with long dashes. They are
+/// omitted where the boxes of two runs overlap, because the other run's boxes are dashed there.
 pub(super) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement) {
     let painter = ui.painter_at(placement.canvas());
     for (place, object) in truth_places(objects, placement) {
@@ -131,7 +129,7 @@ pub(super) fn truth_ui(ui: &Ui, objects: &[ShownObject], placement: &Placement) 
     }
 }
 
-/// Labels of the objects of the ground truth, if those of the model leave room; found ones need none.
+/// Labels of ground-truth objects, if the model's labels leave room; found ones need none.
 pub(super) fn truth_labels_ui(objects: &[ShownObject], placement: &Placement, labels: &mut Labels<'_>) {
     let unlabeled = truth_places(objects, placement).filter(|(_, object)| object.is_found != Some(true));
     for (place, object) in unlabeled.take(MOST_DASHED) {
@@ -198,7 +196,7 @@ pub(super) fn truth_legend(state: &State, objects: &[ShownObject]) -> String {
     }
 }
 
-/// Whether the run on screen shows a box of this class at this place.
+/// Whether the run on screen shows a box of this class at this position.
 fn is_matched(state: &State, detection: &Detection, class: u32) -> bool {
     let Some(prediction) = &state.shown.prediction else {
         return false;
@@ -232,7 +230,7 @@ fn legend_text(state: &State, runs: [RunId; 2]) -> String {
     }
 }
 
-/// Small boxes inside large ones can be pointed at.
+/// Allows pointing at small boxes inside large ones.
 fn smallest_under(visible: &[usize], place: impl Fn(usize) -> Rect, at: Pos2) -> Option<usize> {
     visible
         .iter()
@@ -241,11 +239,11 @@ fn smallest_under(visible: &[usize], place: impl Fn(usize) -> Rect, at: Pos2) ->
         .min_by(|&left, &right| place(left).area().total_cmp(&place(right).area()))
 }
 
-/// The line style of an edge: it tells verdicts and runs apart without colors.
+/// The line style of an edge, which distinguishes verdicts and runs without colors.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Line {
     Solid,
-    /// Dashes of these lengths, one after the other, with a gap after each, in points.
+    /// Dashes of these lengths in turn, with a gap after each, in points.
     Broken(&'static [f32], f32),
 }
 
@@ -265,7 +263,7 @@ fn line_of(verdict: Option<&Verdict>) -> Line {
     }
 }
 
-/// In full, and without the score and what is wrong besides the class where that is too long.
+/// In full, and without the score and the error (except the class) if that is too long.
 pub(super) fn tag_texts(
     detection: &Detection,
     verdict: Option<&Verdict>,
@@ -306,7 +304,7 @@ pub(super) fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32
         painter.rect_stroke(rect, corner, stroke, StrokeKind::Middle);
         return;
     };
-    // Where dashes would be too many to tell apart, or to draw, the line is whole.
+    // If there would be too many dashes to tell apart or to draw, the line is solid.
     let around = 2.0 * (rect.width() + rect.height());
     let edges = [rect.left_top(), rect.right_top(), rect.right_bottom(), rect.left_bottom(), rect.left_top()];
     if !around.is_finite() || around > LONGEST_BROKEN_LINE {
@@ -319,7 +317,7 @@ pub(super) fn frame(painter: &Painter, rect: Rect, color: Color32, strength: f32
     }
 }
 
-/// Draws the first of `texts` that has room, on the class's color. Returns false if none has.
+/// Draws the first of `texts` that fits, on the class's color. Returns false if none does.
 pub(super) fn tag(labels: &mut Labels<'_>, rect: Rect, texts: &[String], background: Color32) -> bool {
     let around = rect.translate(vec2(-LINE / 2.0, 0.0));
     let Some(label) = labels.place(around, texts, theme::text_on(background)) else {

@@ -1,4 +1,4 @@
-//! The same image a second time, with the predictions of another run.
+//! The same image again, with the predictions of another run.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::state::{Command, Comparing, Queue, ReviewCommand, ShownObject, State}
 
 /// The gap between the two images, in points.
 const GAP: f32 = 2.0;
-/// How many classes of a classifier are named.
+/// The number of classes named for a classifier.
 const CLASSES: usize = 3;
 
 /// Leaves the left half in `canvas` and returns the right one.
@@ -27,7 +27,7 @@ pub(super) fn split(canvas: &mut Rect) -> Rect {
     right
 }
 
-/// The right half: zoom and place are those of the left one. `size` is the image's in pixels.
+/// The right half, with the zoom and position of the left one. `size` is the image's in pixels.
 pub(super) fn image_ui(
     ui: &mut Ui,
     state: &State,
@@ -77,7 +77,7 @@ pub(super) fn image_ui(
     }
 }
 
-/// The name of the run, for a classifier its top classes, and how many objects of the ground truth it missed.
+/// The name of the run, a classifier's top classes, and the number of ground-truth objects that it missed.
 pub(super) fn caption(
     ui: &Ui,
     state: &State,
@@ -100,7 +100,7 @@ pub(super) fn caption(
     Caption::new(ui, half, Id::unique(("caption of a run", run.0)), text)
 }
 
-/// Words over the image, at the bottom left. They are painted last, and labels keep off their place.
+/// Text on the image, at the bottom left. Painted last, and labels avoid it.
 pub(super) struct Caption {
     pub(super) place: Rect,
     galley: Arc<Galley>,

@@ -1,4 +1,4 @@
-//! Draws over the image which of its parts a prediction depends on.
+//! Draws which parts of the image a prediction depends on.
 
 use eframe::egui::{Color32, ColorImage, Painter, Rect, pos2};
 
@@ -7,7 +7,7 @@ use super::super::theme;
 use crate::domain::Saliency;
 use crate::state::{Explanation, State};
 
-/// `on_screen` is the whole image's place.
+/// `on_screen` is the rectangle of the whole image.
 pub(super) fn heat_ui(painter: &Painter, state: &State, textures: &mut Textures, on_screen: Rect) {
     let Explanation::Ready { task, saliency, .. } = &state.shown.explanation else {
         return;
@@ -18,7 +18,7 @@ pub(super) fn heat_ui(painter: &Painter, state: &State, textures: &mut Textures,
     painter.image(texture.id(), on_screen, whole, opacity);
 }
 
-/// One pixel a cell; the graphics card smooths between them.
+/// One pixel per cell; the GPU interpolates between them.
 fn heat_image(saliency: &Saliency) -> ColorImage {
     let cells = (0..saliency.rows)
         .flat_map(|row| (0..saliency.columns).map(move |column| theme::heat_color(saliency.strength(row, column))));

@@ -1,4 +1,4 @@
-//! Labels of boxes over an image: each at its box, and none over another.
+//! Labels of boxes on an image: each next to its box, without overlaps.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use eframe::egui::{Color32, FontId, Galley, Painter, Pos2, Rect, Stroke, StrokeK
 use super::super::theme;
 use crate::domain::{BoundingBox, LabelPlaces};
 
-/// Places the labels over one image. Best box first: it gets the best place.
+/// Places the labels on one image. The best box comes first and gets the best position.
 pub(in super::super) struct Labels<'p> {
     painter: &'p Painter,
     places: LabelPlaces,
@@ -21,11 +21,11 @@ pub(in super::super) struct Labels<'p> {
 const FONT_SIZE: f32 = 12.0;
 const PADDING: Vec2 = vec2(4.0, 1.5);
 
-/// A label that was placed.
+/// A placed label.
 pub(in super::super) struct Label {
     pub(in super::super) plate: Rect,
     pub(in super::super) galley: Arc<Galley>,
-    /// Where the text begins.
+    /// Where the text starts.
     pub(in super::super) at: Pos2,
 }
 
@@ -54,7 +54,7 @@ impl<'p> Labels<'p> {
         self.added.push((label, background));
     }
 
-    /// Those that were added, the last one on top.
+    /// Paints the added labels, the last one on top.
     pub(super) fn paint(self) {
         let edge = Stroke::new(1.0, Color32::from_black_alpha(150));
         for (Label { plate, galley, at }, background) in self.added {
@@ -63,7 +63,7 @@ impl<'p> Labels<'p> {
         }
     }
 
-    /// The first of `texts` (longest first) that has room at the box.
+    /// The first of `texts` (longest first) that fits at the box.
     pub(in super::super) fn place(&mut self, around: Rect, texts: &[String], ink: Color32) -> Option<Label> {
         let Self { painter, places, font, padding, .. } = self;
         let galleys = texts.iter().map(|text| painter.layout_no_wrap(text.clone(), font.clone(), ink));
@@ -72,7 +72,7 @@ impl<'p> Labels<'p> {
         Some(self.label(galley, place))
     }
 
-    /// A label that must be seen, over others where there is no room.
+    /// A label that must be visible, even over others.
     pub(in super::super) fn insist(&self, around: Rect, text: &str, ink: Color32) -> Option<Label> {
         let galley = self.painter.layout_no_wrap(text.to_owned(), self.font.clone(), ink);
         let size = galley.size() + 2.0 * self.padding;

@@ -1,4 +1,4 @@
-//! The canvas: the image, its predictions, and the lines above and below it.
+//! The canvas: the image, its predictions, and the bars above and below it.
 
 mod boxes;
 mod compared;
@@ -71,7 +71,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    // Centered by hand: a horizontal layout inside a centered one is as wide as the panel.
+    // Centered manually, because a horizontal layout inside a centered one is as wide as the panel.
     let width = 410.0;
     ui.allocate_ui_with_layout(vec2(width, 32.0), Layout::left_to_right(Align::Center), |ui| {
         ui.set_min_width(width);
@@ -82,17 +82,17 @@ fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) 
     });
 }
 
-/// A name that is no longer than this is never cut for the position beside it, in points.
+/// A name up to this length is never shortened for the position next to it, in points.
 const NAME_WIDTH: f32 = 160.0;
 
-/// In less there is no room for the zoom between its buttons, in points.
+/// Below this width, there is no room for the zoom between its buttons, in points.
 const ZOOM_BAR_WIDTH: f32 = 250.0;
 
 fn bar_frame() -> Frame {
     Frame::new().inner_margin(Margin::symmetric(10, 6))
 }
 
-/// Above the image: which one of how many, and what can be done with it.
+/// Above the image: its position among all images, and its actions.
 fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let fill = ui.visuals().panel_fill;
     Panel::top("canvas title").frame(bar_frame().fill(fill)).show(ui, |ui| {
@@ -127,7 +127,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
         let width = ui.available_width();
         elided_in_middle(ui, &entry.name, &font, color, width)
     };
-    // The name has the right of way over the position, which its tooltip tells, too.
+    // The name takes precedence over the position, which is also in its tooltip.
     let room = ui.available_width() - name(ui).size().x.min(NAME_WIDTH) - ui.spacing().item_spacing.x;
     let [position, short] = position_texts(state, sample);
     if let Some(text) = fitting(ui, [&position, &short], room) {
@@ -138,7 +138,7 @@ fn name_ui(ui: &mut Ui, state: &State) {
     shown.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, entry.name.as_str()));
 }
 
-/// Which image of how many, in full and as short as can be.
+/// The position of the image, in full and as short as possible.
 fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {
@@ -183,7 +183,7 @@ fn zoom_id() -> Id {
     Id::unique("zoom in percent")
 }
 
-/// Position and value of a pixel: decimal, hexadecimal, and as a patch of its color.
+/// The position and value of a pixel: decimal, hexadecimal, and as a color sample.
 fn pixel_ui(ui: &mut Ui, textures: &Textures, at: Option<[u32; 2]>) {
     let Some([x, y]) = at else {
         let hints = [
@@ -238,7 +238,7 @@ fn image_ui(
         let right = compared::split(&mut canvas);
         compared::image_ui(ui, state, textures, comparing, (right, size), commands);
     }
-    // No stop for Tab: all that can be done with it has a key of its own.
+    // Not a Tab stop: everything that can be done with it has a key of its own.
     let response = ui.allocate_rect(canvas, Sense::CLICK | Sense::DRAG);
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Image, true, image_name(state)));
     let painter = ui.painter_at(canvas);
@@ -298,7 +298,7 @@ fn image_name(state: &State) -> String {
     format!("Image {}", entry.map_or("", |entry| entry.name.as_str()))
 }
 
-/// The status bar has been drawn already: it shows the pointer's place one frame later, so one more frame is needed.
+/// The status bar is already drawn: it shows the pointer's position one frame later, so one more frame is needed.
 fn set_pointer(ui: &Ui, last: Option<[u32; 2]>, now: Option<[u32; 2]>) {
     if last != now {
         ui.data_mut(|data| match now {
@@ -359,7 +359,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
     ui.put(place, egui::Label::new(text).wrap());
 }
 
-/// An image that is not all there, or not the one that the prediction is about, says so, over the image.
+/// Warns, over the image, that it is incomplete or is not the predicted version.
 fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     let damage = match &state.shown.display {
         Display::Ready(info) => info.warning.as_ref().map(|warning| format!("This image {warning}")),

@@ -1,4 +1,4 @@
-//! Where the image is on the screen, and how wheel, pinch, drag and keys change that.
+//! The position of the image on screen, and how wheel, pinch, drag and keys change it.
 
 use eframe::egui::{Pos2, Rect, Response, Ui, Vec2, vec2};
 
@@ -8,13 +8,13 @@ use crate::state::{Action, CanvasView, Overlay, State};
 /// The limits of the zoom, in screen points per image pixel.
 const MIN_ZOOM: f32 = 0.005;
 const MAX_ZOOM: f32 = 64.0;
-/// A small image is enlarged up to this when it is fitted.
+/// The zoom up to which a small image is enlarged when fitted.
 const MAX_FIT_ZOOM: f32 = 4.0;
-/// The share of the canvas that a box takes when it is zoomed to.
+/// The fraction of the canvas that a box takes when zoomed to.
 const BOX_SHARE: f32 = 0.6;
 const MARGIN: f32 = 16.0;
 const KEY_FACTOR: f32 = 1.25;
-/// How many wheel points zoom by a factor of e.
+/// The wheel points that zoom by a factor of e.
 const WHEEL_POINTS: f32 = 240.0;
 
 /// Converts between screen points and image pixels.
@@ -24,7 +24,7 @@ pub(in super::super) struct Placement {
     /// The size of the image in pixels.
     size: Vec2,
     pub(super) zoom: f32,
-    /// The whole image, in points; may reach beyond the canvas.
+    /// The whole image, in points; can extend past the canvas.
     pub(in super::super) on_screen: Rect,
 }
 
@@ -52,14 +52,14 @@ impl Placement {
         (at - self.on_screen.min) / self.zoom
     }
 
-    /// Column and row; `None` beside the image.
+    /// Column and row; `None` outside the image.
     pub(super) fn pixel_at(&self, at: Pos2) -> Option<[u32; 2]> {
         let pixel = self.image_from_screen(at);
         let is_inside = pixel.x >= 0.0 && pixel.y >= 0.0 && pixel.x < self.size.x && pixel.y < self.size.y;
         is_inside.then_some([pixel.x as u32, pixel.y as u32])
     }
 
-    /// The place of the canvas, for labels that must stay inside.
+    /// The rectangle of the canvas, for labels that must stay inside.
     pub(in super::super) fn canvas(&self) -> Rect {
         self.canvas
     }
@@ -108,7 +108,7 @@ impl Placement {
         }
     }
 
-    /// The box in the middle, with some of what surrounds it.
+    /// The box centered, with some of its surroundings.
     fn zoomed_to_box(&self, bounds: BoundingBox) -> CanvasView {
         let bounds = bounds.clipped(self.size.x as u32, self.size.y as u32);
         let size = vec2(bounds.width(), bounds.height()).max(Vec2::splat(1.0));
@@ -117,7 +117,7 @@ impl Placement {
         self.free(fitting.clamp(MIN_ZOOM, MAX_ZOOM), center)
     }
 
-    /// The pixel under `at` stays where it is.
+    /// The pixel under `at` stays in place.
     fn zoomed_to(&self, zoom: f32, at: Pos2) -> CanvasView {
         let zoom = zoom.clamp(MIN_ZOOM, MAX_ZOOM);
         let center = self.image_from_screen(at) + (self.canvas.center() - at) / zoom;
@@ -129,7 +129,7 @@ impl Placement {
         self.free(self.zoom, center)
     }
 
-    /// The middle of the canvas never leaves the image, so that it cannot get lost.
+    /// The center of the canvas never leaves the image, so that it cannot get lost.
     fn free(&self, zoom: f32, center: Vec2) -> CanvasView {
         let center = center.clamp(Vec2::ZERO, self.size);
         CanvasView::Free { zoom, center: [center.x, center.y] }

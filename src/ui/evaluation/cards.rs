@@ -1,4 +1,4 @@
-//! A number with its name, its interval, and what it means.
+//! A metric with its name, confidence interval and meaning.
 
 use eframe::egui::{self, CornerRadius, FontId, Sense, TextStyle, Ui, pos2, vec2};
 
@@ -8,18 +8,18 @@ use crate::evaluation::Interval;
 
 const SIZE: egui::Vec2 = vec2(96.0, 58.0);
 
-/// What is below the number of a card.
+/// The text below the metric of a card.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum CardInterval {
     Measured(Interval),
-    /// Why this number has none.
+    /// Why this metric has no interval.
     Missing(&'static str),
-    /// No intervals were measured at these filters.
+    /// No intervals were measured with these filters.
     NotMeasured,
 }
 
 impl CardInterval {
-    /// `is_measured`: intervals were measured, so that the absence of one has a reason.
+    /// `is_measured`: intervals were measured, so that a missing one has a reason.
     pub(super) fn new(interval: Option<Interval>, is_measured: bool) -> Self {
         match interval {
             Some(interval) => Self::Measured(interval),

@@ -51,13 +51,13 @@ impl Chart {
         chart
     }
 
-    /// The place of a point, `0.0..=1.0` each.
+    /// The position of a point, `0.0..=1.0` each.
     pub(super) fn at(&self, across: f64, up: f64) -> Pos2 {
         let plot = self.plot;
         pos2(plot.left() + across as f32 * plot.width(), plot.bottom() - up as f32 * plot.height())
     }
 
-    /// How far across a place is, `0.0..=1.0`.
+    /// The horizontal position, `0.0..=1.0`.
     pub(super) fn across(&self, place: Pos2) -> f32 {
         ((place.x - self.plot.left()) / self.plot.width()).clamp(0.0, 1.0)
     }

@@ -1,4 +1,4 @@
-//! Precision and recall over the minimum score. It is moved by the pointer or the arrow keys, and every number follows.
+//! Precision and recall over the minimum score, which the pointer or the arrow keys move; all numbers follow.
 
 use eframe::egui::{self, CursorIcon, EventFilter, Key, Modifiers, Pos2, Sense, Shape, Stroke, Ui, vec2};
 
@@ -10,7 +10,7 @@ use crate::evaluation::{Curve, CurvePoint, Metrics};
 use crate::review::ClassOutcomes;
 use crate::state::{Command, Queue, ReviewCommand, ViewChange};
 
-/// In less width than this the charts are below each other.
+/// Below this width, the charts are stacked.
 const NARROW: f32 = 480.0;
 const KEY_STEP: f32 = 0.01;
 
@@ -18,12 +18,12 @@ const KEY_STEP: f32 = 0.01;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Threshold {
     pub(super) score: f32,
-    /// The class of the model that has a minimum score of its own.
+    /// The class of the model with a minimum score of its own.
     class: Option<u32>,
 }
 
 impl Threshold {
-    /// For a class of the ground truth, or for all.
+    /// For a ground-truth class, or for all.
     pub(super) fn new(shown: &Shown<'_>, place: Option<u32>) -> Self {
         let view = shown.state.view();
         let class = place.and_then(|place| shown.outcomes.model_classes(place).next());
@@ -41,7 +41,7 @@ impl Threshold {
     }
 }
 
-/// The curves of a class of the ground truth, or of all classes together.
+/// The curves of a ground-truth class, or of all classes together.
 struct Charts<'c> {
     name: &'c str,
     curve: &'c Curve,
@@ -51,7 +51,7 @@ struct Charts<'c> {
     size: egui::Vec2,
 }
 
-/// Of a class of the ground truth, or of all classes together.
+/// For a ground-truth class, or for all classes together.
 pub(super) fn curves_ui(
     ui: &mut Ui,
     shown: &Shown<'_>,
@@ -94,7 +94,7 @@ pub(super) fn curves_ui(
     legend_ui(ui, counts, name);
 }
 
-/// The numbers are those of the cards: a curve is thinned for drawing.
+/// The numbers equal those of the cards: a curve is thinned for drawing.
 fn legend_ui(ui: &mut Ui, counts: ClassOutcomes, name: &str) {
     ui.horizontal_wrapped(|ui| {
         let lines = [
@@ -168,12 +168,12 @@ impl Charts<'_> {
         ui.painter().rect_filled(egui::Rect::from_center_size(top, vec2(10.0, 10.0)), 2.0, strong);
         let says = self.curve.at(score).map_or_else(String::new, |now| format!(": F1 {:.2}", now.f1));
         let label = format!("F1 by minimum score for {}, minimum score{says}", self.name);
-        // To the hundredth, as the slider of the filters.
+        // Rounded to 0.01, like the filters' slider.
         let score_at = |pointer: Pos2| Some((chart.across(pointer) * 100.0).round() / 100.0);
         self.control_ui(ui, &chart, &label, score_at, commands);
     }
 
-    /// The point on the line of the curve that is nearest to the pointer, and its minimum score.
+    /// The point on the curve that is closest to the pointer, and its minimum score.
     fn nearest(&self, line: &[Pos2], pointer: Pos2) -> Option<(Pos2, f64)> {
         let points = &self.curve.points;
         let along = |(ends, scores): (&[Pos2], &[CurvePoint])| {
@@ -188,7 +188,7 @@ impl Charts<'_> {
         found.min_by(|(one, _), (other, _)| one.distance_sq(pointer).total_cmp(&other.distance_sq(pointer)))
     }
 
-    /// What a chart does as a slider. `score_at` is the minimum score at a position of the pointer.
+    /// The slider behavior of a chart. `score_at` is the minimum score at a position of the pointer.
     fn control_ui(
         &self,
         ui: &Ui,
@@ -219,7 +219,7 @@ impl Charts<'_> {
             show_boxes(commands, self.query.clone());
         }
         let response = response.clone().on_hover_cursor(CursorIcon::ResizeHorizontal);
-        // The numbers that a click gives: on a steep part they are those of its end, not of the place between.
+        // The numbers that a click gives: on a steep part, those at its end rather than in between.
         let hovered = response.hover_pos().and_then(score_at);
         if let Some(point) = hovered.and_then(|score| self.curve.at(decimal(score))) {
             response.on_hover_text_at_pointer(text_of(point));
@@ -235,7 +235,7 @@ fn text_of(point: CurvePoint) -> String {
     )
 }
 
-/// The minimum score that arrow keys or a screen reader ask for.
+/// The minimum score requested with arrow keys or a screen reader.
 fn moved_by_keys(ui: &Ui, response: &egui::Response, score: f32) -> Option<f32> {
     use egui::accesskit::{Action, ActionData};
     let mut steps = 0.0;

@@ -1,4 +1,4 @@
-//! The kinds of errors: how many there are at the filters on screen, and what each costs.
+//! The kinds of errors: their count with the current filters, and their cost.
 
 use eframe::egui::{self, Align2, CornerRadius, Rect, Sense, TextStyle, Ui, pos2, vec2};
 

@@ -1,4 +1,4 @@
-//! What is compared with what, and how far that is.
+//! What is compared, and its progress.
 
 use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
 
@@ -13,9 +13,9 @@ use crate::state::{
     TaskId, TaskSignal, TruthNames, TruthReading,
 };
 
-/// Below this width the buttons beside the title are a menu, in points.
+/// Below this width, the buttons next to the title are a menu, in points.
 const NARROW: f32 = 380.0;
-/// The room of the title; with less, its buttons are below it.
+/// The width of the title below which its buttons move under it.
 const LEAST_TITLE: f32 = 160.0;
 
 pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
@@ -44,8 +44,8 @@ pub(super) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, comma
     }
 }
 
-/// What is compared, and at the right what is happening. It is as high with a button as without one: what is below it
-/// stays under the pointer.
+/// What is compared, and the current activity on the right. Its height does not depend on a button, so that what is
+/// below it stays under the pointer.
 fn line_ui(ui: &mut Ui, text: String, tooltip: &str, status_ui: impl FnOnce(&mut Ui)) {
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
@@ -57,7 +57,7 @@ fn line_ui(ui: &mut Ui, text: String, tooltip: &str, status_ui: impl FnOnce(&mut
     });
 }
 
-/// Words at the right, which leave some of the line to what is compared.
+/// Text on the right that leaves some of the line to what is compared.
 fn words_ui(ui: &mut Ui, text: &str, color: eframe::egui::Color32) {
     let font = TextStyle::Body.resolve(ui.style());
     let galley = elided_in_middle(ui, text, &font, color, ui.available_width() * 0.6);
@@ -99,7 +99,7 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) {
     let (truth, matched) = (&opened.truth, opened.images.matched);
     let images = truth.images.len();
-    // The whole path is in the tooltip.
+    // The full path is in the tooltip.
     let name = truth.name.trim_end_matches(['/', '\\']).rsplit(['/', '\\']).next().unwrap_or(&truth.name);
     let text = if matched == images {
         format!("Ground truth: {name} (all {} images matched)", grouped(images))
@@ -109,7 +109,7 @@ fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) 
     line_ui(ui, text, &truth.name, status_ui);
 }
 
-/// How images and classes were matched, and what speaks against it; of the last numbers while new ones are made.
+/// How images and classes were matched, and doubts; of the last evaluation until the next one is ready.
 fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
     let split = evaluating.truth.ready().and_then(|opened| opened.truth.split.as_ref());
     let matching = state.evaluated().map(|run| &run.evaluated.matching);
@@ -117,7 +117,7 @@ fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mu
         return;
     }
     ui.horizontal_wrapped(|ui| {
-        // As high with a menu as without one.
+        // The same height with and without a menu.
         ui.set_min_height(ui.spacing().interact_size.y);
         if let Some(split) = split {
             split_ui(ui, evaluating, split, commands);
@@ -135,7 +135,7 @@ fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mu
     }
 }
 
-/// Which split of a data set was read, and the others.
+/// Which split of a dataset was read, and the others.
 fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands: &mut Queue<Command>) {
     let DatasetSplit { name, all } = split;
     ui.weak("Split");
@@ -150,7 +150,7 @@ fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands
     combo.response.accessible_name(format!("Ground-truth split: {name}"));
 }
 
-/// What the numbers of classes may mean.
+/// What the class numbers may mean.
 fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
     let coco = Some(TruthNames::Set("coco-80".to_owned()));
     let of_model = state.run().and_then(|run| TruthNames::in_order_of(run.labels()));
@@ -183,14 +183,14 @@ fn has_predictions(state: &State) -> bool {
     state.run().is_some_and(|run| run.predictions.predicted() > 0)
 }
 
-/// In one line: what is happening, or why the numbers are not those of now.
+/// One line: the current activity, or why the numbers are outdated.
 fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let evaluation = state.evaluation();
     let weak = ui.visuals().weak_text_color();
     if let Some(task) = evaluation.and_then(|evaluation| evaluation.status.task()) {
         progress_ui(ui, state, task, commands);
     } else if !has_predictions(state) || evaluation.is_some_and(|evaluation| evaluation.status.failure().is_some()) {
-        // Said below.
+        // Reported below.
     } else if state.tasks.prediction_is_running() {
         words_ui(ui, "Evaluates once all images are predicted", weak);
     } else if evaluation.is_some_and(was_cancelled) {

@@ -1,4 +1,4 @@
-//! Which class of the model is which class of the ground truth, and why; a wrong match is corrected here.
+//! Which class of the model matches which ground-truth class, and why; wrong matches can be corrected here.
 
 use eframe::egui::{ComboBox, Label, RichText, ScrollArea, Ui};
 
@@ -9,7 +9,7 @@ use crate::matching::{ClassReason, ClassRow};
 use crate::state::{Command, EvaluationCommand, Queue, RunEvaluation, State};
 
 const ROW_HEIGHT: f32 = 28.0;
-/// Classes that a message names.
+/// The number of classes in a message.
 const MOST_NAMED: usize = 12;
 
 #[derive(Default)]
@@ -54,7 +54,7 @@ pub(super) fn matching_ui(
     );
 }
 
-/// Classes of the ground truth that the model never gives: all of their objects are missed.
+/// Ground-truth classes that the model never returns: all of their objects are missed.
 fn unfound_ui(ui: &mut Ui, truth: &GroundTruth, evaluation: &RunEvaluation) {
     let mut is_found = vec![false; truth.labels.len()];
     for row in &evaluation.classes.matches.rows {
@@ -84,7 +84,7 @@ fn warning_ui(ui: &mut Ui, text: &str) {
     ui.add(Label::new(RichText::new(format!("⚠ {text}")).color(ui.visuals().warn_fg_color)).wrap());
 }
 
-/// The name as the corrections know it.
+/// The name in the corrections.
 fn key_of(label: &TruthLabel) -> String {
     label.name.clone().or_else(|| label.number.map(|number| number.to_string())).unwrap_or_default()
 }

@@ -1,5 +1,4 @@
-//! What was taken for what: a row for each class of the ground truth, a column for each predicted one. Only the cells
-//! in sight are drawn.
+//! The confusion matrix: one row per ground-truth class, one column per predicted class. Only visible cells are drawn.
 
 use std::sync::Arc;
 
@@ -14,19 +13,19 @@ use super::{Shown, show_boxes};
 use crate::review::Statistics;
 use crate::state::{Command, Queue};
 
-/// The side of a cell in points. Smaller ones would be neither seen nor hit, and too many to draw in a frame.
+/// The side of a cell in points. Smaller cells would be neither visible nor clickable, and too many to draw in a frame.
 const SIDES: std::ops::RangeInclusive<f32> = 3.0..=72.0;
-/// The largest side of a cell that was not zoomed.
+/// The largest side of a cell without zooming.
 const USUAL_SIDE: f32 = 44.0;
 const ZOOM_STEP: f32 = 1.25;
-/// Smaller cells have no room for names beside them.
+/// Smaller cells have no room for names.
 const NAMED_SIDE: f32 = 12.0;
 /// Smaller cells have no room for a number.
 const NUMBERED_SIDE: f32 = 24.0;
 const NAMES: Vec2 = vec2(116.0, 104.0);
-/// Where there are no names, there is room for what rows and columns are.
+/// Without names, the space for the axis titles.
 const NO_NAMES: Vec2 = vec2(12.0, 36.0);
-/// The bars that scroll, and some air.
+/// The scroll bars, and some padding.
 const MARGIN: Vec2 = Vec2::splat(12.0);
 
 #[derive(Default)]
@@ -37,9 +36,9 @@ pub(super) struct MatrixMemory {
     side: Option<f32>,
     /// The side that was drawn last.
     drawn_side: f32,
-    /// The cell that was clicked last: its place and its search.
+    /// The last clicked cell: its position and its search.
     clicked: Option<([Option<u32>; 2], String)>,
-    /// Arranged anew only when the numbers or the choice of classes change.
+    /// Rearranged only when the numbers or the selected classes change.
     arranged: Option<Arranged>,
 }
 
@@ -56,7 +55,7 @@ enum Classes {
     All,
 }
 
-/// More than this are hard to take in at a glance; an exported plot has as many.
+/// More than this are hard to take in at a glance; an exported plot has the same number.
 const MOST_CLASSES: usize = 20;
 
 impl Classes {
@@ -90,13 +89,13 @@ impl Normalize {
     }
 }
 
-/// The classes in their order, and what shares are of.
+/// The classes in order, and what fractions refer to.
 struct Arranged {
     of: Arc<Statistics>,
     classes: Classes,
-    /// Classes of the ground truth; `None`, the last one, is the background as a row, and nothing as a column.
+    /// Ground-truth classes; `None`, the last one, is the background as a row, and “missed” as a column.
     lines: Vec<Option<u32>>,
-    /// How many of them are rows: an image always has a class, so a classifier has no background.
+    /// The number of rows: an image always has a class, so a classifier has no background.
     rows: usize,
     row_sums: Vec<u64>,
     column_sums: Vec<u64>,
@@ -107,7 +106,7 @@ impl Arranged {
     fn new(shown: &Shown<'_>, choice: Classes) -> Self {
         let confusion = &shown.counts.confusion;
         let classes = shown.outcomes.classes.len();
-        // The last one is the background or the missed ones.
+        // The last one is the background, or “missed”.
         let line = |class: Option<u32>| class.map_or(classes, |class| class as usize);
         let mut row_sums = vec![0; classes + 1];
         let mut column_sums = vec![0; classes + 1];
@@ -149,7 +148,7 @@ impl Arranged {
     }
 }
 
-/// One cell with something in it.
+/// A cell that is not empty.
 struct Cell {
     truth: Option<u32>,
     predicted: Option<u32>,
@@ -191,7 +190,7 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
         let query = shown.cell(place[0], place[1]);
         show_boxes(commands, query.clone());
         memory.clicked = Some((place, query));
-        // The filmstrip takes some of the room, and the cell is to stay under the pointer.
+        // The filmstrip takes some of the space, and the cell should stay under the pointer.
         memory.side = Some(side);
     }
     if ui.rect_contains_pointer(all) {
@@ -202,7 +201,7 @@ pub(super) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemor
     }
 }
 
-/// The side at which all cells are in view, with names where they can be read.
+/// The side with which all cells are visible, with names if they are legible.
 fn fitting_side(size: Vec2, columns: usize, rows: usize) -> f32 {
     let side = |names: Vec2| {
         let room = size - names - MARGIN;
@@ -213,7 +212,7 @@ fn fitting_side(size: Vec2, columns: usize, rows: usize) -> f32 {
     fitting.clamp(*SIDES.start(), USUAL_SIDE)
 }
 
-/// The room for names before rows and above columns.
+/// The space for names before rows and above columns.
 fn names_room(side: f32) -> Vec2 {
     if side < NAMED_SIDE { NO_NAMES } else { NAMES }
 }
@@ -250,7 +249,7 @@ fn controls_ui(ui: &mut Ui, memory: &mut MatrixMemory) {
     });
 }
 
-/// Where the cells are scrolled to, the one under the pointer, and the one that was clicked.
+/// The scroll position of the cells, the hovered one, and the clicked one.
 struct Drawn {
     offset: Vec2,
     hovered: Option<[usize; 2]>,
@@ -328,7 +327,7 @@ fn cell_ui(
     let text = text_of(shown, cell);
     response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, true, is_outlined, &text));
     let strength = match normalize {
-        // Small counts are to be seen beside large ones.
+        // Makes small counts visible next to large ones.
         Normalize::Counts => (cell.count as f64 / most as f64).sqrt(),
         Normalize::Rows => cell.of_row,
         Normalize::Columns => cell.of_column,
@@ -388,7 +387,7 @@ fn text_of(shown: &Shown<'_>, cell: &Cell) -> String {
     }
 }
 
-/// The names beside and above the cells in sight; they stay while the cells are scrolled.
+/// The names next to and above the visible cells; they stay while the cells scroll.
 fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f32, drawn: &Drawn) {
     let visuals = ui.visuals();
     let small = TextStyle::Small.resolve(ui.style());

@@ -1,4 +1,4 @@
-//! How good the run on screen is against the ground truth, in the place of the image. Every number leads to its boxes.
+//! The evaluation of the run on screen against ground truth, in place of the image. Every number leads to its boxes.
 
 mod cards;
 mod chart;
@@ -22,11 +22,11 @@ use crate::evaluation::{Evaluated, Metrics};
 use crate::review::{OutcomeCounts, Outcomes, Statistics};
 use crate::state::{Command, EvaluationCommand, Queue, State};
 
-/// What the panel remembers between two frames.
+/// The panel's state between frames.
 #[derive(Default)]
 pub(super) struct EvaluationMemory {
     part: Part,
-    /// The openings of the panel after which a tab had the keyboard.
+    /// The openings of the panel after which a tab had the focus.
     openings: u32,
     table: table::TableMemory,
     matrix: matrix::MatrixMemory,
@@ -45,7 +45,7 @@ enum Part {
     Matching,
 }
 
-/// The numbers of the run on screen, and what its boxes come to at the filters.
+/// The metrics of the run on screen, and its outcomes with the current filters.
 #[derive(Clone, Copy)]
 struct Shown<'s> {
     state: &'s State,
@@ -57,7 +57,7 @@ struct Shown<'s> {
 }
 
 impl<'s> Shown<'s> {
-    /// `None` before the first evaluation, and while the boxes are counted for the first time.
+    /// `None` before the first evaluation, and while boxes are counted for the first time.
     fn new(state: &'s State) -> Option<Self> {
         let run = state.evaluated()?;
         let statistics = state.arranging.statistics()?;
@@ -75,7 +75,7 @@ impl<'s> Shown<'s> {
         matches!(self.evaluated.metrics, Metrics::Detection { .. })
     }
 
-    /// The name of a class of the ground truth.
+    /// The name of a ground-truth class.
     fn name(&self, place: u32) -> &'s str {
         self.outcomes.classes.get(place as usize).map_or("", |class| class.name.as_str())
     }
@@ -135,7 +135,7 @@ fn show_boxes(commands: &mut Queue<Command>, query: String) {
     commands.push(EvaluationCommand::ShowBoxes(query));
 }
 
-/// A share or an average as it is written in papers: `0.452`.
+/// A fraction or an average as written in papers: `0.452`.
 fn decimals(number: Option<f64>) -> String {
     number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"))
 }

@@ -1,4 +1,4 @@
-//! The headline numbers, the curves, and the kinds of errors.
+//! The main metrics, the curves, and the kinds of errors.
 
 use eframe::egui::{Label, RichText, ScrollArea, Ui};
 
@@ -74,7 +74,7 @@ fn detection_ui(
     });
 }
 
-/// Precision and recall at the minimum score, and the one with the best F1.
+/// Precision and recall at the minimum score, and the minimum score with the best F1.
 fn threshold_ui(
     ui: &mut Ui,
     shown: &Shown<'_>,
@@ -86,7 +86,7 @@ fn threshold_ui(
     let threshold = Threshold::new(shown, None);
     ui.label(strong(format!("With the current filters (score ≥ {:.2})", threshold.score)));
     let ClassOutcomes { correct, wrong, missed } = all;
-    // The intervals were measured at the filters of the evaluation.
+    // The intervals were measured with the evaluation's filters.
     let is_measured = (correct, wrong, missed) == (metrics.true_positives, metrics.false_positives, metrics.missed);
     let offers_intervals = intervals.is_some() && !is_measured;
     let intervals = intervals.filter(|_| is_measured);
@@ -166,7 +166,7 @@ fn classification_ui(
     section_ui(ui, "Reliability", true, |ui| reliability_ui(ui, metrics, commands));
 }
 
-/// What a person should know of the numbers: what was left out, and why.
+/// Notes on the numbers: what was skipped, and why.
 fn notes_ui(ui: &mut Ui, shown: &Shown<'_>) {
     let state = shown.state;
     let Some((run, opened)) = state.evaluated().zip(state.opened_truth()) else {

@@ -1,16 +1,16 @@
-//! The searches behind the numbers: each finds exactly the boxes that were counted.
+//! The searches behind the numbers: each finds exactly the counted boxes.
 
 use super::Shown;
 use crate::domain::decimal;
 use crate::evaluation::ReliabilityBin;
 use crate::review::{OutcomeKind, exact_class_term, exact_truth_term};
 
-/// All that were compared, right and wrong.
+/// Everything that was compared, correct or wrong.
 pub(super) const ALL: &str = "tp or fp";
 pub(super) const RIGHT: &str = "tp";
 pub(super) const WRONG: &str = "fp";
 pub(super) const NOT_FOUND: &str = "fn";
-/// Objects that no box of any class shows.
+/// Objects that no box of any class covers.
 pub(super) const MISSED: &str = "error:missed";
 
 /// Wrong boxes of a kind.
@@ -19,7 +19,7 @@ pub(super) fn error(kind: OutcomeKind) -> String {
 }
 
 impl Shown<'_> {
-    /// What has this outcome ([`RIGHT`] and others) and is of a class of the ground truth.
+    /// Everything with this outcome ([`RIGHT`] and others) and ground-truth class.
     pub(super) fn of_class(&self, outcome: &str, place: u32) -> String {
         match outcome {
             WRONG => self.of_model(WRONG, place),
@@ -27,12 +27,12 @@ impl Shown<'_> {
         }
     }
 
-    /// Right and wrong boxes.
+    /// Correct and wrong boxes.
     pub(super) fn all(&self, place: u32) -> String {
         format!("{} or {}", self.of_class(RIGHT, place), self.of_class(WRONG, place))
     }
 
-    /// A cell of the confusion matrix; `None` is the background and the column of missed objects.
+    /// A cell of the confusion matrix; `None` is the background, or the column of missed objects.
     pub(super) fn cell(&self, truth: Option<u32>, predicted: Option<u32>) -> String {
         match (truth, predicted) {
             (Some(truth), Some(predicted)) if truth == predicted => self.of_class(RIGHT, truth),
@@ -47,7 +47,7 @@ impl Shown<'_> {
         exact_truth_term(&self.outcomes.classes, place)
     }
 
-    /// Several classes of the model can be one class of the ground truth.
+    /// Several classes of the model can match one ground-truth class.
     fn of_model(&self, start: &str, place: u32) -> String {
         let terms = self.outcomes.model_classes(place).map(|class| exact_class_term(self.labels, class));
         let mut searches: Vec<String> = terms.map(|term| format!("{start} {term}")).collect();
@@ -56,7 +56,7 @@ impl Shown<'_> {
     }
 }
 
-/// The images of a bar of the reliability diagram.
+/// The images in a bar of the reliability diagram.
 pub(super) fn bin(bin: &ReliabilityBin) -> String {
     let from = lowest_score(bin.from);
     if bin.to >= 1.0 {
@@ -65,7 +65,7 @@ pub(super) fn bin(bin: &ReliabilityBin) -> String {
     format!("truth:* score>={from} score<{}", lowest_score(bin.to))
 }
 
-/// Scores are `f32`: the smallest one that is not below a bound.
+/// Scores are `f32`: the lowest one that is not below a bound.
 fn lowest_score(bound: f64) -> f32 {
     let nearest = bound as f32;
     if decimal(nearest) < bound { nearest.next_up() } else { nearest }

@@ -1,4 +1,4 @@
-//! How far scores can be trusted: the share of right images over their score.
+//! How reliable scores are: accuracy over score.
 
 use eframe::egui::{self, CornerRadius, Rect, Sense, Stroke, Ui, pos2, vec2};
 
@@ -28,7 +28,7 @@ pub(super) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, comma
     ui.add(egui::Label::new(egui::RichText::new(says).small().weak()).wrap());
 }
 
-/// The whole height can be clicked: a bar of 0 % has none.
+/// The whole height is clickable, because a bar of 0% has none.
 fn bin_ui(ui: &Ui, chart: &Chart, bin: &ReliabilityBin, most: usize) -> bool {
     let (Some(accuracy), Some(mean_score)) = (bin.accuracy, bin.mean_score) else {
         return false;
@@ -48,7 +48,7 @@ fn bin_ui(ui: &Ui, chart: &Chart, bin: &ReliabilityBin, most: usize) -> bool {
     let visuals = ui.visuals();
     let bar = place.with_min_y(chart.at(0.0, accuracy).y);
     let accent = theme::accent(visuals);
-    // The more images, the more they weigh in the error.
+    // The more images, the greater their weight in the error.
     let weight = 0.35 + 0.65 * bin.images as f32 / most as f32;
     ui.painter().rect_filled(bar, CornerRadius::ZERO, accent.gamma_multiply(weight));
     ui.painter().rect_stroke(bar, 0.0, Stroke::new(1.0, accent), egui::StrokeKind::Inside);

@@ -1,4 +1,4 @@
-//! The numbers of each class: a click on a row shows its curves, a click on a count its boxes.
+//! The metrics of each class: clicking a row shows its curves, clicking a count its boxes.
 
 use eframe::egui::{self, Rect, ScrollArea, Sense, Stroke, Ui};
 
@@ -13,20 +13,20 @@ use crate::review::ClassOutcomes;
 use crate::state::{Command, Queue};
 
 const NAME_WIDTH: f32 = 130.0;
-/// The height of the curves below the table, and of the name above and the legend below them.
+/// The heights of the curves below the table, and of the name above and the legend below them.
 const CURVES_HEIGHT: std::ops::RangeInclusive<f32> = 120.0..=230.0;
 const BESIDE_CURVES: f32 = 76.0;
-/// The table has at least this height.
+/// The minimum height of the table.
 const TABLE_HEIGHT: f32 = 110.0;
 
 #[derive(Default)]
 pub(super) struct TableMemory {
     table: ClassTableMemory<Numbers>,
-    /// The class whose curves are shown: its place among those of the ground truth.
+    /// The class whose curves are shown, as an index into the ground-truth classes.
     selected: Option<u32>,
 }
 
-/// What was measured of a class.
+/// The metrics of a class.
 #[derive(Default)]
 struct Numbers {
     place: u32,
@@ -72,7 +72,7 @@ const COLUMNS: [Column; 10] = [
 ];
 
 pub(super) fn classes_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut TableMemory, commands: &mut Queue<Command>) {
-    // The first two are about boxes.
+    // The first two are for boxes.
     let columns = if shown.is_detection() { &COLUMNS } else { &COLUMNS[2..] };
     let sort_label = |title: &str| format!("Sort the evaluation by {title}");
     let table = ClassTable { columns, sorted_by: "GT", sort_label };
@@ -109,7 +109,7 @@ pub(super) fn classes_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut TableMemor
     }
 }
 
-/// The classes that the ground truth or the predictions have.
+/// The classes in the ground truth or the predictions.
 fn rows(shown: &Shown<'_>) -> Vec<(String, Numbers)> {
     let none = Numbers::default;
     let classes: Vec<(&EvaluatedClass, Numbers)> = match &shown.evaluated.metrics {
@@ -166,7 +166,7 @@ fn row_ui(
     }
 }
 
-/// A count that is clicked to see what was counted.
+/// A count that can be clicked to see what was counted.
 fn count_ui(ui: &Ui, cell: Rect, key: (u32, &str), text: &str, says: &str) -> bool {
     let response = ui.interact(cell, ui.scope_id().with(key), Sense::click());
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, says));

@@ -7,21 +7,21 @@ use super::super::theme;
 /// The space between a dialog and the edges of the window.
 const MARGIN: f32 = 12.0;
 
-/// Where a dialog was put in the last pass.
+/// The position of a dialog in the last pass.
 #[derive(Debug, Clone, Copy)]
 struct DialogPlacement {
     top: f32,
-    /// Its size in the pass before.
+    /// Its size in the previous pass.
     size: Vec2,
     /// Whether its size was the same in two passes since it opened.
     is_settled: bool,
 }
 
-/// A dialog above all panels, in the middle when it opens. Its content may change its height: the top stays in place as
-/// long as there is room below, so that nothing moves under the pointer.
+/// A dialog above all panels, centered when it opens. Its content can change its height: the top stays in place as long
+/// as there is room below, so that nothing moves under the pointer.
 pub(super) fn dialog(ctx: &Context, id: &str) -> Modal {
     let id = Id::unique(id);
-    // Below its own lists: of layers of one order, the one that was clicked last is above.
+    // Below its own lists: of layers of one order, the last clicked one is on top.
     let order = Order::Middle;
     let area = Modal::default_area(id).order(order);
     let size = AreaState::load(ctx, id).and_then(|state| state.size);

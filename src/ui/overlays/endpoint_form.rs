@@ -18,11 +18,11 @@ const WORDS: FootWords = FootWords {
     cancel: "Cancel the deployment",
     close: "The deployment continues",
 };
-/// The range that SageMaker allows for both timeouts.
+/// SageMaker's range for both timeouts.
 const TIMEOUTS_S: std::ops::RangeInclusive<u32> = 60..=3600;
 const USUAL_TIMEOUT_S: u32 = 1200;
 const AMIS_WIDTH: f32 = 600.0;
-/// An endpoint that is needed for longer is kept until it is deleted by hand.
+/// An endpoint that is needed for longer must be deleted manually.
 const MOST_HOURS: f64 = 24.0 * 31.0;
 
 pub(in super::super) type EndpointFormMemory = FormMemory<EndpointDraft, EndpointTexts>;

@@ -1,4 +1,4 @@
-//! The real-time endpoints of an account: their list, and the page of one of them.
+//! The real-time endpoints of an account: their list, and the page of a single one.
 
 mod page;
 
@@ -9,7 +9,6 @@ use super::list_and_page::{EmptyPage, ListMemory, ListRequest, ListWords, column
 use crate::domain::{EndpointStatus, EndpointSummary};
 use crate::state::{Command, EndpointId, EndpointPresence, EndpointsCommand, KnownEndpoint, Overlay, Queue, State};
 
-/// Drafts of the fields.
 pub(in super::super) type EndpointsMemory = ListMemory<EndpointStatus>;
 
 pub(in super::super) fn endpoints_ui(
@@ -84,7 +83,7 @@ fn list_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32
     }
 }
 
-/// The endpoints that were deployed from here or opened, and are not in the list.
+/// Endpoints that were deployed from here or opened, and are not in the list.
 fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let endpoints = &state.remote.endpoints;
     let region = endpoints.listed_in.as_ref();
@@ -93,7 +92,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let mut listed = endpoints.list.rows.iter();
         region == Some(known.id.region()) && listed.any(|listed| listed.name == known.id.name)
     };
-    // An endpoint that is deleted completely is listed only while its page is shown.
+    // A completely deleted endpoint is listed only while its page is shown.
     let matters = |known: &&KnownEndpoint| {
         known.record.is_some()
             || matches!(known.presence, EndpointPresence::Present(_))

@@ -1,4 +1,4 @@
-//! The dialogs about exports, and the notice when one is finished.
+//! The export dialogs, and the notice when one is finished.
 
 use std::path::PathBuf;
 
@@ -20,9 +20,9 @@ use crate::state::{
 
 const WIDTH: f32 = 600.0;
 const FORMATS_WIDTH: f32 = 160.0;
-/// The height of the format with the most choices.
+/// The height of the format with the most options.
 const CHOICES_HEIGHT: f32 = 400.0;
-/// The heading above the choices, and the target and the buttons below them.
+/// The heading above the options, and the target and the buttons below them.
 const ROOM_OF_BUTTONS: f32 = 290.0;
 
 #[derive(Default)]
@@ -36,18 +36,18 @@ pub(in super::super) struct ExportMemory {
     was_exported: bool,
 }
 
-/// Where to write, while it is being typed.
+/// The target path while it is typed.
 #[derive(Default)]
 struct Target {
     path: String,
-    /// The last suggestion. While the field still holds it, it follows what is open and what is chosen.
+    /// The last suggestion. While the field contains it, it follows what is open and selected.
     suggested: String,
-    /// The ending of the format that the path was made for.
+    /// The extension of the format that the path was made for.
     extension: Option<&'static str>,
     replaces: bool,
-    /// The path of the last attempt: its error is about no other.
+    /// The path of the last attempt: its error applies to no other.
     tried: Option<PathBuf>,
-    /// Whether its field has had the keyboard since the dialog opened.
+    /// Whether its field has had the focus since the dialog opened.
     has_had_keyboard: bool,
 }
 
@@ -94,7 +94,7 @@ pub(in super::super) fn export_ui(
 }
 
 impl Target {
-    /// Another format has another ending.
+    /// Another format has another extension.
     fn follow(&mut self, state: &State) {
         let suggested = state.suggested_export().display().to_string();
         let extension = state.export_extension();
@@ -107,7 +107,8 @@ impl Target {
     }
 }
 
-/// A path for another format: of a file (`Some` ending) or a folder. What the user has given another ending keeps it.
+/// A path for another format: of a file (`Some` extension) or a folder. A path whose extension the user changed is
+/// kept.
 fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
     let stem = match before.map(|before| format!(".{before}")) {
         None => Some(path.trim_end_matches(['/', '\\'])),
@@ -173,7 +174,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
         return format!("{} ({images})", scope.into_str());
     };
     let boxes = box_count(count);
-    // Verdicts are looked at while it is written.
+    // Verdicts are checked while writing.
     let at_most = match state.export.options.verdicts {
         VerdictChoice::All => "",
         VerdictChoice::WithoutRejected | VerdictChoice::Accepted => "at most ",
@@ -181,7 +182,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
     format!("{} ({images}, with {at_most}{boxes})", scope.into_str())
 }
 
-/// The export of how far two runs agree.
+/// The export of a comparison.
 fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
     let name = |run| state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let about = state
@@ -204,7 +205,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
     }
 }
 
-/// The export of the numbers against the ground truth.
+/// The export of an evaluation.
 fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
     let run = state.run().map_or("", |run| run.info.name.as_str());
     let truth = state.evaluating.as_ref().map(|evaluating| evaluating.at.name()).unwrap_or_default();
@@ -232,7 +233,7 @@ fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
     ui.add_space(8.0);
 }
 
-/// The formats in a list; those that the model's predictions do not fit are grayed out.
+/// The formats in a list; those that do not fit the model's predictions are disabled.
 fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let fill = theme::sunken_fill(ui.visuals());
     let frame = Frame::new().fill(fill).corner_radius(8).inner_margin(6);
@@ -259,7 +260,7 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     });
 }
 
-/// The options that apply to the format.
+/// The options of the format.
 fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let format = options.format;
     ui.label(strong("Contents"));
@@ -316,7 +317,7 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
     is_entered
 }
 
-/// The path, if the export is to begin.
+/// The path, if the export should start.
 fn confirmed_ui(
     ui: &mut Ui,
     state: &State,
@@ -355,7 +356,7 @@ fn confirmed_ui(
     confirmed
 }
 
-/// The progress, in place of the buttons while the export is written.
+/// The progress, in place of the buttons while exporting.
 fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
     let fraction = state.tasks.get(task).and_then(|task| task.control.progress().fraction());
     ui.horizontal(|ui| {

@@ -1,5 +1,5 @@
-//! What the forms of jobs and endpoints share: the dialog, fields with a caption, when a check is due, what it found,
-//! and the buttons that start what was checked.
+//! Shared parts of the job and endpoint forms: the dialog, fields with a caption, when to check, the result of the
+//! check, and the buttons that start what was checked.
 
 mod check;
 mod fields;
@@ -25,7 +25,7 @@ use foot::foot_ui;
 const WIDTH: f32 = 1040.0;
 const FOOTER_HEIGHT: f32 = 48.0;
 
-/// The drafts of a form: `D`, and in `T` the fields that hold text which is not in `D`, such as unfinished numbers.
+/// The drafts of a form: `D`, and in `T` text that is not in `D`, such as unfinished numbers.
 #[derive(Default)]
 pub(in super::super) struct FormMemory<D, T> {
     /// The serial of the form that the draft is from.
@@ -36,7 +36,7 @@ pub(in super::super) struct FormMemory<D, T> {
     pacer: Pacer<(D, S3Access)>,
 }
 
-/// A form of the state, and the words and commands of its dialog.
+/// A form in the state, and the texts and commands of its dialog.
 pub(super) struct FormDialog<'f, D, P> {
     pub(super) form: &'f Form<D, P>,
     /// Its label is the title.
@@ -47,7 +47,7 @@ pub(super) struct FormDialog<'f, D, P> {
 }
 
 impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
-    /// `fields` draws the form and is told whether it has just been opened; `below` draws what is below a finished
+    /// `fields` draws the form and receives whether it has just been opened; `below` draws what is below a finished
     /// check.
     pub(super) fn ui<T: Default>(
         self,
@@ -110,31 +110,30 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
     }
 }
 
-/// How long nothing has changed before a form is checked, in seconds.
+/// The pause without changes before a form is checked, in seconds.
 const PAUSE_S: f64 = 0.6;
 
-/// Waits for a pause in typing, so that not each letter starts a check.
+/// Waits for a pause in typing, so that not every letter starts a check.
 #[derive(Default)]
 pub(super) struct Pacer<T> {
-    /// The form as it was last seen, and since when it is unchanged, in seconds of the window's clock.
+    /// The last state of the form, and since when it is unchanged, in seconds of the window's clock.
     seen: T,
     seen_since: f64,
-    /// The draft that was sent to be checked last.
+    /// The draft of the last check.
     checked: Option<T>,
 }
 
 impl<T: PartialEq + Clone> Pacer<T> {
-    /// Forgets the last form.
     pub(super) fn forget(&mut self) {
         self.checked = None;
     }
 
-    /// Whether this was sent to be checked last.
+    /// Whether this was the last draft to be checked.
     pub(super) fn is_checked(&self, now: &T) -> bool {
         self.checked.as_ref() == Some(now)
     }
 
-    /// Whether this is to be checked now; the first at once, and then when nothing has changed for a moment.
+    /// Whether to check this now: the first draft immediately, later ones after a pause.
     pub(super) fn is_due(&mut self, ctx: &egui::Context, now: &T) -> bool {
         let time = ctx.input(|input| input.time);
         if self.seen != *now {
@@ -154,11 +153,11 @@ impl<T: PartialEq + Clone> Pacer<T> {
     }
 }
 
-/// In less width than this, in points, the right column is drawn below the left one.
+/// Below this width, in points, the right column is drawn below the left one.
 const TWO_COLUMNS: f32 = 760.0;
 
-/// A form and its result in two columns of this height, or in one if there is no room. Each scrolls by itself, and text
-/// does not use the whole width.
+/// A form and its result in two columns of this height, or in one if there is no room. Each scrolls separately, and
+/// text does not use the whole width.
 pub(super) fn two_columns_ui<M>(
     ui: &mut Ui,
     height: f32,
@@ -180,7 +179,7 @@ pub(super) fn two_columns_ui<M>(
     });
 }
 
-/// A column that scrolls by itself. Its text does not use the whole width.
+/// A column that scrolls separately. Its text does not use the whole width.
 fn column_ui(ui: &mut Ui, id: &str, height: f32, contents: impl FnOnce(&mut Ui)) {
     ScrollArea::vertical().id_salt(id).max_height(height).min_scrolled_height(height).show(ui, |ui| {
         ui.with_layout(Layout::top_down(Align::Min), contents);

@@ -1,4 +1,4 @@
-//! Goes to an image while its name is typed.
+//! Goes to an image by typing its name.
 
 use eframe::egui::{self, Align2, Area, Frame, Id, Order, vec2};
 
@@ -10,7 +10,7 @@ const WIDTH: f32 = 340.0;
 #[derive(Default)]
 pub(in super::super) struct GoToMemory(Typing);
 
-/// A small field over the window, which does not cover the image.
+/// A small field above the window, which does not cover the image.
 pub(in super::super) fn go_to_ui(
     ctx: &egui::Context,
     state: &State,

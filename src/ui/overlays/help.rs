@@ -1,4 +1,4 @@
-//! What the keys and the mouse do.
+//! The keys and mouse gestures.
 
 use eframe::egui::{self, Grid, RichText, ScrollArea, vec2};
 use strum::VariantArray;
@@ -8,7 +8,7 @@ use super::super::widgets::{action_button_ui, strong};
 use super::dialog::dialog;
 use crate::state::{Action, Command, Overlay, Queue, State};
 
-/// Keys and gestures that have no action of their own.
+/// Keys and gestures without an action of their own.
 const GESTURES: [(&str, &str); 9] = [
     ("Arrow keys, Page up and down", "Browse the images"),
     ("Shift with these", "Extend the selection"),

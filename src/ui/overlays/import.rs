@@ -1,5 +1,5 @@
-//! The form about a model of the user's own: its conventions, each with the reason for its value, beside what the
-//! model gives with them for the image in view.
+//! The form for the user's own model: its conventions, each with the reason for its value, next to the model's
+//! predictions with them for the image in view.
 
 mod help;
 mod input;
@@ -127,7 +127,7 @@ fn form_ui(
     }
 }
 
-/// Why there is only a first guess, and what the graph looks like.
+/// Why there is only a first guess, and a description of the graph.
 fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
     for remark in &form.start.remarks {
         banner_ui(ui, Tone::Warning, remark, |_| {});
@@ -179,7 +179,7 @@ fn model_ui(
     }
 }
 
-/// Another task begins with another way to read the outputs.
+/// Another task starts with another way to read the outputs.
 fn task_ui(ui: &mut Ui, field: &Field, card: &mut ModelCard, started: &ModelCard, other: &OutputConvention) {
     let text = |task| match task {
         ModelTask::Classification => "Image classes",

@@ -1,4 +1,4 @@
-//! The Batch Transform jobs of an account: their list, and the page of one of them.
+//! The Batch Transform jobs of an account: their list, and the page of a single one.
 
 mod page;
 
@@ -11,7 +11,6 @@ use super::list_and_page::{EmptyPage, ListMemory, ListRequest, ListWords, column
 use crate::domain::TransformStatus;
 use crate::state::{Command, JobId, JobsCommand, KnownJob, Overlay, Queue, State};
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct JobsMemory {
     list: ListMemory<TransformStatus>,
@@ -97,7 +96,7 @@ fn open_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Queue<Command>
     }
 }
 
-/// The jobs that were opened or started here and are not in the list.
+/// Jobs that were opened or started here and are not in the list.
 fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let list = &state.remote.list;
     let is_listed = |job: &&KnownJob| list.rows.iter().any(|listed| listed.name == job.id.name);
@@ -122,7 +121,7 @@ fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-/// A sign, so that color is not alone.
+/// A sign, so that not only color distinguishes statuses.
 pub(super) fn status_sign(status: TransformStatus) -> &'static str {
     match status {
         TransformStatus::InProgress => "▶",

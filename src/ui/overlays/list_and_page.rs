@@ -1,4 +1,4 @@
-//! A dialog with a list on its left and the page of what is chosen beside it.
+//! A dialog with a list on the left and the page of the selected entry next to it.
 
 use eframe::egui::{self, Align, Button, ComboBox, Key, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
 
@@ -10,10 +10,10 @@ use crate::state::{Command, Overlay, Queue, RemoteList, State};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
-/// In less width than this, in points, the page replaces the list.
+/// Below this width, in points, the page replaces the list.
 const TWO_COLUMNS: f32 = 720.0;
 
-/// `contents` gets the height that is left for it, in points.
+/// `contents` receives the remaining height, in points.
 pub(super) fn dialog_ui(
     ctx: &egui::Context,
     id: &str,
@@ -57,27 +57,27 @@ impl<S> Default for ListMemory<S> {
     }
 }
 
-/// The words and choices of a list of jobs or endpoints.
+/// The texts and options of a list of jobs or endpoints.
 pub(super) struct ListWords<S: 'static> {
     /// “jobs”.
     pub(super) things: &'static str,
     pub(super) name_hint: &'static str,
     pub(super) name_label: &'static str,
-    /// What the list can be filtered by.
+    /// The statuses to filter the list by.
     pub(super) statuses: &'static [S],
     pub(super) word: fn(S) -> String,
     pub(super) empty: &'static str,
 }
 
-/// What the user does with a list.
+/// The user's request for a list.
 pub(super) enum ListRequest<S> {
     Read(ListQuery<S>),
     ReadMore,
 }
 
 impl<S: Copy + PartialEq> ListWords<S> {
-    /// Fields to choose what is listed, and below them the rows. `beside` draws buttons beside “List”, `above` rows
-    /// that come first, `row` a row.
+    /// Fields that filter the list, and below them the rows. `beside` draws buttons next to “List”, `above` rows that
+    /// come first, `row` a row.
     #[expect(clippy::too_many_arguments, reason = "the parts of a list")]
     pub(super) fn list_ui<T>(
         &self,
@@ -146,7 +146,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
                 });
             let label = format!("Status of the {}", self.things);
             combo.response.accessible_name(label);
-            // Once a list was read, another status is shown at once.
+            // Once a list was read, another status is shown immediately.
             is_asked |= before != memory.status && list.requested.is_some();
             is_asked |= ui.button(format!("List {}", self.things)).clicked();
             beside(ui, name);
@@ -162,7 +162,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
         is_asked.then_some(ListRequest::Read(query))
     }
 
-    /// Why the list could not be read, or that it was not read or with other settings. Returns the access of the list.
+    /// Why the list could not be read, or that it was not read, or with other settings. Returns the access of the list.
     fn head_ui<'l, T>(
         &self,
         ui: &mut Ui,
@@ -189,7 +189,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
     }
 }
 
-/// A row: `text` with `right` at its end.
+/// A row: `text`, with `right` at its end.
 pub(super) fn row_ui(ui: &mut Ui, is_open: bool, text: String, right: &str) -> Response {
     let button = Button::selectable(is_open, text)
         .right_text(RichText::new(right).weak())
@@ -198,15 +198,14 @@ pub(super) fn row_ui(ui: &mut Ui, is_open: bool, text: String, right: &str) -> R
     ui.add(button)
 }
 
-/// What the page shows while no entry is chosen.
+/// The text of the page while no entry is selected.
 pub(super) struct EmptyPage {
     pub(super) title: &'static str,
     pub(super) advice: &'static str,
 }
 
-/// `page` draws what is chosen, and is `None` if nothing is. `list` and `page` get their height, in points. Returns
-/// whether the button
-/// `back`, which leads from the page to the list in a narrow window, was clicked.
+/// `page` draws the selected entry, and is `None` if there is none. `list` and `page` receive their height, in points.
+/// Returns whether the button `back`, which leads from the page to the list in a narrow window, was clicked.
 pub(super) fn columns_ui<C>(
     ui: &mut Ui,
     height: f32,

@@ -1,4 +1,4 @@
-//! The end of what a container wrote.
+//! The end of a container's log.
 
 use eframe::egui::{Label, RichText, ScrollArea, Ui};
 

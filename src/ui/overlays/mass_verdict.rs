@@ -1,4 +1,4 @@
-//! The question whether to judge many images at once.
+//! Asks for confirmation before judging many images.
 
 use eframe::egui::{self, Label};
 

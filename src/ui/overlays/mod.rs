@@ -1,4 +1,4 @@
-//! What is drawn over the panels: dialogs, the command palette, help, short notices, the drop target.
+//! Everything drawn over the panels: dialogs, the command palette, help, notices, the drop target.
 
 mod dialog;
 mod drop_target;

@@ -1,5 +1,5 @@
-//! The dialog that opens annotations of other programs, of this machine or in S3: predictions as a run of the open
-//! images, or ground truth that the runs are compared with.
+//! The dialog that opens annotations from other tools, local or in S3: predictions as a run over the open images, or
+//! ground truth to compare runs with.
 
 use std::path::PathBuf;
 
@@ -16,7 +16,7 @@ use crate::state::{
 };
 
 const WIDTH: f32 = 560.0;
-/// Images whose class in their file name is shown.
+/// The number of images whose class in their file name is shown.
 const NAMED_EXAMPLES: usize = 3;
 
 /// What annotations are opened as.
@@ -26,7 +26,6 @@ pub(in super::super) enum OpenAs {
     Truth,
 }
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct OpenAnnotationsMemory {
     place: PlaceMemory,
@@ -34,11 +33,11 @@ pub(in super::super) struct OpenAnnotationsMemory {
     names: NamesChoice,
     class_map: String,
     was_open: bool,
-    /// The choice of a file dialog that was taken over last.
+    /// The choice of a file dialog that was used last.
     taken_over: u64,
 }
 
-/// Where the names of numbered classes come from.
+/// The source of names for numbered classes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum NamesChoice {
     #[default]

@@ -1,5 +1,5 @@
-//! The dialog that opens the outputs of a job or another program as a run: where they are and how they are read, with a
-//! preview of the first ones.
+//! The dialog that opens the outputs of a job or another tool as a run: their location and format, with a preview of
+//! the first ones.
 
 use eframe::egui::{self, Button, Label, RichText, Ui, vec2};
 
@@ -18,7 +18,6 @@ const LOOK_WIDTH: f32 = 124.0;
 const FIELD: (&str, &str) = ("Output folder", "s3://bucket/folder/, or a local folder");
 const NOTHING_SEEN: &str = "“Preview” shows the contents of the first outputs here, and how they are read";
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct OpenOutputsMemory {
     place: PlaceMemory,
@@ -124,7 +123,7 @@ fn at_of(state: &State, memory: &OpenOutputsMemory) -> Option<OutputsAt> {
     memory.place.location(state).map(OutputsAt::Folder)
 }
 
-/// What the button does, or why it cannot.
+/// The button's command, or why it is disabled.
 fn command_of(state: &State, memory: &OpenOutputsMemory) -> Result<Command, String> {
     let reading = memory.reading.request();
     let reading = reading.map_err(|fault| format!("The mapping is not complete: {}", fault.reason))?;

@@ -1,4 +1,4 @@
-//! The dialog that finds a folder in S3: an address, the credentials, and the tree of buckets and folders.
+//! The dialog for finding a folder in S3: an address, the credentials, and the tree of buckets and folders.
 
 pub(super) mod access;
 mod tree;
@@ -19,10 +19,9 @@ const FOOTER_HEIGHT: f32 = 84.0;
 const ADDRESS: &str = "S3 address";
 const HINT: &str = "s3://bucket/folder/, or the URL of an object or of the AWS console";
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct OpenS3Memory {
-    /// Which beginning was taken over.
+    /// The serial of the request that was used last.
     taken_over: u64,
     address: String,
     layout: S3Layout,
@@ -51,7 +50,7 @@ pub(in super::super) fn open_s3_ui(
         ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
         let window_height = ctx.content_rect().height();
         let room = window_height - FOOTER_HEIGHT - 60.0;
-        // In a low window everything but the buttons moves.
+        // In a low window, everything except the buttons scrolls.
         let request = ScrollArea::vertical()
             .max_height(room)
             .min_scrolled_height(room)
@@ -64,7 +63,7 @@ pub(in super::super) fn open_s3_ui(
             .inner;
         footer_ui(ui, memory, &request, commands);
     });
-    // A list that is open above the dialog takes the key first.
+    // A list that is open above the dialog gets the key first.
     if modal.should_close() && !egui::Popup::is_any_open(ctx) {
         commands.push(Command::SetOverlay(Overlay::None));
     }
@@ -113,7 +112,7 @@ fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, request: &OpenRequest, comm
     buttons_ui(ui, memory, request, commands);
 }
 
-/// The field, how its text is read, and recent addresses. Returns true if Enter was pressed in it.
+/// The field, the interpretation of its text, and recent addresses. Returns true if Enter was pressed in it.
 fn address_ui(
     ui: &mut Ui,
     state: &State,
@@ -154,14 +153,14 @@ fn address_ui(
         focus_whole_text(&field, &memory.address);
     }
     let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
-    // As in the palette: the arrow goes from the field to what is below it.
+    // As in the palette, the arrow key moves from the field to what is below it.
     if field.has_focus() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowDown)) {
         memory.tree.take_focus();
     }
     if field.lost_focus()
         && let Ok(link) = S3Link::parse(&memory.address)
     {
-        // The address says it in one way from here on, and the fields say the rest.
+        // From here on, the address is normalized, and the fields contain the rest.
         memory.address = link.address.to_string();
         *access = access_of(access, &link);
         commands.push(S3Command::SetAccess(access.clone()));
@@ -171,7 +170,7 @@ fn address_ui(
     enter
 }
 
-/// The access with what a link says.
+/// The access, with the parts of a link.
 pub(super) fn access_of(known: &S3Access, link: &S3Link) -> S3Access {
     S3Access {
         endpoint: link.endpoint.clone().or_else(|| known.endpoint.clone()),

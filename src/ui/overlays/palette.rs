@@ -1,4 +1,4 @@
-//! Finds a command by typing a part of its name.
+//! Finds a command by typing part of its name.
 
 use eframe::egui::{self, Button, Id, Modal, ScrollArea, Sense, vec2};
 use strum::VariantArray;
@@ -13,7 +13,7 @@ const LIST_HEIGHT: f32 = 360.0;
 #[derive(Default)]
 pub(in super::super) struct PaletteMemory {
     typing: Typing,
-    /// The index of the command that Enter takes, among those that are possible now.
+    /// The index of the command that Enter runs, among the possible ones.
     place: usize,
 }
 
@@ -52,7 +52,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, com
         ui.weak("No matching command");
     }
     let mut chosen = current.map(|line| found[line]).filter(|_| typed.enter);
-    // Not less where there is room: it would stay as low as the last list that was short.
+    // Not lower if there is room: it would stay as low as the last short list.
     let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
     list.show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
@@ -89,8 +89,8 @@ fn line_ui(ui: &mut egui::Ui, state: &State, action: Action, is_current: bool) -
     }
 }
 
-/// Actions whose name holds every typed word, those that begin with the first word before the others; then those whose
-/// description holds the words that the name does not.
+/// Actions whose names contain every typed word, those that begin with the first word first; then those whose
+/// descriptions contain the remaining words.
 fn matching(query: &str) -> Vec<Action> {
     let query = query.to_lowercase();
     let words: Vec<&str> = query.split_whitespace().map(|word| word.trim_end_matches(['.', '…'])).collect();

@@ -1,5 +1,4 @@
-//! What dialogs share that open files of this machine or in S3 as something: the address, the access to it, and the
-//! buttons.
+//! Shared parts of dialogs that open local files or files in S3: the address, the access to it, and the buttons.
 
 use std::path::PathBuf;
 
@@ -11,7 +10,6 @@ use super::open_s3::problem_text;
 use crate::domain::{Location, S3Link, S3Place};
 use crate::state::{Command, OpeningOutputs, OutputsFailure, Overlay, Queue, State};
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(super) struct PlaceMemory {
     pub(super) address: String,
@@ -48,7 +46,7 @@ impl PlaceMemory {
         is_entered
     }
 
-    /// The access, if the address is in S3, and what is wrong with the address.
+    /// The access if the address is in S3, and what is wrong with the address.
     pub(super) fn access_ui(&mut self, ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let address = self.address.trim();
         if S3Link::is_address(address) {
@@ -60,8 +58,8 @@ impl PlaceMemory {
     }
 }
 
-/// The buttons of a dialog: the first one pushes `command`, or says why it cannot. `opening`: what else must not be
-/// opened at the same time, and why it failed.
+/// The buttons of a dialog: the first one pushes `command`, or shows why it is disabled. `opening`: another request
+/// that must finish first, and why it failed.
 pub(super) fn footer_ui(
     ui: &mut Ui,
     state: &State,
@@ -72,7 +70,7 @@ pub(super) fn footer_ui(
     commands: &mut Queue<Command>,
 ) {
     ui.add_space(8.0);
-    // A preview already says why the first predictions cannot be read.
+    // A preview already shows why the first predictions cannot be read.
     if let Some(OutputsFailure::Failed { message, examples: None }) =
         opening.and_then(|opening| opening.failure.as_ref())
     {
@@ -95,7 +93,7 @@ pub(super) fn footer_ui(
             Ok(_) => {}
             Err(reason) => drop(open.on_disabled_hover_text(reason)),
         }
-        // Reading has its own button, and goes on without the dialog.
+        // Reading has its own button, and continues without the dialog.
         if ui.button(if task.is_some() { "Close" } else { "Cancel" }).clicked() {
             commands.push(Command::SetOverlay(Overlay::None));
         }

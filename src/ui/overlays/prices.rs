@@ -1,4 +1,4 @@
-//! The price table of the user, and fields that add a price and its source to it.
+//! The user's price table, and fields that add a price and its source.
 
 use eframe::egui::{Button, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2};
 
@@ -11,20 +11,20 @@ use crate::tasks::now_ms;
 const HEIGHT: f32 = 120.0;
 /// The width of the source field: a grid would make it as narrow as the shortest source.
 const SOURCE_WIDTH: f32 = 120.0;
-/// The highest price per hour that is accepted; more is a typing error.
+/// The highest accepted price per hour; more is a typing error.
 const MOST_USD: f64 = 10_000.0;
 
-/// A price, while it is being typed.
+/// A price while it is typed.
 #[derive(Default)]
 pub(super) struct PriceMemory {
     pub(super) amount: AmountMemory,
     source: String,
-    /// A row of the table that is being changed.
+    /// The row of the table that is being edited.
     row: Option<ChangedRow>,
 }
 
 struct ChangedRow {
-    /// The price as the table has it.
+    /// The price as it is in the table.
     from: Price,
     usd_per_hour: f64,
     source: String,
@@ -44,7 +44,7 @@ impl ChangedRow {
     }
 }
 
-/// Takes the source of `usd_per_hour`, and saves both.
+/// Asks for the source of `usd_per_hour`, and saves both.
 pub(super) fn keep_price_ui(
     ui: &mut Ui,
     memory: &mut PriceMemory,
@@ -120,7 +120,7 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
     }
 }
 
-/// The table, the newest price first. Its rows can be changed.
+/// The table, newest price first. Its rows can be edited.
 pub(super) fn price_table_ui(ui: &mut Ui, state: &State, memory: &mut PriceMemory, commands: &mut Queue<Command>) {
     price_problem_ui(ui, state);
     let prices = &state.remote.prices;

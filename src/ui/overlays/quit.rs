@@ -1,4 +1,4 @@
-//! The question whether to quit although something is unfinished.
+//! Asks for confirmation before quitting during unfinished work.
 
 use eframe::egui::{self, Label};
 

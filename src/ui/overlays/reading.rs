@@ -1,5 +1,5 @@
-//! How predictions of other programs are read: as recognized, or with a mapping that is made, tried and saved here. A
-//! part of the dialogs that need it.
+//! How predictions from other tools are read: as detected, or with a mapping that is made, tried and saved here. Part
+//! of the dialogs that need it.
 
 mod fields;
 mod preview;
@@ -23,7 +23,6 @@ const LOAD_WIDTH: f32 = 60.0;
 const RECOGNIZED: &str = "Automatically";
 const OWN: &str = "With a mapping";
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(super) struct ReadingMemory {
     has_mapping: bool,
@@ -31,9 +30,9 @@ pub(super) struct ReadingMemory {
     labels: String,
     /// A file to load a mapping from.
     file: String,
-    /// The loaded mapping that was taken over last.
+    /// The loaded mapping that was used last.
     taken_over: u64,
-    /// A saved mapping whose deletion waits for a confirmation.
+    /// A saved mapping whose deletion waits for confirmation.
     doomed: Option<PathBuf>,
 }
 
@@ -47,7 +46,7 @@ impl ReadingMemory {
         Ok(ReadingRequest { mapping: mapping.map(Box::new), labels: self.labels.trim().to_owned() })
     }
 
-    /// Starts with the reading of `request`. What was loaded for another dialog is not taken over.
+    /// Starts with the reading in `request`. What was loaded for another dialog is ignored.
     pub(super) fn beginning_with(request: &ReadingRequest, state: &State) -> Self {
         let mapping = request.mapping.as_deref();
         let loaded = state.remote.reading.loaded.as_ref();
@@ -66,7 +65,7 @@ impl ReadingMemory {
         self.labels.clone_from(&saved.labels);
     }
 
-    /// A mapping that is guessed from the first example, or from how it is recognized.
+    /// A mapping that is guessed from the first example, or from the detected format.
     fn begin_mapping(&mut self, state: &State) {
         self.has_mapping = true;
         let reading = &state.remote.reading;
@@ -83,8 +82,7 @@ impl ReadingMemory {
     }
 }
 
-/// The choice, the fields of a mapping, and the names of the classes. Has the examples read anew whenever something
-/// changes.
+/// The choice, the fields of a mapping, and the class names. Reads the examples again whenever something changes.
 pub(super) fn reading_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Queue<Command>) {
     let reading = &state.remote.reading;
     if let Some((number, loaded)) = &reading.loaded
@@ -244,7 +242,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
     });
 }
 
-/// Asks for a confirmation before a mapping is deleted.
+/// Asks for confirmation before a mapping is deleted.
 fn doomed_ui(ui: &mut Ui, saved: &SavedMapping, doomed: &mut Option<PathBuf>, commands: &mut Queue<Command>) {
     if doomed.as_ref() != Some(&saved.path) {
         return;
@@ -274,7 +272,7 @@ fn menu_ui(ui: &mut Ui, text: &str, contents: impl FnOnce(&mut Ui)) -> Response 
     MenuButton::from_button(button).ui(ui, contents).0
 }
 
-/// A problem, below the field that it is about.
+/// A problem, below its field.
 fn fault_ui(ui: &mut Ui, fault: Option<&MappingFault>, field: MappingField) {
     if let Some(fault) = fault.filter(|fault| fault.field == field) {
         let text = format!("⚠ {}", fault.reason);

@@ -1,5 +1,5 @@
-//! The dialog about a remote model: its address, checked while it is typed, how images are sent, and how predictions
-//! are read.
+//! The dialog for a remote model: its address, which is checked while typing, the request format, and how responses are
+//! read.
 
 use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
 
@@ -15,26 +15,25 @@ use crate::state::{Command, Failure, InferenceCommand, Loadable, Overlay, Queue,
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;
 const TITLE_HEIGHT: f32 = 58.0;
-/// How long nothing has changed before the address is checked, in seconds.
+/// The pause without changes before the address is checked, in seconds.
 const PAUSE_S: f64 = 0.6;
 const IN_JSON: [(RequestForm, &str); 2] =
     [(RequestForm::Instances, "{\"instances\": [{\"b64\": …}]}"), (RequestForm::Inputs, "{\"inputs\": {\"b64\": …}}")];
 const NOTHING_SEEN: &str = "“Preview a prediction” sends the image in view, then shows the response and how it is \
     read";
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct RemoteModelMemory {
-    /// Which beginning was taken over.
+    /// The serial of the request that was used last.
     taken_over: u64,
     kind: Kind,
-    /// Name of the endpoint, or address of TensorFlow Serving.
+    /// The name of the endpoint, or the address of TensorFlow Serving.
     address: String,
     form: RequestForm,
     signature: String,
     reading: ReadingMemory,
     access: AccessMemory,
-    /// The model as it was last seen, and since when it is unchanged, in seconds of the window's clock.
+    /// The last state of the model, and since when it is unchanged, in seconds of the window's clock.
     seen: Option<RemoteModel>,
     seen_since: f64,
 }
@@ -63,7 +62,7 @@ impl RemoteModelMemory {
         };
     }
 
-    /// `None` while there is no address or the mapping is incomplete.
+    /// `None` while there is no address, or the mapping is incomplete.
     fn model(&self, state: &State) -> Option<RemoteModel> {
         let address = self.address.trim();
         if address.is_empty() {
@@ -185,12 +184,12 @@ fn address_ui(
         });
     }
     ui.add_space(4.0);
-    // The check changes its height while a field below it is typed into.
+    // The check changes its height while a field below it is edited.
     ui.push_id("check", |ui| check_ui(ui, state, memory, commands));
     is_entered
 }
 
-/// A prediction of the model, and how it is read.
+/// A prediction by the model, and how it is read.
 fn prediction_ui(
     ui: &mut Ui,
     state: &State,
@@ -234,7 +233,7 @@ fn prediction_ui(
     }
 }
 
-/// What is known of the current address.
+/// What is known about the current address.
 fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Queue<Command>) {
     let form = &state.remote.remote_model;
     let model = memory.model(state);
@@ -336,7 +335,7 @@ fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered:
     });
 }
 
-/// Checks the model after a pause in typing, so that not each letter starts a check.
+/// Checks the model after a pause in typing, so that not every letter starts a check.
 fn look_after_a_pause(
     ctx: &egui::Context,
     state: &State,

@@ -1,4 +1,4 @@
-//! A short notice that goes away by itself.
+//! A short notice that disappears by itself.
 
 use eframe::egui::{self, Align2, Area, Frame, Id, Label, Order, vec2};
 
@@ -7,17 +7,17 @@ use crate::state::{Action, Command, NoticeOffer, ProjectCommand, Queue, State};
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
 const SECONDS_A_CHARACTER: f64 = 0.05;
-/// A notice with a button stays long enough to decide.
+/// A notice with a button stays long enough for a decision.
 const SECONDS_TO_DECIDE: f64 = 6.0;
 
-/// The notice covers neither a button that is used all the time, nor the legend and the pixel values below the image.
+/// The notice covers neither frequently used buttons, nor the legend and the pixel values below the image.
 const BELOW_THE_TITLE: f32 = 78.0;
 /// Above the lower edge while a dialog is open, whose title and first lines are at the top.
 const ABOVE_THE_EDGE: f32 = 22.0;
 
 #[derive(Default)]
 pub(in super::super) struct ToastMemory {
-    /// Which notice is shown, and since when.
+    /// The shown notice, and since when.
     shown: Option<(u64, f64)>,
 }
 

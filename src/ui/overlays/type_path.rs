@@ -1,4 +1,4 @@
-//! The dialog that asks for a path where the desktop has no file dialog.
+//! The dialog that asks for a path if the desktop has no file dialog.
 
 use std::path::PathBuf;
 
@@ -11,7 +11,7 @@ use crate::state::{BrowseCommand, Command, FileRequest, PathQuestion, Queue, Sta
 #[derive(Default)]
 pub(in super::super) struct TypePathMemory {
     path: String,
-    /// What is asked for, to notice another question.
+    /// The current question, to notice another one.
     question: Option<PathQuestion>,
 }
 

@@ -1,5 +1,5 @@
-//! What the overlays with a text field share: each begins empty and keeps the keyboard in its field. The arrow keys
-//! walk through the list below it without moving the keyboard, so that Enter takes the marked line.
+//! Shared parts of overlays with a text field: each starts empty and keeps the focus in its field. The arrow keys move
+//! through the list below it without moving the focus, so that Enter selects the marked line.
 
 use eframe::egui::{Key, Modifiers, TextEdit, Ui};
 
@@ -14,7 +14,7 @@ pub(super) struct Typing {
     is_new: bool,
 }
 
-/// What was done in the field in this frame.
+/// The user's input in the field in this frame.
 pub(super) struct TypedKeys {
     /// Whether the text changed, or the overlay has just opened.
     pub(super) is_changed: bool,
@@ -42,7 +42,7 @@ impl Typing {
         self.is_new
     }
 
-    /// `name` is for screen readers. The arrows up and down and Enter are for the overlay, not for the field.
+    /// `name` is for screen readers. The up and down arrows and Enter are for the overlay, not for the field.
     pub(super) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> TypedKeys {
         let steps = taken_line_steps(ui);
         let enter = ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Enter));

@@ -1,4 +1,4 @@
-//! The dialog about an upload, and the notice when it has ended.
+//! The upload dialog, and the notice when an upload has ended.
 
 use eframe::egui::{self, Button, Key, Label, RichText, ScrollArea, TextEdit, Ui};
 use strum::VariantArray;
@@ -14,10 +14,9 @@ use crate::state::{
 
 const WIDTH: f32 = 600.0;
 const ADDRESS: &str = "S3 folder";
-/// How many lines of a list are drawn.
+/// The number of lines drawn per list.
 const MAX_LINES: usize = 100;
 
-/// Drafts of the fields.
 #[derive(Default)]
 pub(in super::super) struct UploadMemory {
     address: String,

@@ -1,4 +1,4 @@
-//! The dialog for the right class: typed, and completed from the model's classes.
+//! The dialog for the right class, with completion from the model's classes.
 
 use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
 
@@ -14,7 +14,7 @@ const LIST_HEIGHT: f32 = 240.0;
 #[derive(Default)]
 pub(in super::super) struct WrongClassMemory {
     typing: Typing,
-    /// The line that Enter takes; `None` for what was typed.
+    /// The line that Enter selects; `None` for the typed text.
     line: Option<usize>,
 }
 
@@ -42,14 +42,14 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, 
     let typed = memory.typing.text().trim();
     let classes = classes_like(state, typed);
     if is_changed {
-        // A class that begins like this is most likely meant; anything else is taken as it is typed.
+        // A class that begins like this is most likely meant; anything else is used as typed.
         let typed = typed.to_lowercase();
         let begins = |class: &&str| class.to_lowercase().starts_with(&typed);
         memory.line = (!typed.is_empty() && classes.first().is_some_and(begins)).then_some(0);
     }
     memory.line = stepped_line(memory.line, steps, classes.len());
     let mut chosen = None;
-    // Not less where there is room: it would stay as low as the last list that was short.
+    // Not lower if there is room: it would stay as low as the last short list.
     let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
     list.show(ui, |ui| {
         ui.spacing_mut().item_spacing.y = 2.0;
@@ -80,7 +80,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, 
     }
 }
 
-/// The hint what Enter does.
+/// A hint at what Enter does.
 fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
     let text = if taken.is_empty() {
         "Type a name or choose one with the arrow keys".to_owned()
@@ -92,14 +92,14 @@ fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_lin
     ui.add(Label::new(RichText::new(text).weak()).wrap());
 }
 
-/// The class of the selected box, or of the image, by the ground truth.
+/// The ground-truth class of the selected box, or of the image.
 fn right_class(state: &State) -> Option<&str> {
     let of_image = (state.run()?.task() == ModelTask::Classification).then_some(0);
     state.outcome_of_box(state.shown_sample()?, state.shown.selected_box.or(of_image)?)?.right_class
 }
 
-/// The model's classes that hold every typed word: first the one that is right by the ground truth, then those that
-/// begin with what was typed.
+/// The model's classes that contain every typed word: first the ground-truth class, then those that begin with the
+/// typed text.
 fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let Some(run) = state.run() else {
         return Vec::new();

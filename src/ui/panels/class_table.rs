@@ -1,4 +1,5 @@
-//! The classes of a whole run: how many, and how sure. A click searches for one, or shows all its boxes in a strip.
+//! The classes of a whole run: counts and scores. A click searches for a class, or shows all its boxes in the
+//! filmstrip.
 
 use std::sync::Arc;
 
@@ -15,10 +16,10 @@ use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, witho
 use crate::state::{Command, Queue, ReviewCommand, Run, State};
 
 const ROW_GAP: f32 = 1.0;
-/// As many rows as there is room for, but never fewer or more than these.
+/// As many rows as fit, but never fewer or more than these.
 const ROWS_SHOWN: std::ops::RangeInclusive<usize> = 6..=20;
 const STRIP_WIDTH: f32 = 24.0;
-/// In less width than this, three columns of numbers would leave too little for the names.
+/// Below this width, three number columns would leave too little for the names.
 const NARROW: f32 = 280.0;
 
 #[derive(Default)]
@@ -27,11 +28,11 @@ pub(super) struct ClassesMemory {
     wheel: Wheel,
 }
 
-/// Whether the wheel scrolls the table or the panel. A table that moves under a resting pointer while the panel is
-/// scrolled does not take the wheel from it; one that the pointer is moved onto does.
+/// Whether the wheel scrolls the table or the panel. A table that moves under a resting pointer while the panel scrolls
+/// does not take the wheel from it; one that the pointer is moved onto does.
 #[derive(Default)]
 struct Wheel {
-    /// Where the table was in the last frame.
+    /// The top of the table in the last frame.
     top: f32,
     is_panels: bool,
 }
@@ -49,12 +50,12 @@ impl Wheel {
     }
 }
 
-/// Images, boxes and the mean score, each wide enough for its title with the mark of the sort, and for its numbers.
+/// Images, boxes and the mean score, each wide enough for its title with the sort mark, and for its numbers.
 fn columns(statistics: &Statistics, is_narrow: bool) -> [TableColumn<ClassRow>; 3] {
     const MANY: usize = 100_000;
     let is_detection = statistics.task == ModelTask::Detection;
     let images = match statistics.images {
-        // The names come first.
+        // The names take precedence.
         _ if is_detection && is_narrow => 0.0,
         MANY.. => 64.0,
         _ => 52.0,
@@ -101,13 +102,13 @@ pub(super) fn classes_title(state: &State) -> String {
     )
 }
 
-/// The run on screen and what its predictions come to, where there are any.
+/// The run on screen and the statistics of its predictions, if there are any.
 fn counted(state: &State) -> Option<(&Run, &Arc<Statistics>)> {
     let (run, statistics) = (state.run()?, state.arranging.statistics()?);
     (statistics.images > 0 && statistics.task == run.task()).then_some((run, statistics))
 }
 
-/// As high as `room` and the number of the model's classes let it be, whatever is in it: nothing below it moves.
+/// As high as `room` and the number of the model's classes allow, whatever the content: nothing below it moves.
 pub(super) fn class_table_ui(
     ui: &mut Ui,
     state: &State,
@@ -138,7 +139,7 @@ pub(super) fn class_table_ui(
         .id_salt("classes")
         .scroll_source(scroll)
         .max_height(height)
-        // The panel around it scrolls, too, and would leave it next to nothing.
+        // The panel around it also scrolls, and would leave it next to nothing.
         .min_scrolled_height(height)
         .auto_shrink(false)
         .show_rows(ui, TABLE_ROW_HEIGHT, rows.len(), |ui, visible| {
@@ -148,10 +149,10 @@ pub(super) fn class_table_ui(
         });
 }
 
-/// The height of the rows on screen. `classes` is how many there can be; zero if unknown.
+/// The height of the visible rows. `classes` is their maximum number; zero if unknown.
 fn rows_height(room: f32, classes: usize) -> f32 {
     let row = TABLE_ROW_HEIGHT + ROW_GAP;
-    // The header is a row, too.
+    // The header is also a row.
     let rows = (room / row).max(0.0) as usize;
     let rows = rows.saturating_sub(1).clamp(*ROWS_SHOWN.start(), *ROWS_SHOWN.end());
     let rows = if classes > 0 { rows.min(classes) } else { rows };
@@ -199,7 +200,7 @@ fn row_ui(
     }
 }
 
-/// A button before the numbers, with three frames of a film on it.
+/// A button before the numbers, with three film frames on it.
 fn strip_ui(ui: &Ui, rect: Rect, class: u32, name: &str) -> egui::Response {
     let response = ui.interact(rect, ui.scope_id().with(("strip", class)), Sense::click());
     let label = format!("Filmstrip of {name}");

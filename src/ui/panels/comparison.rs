@@ -1,4 +1,4 @@
-//! The comparison of two runs: how far they agree, where they differ, and both predictions of the shown image.
+//! The comparison of two runs: their agreement, their differences, and both predictions for the shown image.
 
 use eframe::egui::{
     self, Align, Button, CollapsingHeader, ComboBox, FontId, Grid, Label, Layout, Rect, RichText, Sense, Stroke,
@@ -19,7 +19,7 @@ use crate::state::{
 
 const MAX_CLASS_CHANGES: usize = 8;
 
-/// The runs whose comparison was brought into sight.
+/// The runs whose comparison was scrolled into view.
 #[derive(Default)]
 pub(super) struct ComparisonMemory {
     in_sight: Option<[RunId; 2]>,
@@ -65,7 +65,7 @@ pub(super) fn comparison_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonM
     }
 }
 
-/// Which run is called A and drawn solid, which B and dashed. Another B can be chosen.
+/// Which run is called A and drawn solid, and which B and dashed. Another B can be chosen.
 fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut Queue<Command>) {
     let sample_ui = |ui: &mut Ui, is_dashed: bool| {
         let (place, _) = ui.allocate_exact_size(vec2(26.0, 16.0), Sense::hover());
@@ -95,7 +95,7 @@ fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut
     });
 }
 
-/// The numbers below depend on the minimum scores: two models may have different ones.
+/// The numbers below depend on the minimum scores, which can differ between two models.
 fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Command>) {
     let scores = runs.map(|run| state.view_of_run(run.id()).min_score);
     let best = best_scores(state).filter(|best| *best != scores);
@@ -123,7 +123,7 @@ fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &m
     });
 }
 
-/// The minimum scores with the best F1 of both runs, if both are evaluated, and can have different ones.
+/// The minimum scores with the best F1 of both runs, if both are evaluated and can have different ones.
 fn best_scores(state: &State) -> Option<[f32; 2]> {
     let (one, (other_run, other)) = (state.evaluated()?, state.other_evaluated()?);
     let have_own = state.run()?.info.card.id != other_run.info.card.id;
@@ -134,7 +134,7 @@ fn best_scores(state: &State) -> Option<[f32; 2]> {
     Some([best(one)?, best(other)?]).filter(|_| have_own)
 }
 
-/// As boxes are drawn over the image.
+/// As boxes are drawn on the image.
 fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
     let stroke = Stroke::new(2.0, ui.visuals().text_color());
     let y = place.center().y;
@@ -213,7 +213,7 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
     }
 }
 
-/// How much of the whole, as a bar.
+/// A fraction as a bar.
 fn share_ui(ui: &mut Ui, share: f32) {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), 6.0), Sense::hover());
     let painter = ui.painter();
@@ -235,7 +235,7 @@ fn number_ui(ui: &mut Ui, number: usize, caption: &str) {
     ui.label(job);
 }
 
-/// The most frequent ones, and behind a click all others. A click on one searches for its images.
+/// The most frequent ones; the others after a click. Clicking one searches for its images.
 fn class_changes_ui(
     ui: &mut Ui,
     state: &State,
@@ -295,7 +295,7 @@ fn class_change_ui(
     row.accessible_name(format!("{name}, {images}"));
 }
 
-/// Both runs beside the same ground truth, and the images that make the difference.
+/// Both runs against the same ground truth, and the images that make the difference.
 fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Command>) {
     let (Some(one), Some((_, other))) = (state.evaluated(), state.other_evaluated()) else {
         return;
@@ -374,7 +374,7 @@ fn min_scores_ui(ui: &mut Ui, scores: [f32; 2]) {
     ui.end_row();
 }
 
-/// A number of both runs and its difference; with the interval, which tells a difference from chance.
+/// A metric of both runs and its difference, with an interval that distinguishes a difference from chance.
 fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval: Option<Interval>) {
     let number = |number: Option<f64>| number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"));
     ui.label(name);
@@ -384,7 +384,7 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
     let text = difference.map_or_else(|| "–".to_owned(), |difference| format!("{difference:+.3}"));
     let label = match interval {
         None => ui.label(text),
-        // Below it: beside it, it would be cut off.
+        // Below it, because it would be cut off next to it.
         Some(Interval { low, high }) => {
             let small = RichText::new(format!("{low:+.3} … {high:+.3}")).small().weak();
             ui.vertical(|ui| {
@@ -403,7 +403,7 @@ fn numbers_ui(ui: &mut Ui, name: &str, [one, other]: [Option<f64>; 2], interval:
     ui.end_row();
 }
 
-/// What the comparison says of the shown image.
+/// The comparison for the shown image.
 fn shown_ui(ui: &mut Ui, state: &State, comparing: &Comparing, task: ModelTask) {
     ui.add_space(4.0);
     ui.label(RichText::new("This image").weak());

@@ -1,4 +1,4 @@
-//! The file of the image in the middle.
+//! The file of the shown image.
 
 use eframe::egui::{RichText, Ui};
 

@@ -11,7 +11,6 @@ use crate::state::{
     BrowseCommand, Command, InferenceCommand, Loadable, MEGAPIXELS, Queue, RuntimeKind, State, TaskKind,
 };
 
-/// The draft of the path field.
 #[derive(Default)]
 pub(in super::super) struct DeviceMemory {
     library: Option<String>,
@@ -45,7 +44,7 @@ pub(super) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, c
     runtime_ui(ui, state, memory, commands);
 }
 
-/// Other packages of ONNX Runtime, and libraries that the user has.
+/// Other packages of ONNX Runtime, and the user's own libraries.
 fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Queue<Command>) {
     ui.add_space(6.0);
     ui.label(RichText::new("Run on a GPU").weak());
@@ -142,7 +141,7 @@ fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-/// Zero, shown as “auto”, leaves it to the device.
+/// Zero, shown as “auto”, lets the device decide.
 fn number_ui(ui: &mut Ui, name: &str, value: Option<usize>, max: usize) -> Option<usize> {
     ui.label(name);
     let mut number = value.unwrap_or(0);

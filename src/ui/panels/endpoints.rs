@@ -12,12 +12,12 @@ use crate::domain::EndpointStatus;
 use crate::state::{Action, Command, EndpointsCommand, KnownEndpoint, Queue, State};
 use crate::tasks::now_ms;
 
-/// How often the cost is drawn anew.
+/// How often the cost is redrawn.
 const PERIOD: Duration = Duration::from_secs(10);
-/// In less width than this, in points, the buttons are below the text.
+/// Below this width, in points, the buttons are below the text.
 const ONE_LINE_WIDTH: f32 = 900.0;
 const BUTTONS_WIDTH: f32 = 140.0;
-/// How many endpoints are shown; more are only counted, because the image needs the room.
+/// The number of endpoints shown; further ones are only counted, because the image needs the space.
 const MOST: usize = 3;
 
 pub(in super::super) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -56,7 +56,7 @@ fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>)
     }
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
-            // From the right, so the last one first.
+            // From the right, so the last one comes first.
             ui.allocate_ui_with_layout(
                 vec2(BUTTONS_WIDTH, ui.available_height()),
                 Layout::left_to_right(Align::Center),
@@ -94,7 +94,7 @@ fn banner_text(endpoint: &KnownEndpoint, now_ms: i64) -> String {
     let name = &endpoint.id.name;
     let mut parts = vec![format!("Endpoint {name}: {}", endpoint_word(endpoint))];
     if endpoint.record.is_some() {
-        // Whether instances that never came into service are billed, AWS does not say.
+        // AWS does not document whether instances that never came into service are billed.
         if endpoint.presence.status() != Some(EndpointStatus::Failed) {
             parts.push(endpoint_cost_text(endpoint, now_ms));
         }

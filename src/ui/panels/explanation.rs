@@ -1,4 +1,4 @@
-//! Below the results: asks which parts of the image carry a prediction, and says what the colors mean.
+//! Below the results: shows which parts of the image a prediction depends on, and what the colors mean.
 
 use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Ui, vec2};
 
@@ -8,7 +8,7 @@ use crate::domain::Saliency;
 use crate::state::{Action, Command, Explanation, Question, Queue, ReviewCommand, State, TaskId, TaskSignal};
 
 const BAR_HEIGHT: f32 = 12.0;
-/// How many strips the color bar has.
+/// The number of strips in the color bar.
 const BAR_STEPS: usize = 48;
 
 pub(super) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -83,7 +83,7 @@ fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency
     }
 }
 
-/// What the colors mean, in words.
+/// The meaning of the colors, as text.
 fn summary(question: &Question, saliency: &Saliency) -> String {
     let whole = format!("“{}” scores {:.1}% on the whole image", question.label, saliency.baseline * 100.0);
     if saliency.largest_drop() > 0.0 {
@@ -93,7 +93,7 @@ fn summary(question: &Question, saliency: &Saliency) -> String {
     }
 }
 
-/// The colors with the fall of the score that they stand for.
+/// The colors with the drop of the score that they stand for.
 fn color_bar_ui(ui: &mut Ui, largest: f32) {
     let size = vec2(ui.available_width(), BAR_HEIGHT);
     let (rect, response) = ui.allocate_exact_size(size, Sense::hover());
@@ -114,7 +114,7 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
     });
 }
 
-/// A difference of scores in percentage points.
+/// A score difference in percentage points.
 fn points(fall: f32) -> String {
     format!("{:.1}", fall * 100.0)
 }

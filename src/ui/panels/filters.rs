@@ -1,4 +1,4 @@
-//! Which boxes and classes are shown, and what that leaves of the whole run. Nothing here runs the model again.
+//! Which boxes and classes are shown, and what remains of the whole run. Nothing here runs the model again.
 
 use std::collections::BTreeSet;
 
@@ -11,15 +11,15 @@ use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
 use crate::state::{Action, Command, Queue, ReviewCommand, State, ViewChange};
 
-/// Below this a threshold inside the graph changes nothing: such boxes are not kept anyway.
+/// Below this, a threshold inside the graph changes nothing, because such boxes are not kept anyway.
 const WORTH_SAYING: f32 = 0.005;
-/// Where a slider that suppresses overlaps starts.
+/// The initial value of the overlap slider.
 const DEFAULT_IOU: f32 = 0.5;
 
-/// Of the field with the minimum score of a class: columns stay where they are.
+/// The width of the field with the minimum score of a class, so that columns stay in place.
 const OWN_THRESHOLD_WIDTH: f32 = 62.0;
 
-/// What the filters remember between two frames.
+/// The filters' state between frames.
 #[derive(Default)]
 pub(in super::super) struct FiltersMemory {
     histogram: HistogramMemory,
@@ -39,7 +39,7 @@ pub(super) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory,
     action_button_ui(ui, state, Action::ResetView, commands);
 }
 
-/// The classes of the run: as a table of at most this height where it can, and with their own settings.
+/// The classes of the run: as a table of at most this height if possible, and with their own settings.
 pub(super) fn classes_ui(
     ui: &mut Ui,
     state: &State,
@@ -77,7 +77,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands
     }
 }
 
-/// A classifier scores every class; these settings say which of them are worth listing.
+/// A classifier scores every class; these settings decide which ones are listed.
 fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {
     let mut min_score = state.view().min_class_score;
     ui.horizontal(|ui| {
@@ -142,21 +142,21 @@ fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-/// A slider with its number takes the rest of the line; a fixed width would push the panel wider.
+/// A slider with its number takes the rest of the line; a fixed width would widen the panel.
 fn fit_slider(ui: &mut Ui) {
     let number_width = 62.0;
     let rest = ui.available_width() - number_width;
     ui.spacing_mut().slider_width = rest.clamp(40.0, 220.0);
 }
 
-/// The scores below which the graph gives nothing: the threshold's slider ends there.
+/// The score below which the graph returns nothing: the threshold slider ends there.
 fn lowest_score(state: &State) -> f32 {
     let card = state.viewed_card();
     card.map_or(0.0, ModelCard::min_score_in_graph)
 }
 
-/// The classes of the run and of the shown image, and those that have a setting of their own, from A to Z: they stay
-/// where they are from image to image.
+/// The classes of the run and of the shown image, and those with a setting of their own, alphabetically: they stay in
+/// place from image to image.
 fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let view = state.view();
     ui.collapsing("By class", |ui| {
@@ -221,8 +221,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mu
     });
 }
 
-/// The class's own threshold: dragging it or typing sets it, a click with the right button gives it up. One that is
-/// not its own is weak.
+/// The class's own threshold: dragging or typing sets it, a right click removes it. An inherited one is dimmed.
 fn own_threshold_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Queue<Command>) {
     let view = state.view();
     let has_own = view.min_score_by_class.contains_key(&class_id);
@@ -239,7 +238,7 @@ fn own_threshold_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, comma
         })
         .inner
         .on_hover_text("Minimum score of this class. Drag or type; right-click to reset it to the global one");
-    // A field that is opened and left unchanged chooses nothing.
+    // A field that is opened and left unchanged sets nothing.
     let is_other = format!("{min_score:.2}") != format!("{:.2}", view.min_score_of(class_id));
     if response.changed() && is_other {
         change(commands, ViewChange::ClassMinScore(class_id, Some(min_score)));

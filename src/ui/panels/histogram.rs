@@ -1,4 +1,4 @@
-//! The histogram of the scores, with the threshold in it.
+//! The score histogram, with the threshold in it.
 
 use eframe::egui::{
     self, Align, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Sense, Stroke, Ui, pos2, vec2,
@@ -12,15 +12,16 @@ use crate::state::State;
 
 const HEIGHT: f32 = 58.0;
 
-/// What the histogram remembers between two frames.
+/// The histogram's state between frames.
 #[derive(Default)]
 pub(super) struct HistogramMemory {
-    /// A detector gives so many more boxes of low scores that only these could be seen otherwise.
+    /// Otherwise the scale is not linear, because a detector returns so many boxes with low scores that only those
+    /// would be visible.
     is_linear: bool,
 }
 
-/// The bars, and below them the count above the threshold. Returns a new threshold if the pointer sets one. Its room is
-/// kept while it is empty, so that nothing below it moves.
+/// The bars, and below them the count above the threshold. Returns a new threshold if the pointer sets one. Its space
+/// is reserved while it is empty, so that nothing below it moves.
 pub(super) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMemory, threshold: f32) -> Option<f32> {
     let statistics = state.arranging.statistics();
     let statistics = statistics.filter(|statistics| statistics.images > 0);
@@ -33,7 +34,7 @@ pub(super) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMem
     let sunken = theme::sunken_fill(ui.visuals());
     ui.painter().rect_filled(rect, CornerRadius::same(4), sunken);
     let set = statistics.and_then(|statistics| bars_ui(ui, (rect, response), statistics, threshold, memory.is_linear));
-    // From the right, so that the words take what the button leaves, and one line in any case.
+    // From the right, so that the text takes what the button leaves, and one line in any case.
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         let mut is_logarithmic = !memory.is_linear;
@@ -96,7 +97,7 @@ fn summary(statistics: &Statistics) -> String {
 }
 
 fn score_at(rect: Rect, x: f32) -> f32 {
-    // To the hundredth: what the slider beside it shows.
+    // Rounded to 0.01, as shown by the slider next to it.
     let score = ((x - rect.left()) / rect.width()).clamp(0.0, 1.0);
     (score * 100.0).round() / 100.0
 }
@@ -121,7 +122,7 @@ fn paint(ui: &Ui, rect: Rect, statistics: &Statistics, threshold: f32, is_linear
         }
         let share = (height(*count) / highest) as f32;
         let left = rect.left() + bin as f32 * bar_width;
-        // One box among a million is still to be seen.
+        // One box among a million must still be visible.
         let top = rect.bottom() - (share * (rect.height() - 6.0)).max(1.5);
         let bar = Rect::from_min_max(pos2(left + 0.5, top), pos2(left + bar_width - 0.5, rect.bottom()));
         let is_above = (bin as f32 + 0.5) / BINS >= threshold;

@@ -17,10 +17,10 @@ use crate::state::{
     Action, BrowseCommand, Command, Listing, OpenSource, Queue, ReviewCommand, SourceId, State, THUMBNAIL_SIDES,
 };
 
-/// The buttons that open something, in points.
+/// The width of the buttons that open something, in points.
 const OPEN_WIDTH: f32 = 174.0;
 
-/// The draft of the path field, and what the grid remembers.
+/// The draft of the path field, and the state of the grid.
 #[derive(Default)]
 pub(in super::super) struct ImagesMemory {
     path: String,
@@ -125,7 +125,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
     }
 }
 
-/// The button that opens the source again after a failure in S3.
+/// The button that reopens the source after a failure in S3.
 fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Queue<Command>) {
     ui.horizontal_wrapped(|ui| {
         if let Some(sign_in) = state.sign_ins.get(&place.access) {
@@ -138,7 +138,7 @@ fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Qu
     });
 }
 
-/// New and changed files are not noticed: not in the way, but not hidden.
+/// New and changed files go unnoticed: shown unobtrusively, but not hidden.
 fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Queue<Command>) {
     let reason = source.unwatched.as_deref().unwrap_or_default();
     ui.horizontal_wrapped(|ui| {
@@ -187,9 +187,9 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-/// How many there are, how far the predictions are, and how large the thumbnails.
+/// The number of images, the progress of the predictions, and the thumbnail size.
 fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    // From the right, so that the words take what the button leaves, and one line in any case.
+    // From the right, so that the text takes what the button leaves, and one line in any case.
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
         found_ui(ui, state, commands);
@@ -203,7 +203,7 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         }
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             let mut side = state.settings.thumbnail_side;
-            // What the order leaves of it.
+            // What the sort order leaves of the width.
             ui.spacing_mut().slider_width = (ui.available_width() - 8.0).clamp(24.0, 64.0);
             let field = slider(&mut side, THUMBNAIL_SIDES).show_value(false);
             let response = ui.add(field).on_hover_text("Thumbnail size");
@@ -215,7 +215,7 @@ fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-/// As many of them as have room; the tooltip has all.
+/// As many of them as fit; the tooltip has all.
 fn summary_text_ui(ui: &mut Ui, parts: &[String]) {
     let lengths = (1..=parts.len()).rev();
     let texts = lengths.map(|length| parts[..length].join(", "));
@@ -226,7 +226,7 @@ fn summary_text_ui(ui: &mut Ui, parts: &[String]) {
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, all.as_str()));
 }
 
-/// How many images there are, then what is known of them.
+/// The number of images, then what is known about them.
 fn summary_parts(state: &State) -> Vec<String> {
     let all = image_count(state.samples.len());
     let count = if state.arranging.is_filtered() { format!("{} of {all}", grouped(state.order().len())) } else { all };
@@ -269,7 +269,7 @@ fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-/// The end of a path, which tells folders of one name apart: “coco/images/train2017”.
+/// The end of a path, which distinguishes folders of the same name: “coco/images/train2017”.
 fn last_names(path: &Path) -> String {
     const NAMES: usize = 3;
     let names: Vec<_> = path.iter().collect();

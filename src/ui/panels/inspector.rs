@@ -13,7 +13,7 @@ use super::runs::{RunsMemory, runs_ui};
 use super::{details, magnifier, model};
 use crate::state::{Command, Queue, State};
 
-/// What the sections remember between two frames.
+/// The sections' state between frames.
 #[derive(Default)]
 pub(in super::super) struct InspectorMemory {
     device: DeviceMemory,
@@ -23,8 +23,8 @@ pub(in super::super) struct InspectorMemory {
     comparison: ComparisonMemory,
 }
 
-/// One after the other: what has to be seen without scrolling first. Results of an image take the same room as those of
-/// most others, so that what follows them stays where it is.
+/// Sections in order of importance. Results of an image take the same space as those of most others, so that what
+/// follows stays in place.
 pub(in super::super) fn inspector_ui(
     ui: &mut Ui,
     state: &State,
@@ -32,7 +32,7 @@ pub(in super::super) fn inspector_ui(
     textures: &mut Textures,
     commands: &mut Queue<Command>,
 ) {
-    // With or without the bar, so that nothing moves to the side where it comes or goes.
+    // With or without the scroll bar, so that nothing moves sideways when it appears.
     let width = ui.available_width() - ui.spacing().scroll.allocated_width();
     let height = TABLE_SHARE * ui.available_height();
     ScrollArea::vertical().id_salt("inspector").auto_shrink(false).show(ui, |ui| {
@@ -75,5 +75,5 @@ pub(in super::super) fn inspector_ui(
     });
 }
 
-/// The class table takes no more than this share of the panel's height.
+/// The maximum fraction of the panel's height for the class table.
 const TABLE_SHARE: f32 = 0.4;

@@ -1,4 +1,4 @@
-//! The judging bar: verdicts on the prediction, how much is judged, and whether it is saved.
+//! The judging bar: verdicts on the prediction, the number of judged images, and whether they are saved.
 
 use std::sync::Arc;
 
@@ -16,31 +16,30 @@ use crate::review::{FilterCounts, VerdictKind};
 use crate::state::{Action, Command, JudgeField, ProjectCommand, Queue, ReviewCommand, State};
 
 const MAX_SUGGESTIONS: usize = 6;
-/// At this width or more, in points, the whole bar fits on one line.
+/// From this width, in points, the whole bar fits on one line.
 const ONE_LINE_WIDTH: f32 = 1330.0;
-/// At this width or more, all buttons fit on one line.
+/// From this width, all buttons fit on one line.
 const BUTTONS_WIDTH: f32 = 960.0;
-/// At this width or more, the verdicts and their subject fit on one line.
+/// From this width, the verdicts and their subject fit on one line.
 const VERDICTS_WIDTH: f32 = 640.0;
-/// For the verdict in words: always the same, so that no button moves while one judges.
+/// A fixed width for the verdict as text, so that no button moves while judging.
 const SUBJECT_WIDTH: f32 = 152.0;
 const TAG_WIDTH: f32 = 74.0;
 const NOTE_WIDTHS: std::ops::RangeInclusive<f32> = 64.0..=420.0;
 
-/// The drafts of the text fields.
 #[derive(Default)]
 pub(in super::super) struct JudgeMemory {
     note: String,
-    /// The images that the note is about, since it is being written.
+    /// The images that the note is for, while it is being written.
     note_of: Option<SampleSet>,
     tag: String,
-    /// A click on a suggestion takes the keyboard from the field before it reaches it.
+    /// A click on a suggestion removes the focus from the field before it arrives.
     is_pointer_on_suggestions: bool,
-    /// The last request for the keyboard that was fulfilled.
+    /// The last fulfilled request for focus.
     focused: u64,
 }
 
-/// As wide as the window, so that the buttons are in one place in every view.
+/// As wide as the window, so that the buttons are in the same place in every view.
 pub(in super::super) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
     ui.add_space(3.0);
     let spacing = ui.spacing_mut();
@@ -50,7 +49,7 @@ pub(in super::super) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeM
     ui.add_space(2.0);
 }
 
-/// On as many lines as it takes, so that what belongs together stays on one.
+/// On as many lines as necessary, keeping related items on one line.
 fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
     let width = ui.available_width();
     if width >= ONE_LINE_WIDTH {
@@ -101,7 +100,7 @@ fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.add_space(6.0);
 }
 
-/// On to the next, and back.
+/// Next and previous.
 fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     plain_button_ui(ui, state, Action::NextUnjudged, commands);
     plain_button_ui(ui, state, Action::NextUncertain, commands);
@@ -155,7 +154,7 @@ fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>,
     response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, is_enabled, action.label()));
 }
 
-/// What the next verdict is about, and the one it has.
+/// The subject of the next verdict, and its current verdict.
 fn subject_ui(ui: &mut Ui, state: &State) {
     let verdict = subject_verdict(state);
     let is_saving = state.shown_sample().is_some_and(|sample| state.judgments.is_saving(sample));
@@ -176,7 +175,7 @@ fn subject_ui(ui: &mut Ui, state: &State) {
         let ring = egui::Stroke::new(1.5, theme::accent(ui.visuals()));
         ui.painter().circle_stroke(sign, 10.0, ring);
     }
-    // The sign says that it is another class, and the ring that it is being saved: words for it would come and go with
+    // The sign shows that it is another class, and the ring that it is being saved: text for it would come and go with
     // each verdict.
     let words = match verdict {
         Some(Verdict::WrongClass(right)) => format!("is “{right}”"),
@@ -186,7 +185,7 @@ fn subject_ui(ui: &mut Ui, state: &State) {
     response.on_hover_text(text);
 }
 
-/// The verdict that the sign shows: that of the selected box, or of the image with its boxes, as its thumbnail has it.
+/// The verdict of the sign: that of the selected box, or of the image with its boxes, as on its thumbnail.
 fn shown_kind(state: &State) -> Option<VerdictKind> {
     match state.shown.selected_box {
         None if state.selection.selected().len() <= 1 => state.verdict_of(state.shown_sample()?),
@@ -198,7 +197,7 @@ fn on_one_line(subject: &str, words: &str) -> String {
     if words.is_empty() { subject.to_owned() } else { format!("{subject}: {words}") }
 }
 
-/// On one line where there is room, else on two small ones.
+/// On one line if there is room, else on two small ones.
 fn paint_subject(ui: &Ui, place: Rect, subject: &str, words: &str) {
     let color = ui.visuals().text_color();
     let paint = |galley: Arc<Galley>, top: f32| {
@@ -233,8 +232,8 @@ fn subject(state: &State) -> String {
     }
 }
 
-/// Its verdict, or how many boxes of an image have one, because they judge it together. Nothing of several images: each
-/// of them may have another verdict.
+/// Its verdict, or the number of an image's judged boxes, because they judge it together. Empty for several images,
+/// which can have different verdicts.
 fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
     if state.selection.selected().len() > 1 {
         return String::new();
@@ -261,7 +260,7 @@ fn subject_words(state: &State, verdict: Option<&Verdict>) -> String {
     }
 }
 
-/// Of the selected box or of the shown image; `None` for several images.
+/// For the selected box or the shown image; `None` for several images.
 fn subject_verdict(state: &State) -> Option<&Verdict> {
     let sample = state.shown_sample()?;
     if state.selection.selected().len() > 1 {
@@ -323,8 +322,8 @@ fn note_ui(
     field.on_hover_text("For all selected images. Enter: save. Escape: cancel").accessible_name("Note");
 }
 
-/// How the rest of the line is divided: the width of the note, and how many tags follow it. The others are in a menu,
-/// so that the bar has the same height from image to image.
+/// The division of the rest of the line: the width of the note, and the number of tags after it. Further tags are in a
+/// menu, so that the bar has the same height for every image.
 struct Room {
     note: f32,
     tags: usize,
@@ -406,7 +405,7 @@ fn tags_ui(
     }
     let is_left = is_entered || pressed(Key::Escape) || !memory.is_pointer_on_suggestions;
     if is_left && !field.has_focus() {
-        // What was typed for this image must not wait for the next one.
+        // What was typed for this image must not carry over to the next one.
         memory.tag.clear();
     }
     let known = suggestions(state, &memory.tag);
@@ -419,7 +418,7 @@ fn tags_ui(
     field.on_hover_text("Enter adds the tag to all selected images").accessible_name("Tag");
 }
 
-/// Above the field: beside it, they would make the bar higher. Gives the one that was clicked.
+/// Above the field, because they would make the bar higher next to it. Returns the clicked one.
 fn suggestions_ui<'t>(field: &egui::Response, memory: &mut JudgeMemory, tags: &[&'t str]) -> Option<&'t str> {
     memory.is_pointer_on_suggestions = false;
     if tags.is_empty() {
@@ -444,7 +443,7 @@ fn suggestions_ui<'t>(field: &egui::Response, memory: &mut JudgeMemory, tags: &[
     shown.inner
 }
 
-/// Tags in use that begin like this; none before something is typed.
+/// Tags in use that begin with the typed text; none before something is typed.
 fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     let typed = typed.trim().to_lowercase();
     if typed.is_empty() {
@@ -454,7 +453,7 @@ fn suggestions<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     known.filter(|tag| tag.to_lowercase().starts_with(&typed)).take(MAX_SUGGESTIONS).collect()
 }
 
-/// How many are judged, over a bar with a stretch for each verdict; what is empty is still to be judged.
+/// The number of judged images, on a bar with a section per verdict; the empty part is unjudged.
 fn progress_ui(ui: &mut Ui, state: &State) {
     let nothing = FilterCounts::default();
     let counts = state.arranging.counts().unwrap_or(&nothing);

@@ -1,4 +1,4 @@
-//! The selected box enlarged, with some of what surrounds it.
+//! The selected box enlarged, with some of its surroundings.
 
 use eframe::egui::{self, Color32, Label, Rect, RichText, Sense, Stroke, StrokeKind, Ui, vec2};
 
@@ -9,9 +9,9 @@ use crate::domain::{Detection, Prediction};
 use crate::state::{Action, Command, Queue, State};
 
 const HEIGHT: f32 = 210.0;
-/// Of the box's longer side, on each side of it.
+/// The margin on each side, as a fraction of the box's longer side.
 const CONTEXT: f32 = 0.15;
-/// Screen points an image pixel; more would show four squares.
+/// Screen points per image pixel; with more, only a few pixels would be visible.
 const MAX_ZOOM: f32 = 24.0;
 
 pub(super) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {

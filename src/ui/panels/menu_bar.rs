@@ -1,4 +1,4 @@
-//! The menus: every action has a place here.
+//! The menus, which contain every action.
 
 use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea, Stroke, Ui};
 
@@ -25,7 +25,7 @@ pub(in super::super) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Q
     });
 }
 
-/// Looks like a field to search in, because it leads to one.
+/// Looks like a search field, because it opens one.
 fn palette_button_ui(ui: &mut Ui, commands: &mut Queue<Command>) {
     let visuals = ui.visuals();
     let (fill, line) = (theme::sunken_fill(visuals), theme::line(visuals));
@@ -44,10 +44,10 @@ fn palette_button_ui(ui: &mut Ui, commands: &mut Queue<Command>) {
     }
 }
 
-/// Above and below the longest menu, in points.
+/// The space above and below the longest menu, in points.
 const MENU_MARGIN: f32 = 40.0;
 
-/// `None` is a line between groups.
+/// `None` is a separator.
 type Menu = [Option<Action>];
 
 const FILE: &Menu = &[
@@ -174,7 +174,7 @@ const VIEW: &Menu = &[
     Some(Action::ToggleStoredBoxes),
 ];
 
-/// Menus inside of the menu View, which would be higher than a small screen without them.
+/// Submenus of the View menu, which would otherwise be higher than a small screen.
 const VIEW_MORE: [(&str, &Menu); 3] = [
     ("Thumbnail size", &[Some(Action::LargerThumbnails), Some(Action::SmallerThumbnails)]),
     ("Interface size", &[Some(Action::InterfaceLarger), Some(Action::InterfaceSmaller), Some(Action::InterfaceNormal)]),
@@ -199,7 +199,7 @@ fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut 
 /// A menu that is higher than the window scrolls.
 fn in_sight_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
     let height = ui.ctx().content_rect().height() - MENU_MARGIN;
-    // A popup begins with less, and what scrolls would keep to it.
+    // A popup starts with less height, and scrolling content would keep it.
     ui.set_max_height(height);
     ScrollArea::vertical().max_height(height).show(ui, contents);
 }
@@ -243,7 +243,7 @@ fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command
     }
 }
 
-/// What is kept on disk may take; zero keeps none.
+/// The options for the disk cache; zero disables it.
 const CACHE_SIZES: [u64; 5] = [0, 256 << 20, 1 << 30, 4 << 30, 16 << 30];
 
 fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
@@ -288,7 +288,7 @@ mod tests {
         let listed: BTreeSet<Action> = entries().collect();
         assert_eq!(entries().count(), listed.len(), "an action is there twice");
         for &action in Action::VARIANTS {
-            // The palette has its button beside the menus.
+            // The palette has its button next to the menus.
             assert!(action == Action::Palette || listed.contains(&action), "{action:?}");
         }
     }

@@ -1,4 +1,4 @@
-//! The panels around the image, one in each file.
+//! The panels around the image, one per file.
 
 mod class_table;
 mod comparison;

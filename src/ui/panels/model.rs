@@ -1,4 +1,4 @@
-//! The choice of the model, and downloads of others.
+//! Selects the model, and downloads others.
 
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
@@ -103,7 +103,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
     }
 }
 
-/// A detector that found nothing so far may be given images that are prepared the wrong way.
+/// A detector that has found nothing so far may have the wrong preprocessing.
 fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Queue<Command>) {
     let run = state.runs.current().filter(|run| run.info.card.id == chosen.card.id);
     let Some(found) = run.and_then(|run| run.predictions.nothing_found()).filter(|found| found.is_suspicious()) else {
@@ -118,7 +118,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &
     });
 }
 
-/// How many settings of a model were assumed, until a person says that they are right.
+/// The number of assumed model settings, until the user confirms them.
 pub(super) fn assumed_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands: &mut Queue<Command>) {
     if card.assumed.is_empty() || state.settings.has_confirmed_assumptions(card) {
         return;
@@ -202,7 +202,7 @@ fn has_failed(state: &State, entry: &ModelEntry) -> bool {
     state.tasks.fetch_failure(&entry.card.id).is_some()
 }
 
-/// Why a download failed, and what to do about it. Shown instead of the hint that offers the download.
+/// Why a download failed, and what to do about it. Replaces the hint that offers the download.
 fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
     let Some(why) = state.tasks.fetch_failure(&entry.card.id) else {
         return;
@@ -231,7 +231,7 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue
             ui.add(Label::new(strong(&entry.card.name)).truncate());
             let size = human_bytes(entry.card.file.bytes);
             let mut facts = vec![capitalized(entry.card.task.into_str()), size];
-            // A model that is not here has a button that says so.
+            // For a missing model, a button already shows this.
             facts.extend(entry.is_ready.then(|| entry.origin.clone()));
             let facts = RichText::new(facts.join(" · ")).small().weak();
             let facts = match state.tasks.fetch_failure(&entry.card.id) {

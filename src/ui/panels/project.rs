@@ -1,4 +1,4 @@
-//! Where predictions and verdicts are saved, shown if it is not the usual place.
+//! Where predictions and verdicts are saved, unless that is the default location.
 
 use eframe::egui::{RichText, Ui};
 
@@ -6,7 +6,7 @@ use super::super::widgets::{Tone, action_button_ui, banner_ui};
 use crate::domain::counted;
 use crate::state::{Action, Command, Listing, ProjectStatus, Queue, State};
 
-/// Above the thumbnails: what keeps changes from being saved, and what can be done about it.
+/// Above the thumbnails: what prevents changes from being saved, and what to do about it.
 pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     match &state.project.status {
         ProjectStatus::ReadOnly { reason } => {
@@ -33,7 +33,7 @@ pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queu
     }
 }
 
-/// Where a project is open whose folder cannot be listed: it may have been moved.
+/// For an open project whose folder cannot be listed, because it may have been moved.
 pub(super) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let listing = state.source.as_ref().map(|source| &source.listing);
     if matches!(listing, Some(Listing::Failed(_))) && state.project.path.is_some() {
@@ -41,7 +41,7 @@ pub(super) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Queue<C
     }
 }
 
-/// At the bottom: whether everything is on the disk.
+/// At the bottom: whether everything is on disk.
 pub(super) fn saved_ui(ui: &mut Ui, state: &State) {
     let project = &state.project;
     let text = match &project.status {

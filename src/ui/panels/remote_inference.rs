@@ -1,4 +1,4 @@
-//! Where images are predicted, and what is known of the remote model.
+//! Where images are predicted, and what is known about the remote model.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::state::{Action, Command, InferenceCommand, Loadable, Queue, RemoteEng
 
 const HERE: &str = "This computer";
 
-/// Chooses where images are predicted.
+/// Selects where images are predicted.
 pub(super) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let chosen = state.inference.remote_model();
     ui.horizontal(|ui| {
@@ -75,14 +75,14 @@ fn whereabouts(model: &RemoteModel) -> String {
     }
 }
 
-/// The remote model, in place of the model of this computer.
+/// The remote model, in place of the local one.
 pub(super) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine, commands: &mut Queue<Command>) {
     match &remote.status {
         Loadable::Ready(report) => report_ui(ui, state, report, commands),
         Loadable::Loading(_) => {
             ui.weak(format!("Waiting for {}…", remote.model.name()));
         }
-        // The failure has a banner of its own.
+        // The failure has its own banner.
         Loadable::Failed(_) => {}
         Loadable::NotLoaded => {
             ui.weak("No request sent yet");
@@ -111,7 +111,7 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport, commands: &mut Q
     if let Some(latency) = report.latency {
         let text = match latency.calls {
             1 => format!("{} (1 prediction)", milliseconds(latency.p50)),
-            // Too few for more than their middle.
+            // Too few for more than the median.
             count @ ..20 => format!("p50 {} ({count} predictions)", milliseconds(latency.p50)),
             count => {
                 format!("p50 {}, p95 {} ({count} predictions)", milliseconds(latency.p50), milliseconds(latency.p95))

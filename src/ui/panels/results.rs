@@ -13,11 +13,11 @@ use crate::domain::{BoundingBox, Prediction, PredictionContent, RemoteModel, Sam
 use crate::review::{OutcomeKind, PredictionStatus};
 use crate::state::{Action, Command, Queue, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal};
 
-/// With more rows than this, the others come on request.
+/// Further rows are shown on request.
 const ROWS_SHOWN: usize = 5;
 const ROW_GAP: f32 = 4.0;
-/// The height that the results have at least: the rows, and a line above and below. What follows them stays where it is
-/// from image to image.
+/// The minimum height of the results: the rows, and a line above and below. What follows stays in place from image to
+/// image.
 const HEIGHT: f32 = ROWS_SHOWN as f32 * (SCORE_ROW_HEIGHT + ROW_GAP) + 84.0;
 
 #[derive(Default)]
@@ -53,7 +53,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory,
     }
 }
 
-/// Says that the prediction is outdated, and what to do.
+/// Reports that the prediction is outdated, and what to do.
 fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
     let Some(run) = state.run().filter(|run| run.is_outdated(sample)) else {
         return;
@@ -72,7 +72,7 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queu
     ui.add_space(4.0);
 }
 
-/// A remote model may take long, so that the request can be cancelled.
+/// A remote model can take long, so the request can be canceled.
 fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
     let is_asked = |task: &&TaskEntry| match task.kind {
         TaskKind::RemotePrediction { sample: about, .. } => about == sample,
@@ -90,7 +90,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue
     }
 }
 
-/// The first time this takes a while: ONNX Runtime is downloaded, or the endpoint starts up.
+/// The first time takes a while: ONNX Runtime is downloaded, or the endpoint starts.
 fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     ui.label(match state.inference.remote_model() {
         Some(model) => format!("Waiting for {}…", model.name()),
@@ -137,7 +137,7 @@ fn made_ui(ui: &mut Ui, state: &State) {
     }
 }
 
-/// What the image shows by the ground truth, of a classifier.
+/// The true class of the image, for a classifier.
 fn truth_ui(ui: &mut Ui, state: &State) {
     let labels = state.shown_sample().map(|sample| state.truth_labels(sample)).unwrap_or_default();
     if labels.is_empty() {
@@ -152,7 +152,7 @@ fn truth_ui(ui: &mut Ui, state: &State) {
     ui.add(Label::new(text).wrap());
 }
 
-/// The objects of the ground truth that no right box on screen shows.
+/// Ground-truth objects that no visible correct box detects.
 fn missed_objects(state: &State) -> Vec<ShownObject> {
     let mut objects = state.shown_objects();
     objects.retain(|object| object.counts && object.is_found == Some(false));
@@ -189,7 +189,7 @@ fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mu
     }
 }
 
-/// The boxes, then the missed objects: the first few, so that what is below stays where it is, and on request all.
+/// The boxes, then the missed objects: only the first few, so that what is below stays in place, and all on request.
 fn detections_ui(
     ui: &mut Ui,
     state: &State,

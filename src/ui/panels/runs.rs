@@ -1,4 +1,4 @@
-//! The runs over the open images: switching, naming, deleting, and choosing two to compare.
+//! The runs over the open images: switching, renaming, deleting, and selecting two to compare.
 
 use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui};
 
@@ -6,7 +6,7 @@ use super::super::widgets::{Tone, banner_ui, ends_ui, grouped};
 use crate::domain::RunId;
 use crate::state::{Command, ProjectCommand, Queue, ReviewCommand, Run, State};
 
-/// The name that is being typed, and the run whose deletion waits for a confirmation.
+/// The name that is being typed, and the run whose deletion waits for confirmation.
 #[derive(Default)]
 pub(in super::super) struct RunsMemory {
     renaming: Option<(RunId, String)>,
@@ -52,7 +52,7 @@ fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, comman
     }
 }
 
-/// What a comparison calls the run.
+/// The letter of the run in a comparison.
 fn letter(state: &State, run: &Run) -> &'static str {
     match &state.comparing {
         Some(comparing) if comparing.left == run.id() => "A",
@@ -64,7 +64,7 @@ fn letter(state: &State, run: &Run) -> &'static str {
 /// A click shows its predictions.
 fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: &mut Queue<Command>) {
     let name = run.info.name.as_str();
-    // An empty right side, too, keeps the name on the left.
+    // The empty right side keeps the name on the left.
     let button = Button::selectable(is_current, name).right_text(RichText::new(letter(state, run)).weak()).truncate();
     let choice = ui.add(button);
     if choice.clicked() && !is_current {
@@ -75,7 +75,7 @@ fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: 
     let made = &run.info.key.made;
     let assumed = &run.info.card.assumed;
     let mut about = vec![name.to_owned(), format!("{model}{predictions}"), format!("Made {made}")];
-    // Only this tooltip says what was assumed about the predictions of a remote run.
+    // Only this tooltip shows what was assumed about the predictions of a remote run.
     if !made.is_here() {
         about.push(run.info.card.origin.clone());
         let assumed = assumed.iter();

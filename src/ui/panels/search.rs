@@ -1,4 +1,4 @@
-//! Above the thumbnails: the search field with its help, the quick filters, and what the images are sorted by.
+//! Above the thumbnails: the search field with its help, the quick filters, and the sort order.
 
 use eframe::egui::{
     self, Align, Button, Color32, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText,
@@ -16,19 +16,19 @@ use crate::review::{
 };
 use crate::state::{Action, Command, Queue, ReviewCommand, State};
 
-/// What the search field remembers between two frames.
+/// The search field's state between frames.
 #[derive(Default)]
 pub(super) struct SearchMemory {
     draft: String,
     /// The text in the state that the draft follows, to notice changes made outside the field.
     seen: String,
-    /// The last request for the keyboard that was fulfilled.
+    /// The last fulfilled request for focus.
     focused: u64,
-    /// The line of the completions that the arrow keys have reached.
+    /// The completion that the arrow keys have reached.
     line: Option<usize>,
-    /// Escape has closed the completions of this draft.
+    /// Whether Escape has closed the completions of this draft.
     is_closed: bool,
-    /// A click on the completions takes the keyboard from the field before it reaches them.
+    /// A click on the completions removes the focus from the field before it arrives.
     is_pointer_on_completions: bool,
     is_completing: bool,
 }
@@ -101,7 +101,7 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     }
 }
 
-/// Keys that belong to the completions while they are open. Gives the one to take.
+/// Handles the keys of open completions. Returns the accepted one.
 fn take_keys(ui: &Ui, memory: &mut SearchMemory, completions: &[Completion], has_focus: bool) -> Option<usize> {
     if completions.is_empty() || !has_focus {
         memory.line = None;
@@ -116,11 +116,11 @@ fn take_keys(ui: &Ui, memory: &mut SearchMemory, completions: &[Completion], has
     if take(Key::Tab) {
         return Some(line.unwrap_or(0));
     }
-    // Without a choice, Enter is done with the field.
+    // Without a choice, Enter leaves the field.
     line.filter(|_| take(Key::Enter))
 }
 
-/// What came of the list below the field.
+/// The result of the list below the field.
 #[derive(Default)]
 struct CompletionClick {
     clicked: Option<usize>,
@@ -177,7 +177,7 @@ fn byte_of_char(text: &str, index: usize) -> usize {
     starts.nth(index).unwrap_or(text.len())
 }
 
-/// What is wrong with the text, or what in it finds nothing with this model.
+/// What is wrong with the text, or which parts find nothing with this model.
 fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
     let visuals = ui.visuals();
     let (error, warning) = (visuals.error_fg_color, visuals.warn_fg_color);
@@ -189,7 +189,7 @@ fn trouble_ui(ui: &mut Ui, state: &State, memory: &SearchMemory) {
         line(ui, &trouble.message, error);
         return;
     }
-    // While a name is being completed it is not wrong yet.
+    // While a name is being completed, it is not wrong yet.
     let warnings = state.query_warnings().into_iter();
     for trouble in warnings.filter(|_| !memory.is_completing) {
         line(ui, &trouble.message, warning);
@@ -214,7 +214,7 @@ fn help_ui(ui: &mut Ui) {
 struct Chip {
     label: &'static str,
     count: usize,
-    /// What it puts into the search field.
+    /// The term that it adds to the search field.
     term: &'static str,
 }
 
@@ -224,14 +224,14 @@ impl Chip {
     }
 }
 
-/// Those that would show some of the images, but not all of them.
+/// The filters that would show some of the images, but not all of them.
 fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     let chip = |label, count, term| Chip { label, count, term };
     let verdict = |kind: VerdictKind| counts.verdict(kind);
-    // First what is there only in a comparison: the others may have no room.
+    // First those that exist only in a comparison, because the others may not fit.
     let mut chips = vec![chip("Better", counts.better, "better"), chip("Worse", counts.worse, "worse")];
     match task {
-        // An image with a wrong class is a false positive and a false negative.
+        // An image with a wrong class is both a false positive and a false negative.
         Some(ModelTask::Classification) => {
             chips.extend([chip("Incorrect", counts.with_wrong, "fp"), chip("Correct", counts.with_correct, "tp")]);
         }
@@ -261,7 +261,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
     chips
 }
 
-/// One line, with a menu at its end for those that have no room: chips that come and go do not move the thumbnails.
+/// One line, with a menu at its end for chips that do not fit: appearing chips do not move the thumbnails.
 fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let size = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
@@ -320,8 +320,7 @@ fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 
 const MORE: &str = "More";
 
-/// The chips that fit into the rest of the line with the menu for the others, and those others. One that is on is
-/// always on the line.
+/// The chips that fit into the rest of the line next to the menu, and the others. An active one is always on the line.
 fn with_room<'c>(ui: &Ui, chips: Vec<&'c Chip>, is_on: impl Fn(&Chip) -> bool) -> (Vec<&'c Chip>, Vec<&'c Chip>) {
     let font = TextStyle::Small.resolve(ui.style());
     let spacing = ui.spacing();
@@ -386,7 +385,7 @@ fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {
     response
 }
 
-/// What the images are sorted by, and which way.
+/// The sort criterion and direction.
 pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let sort = state.arranging.sort();
     let mut wanted = sort;
@@ -434,7 +433,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     }
 }
 
-/// What can be done with what was found.
+/// Actions for the images found.
 pub(super) fn found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     if state.arranging.is_filtered() && !state.order().is_empty() {
         action_button_ui(ui, state, Action::PredictFiltered, commands);

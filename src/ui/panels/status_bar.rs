@@ -12,8 +12,8 @@ pub(in super::super) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut
         None => idle_ui(ui, state),
     };
     ends_ui(ui, "task and status", commands, task_ui, |ui, commands| {
-        // In a part of its own: what comes and goes must not change the id of the button after it, or that loses
-        // keyboard and clicks.
+        // In a separate part: what comes and goes must not change the id of the button after it, or that loses focus
+        // and clicks.
         ui.horizontal(|ui| source_ui(ui, state, commands));
         ui.label(RichText::new(engine_text(state)).weak());
         ui.separator();
@@ -33,7 +33,7 @@ fn source_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-/// Leads to the panel with all tasks, which does not open by itself: it would take room from the image.
+/// Leads to the panel with all tasks, which does not open by itself, because it would take space from the image.
 fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Queue<Command>) {
     let progress = task.control.progress();
     let fraction = progress.fraction();

@@ -8,7 +8,7 @@ use crate::state::{
     Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry, TaskOutcome, TaskSignal,
 };
 
-/// The room of the panel, as high as the user made it.
+/// The space of the panel, as high as the user made it.
 pub(in super::super) fn tasks_room(ui: &mut Ui) -> Ui {
     let panel = Panel::bottom("tasks").resizable(true).default_size(130.0).size_range(90.0..=500.0);
     bottom_bar::reserve(ui, "tasks", panel, Ui::available_height)

@@ -1,4 +1,4 @@
-//! Boxes cut out of their images, the least recently seen dropped first.
+//! Boxes cut out of their images; the least recently seen are dropped first.
 
 use std::collections::HashMap;
 
@@ -27,7 +27,7 @@ struct Entry {
 }
 
 impl Crops {
-    /// Forgets everything where another run is looked at now.
+    /// Clears everything if another run is shown now.
     pub(crate) fn begin_frame(&mut self, source: SourceId, run: RunId) {
         self.frame += 1;
         if self.of != Some((source, run)) {
@@ -53,7 +53,7 @@ impl Crops {
         }
     }
 
-    /// The box's pixels, or why there are none; `None` while they are to come.
+    /// The box's pixels, or why there are none; `None` until they arrive.
     pub(crate) fn get(&mut self, frame: &FilmFrame) -> Option<Result<&TextureHandle, &str>> {
         let entry = self.entries.get_mut(&(frame.sample, frame.shows))?;
         entry.seen = self.frame;
@@ -65,7 +65,7 @@ impl Crops {
         !self.asked.is_empty() && self.asked.iter().all(|key| self.entries.contains_key(key))
     }
 
-    /// Returns what to request, if it differs from the last request.
+    /// Returns the new request, if it differs from the last one.
     pub(crate) fn changed_request(&mut self, missing: Vec<FilmFrame>) -> Option<Vec<FilmFrame>> {
         let key = |frame: &FilmFrame| (frame.sample, frame.shows);
         if missing.iter().all(|frame| self.asked.contains(&key(frame))) {

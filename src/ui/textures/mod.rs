@@ -1,4 +1,4 @@
-//! Pixels on the graphics card, found by key. Uploads are spread over frames, and memory has a bound.
+//! Textures on the GPU, found by key. Uploads are spread over frames, and memory is bounded.
 
 mod crops;
 mod shown_image;
@@ -16,7 +16,6 @@ use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
 use crate::review::FilmBox;
 use crate::state::{SourceId, TaskId};
 
-/// All textures of the window.
 #[derive(Default)]
 pub struct Textures {
     pub(super) thumbnails: Thumbnails,
@@ -27,34 +26,34 @@ pub struct Textures {
 }
 
 impl Textures {
-    /// Takes a thumbnail of the given source; those of another source are forgotten.
+    /// Adds a thumbnail of the given source, clearing those of another source.
     pub fn add_thumbnail(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
         self.thumbnails.add(ctx, source, thumbnail);
     }
 
-    /// Takes what a model of the user's own gets to see.
+    /// Sets the preview of the input of the user's own model.
     pub fn set_import_preview(&mut self, ctx: &egui::Context, image: &RgbImage) {
         self.import_preview = Some(upload(ctx, "model input", color_image(image), false));
     }
 
-    /// The last one that came; whether it is of the open form, the form knows.
+    /// The last preview; the form knows whether it belongs to it.
     pub(super) fn import_preview(&self) -> Option<&TextureHandle> {
         self.import_preview.as_ref()
     }
 
-    /// Takes the image for the canvas; its tiles come one by one.
+    /// Sets the image for the canvas, whose tiles follow one by one.
     pub fn set_image(&mut self, source: SourceId, sample: SampleId, image: DisplayImage) {
         self.image = Some(ShownImage::new(source, sample, image));
     }
 
-    /// Takes a tile of the image on screen; one of another image is dropped.
+    /// Adds a tile of the image on screen; one of another image is dropped.
     pub fn add_tile(&mut self, ctx: &egui::Context, source: SourceId, sample: SampleId, key: TileKey, tile: &Tile) {
         if let Some(shown) = self.image_of(source, sample) {
             shown.add(ctx, key, tile);
         }
     }
 
-    /// Takes a box of the filmstrip, or why it cannot be shown; one of another run is dropped.
+    /// Adds a box of the filmstrip, or why it cannot be shown; one of another run is dropped.
     pub fn add_crop(
         &mut self,
         ctx: &egui::Context,
@@ -65,23 +64,23 @@ impl Textures {
         self.crops.add(ctx, of, key, result);
     }
 
-    /// Whether the last frame showed the image as finely as it can be shown.
+    /// Whether the last frame showed the image in full detail.
     pub fn image_is_complete(&self) -> bool {
         self.image.as_ref().is_some_and(ShownImage::is_complete)
     }
 
-    /// Whether the filmstrip shows every box that it has asked for.
+    /// Whether the filmstrip shows every requested box.
     pub fn filmstrip_is_complete(&self) -> bool {
         self.crops.is_complete()
     }
 
-    /// The image on screen, where it is that of the sample.
+    /// The image on screen, if it is that of the sample.
     pub(super) fn image_of(&mut self, source: SourceId, sample: SampleId) -> Option<&mut ShownImage> {
         let of = |shown: &&mut ShownImage| (shown.source, shown.sample) == (source, sample);
         self.image.as_mut().filter(of)
     }
 
-    /// An explanation in colors, one pixel a cell; the task that made it tells it from others.
+    /// An explanation in colors, one pixel per cell; the task that created it identifies it.
     pub(super) fn heat(
         &mut self,
         ctx: &egui::Context,
@@ -98,14 +97,14 @@ impl Textures {
         texture
     }
 
-    /// Before anything paints the image.
+    /// Called before anything paints the image.
     pub(super) fn begin_frame(&mut self) {
         if let Some(shown) = &mut self.image {
             shown.begin_frame();
         }
     }
 
-    /// After everything has painted: the tiles to ask for, where they are not on their way already.
+    /// Called after everything has painted: the tiles to request, unless they are already requested.
     pub(super) fn changed_request(&mut self) -> Option<Vec<TileKey>> {
         self.image.as_mut()?.changed_request()
     }

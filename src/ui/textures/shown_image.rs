@@ -1,4 +1,4 @@
-//! The image on screen, in tiles that come from the workers when they are looked at.
+//! The image on screen, in tiles that workers deliver on demand.
 
 use std::collections::HashMap;
 
@@ -8,27 +8,27 @@ use super::upload;
 use crate::domain::{DisplayImage, SampleId, TILE_SIDE, Tile, TileKey};
 use crate::state::SourceId;
 
-/// About 256 MiB of graphics memory; a large screen shows about forty tiles at once, and twice as many on each side
+/// About 256 MiB of GPU memory; a large screen shows about forty tiles, and twice as many per side between two levels.
 /// between two levels.
 const MAX_TILES: usize = 256;
-/// Tiles around those on screen that are wanted too, so that moving shows no coarse edge.
+/// The ring of tiles around the visible ones that is also requested, so that moving shows no coarse edge.
 const RING: u32 = 1;
 
-/// One image, wherever it is drawn: on the canvas and, enlarged, in the magnifier.
+/// An image, wherever it is drawn: on the canvas and, enlarged, in the magnifier.
 pub(crate) struct ShownImage {
     pub(crate) source: SourceId,
     pub(crate) sample: SampleId,
     image: DisplayImage,
     tiles: HashMap<TileKey, Entry>,
     frame: u64,
-    /// The tiles that this frame shows too coarsely, the most wanted first; then those around them.
+    /// The tiles that this frame shows too coarsely, most wanted first; then those around them.
     missing: Vec<TileKey>,
     around: Vec<TileKey>,
     /// The last request.
     asked: Vec<TileKey>,
     /// Whether pixels have been in memory at full size.
     has_known_pixels: bool,
-    /// The tile whose pixels were asked for because they are not in memory any more.
+    /// The tile that was requested because its pixels are no longer in memory.
     pixels_asked: Option<TileKey>,
 }
 
@@ -64,7 +64,7 @@ impl ShownImage {
     }
 
     /// Requests the color of a pixel. Pixels that were dropped from memory for a model are requested once more; those
-    /// of an image that is only known coarsely wait until it is enlarged that far.
+    /// of an image that is only known coarsely wait until the user zooms in that far.
     pub(crate) fn request_pixel(&mut self, x: u32, y: u32) {
         if self.pixel(x, y).is_some() {
             self.has_known_pixels = true;
@@ -88,9 +88,9 @@ impl ShownImage {
     pub(super) fn add(&mut self, ctx: &egui::Context, key: TileKey, tile: &Tile) {
         let size = [tile.width as usize, tile.height as usize];
         let image = ColorImage::from_rgba_premultiplied(size, &tile.rgba);
-        // Its pixels can be dropped from memory before the first color is wanted.
+        // Its pixels can be dropped from memory before the first color is needed.
         self.has_known_pixels |= key.level == 0;
-        // Beyond 1:1 a pixel is a square; a coarse tile in place of finer ones is smoothed.
+        // Beyond 1:1, a pixel is a square; a coarse tile in place of finer ones is smoothed.
         let texture = upload(ctx, "picture", image, key.level == 0);
         let seen = self.frame;
         self.tiles.insert(key, Entry { texture, seen });
@@ -109,7 +109,7 @@ impl ShownImage {
         Some(self.asked.clone())
     }
 
-    /// Whether the last frame showed every part as finely as it can be shown.
+    /// Whether the last frame showed every part in full detail.
     pub(super) fn is_complete(&self) -> bool {
         self.missing.is_empty() && !self.tiles.is_empty()
     }
@@ -122,8 +122,8 @@ impl ShownImage {
         (0..rows).all(|row| (0..columns).all(|column| self.tiles.contains_key(&TileKey { level, column, row })))
     }
 
-    /// Paints the image into `on_screen` (the whole image's place, in points), as far as `painter`'s clip shows it. A
-    /// coarser tile is drawn until the fitting one is ready.
+    /// Paints the image into `on_screen` (the rectangle of the whole image, in points), clipped by `painter`. A coarser
+    /// tile is drawn until the right one is ready.
     pub(crate) fn paint(&mut self, painter: &egui::Painter, on_screen: Rect) {
         let visible = painter.clip_rect().intersect(on_screen);
         if !visible.is_positive() {
@@ -201,12 +201,12 @@ impl ShownImage {
         ]
     }
 
-    /// The image's width and height counted in pixels of a level: not whole where the level's size was rounded up.
+    /// The image's width and height in pixels of a level: fractional if the level's size was rounded up.
     fn level_extent(&self, level: usize) -> [f32; 2] {
         self.size().map(|side| side as f32 / (1_u64 << level) as f32)
     }
 
-    /// What a tile shows of the image, in pixels of its level: not whole at the image's right and lower edge.
+    /// The part of the image in a tile, in pixels of its level: fractional at the image's right and lower edge.
     fn inner_extent(&self, key: TileKey) -> Rect {
         let [columns, rows] = self.image.layout.inner(key);
         let [width, height] = self.level_extent(key.level);
@@ -316,7 +316,7 @@ mod tests {
         assert!(shown.tiles.contains_key(&tile(0, MAX_TILES as u32 - 1, 0).0));
     }
 
-    /// Gray, as long as it is there.
+    /// Gray, as long as it is in memory.
     struct Lent(AtomicBool);
 
     impl PixelSource for Lent {

@@ -1,10 +1,10 @@
-//! Which place of an atlas holds which thumbnail: the least recently seen gives way.
+//! Assigns thumbnails to slots of an atlas: the least recently seen one is replaced.
 
 use std::collections::HashMap;
 
 use crate::domain::SampleId;
 
-/// Places of one size, numbered from zero. Their number is bounded, except where more are on screen at once.
+/// Slots of one size, numbered from zero. Their number is bounded, unless more are visible together.
 #[derive(Default)]
 pub(super) struct Slots {
     slots: Vec<Slot>,
@@ -14,16 +14,16 @@ pub(super) struct Slots {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) sample: SampleId,
-    /// Of the file that the thumbnail was made of.
+    /// The version of the thumbnail's file.
     pub(super) version: u32,
     /// Width and height of the thumbnail in pixels.
     pub(super) size: [u32; 2],
-    /// The frame in which it was on screen last.
+    /// The last frame in which it was visible.
     seen: u64,
 }
 
 impl Slots {
-    /// The place of a thumbnail that is on screen in this frame.
+    /// The slot of a thumbnail that is visible in this frame.
     pub(super) fn see(&mut self, sample: SampleId, frame: u64) -> Option<(usize, Slot)> {
         let index = *self.by_sample.get(&sample)?;
         let slot = &mut self.slots[index];
@@ -36,8 +36,8 @@ impl Slots {
         index.is_some_and(|&index| self.slots[index].version == version)
     }
 
-    /// Returns the slot of a thumbnail: the one it has, a new one while there are fewer than `max`, or that of the
-    /// thumbnail that was not seen for longest.
+    /// Returns the slot of a thumbnail: its own, a new one while there are fewer than `max`, or that of the least
+    /// recently seen thumbnail.
     pub(super) fn put(&mut self, sample: SampleId, version: u32, size: [u32; 2], frame: u64, max: usize) -> usize {
         let slot = Slot { sample, version, size, seen: frame };
         let known = self.by_sample.get(&sample).copied();
@@ -53,14 +53,14 @@ impl Slots {
         index
     }
 
-    /// `None` where there is room for one more, or all are on screen.
+    /// `None` if there is room for one more, or all are visible.
     fn replaceable(&self, frame: u64, max: usize) -> Option<usize> {
         if self.slots.len() < max {
             return None;
         }
         let slots = self.slots.iter().enumerate();
         let (index, oldest) = slots.min_by_key(|(_, slot)| slot.seen)?;
-        // Those of the last frame are still on screen: this one may not have been drawn yet.
+        // Those of the last frame are still visible: this frame may not have drawn them yet.
         (oldest.seen + 1 < frame).then_some(index)
     }
 }
@@ -99,7 +99,7 @@ mod tests {
             put(&mut slots, sample, 4);
         }
         assert!((0..5).all(|sample| is_there(&slots, sample)));
-        // Scrolled away, the places are used again.
+        // After scrolling away, the slots are reused.
         assert!(put(&mut slots, 9, 8) < 5);
     }
 

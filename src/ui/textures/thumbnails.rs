@@ -1,4 +1,4 @@
-//! Thumbnails of the open source, many on one texture: a grid then takes few draw calls, and memory has a bound.
+//! Thumbnails of the open source, many per texture: a grid then takes few draw calls, and memory is bounded.
 
 use std::collections::HashSet;
 use std::ops::Range;
@@ -10,32 +10,32 @@ use super::slots::Slots;
 use crate::domain::{RgbImage, SampleId};
 use crate::state::SourceId;
 
-/// Of one page in pixels: 4 MiB, small enough to come into being within a frame.
+/// The side of a page in pixels: 4 MiB, small enough to be created within a frame.
 const PAGE_SIDE: u32 = 1024;
-/// 64 MiB: 1024 small thumbnails, 256 of the usual size, 64 large ones. More only where more are on screen at once.
+/// 64 MiB: 1024 small thumbnails, 256 of the usual size, 64 large ones. More only if more are visible together.
 const MAX_PAGES: usize = 16;
-/// What the longer side of a thumbnail may be, in pixels.
+/// The possible longer sides of a thumbnail, in pixels.
 const SIDES: [u32; 3] = [128, 256, 512];
-/// A thumbnail may be enlarged by this factor: it is not visible.
+/// The factor by which a thumbnail may be enlarged without being visible.
 const ENLARGED: f32 = 1.1;
 
-/// A thumbnail that a worker has made.
+/// A thumbnail made by a worker.
 pub struct NewThumbnail {
     pub sample: SampleId,
     /// The version of the file.
     pub version: u32,
-    /// What its longer side was to be, in pixels.
+    /// The requested longer side, in pixels.
     pub side: u32,
     pub image: RgbImage,
 }
 
-/// A thumbnail as it can be painted.
+/// A thumbnail ready to be painted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Thumbnail {
     pub(crate) texture: TextureId,
     /// Its part of the texture.
     pub(crate) uv: Rect,
-    /// The size in pixels.
+    /// In pixels.
     pub(crate) size: Vec2,
 }
 
@@ -46,9 +46,9 @@ pub(crate) struct Thumbnails {
     pages: Vec<TextureHandle>,
     slots: Slots,
     frame: u64,
-    /// What was asked for and has not come yet, with the version of its file.
+    /// What was requested and has not arrived yet, with the version of its file.
     asked: HashSet<(SampleId, u32)>,
-    /// The places that were on screen when it was asked for.
+    /// The indices that were visible at the time of the request.
     asked_for_places: Range<usize>,
 }
 
@@ -71,7 +71,7 @@ impl Thumbnails {
         self.open(source);
         let size = [thumbnail.image.width(), thumbnail.image.height()];
         if thumbnail.side != self.side || size.iter().any(|side| *side > self.side) {
-            // Asked for before the thumbnails had another size.
+            // Requested before the thumbnail size changed.
             return;
         }
         let (sample, version) = (thumbnail.sample, thumbnail.version);
@@ -87,14 +87,14 @@ impl Thumbnails {
         self.pages[page].set_partial(corner, image, TextureOptions::LINEAR);
     }
 
-    /// Forgets everything where another source is open now.
+    /// Clears everything if another source is open now.
     pub(crate) fn open(&mut self, source: SourceId) {
         if self.source != Some(source) {
             *self = Self { source: Some(source), side: self.side, ..Self::default() };
         }
     }
 
-    /// `wanted_side` is what a thumbnail takes on the screen, in pixels of the screen.
+    /// `wanted_side` is the size of a thumbnail on screen, in screen pixels.
     pub(crate) fn begin_frame(&mut self, wanted_side: f32) {
         self.frame += 1;
         let is_enough = |side: &u32| *side as f32 * ENLARGED >= wanted_side;
@@ -110,13 +110,13 @@ impl Thumbnails {
         self.side
     }
 
-    /// The thumbnail of a sample on screen, perhaps of an earlier version of its file.
+    /// The thumbnail of a visible sample, perhaps of an earlier version of its file.
     pub(crate) fn get(&mut self, sample: SampleId) -> Option<Thumbnail> {
         let (index, slot) = self.slots.see(sample, self.frame)?;
         let texture = self.pages.get(index / self.slots_a_page())?.id();
         let [x, y] = self.corner(index).map(|at| at as f32);
         let size = vec2(slot.size[0] as f32, slot.size[1] as f32);
-        // Half a pixel inside: the neighbors must not shine through where it is scaled.
+        // Half a pixel inside, so that neighbors do not bleed in when scaled.
         let inset = Vec2::splat(0.5).min(size / 2.0);
         let in_page = Rect::from_min_size(pos2(x, y), size).shrink2(inset);
         let scale = 1.0 / PAGE_SIDE as f32;
@@ -125,18 +125,17 @@ impl Thumbnails {
         Some(Thumbnail { texture, uv, size })
     }
 
-    /// Whether there is one of this version of the file.
+    /// Whether there is one for this version of the file.
     pub(crate) fn is_current(&self, sample: SampleId, version: u32) -> bool {
         self.slots.has(sample, version)
     }
 
-    /// How many thumbnails beside those on screen are worth having ready.
+    /// The number of useful thumbnails in addition to those on screen.
     pub(crate) fn spare(&self, on_screen: usize) -> usize {
         (MAX_PAGES * self.slots_a_page() / 4 * 3).saturating_sub(on_screen)
     }
 
-    /// Returns what to request, the most wanted first, if it differs from the last request. `places` are those on
-    /// screen.
+    /// Returns the new request, most wanted first, if it differs from the last one. `places` are the visible ones.
     pub(crate) fn changed_request(
         &mut self,
         places: Range<usize>,
@@ -228,7 +227,7 @@ mod tests {
         thumbnails.begin_frame(200.0);
         assert_eq!(thumbnails.side(), 256);
         assert!(thumbnails.get(SampleId(1)).is_none());
-        // A late one of the old size is of no use.
+        // A late one of the old size is useless.
         thumbnails.add(&ctx, SOURCE, &thumbnail(1, 128, [128, 96]));
         assert!(thumbnails.get(SampleId(1)).is_none());
         thumbnails.begin_frame(10_000.0);
@@ -243,7 +242,7 @@ mod tests {
         assert!(thumbnails.changed_request(0..4, missing(&[1])).is_none());
         assert!(thumbnails.changed_request(2..6, missing(&[1])).is_some());
         assert!(thumbnails.changed_request(2..6, missing(&[1, 5])).is_some());
-        // After scrolling to thumbnails that are all loaded, the request of the other place is dropped.
+        // After scrolling to thumbnails that are all loaded, the request for the other position is dropped.
         assert_eq!(thumbnails.changed_request(8..12, missing(&[])), Some(Vec::new()));
         assert!(thumbnails.changed_request(9..12, missing(&[])).is_none());
     }

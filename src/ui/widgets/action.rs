@@ -5,7 +5,7 @@ use eframe::egui::{self, Button, Response, RichText};
 use super::super::{keys, theme};
 use crate::state::{Action, Command, Queue, State};
 
-/// A button with the action's own label, tooltip and key; grayed with the reason if it is not possible now.
+/// A button with the action's own label, tooltip and key; disabled with the reason if it is not possible now.
 pub(in super::super) fn action_button_ui(
     ui: &mut egui::Ui,
     state: &State,
@@ -26,7 +26,7 @@ pub(in super::super) fn primary_action_button_ui(
     button_of_action_ui(ui, state, action, button, commands)
 }
 
-/// As [`primary_action_button_ui`] draws it.
+/// In the style of [`primary_action_button_ui`].
 pub(in super::super) fn primary_button<'a>(ui: &egui::Ui, label: &'a str) -> Button<'a> {
     let visuals = ui.visuals();
     let text = RichText::new(label).family(theme::strong_family()).color(theme::on_accent(visuals));
@@ -47,7 +47,7 @@ pub(in super::super) fn action_icon_ui(
     response
 }
 
-/// A button of any look for an action; grayed with the reason if it is not possible now.
+/// A button of any style for an action; disabled with the reason if it is not possible now.
 pub(in super::super) fn button_of_action_ui(
     ui: &mut egui::Ui,
     state: &State,
@@ -77,14 +77,14 @@ fn tooltip(ctx: &egui::Context, state: &State, action: Action) -> String {
     }
 }
 
-/// A line of a menu, with its key on the right and a tick where it is on.
+/// A menu item, with its key on the right and a check mark if it is on.
 pub(in super::super) fn action_menu_item_ui(
     ui: &mut egui::Ui,
     state: &State,
     action: Action,
     commands: &mut Queue<Command>,
 ) {
-    /// As wide as the tick.
+    /// As wide as the check mark.
     const NO_TICK: char = '\u{2003}';
     let is_on = action.is_on(state);
     let label = match is_on {

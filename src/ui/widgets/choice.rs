@@ -1,5 +1,5 @@
-//! Check boxes and radio buttons. Unlike buttons they need a visible outline, because it alone shows that there is
-//! something to choose (at least 3:1, WCAG 2.2, 1.4.11).
+//! Check boxes and radio buttons. Unlike buttons, they need a visible outline, because only that shows that there is a
+//! choice (at least 3:1, WCAG 2.2, 1.4.11).
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ pub(in super::super) fn checkbox_ui<'a>(ui: &mut Ui, is_on: &'a mut bool, text: 
     outlined(ui, |ui| ui.checkbox(is_on, text))
 }
 
-/// One of several: a click makes `chosen` the `choice`.
+/// One of several options: a click sets `chosen` to `choice`.
 pub(in super::super) fn radio_ui<'a, V: PartialEq>(
     ui: &mut Ui,
     chosen: &mut V,
@@ -21,7 +21,7 @@ pub(in super::super) fn radio_ui<'a, V: PartialEq>(
     outlined(ui, |ui| ui.radio_value(chosen, choice, text))
 }
 
-/// Not in a scope of its own, which would begin a new line where rows wrap.
+/// Not in its own scope, which would start a new line in wrapped rows.
 fn outlined(ui: &mut Ui, add: impl FnOnce(&mut Ui) -> Response) -> Response {
     let style = Arc::clone(ui.style());
     let outline = theme::outline(ui.visuals());

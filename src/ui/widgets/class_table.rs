@@ -1,4 +1,4 @@
-//! A table of classes and their numbers. A click on the title of a column sorts by it, another one reverses the order.
+//! A table of classes and their numbers. Clicking a column title sorts by it; clicking again reverses the order.
 
 use std::sync::Arc;
 
@@ -11,11 +11,11 @@ use super::truncated;
 use crate::review::Statistics;
 
 pub(in super::super) const TABLE_ROW_HEIGHT: f32 = 22.0;
-/// Next to the last column, for the scroll bar.
+/// Space after the last column, for the scroll bar.
 const MARGIN: f32 = 12.0;
 const NAME: &str = "Class";
 
-/// A column of numbers of a `T`.
+/// A column with a number for each `T`.
 pub(in super::super) struct TableColumn<T> {
     pub(in super::super) title: &'static str,
     pub(in super::super) tooltip: &'static str,
@@ -23,24 +23,24 @@ pub(in super::super) struct TableColumn<T> {
     pub(in super::super) width: f32,
     pub(in super::super) number: fn(&T) -> Option<f64>,
     pub(in super::super) text: fn(Option<f64>) -> String,
-    /// The outcome that it counts: a click on a number searches for it.
+    /// The outcome that it counts: clicking a number searches for it.
     pub(in super::super) outcome: Option<&'static str>,
 }
 
 pub(in super::super) struct ClassTable<'t, T> {
     pub(in super::super) columns: &'t [TableColumn<T>],
-    /// The title of the column that the table is sorted by at first.
+    /// The title of the initial sort column.
     pub(in super::super) sorted_by: &'static str,
-    /// The accessible name of the title of a column.
+    /// The accessible name of a column title.
     pub(in super::super) sort_label: fn(&str) -> String,
 }
 
-/// What a table remembers between two frames.
+/// A table's state between frames.
 #[derive(Default)]
 pub(in super::super) struct ClassTableMemory<T> {
     sorted_by: Option<&'static str>,
     is_reversed: bool,
-    /// Sorted anew only when the statistics or the sort change.
+    /// Sorted again only when the statistics or the sort change.
     sorted: Option<Sorted<T>>,
 }
 
@@ -86,7 +86,7 @@ impl<T> ClassTable<'_, T> {
         rows
     }
 
-    /// The columns in view, at the right of a row.
+    /// The visible columns, at the right of a row.
     pub(in super::super) fn cells(&self, row: Rect) -> impl Iterator<Item = (&TableColumn<T>, Rect)> {
         let mut left = self.numbers_left(row);
         self.columns.iter().filter(|column| column.width > 0.0).map(move |column| {
@@ -172,7 +172,7 @@ impl<T> ClassTable<'_, T> {
     }
 }
 
-/// Draws a number at the right of its cell, and returns the room it takes.
+/// Draws a number at the right of its cell, and returns its width.
 pub(in super::super) fn table_number_ui(ui: &Ui, cell: Rect, text: &str, color: Color32) -> Rect {
     let font = TextStyle::Body.resolve(ui.style());
     ui.painter().text(cell.right_center(), Align2::RIGHT_CENTER, text, font, color)

@@ -1,4 +1,4 @@
-//! The cost and the time of deletion of endpoints, in words.
+//! The cost and deletion time of endpoints, as text.
 
 use eframe::egui::{Button, Response, Ui};
 
@@ -7,7 +7,7 @@ use crate::domain::{EndpointStatus, human_usd};
 use crate::state::{EndpointPresence, KnownEndpoint};
 use crate::tasks::clock_text;
 
-/// A sign, so that color is not alone.
+/// A sign, so that not only color distinguishes statuses.
 pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
     match status {
         EndpointStatus::InService => "✓",
@@ -20,7 +20,7 @@ pub(in super::super) fn endpoint_sign(status: EndpointStatus) -> &'static str {
     }
 }
 
-/// `InService`, as SageMaker calls it, or our own words if SageMaker gives no status.
+/// SageMaker's status, such as `InService`, or our own words if SageMaker gives none.
 pub(in super::super) fn endpoint_word(endpoint: &KnownEndpoint) -> String {
     match &endpoint.presence {
         _ if endpoint.deleting.is_some() => "being deleted".to_owned(),
@@ -57,7 +57,7 @@ pub(in super::super) fn endpoint_end_text(endpoint: &KnownEndpoint, now_ms: i64)
     }
 }
 
-/// A button that deletes after a confirmation.
+/// A button that deletes after confirmation.
 pub(in super::super) fn delete_endpoint_button(ui: &mut Ui, endpoint: &KnownEndpoint) -> Response {
     let is_free = endpoint.deleting.is_none();
     ui.add_enabled(is_free, Button::new("Delete…"))

@@ -1,9 +1,9 @@
-//! A line with something at both ends.
+//! A line with content at both ends.
 
 use eframe::egui::{Align, AsIdSalt, Layout, Ui, vec2};
 
-/// Draws `start` from the left and `end` at the right, in the order of the Tab key: `start` takes what `end` leaves.
-/// Both are given `shared`.
+/// Draws `start` from the left and `end` at the right, in Tab order: `start` takes what `end` leaves. Both receive
+/// `shared`.
 pub(in super::super) fn ends_ui<T>(
     ui: &mut Ui,
     id_salt: impl AsIdSalt,
@@ -14,7 +14,7 @@ pub(in super::super) fn ends_ui<T>(
     ends_or_lines_ui(ui, id_salt, 0.0, shared, start, end);
 }
 
-/// As [`ends_ui`]; if `start` is left less than `least`, `end` is below.
+/// As [`ends_ui`]; if `start` would get less than `least`, `end` is below.
 pub(in super::super) fn ends_or_lines_ui<T>(
     ui: &mut Ui,
     id_salt: impl AsIdSalt,
@@ -30,7 +30,7 @@ pub(in super::super) fn ends_or_lines_ui<T>(
     let room = ui.available_width() - known.unwrap_or(0.0) - gap;
     if room < least {
         start(ui, shared);
-        // Wrapped, it does not tell how wide it would be.
+        // If wrapped, it does not report its full width.
         ui.horizontal_wrapped(|ui| end(ui, shared));
         return;
     }

@@ -1,8 +1,8 @@
-//! Walking through the list below a text field: the arrow keys mark a line without leaving the field.
+//! Navigation in the list below a text field: the arrow keys mark a line without leaving the field.
 
 use eframe::egui::{Key, Modifiers, Ui};
 
-/// Lines down, or up if negative. Takes the keys, so that the field does not move its cursor.
+/// Lines down, or up if negative. Consumes the keys, so that the field does not move its cursor.
 pub(in super::super) fn taken_line_steps(ui: &Ui) -> isize {
     let take = |key| ui.input_mut(|input| input.count_and_consume_key(Modifiers::NONE, key));
     take(Key::ArrowDown).cast_signed() - take(Key::ArrowUp).cast_signed()

@@ -1,4 +1,4 @@
-//! Small things that several panels draw.
+//! Small widgets for several panels.
 
 mod action;
 mod choice;

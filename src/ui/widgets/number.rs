@@ -1,5 +1,5 @@
-//! Numbers that are typed, dragged or slid. A typed number counts once Enter is pressed or the field is left, not with
-//! each key. Drawing alone never changes a number, even outside of the range.
+//! Numbers that are typed, dragged or slid. A typed number takes effect when Enter is pressed or the field is left, not
+//! with each key. Drawing alone never changes a number, even outside the range.
 
 use std::ops::RangeInclusive;
 

@@ -1,4 +1,4 @@
-//! How wrong boxes and missed objects are marked: by words and shape, the same on every image and in both themes.
+//! The marks of wrong boxes and missed objects: with words and shape, the same on every image and in both themes.
 
 use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Stroke, StrokeKind, Vec2, vec2};
 
@@ -12,7 +12,7 @@ pub(in super::super) fn paint_wrong(painter: &Painter, left_top: Pos2, strength:
     paint(painter, left_top, "FP", [WRONG, Color32::WHITE], strength);
 }
 
-/// A filled corner with “FN”, in the white of the ground truth.
+/// A filled corner with “FN”, in the white of ground truth.
 pub(in super::super) fn paint_missed(painter: &Painter, left_top: Pos2) {
     paint(painter, left_top, "FN", [Color32::WHITE, Color32::BLACK], 1.0);
 }

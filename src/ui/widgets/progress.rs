@@ -1,4 +1,4 @@
-//! How far a task is.
+//! The progress of a task.
 
 use eframe::egui::{Label, ProgressBar, RichText, Ui};
 
@@ -7,7 +7,7 @@ use crate::domain::{grouped, human_bytes};
 use crate::state::{Command, Queue, State, TaskId, TaskSignal};
 use crate::tasks::{Progress, ProgressUnit};
 
-/// A bar, a button that cancels the task, and how far it is in words.
+/// A bar, a cancel button, and the progress as text.
 pub(in super::super) fn progress_ui(
     ui: &mut Ui,
     state: &State,

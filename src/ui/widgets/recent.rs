@@ -1,19 +1,19 @@
-//! A line of a menu of what was opened before.
+//! An entry in a menu of recent items.
 
 use eframe::egui::{Button, Ui, vec2};
 
-/// Of the button that opens it, in points.
+/// The width of the button that opens it, in points.
 const MIN_WIDTH: f32 = 300.0;
 
-/// What was done with it.
+/// The user's action on an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum RecentLine {
     Chosen,
-    /// It is to be removed from the list.
+    /// Removes it from the list.
     Forgotten,
 }
 
-/// `button` opens what is called `name`.
+/// `button` opens the entry `name`.
 pub(in super::super) fn recent_line_ui(ui: &mut Ui, button: Button<'_>, name: &str) -> Option<RecentLine> {
     ui.horizontal(|ui| {
         let choose = ui.add(button.min_size(vec2(MIN_WIDTH, 0.0)));

@@ -1,8 +1,8 @@
-//! Long lists inside a panel that scrolls.
+//! Long lists inside a scrolling panel.
 
 use eframe::egui::{Rect, Sense, Ui, UiBuilder, pos2, vec2};
 
-/// Rows below each other, of which only those in sight are drawn: there may be thousands.
+/// Stacked rows of which only the visible ones are drawn: there may be thousands.
 pub(in super::super) fn rows_in_sight_ui(
     ui: &mut Ui,
     row_height: f32,

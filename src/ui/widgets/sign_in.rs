@@ -1,4 +1,4 @@
-//! The state of the sign-in to S3: the identity, when it ends, and what to do without one.
+//! The state of the S3 sign-in: the identity, when it ends, and what to do without one.
 
 use std::time::Duration;
 
@@ -9,11 +9,11 @@ use crate::domain::{Credentials, Identity, S3Access};
 use crate::state::{Action, Command, Failure, Queue, S3Command, SignIn, State};
 use crate::tasks::now_ms;
 
-/// How often the minutes that are left are drawn anew.
+/// How often the remaining minutes are redrawn.
 const PERIOD: Duration = Duration::from_secs(20);
 const POPUP_WIDTH: f32 = 420.0;
 
-/// Renews sign-ins in use whose end is near, and keeps the time that is left true on screen.
+/// Renews active sign-ins that are about to end, and keeps the remaining time on screen up to date.
 pub(in super::super) fn renew_in_time(
     ctx: &egui::Context,
     access: &S3Access,
@@ -31,7 +31,7 @@ pub(in super::super) fn renew_in_time(
     }
 }
 
-/// “alice, account 123456789012, profile work”; with a sign where something is wrong.
+/// “alice, account 123456789012, profile work”; with a sign if something is wrong.
 fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     let credentials = access.credentials.to_string();
     match sign_in.and_then(who_text) {
@@ -42,12 +42,11 @@ fn sign_in_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     }
 }
 
-/// “profile work”, “access key …0001”: what tells one sign-in from another at a glance; with a sign where something is
-/// wrong.
+/// “profile work”, “access key …0001”: distinguishes sign-ins at a glance; with a sign if something is wrong.
 fn short_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     let who = sign_in.and_then(|sign_in| sign_in.identity.as_ref());
     let who = match (&access.credentials, who) {
-        // The tooltip says the rest.
+        // The tooltip has the rest.
         (Credentials::Ambient, Some(identity)) => {
             let who = identity.who.split(" (").next().unwrap_or_default();
             who.to_owned()
@@ -67,8 +66,7 @@ fn short_text(access: &S3Access, sign_in: Option<&SignIn>) -> String {
     }
 }
 
-/// “alice, account 123456789012, ends in 2 h 10 min”; with a sign where something is wrong. `None` while nothing is
-/// known.
+/// “alice, account 123456789012, ends in 2 h 10 min”; with a sign if something is wrong. `None` while nothing is known.
 pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
     let now = now_ms();
     let Some(identity) = &sign_in.identity else {
@@ -85,7 +83,7 @@ pub(in super::super) fn who_text(sign_in: &SignIn) -> Option<String> {
     Some(parts.join(", "))
 }
 
-/// At the bottom: who is signed in to the place that is open. More of it opens with a click.
+/// At the bottom: who is signed in to the open location. A click opens details.
 pub(in super::super) fn sign_in_menu_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Queue<Command>) {
     let sign_in = state.sign_ins.get(access);
     let text = short_text(access, sign_in);
@@ -137,7 +135,7 @@ fn identity_ui(ui: &mut Ui, identity: &Identity) {
     key_value_ui(ui, "Until", &end);
 }
 
-/// What is wrong with a sign-in, or soon will be, and what to do. Returns false if all is well.
+/// What is or soon will be wrong with a sign-in, and what to do. Returns false if all is well.
 pub(in super::super) fn sign_in_banner_ui(
     ui: &mut Ui,
     access: &S3Access,
@@ -176,7 +174,7 @@ fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
     format!("The sign-in with {whose} {when}; {what_to_do}")
 }
 
-/// A button for the command that signs in anew, where there is one and it is needed.
+/// A button that copies the sign-in command, if one is needed.
 pub(in super::super) fn copy_renewal_ui(ui: &mut Ui, sign_in: &SignIn, commands: &mut Queue<Command>) {
     let renewal = match &sign_in.failure {
         Some(Failure::Failed { renewal, .. }) => renewal.as_deref(),
@@ -187,14 +185,14 @@ pub(in super::super) fn copy_renewal_ui(ui: &mut Ui, sign_in: &SignIn, commands:
     }
 }
 
-/// The same for a failure of something else than signing in.
+/// The same for a failure of something other than signing in.
 pub(in super::super) fn copy_sign_in_ui(ui: &mut Ui, failure: Option<&Failure>, commands: &mut Queue<Command>) {
     if let Some(Failure::Failed { renewal: Some(command), .. }) = failure {
         copy_command_ui(ui, command, commands);
     }
 }
 
-/// A button that puts a command on the clipboard.
+/// A button that copies a command to the clipboard.
 pub(in super::super) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Queue<Command>) {
     let copy = ui.button("Copy command").on_hover_text(format!("Copies `{command}`"));
     if copy.clicked() {
@@ -218,7 +216,7 @@ fn end_text(left_ms: i64) -> String {
     if left_ms > 0 { format!("expires in {}", duration_text(left_ms)) } else { "has expired".to_owned() }
 }
 
-/// Rounded down to what people say: `less than a minute`, `12 min`, `2 h 10 min`, `3 days`.
+/// Rounded down to natural units: `less than a minute`, `12 min`, `2 h 10 min`, `3 days`.
 pub(super) fn duration_text(ms: i64) -> String {
     let minutes = ms / 60_000;
     match minutes {

@@ -1,11 +1,11 @@
-//! Boxes over a small image.
+//! Draws boxes on a small image.
 
 use eframe::egui::{Color32, Painter, Rect, Stroke, StrokeKind, pos2};
 
 use super::super::theme;
 use crate::domain::{Detection, Prediction};
 
-/// Draws boxes over the whole image in `rect`, the first one on top.
+/// Draws boxes on the whole image in `rect`, the first one on top.
 pub(in super::super) fn paint_detections<'d>(
     painter: &Painter,
     rect: Rect,

@@ -1,4 +1,4 @@
-//! Texts and numbers as people read them.
+//! Texts and numbers for display.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -12,12 +12,12 @@ use super::super::theme;
 use crate::domain::{Utc, counted};
 use crate::tasks::now_ms;
 
-/// A text in semi-bold.
+/// A text in semibold.
 pub(in super::super) fn strong(text: impl Into<String>) -> RichText {
     RichText::new(text).family(theme::strong_family())
 }
 
-/// One line that ends in `…` where it is too long.
+/// One line that ends in `…` if it is too long.
 pub(in super::super) fn truncated(
     ui: &egui::Ui,
     text: &str,
@@ -30,7 +30,7 @@ pub(in super::super) fn truncated(
     ui.painter().layout_job(job)
 }
 
-/// Gives the keyboard to a field with its whole text selected, so that typing replaces it.
+/// Focuses a field and selects its whole text, so that typing replaces it.
 pub(in super::super) fn focus_whole_text(field: &egui::Response, text: &str) {
     let mut edit = TextEditState::load(&field.ctx, field.id).unwrap_or_default();
     let whole = CCursorRange::two(CCursor::new(0), CCursor::new(text.chars().count()));
@@ -39,10 +39,10 @@ pub(in super::super) fn focus_whole_text(field: &egui::Response, text: &str) {
     field.request_focus();
 }
 
-/// Around the text of a field, at both ends together.
+/// The total padding at both ends of a field's text.
 pub(in super::super) const FIELD_PADDING: f32 = 22.0;
 
-/// The first of `texts` that needs no more than this width as a line of the body: the longest comes first.
+/// The first of `texts` that fits this width as a line of body text; longest first.
 pub(in super::super) fn fitting<T: AsRef<str>>(
     ui: &egui::Ui,
     texts: impl IntoIterator<Item = T>,
@@ -56,7 +56,8 @@ pub(in super::super) fn fitting<T: AsRef<str>>(
     })
 }
 
-/// One line whose middle gives way to `…` where it is too long: the end of a file name tells as much as its beginning.
+/// One line whose middle is replaced by `…` if it is too long: the end of a file name is as informative as its
+/// beginning.
 pub(in super::super) fn elided_in_middle(
     ui: &egui::Ui,
     text: &str,
@@ -86,7 +87,7 @@ pub(in super::super) fn elided_in_middle(
     line(short)
 }
 
-/// A part of a panel that can be folded; open at first where `default_open` says so.
+/// A collapsible part of a panel; initially open if `default_open` is set.
 pub(in super::super) fn section_ui(
     ui: &mut egui::Ui,
     title: &str,
@@ -115,7 +116,7 @@ pub(in super::super) fn titled_section_ui(
     ui.separator();
 }
 
-/// A name in weak and a value in normal type, on one line that may wrap.
+/// A dimmed name and a normal value, on one line that can wrap.
 pub(in super::super) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) {
     ui.horizontal_top(|ui| {
         let key_width = 92.0;
@@ -127,7 +128,7 @@ pub(in super::super) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) 
     });
 }
 
-/// The kind of message in a banner. Its words say it, too: color is never alone.
+/// The kind of message in a banner. Its text also states it: color is never the only sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Tone {
     Hint,
@@ -135,12 +136,12 @@ pub(in super::super) enum Tone {
     Error,
 }
 
-/// A card with a message and whatever can be done about it.
+/// A card with a message and available actions.
 pub(in super::super) fn banner_ui(ui: &mut egui::Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut egui::Ui)) {
     card_ui(ui, tone, message, egui::Label::wrap, contents);
 }
 
-/// As [`banner_ui`], with one line of the message and the rest in its tooltip: what is below stays in sight.
+/// As [`banner_ui`], with one line of the message and the rest in its tooltip, so that what is below stays visible.
 pub(in super::super) fn line_banner_ui(
     ui: &mut egui::Ui,
     tone: Tone,
@@ -175,7 +176,7 @@ fn card_ui(
         });
 }
 
-/// How long ago a moment was: `just now`, `12 min ago`, `3 h ago`, or the date if it is longer. `at_ms` is in
+/// How long ago something was: `just now`, `12 min ago`, `3 h ago`, or the date if it is longer. `at_ms` is in
 /// milliseconds since 1970-01-01 UTC.
 pub(in super::super) fn ago_text(at_ms: i64) -> String {
     let minutes = (now_ms() - at_ms) / 60_000;
@@ -187,7 +188,7 @@ pub(in super::super) fn ago_text(at_ms: i64) -> String {
     }
 }
 
-/// Rounded to what people say: `3.1 s`, `42 s`, `2 min 10 s`, `1 h 5 min`.
+/// Rounded to natural units: `3.1 s`, `42 s`, `2 min 10 s`, `1 h 5 min`.
 pub(in super::super) fn human_duration(duration: Duration) -> String {
     let secs = duration.as_secs();
     match secs {

@@ -1,4 +1,4 @@
-//! How a verdict looks: a shape, a sign and a color, each of which says it alone.
+//! The look of verdicts: shape, sign and color each identify one.
 
 use eframe::egui::{Color32, Painter, Pos2, Shape, Stroke, pos2, vec2};
 
@@ -15,8 +15,8 @@ pub(in super::super) fn verdict_word(kind: VerdictKind) -> &'static str {
     }
 }
 
-/// The predicted class with a person's verdict on it, or else with the class that is right by the ground truth:
-/// “✓ cup”, “≠ cup → bottle”, “cup, is bottle”.
+/// The predicted class with a verdict, or else with the ground-truth class: “✓ cup”, “≠ cup → bottle”, “cup, is
+/// bottle”.
 pub(in super::super) fn class_text(
     detection: &Detection,
     verdict: Option<&Verdict>,
@@ -49,7 +49,7 @@ pub(in super::super) fn verdict_sign(kind: VerdictKind) -> &'static str {
     }
 }
 
-/// Apart from each other for people who see red and green alike: they differ in lightness, too.
+/// Distinguishable for people with red-green color blindness, because they also differ in lightness.
 pub(in super::super) fn verdict_color(kind: VerdictKind) -> Color32 {
     match kind {
         VerdictKind::Accept => Color32::from_rgb(0x3d, 0xcf, 0x8e),
@@ -59,8 +59,8 @@ pub(in super::super) fn verdict_color(kind: VerdictKind) -> Color32 {
     }
 }
 
-/// Draws a disc with a tick, a square with a cross, a diamond with a question mark, or a triangle with “not equal”;
-/// readable on any image.
+/// Draws a disc with a check mark, a square with a cross, a diamond with a question mark, or a triangle with “not
+/// equal”; legible on any image.
 pub(in super::super) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: VerdictKind) {
     let outline = Stroke::new(1.5, Color32::from_black_alpha(200));
     let fill = verdict_color(kind);

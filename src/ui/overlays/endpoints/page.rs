@@ -15,7 +15,7 @@ use crate::state::{
 use crate::tasks::now_ms;
 
 const HOUR_MS: i64 = 60 * 60_000;
-/// How much later an endpoint can be deleted with one click, in hours.
+/// Hours by which the deletion can be postponed with one click.
 const LATER_H: [i64; 3] = [1, 4, 12];
 
 pub(super) fn page_ui(
@@ -181,7 +181,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
     });
 }
 
-/// What the last deletion did, line by line.
+/// The results of the last deletion, line by line.
 fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
     let (tone, message) = if deletion.kept.is_empty() {
         (Tone::Hint, "Deleted:")
@@ -198,7 +198,7 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
     });
 }
 
-/// The buttons that predict at this endpoint.
+/// The buttons that predict with this endpoint.
 fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     let EndpointId { sagemaker, name } = &endpoint.id;
     ui.horizontal(|ui| {
@@ -251,7 +251,7 @@ fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, comman
     });
 }
 
-/// The log is read on request only. CloudWatch keeps it as long as it is set to, also after the endpoint is deleted.
+/// The log is read only on request. CloudWatch keeps it as long as configured, even after the endpoint is deleted.
 fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
     ui.add_space(4.0);
     let has_failed = endpoint.presence.status() == Some(EndpointStatus::Failed);

@@ -1,4 +1,4 @@
-//! What the check of a form found, point by point.
+//! The results of a form's check.
 
 use std::cmp::Reverse;
 
@@ -8,8 +8,7 @@ use super::super::super::widgets::{Tone, banner_ui, strong};
 use crate::domain::{Check, CheckGrade, CheckPoint, Preflight};
 use crate::state::{Form, Loadable};
 
-/// The half of a form that shows its check. Returns true if a new check is requested. `what` is what would fail: “the
-/// job”.
+/// The half of a form with its check. Returns true if a new check is requested. `what` is what would fail: “the job”.
 pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool {
     if let Loadable::Failed(why) = &form.start {
         banner_ui(ui, Tone::Error, why.message(), |_| {});
@@ -38,8 +37,8 @@ pub(super) fn check_ui<D, P>(ui: &mut Ui, form: &Form<D, P>, what: &str) -> bool
     is_again
 }
 
-/// The findings of a check: a summary in one line, then the points that need attention, the worst first, then the cost;
-/// points that passed are folded. `what` is what would fail: “the job”.
+/// The results of a check: a one-line summary, then the results that need attention, worst first, then the cost; passed
+/// checks are collapsed. `what` is what would fail: “the job”.
 pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &str) {
     let problems = preflight.count(CheckGrade::Problem);
     let warnings = preflight.count(CheckGrade::Warning);
@@ -69,13 +68,13 @@ pub(in super::super) fn preflight_ui(ui: &mut Ui, preflight: &Preflight, what: &
     });
 }
 
-/// The cost and the time of deletion are always shown, because they are to be read before paying.
+/// The cost and the deletion time are always shown, because they should be read before paying.
 fn is_shown(check: &Check) -> bool {
     let is_about_money = matches!(check.point, CheckPoint::Cost | CheckPoint::Deletion);
     check.grade != CheckGrade::Ok || is_about_money
 }
 
-/// The verdict as a sign and as a color, then what was found and what to do.
+/// The grade as a sign and a color, then what was found and what to do.
 fn point_ui(ui: &mut Ui, check: &Check) {
     let visuals = ui.visuals();
     let (sign, color) = match check.grade {

@@ -13,14 +13,14 @@ use crate::state::{ModelDraft, ModelFrom, State};
 const CHOICE_WIDTH: f32 = 200.0;
 const IMAGES_WIDTH: f32 = 640.0;
 const IMAGE: &str = "Container image";
-/// The width of the button beside the field.
+/// The width of the button next to the field.
 const CONTAINERS_WIDTH: f32 = 130.0;
 
-/// An amount above zero, while it is being typed. An empty field is unknown: no amount is ever suggested.
+/// An amount above zero while it is typed. An empty field means unknown: no amount is ever suggested.
 #[derive(Default)]
 pub(in super::super) struct AmountMemory {
     text: String,
-    /// The value of the text when it was last read.
+    /// The value of the text when it was last parsed.
     amount: Option<f64>,
 }
 
@@ -41,11 +41,11 @@ impl AmountMemory {
     }
 }
 
-/// Lines of `NAME=value`, while they are being typed.
+/// Lines of `NAME=value` while they are typed.
 #[derive(Default)]
 pub(in super::super) struct PairsMemory {
     text: String,
-    /// The value of the text when it was last read.
+    /// The value of the text when it was last parsed.
     pairs: BTreeMap<String, String>,
     /// The first line that is not a NAME=value pair.
     mistake: Option<String>,
@@ -59,7 +59,7 @@ impl PairsMemory {
         self.mistake = None;
     }
 
-    /// The pairs that can be read.
+    /// The valid pairs.
     fn read(&mut self) -> BTreeMap<String, String> {
         self.mistake = None;
         let mut pairs = BTreeMap::new();
@@ -76,8 +76,8 @@ impl PairsMemory {
     }
 }
 
-/// Which model: one of the library at first, or one that is packed already or is in SageMaker. `from` names the choice
-/// between those, and `name` that of a model of the library.
+/// Which model: initially one from the library, or one that is already packed or in SageMaker. `from` names the choice
+/// between those, and `name` that of a model in the library.
 pub(in super::super) fn model_ui(ui: &mut Ui, state: &State, draft: &mut ModelDraft, (from, name): (&str, &str)) {
     ui.label(strong("Model"));
     let choices = [
@@ -115,7 +115,6 @@ fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str
     combo.response.accessible_name(name);
 }
 
-/// The number and the type of the instances.
 pub(in super::super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type: &mut String) {
     ui.label(RichText::new("Instances").small().weak());
     ui.horizontal_wrapped(|ui| {
@@ -136,7 +135,7 @@ pub(in super::super) fn instances_ui(ui: &mut Ui, count: &mut u32, instance_type
     });
 }
 
-/// The role and the container of a model that is made in SageMaker. `checked_image` is the container of the last check.
+/// The role and container of a model that is created in SageMaker. `checked_image` is the container of the last check.
 pub(in super::super) fn made_model_ui(
     ui: &mut Ui,
     state: &State,
@@ -153,8 +152,8 @@ pub(in super::super) fn made_model_ui(
     image_ui(ui, &mut draft.image, region.as_deref(), instance_type);
 }
 
-/// The region of the request to SageMaker, if it is known: as chosen, from the profile, or from the container of the
-/// last check.
+/// The region of the request to SageMaker, if known: as selected, from the profile, or from the container of the last
+/// check.
 fn region_of(state: &State, checked_image: Option<&str>) -> Option<String> {
     let access = &state.s3.access;
     let of_profile = || {
@@ -207,13 +206,13 @@ fn containers_ui(ui: &mut Ui, image: &mut Option<String>, region: Option<&str>, 
     }
 }
 
-/// The price of an instance per hour, if the user knows it.
+/// The hourly price of an instance, if the user knows it.
 pub(in super::super) fn price_ui(ui: &mut Ui, memory: &mut AmountMemory, usd_per_hour: &mut Option<f64>) {
     let name = "Price per instance (USD per hour)";
     memory.field_ui(ui, usd_per_hour, name, "default: from the price table");
 }
 
-/// Says why the typed text is not an address in S3.
+/// Shows why the typed text is not an S3 address.
 pub(in super::super) fn address_problem_ui(ui: &mut Ui, text: &str) {
     if let (Err(error), false) = (S3Link::parse(text), text.trim().is_empty()) {
         ui.label(problem_text(ui, &error));
@@ -231,19 +230,19 @@ pub(in super::super) fn folder_ui(ui: &mut Ui, folder: &mut String, name: &str, 
     address_problem_ui(ui, folder);
 }
 
-/// A caption above a field as wide as there is room.
+/// A caption above a field that uses the available width.
 pub(in super::super) fn text_ui(ui: &mut Ui, text: &mut String, name: &str, hint: &str) -> Response {
     ui.label(RichText::new(name).small().weak());
     let field = TextEdit::singleline(text).hint_text(hint).desired_width(f32::INFINITY);
     ui.add(field).accessible_name(name)
 }
 
-/// As [`text_ui`], for a text that may be left out.
+/// As [`text_ui`], for an optional text.
 pub(in super::super) fn optional_text_ui(ui: &mut Ui, text: &mut Option<String>, name: &str, hint: &str) {
     edit_optional(text, |typed| text_ui(ui, typed, name, hint));
 }
 
-/// An empty text is `None`. Blanks at the end are removed once the field is left: before, more may follow.
+/// Empty text is `None`. Trailing spaces are removed once the field is left, because more text may follow.
 fn edit_optional(text: &mut Option<String>, field: impl FnOnce(&mut String) -> Response) {
     let mut typed = text.take().unwrap_or_default();
     let has_focus = field(&mut typed).has_focus();
@@ -251,7 +250,7 @@ fn edit_optional(text: &mut Option<String>, field: impl FnOnce(&mut String) -> R
     *text = (!typed.is_empty()).then(|| typed.to_owned());
 }
 
-/// A number that is set only if its box is ticked.
+/// A number that is set only if its box is checked.
 pub(in super::super) fn optional_number_ui<N: eframe::emath::Numeric>(
     ui: &mut Ui,
     number: &mut Option<N>,
@@ -280,7 +279,7 @@ pub(in super::super) fn folded_ui(ui: &mut Ui, title: &str, contents: impl FnOnc
     CollapsingHeader::new(title).default_open(false).show(ui, contents);
 }
 
-/// A choice of a few values, with its name before it; one row of a grid if it is drawn in one.
+/// A choice of a few values, after its name; a row of the grid if drawn in one.
 pub(in super::super) fn choice_ui<T: PartialEq + Copy>(ui: &mut Ui, name: &str, value: &mut T, choices: &[(T, &str)]) {
     ui.label(name);
     let chosen = choices.iter().find(|(choice, _)| choice == value);

@@ -5,7 +5,7 @@ use eframe::egui::Ui;
 use super::super::super::widgets::primary_button;
 use crate::state::{Command, Form, Loadable, Overlay, Queue, State, TaskSignal};
 
-/// The words for what a form starts.
+/// The texts for what a form starts.
 pub(in super::super) struct FootWords {
     /// “the job”
     pub(in super::super) what: &'static str,
@@ -19,7 +19,7 @@ pub(in super::super) struct FootWords {
     pub(in super::super) close: &'static str,
 }
 
-/// Returns true if what was checked is to be started. `is_checked`: the form has not changed since its check.
+/// Returns true if what was checked should start. `is_checked`: the form has not changed since its check.
 pub(super) fn foot_ui<D, P>(
     ui: &mut Ui,
     state: &State,

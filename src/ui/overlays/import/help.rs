@@ -1,6 +1,6 @@
-//! What each field of the form means: its values, its unit, and the usual one.
+//! The help for each field of the form: its values, unit and usual value.
 
-/// The help for the field of the card at `path`; empty if there is none.
+/// The help for the card field at `path`; empty if there is none.
 pub(super) fn help_of(path: &str) -> &'static str {
     let field = path.strip_prefix("output.detection.").unwrap_or(path);
     match field {
@@ -19,10 +19,10 @@ pub(super) fn help_of(path: &str) -> &'static str {
     }
 }
 
-/// Not a field of the card: which reading of the outputs it is from.
+/// Not a field of the card: which reading of the outputs is used.
 pub(super) const READING: &str = "reading";
 
-/// Not a field of the card: it keeps a copy of the names.
+/// Not a field of the card, which contains a copy of the names.
 pub(super) const LABEL_FILE: &str = "label file";
 
 fn help_of_input(field: &str) -> &'static str {

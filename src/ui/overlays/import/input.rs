@@ -1,4 +1,4 @@
-//! The rows about the input of a model.
+//! The rows for the input of a model.
 
 use std::mem::discriminant;
 
@@ -15,12 +15,12 @@ use crate::domain::{
 };
 use crate::state::{ImportPort, ImportStart};
 
-/// The width of the number of images beside its menu.
+/// The width of the number of images next to its menu.
 const BATCH_WIDTH: f32 = 40.0;
-/// The number of images that a call is filled up to, if the user has not said another one.
+/// The default number of images that a call is padded to.
 const USUAL_BATCH: u32 = 4;
 
-/// `beside` draws what is beside the heading.
+/// `beside` draws what is next to the heading.
 pub(super) fn input_ui(
     ui: &mut Ui,
     rows: &mut Rows<'_>,
@@ -82,7 +82,7 @@ fn layout_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput, image: Op
     }
 }
 
-/// A menu if the graph leaves open how many images it takes in a call.
+/// A menu if the graph does not fix the batch size.
 fn batch_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput, image: Option<&ImportPort>, because: &str) {
     const PATHS: [&str; 2] = ["input.batches", "input.fixed_batch"];
     let (one, any, always) = ("One", "Any number", "Always the same number");
@@ -115,7 +115,7 @@ fn batch_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput, image: Opt
     });
 }
 
-/// What fills the graph's other inputs.
+/// The values of the graph's other inputs.
 fn auxiliary_ui(ui: &mut Ui, rows: &mut Rows<'_>, input: &mut ImageInput, ports: &[ImportPort]) {
     let image = input.name.clone();
     let others = ports.iter().filter(|port| ports.len() > 1 && Some(&port.name) != image.as_ref());

@@ -1,4 +1,4 @@
-//! The rows about the outputs of a model.
+//! The rows for the outputs of a model.
 
 use eframe::egui::{CollapsingHeader, Ui};
 use strum::VariantArray;
@@ -48,7 +48,7 @@ pub(super) fn output_ui(
     }
 }
 
-/// Another reading begins the form anew.
+/// Another reading restarts the form.
 fn reading_ui(ui: &mut Ui, field: &Field, start: &ImportStart, commands: &mut Queue<Command>) {
     let mut chosen = start.reading;
     let text = start.readings.get(chosen).map_or("", String::as_str);
@@ -85,7 +85,7 @@ fn boxes_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, port
         tick(ui, field, &mut output.candidates_last, "Last dimension");
     });
     if output.grid.is_some() {
-        // The coding decides them.
+        // The coding determines them.
         return;
     }
     rows.row(ui, &path("box_format"), "Box format", |ui, field| {
@@ -145,7 +145,7 @@ fn rare_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, ports
     }
 }
 
-/// What the graph itself does to its boxes.
+/// What the graph itself does with its boxes.
 fn in_graph_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
     rows.row(ui, &path("min_score_in_graph"), "Score in graph", |ui, field| {
         decimal(ui, field, &mut output.min_score_in_graph);
@@ -222,7 +222,7 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
     }
 }
 
-/// Each coding with the format of its boxes, and the strides that are there.
+/// Each coding with its box format and the current strides.
 fn grids(now: Option<&Grid>) -> [(Option<Grid>, Option<BoxFormat>); 5] {
     let strides = now.map_or_else(|| vec![8, 16, 32], |grid| grid.strides.clone());
     let with = |coding| Some(Grid { strides: strides.clone(), coding });

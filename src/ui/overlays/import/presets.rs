@@ -1,4 +1,4 @@
-//! Common ways to prepare images, side by side: which of them a model was made for.
+//! Common ways to prepare images, side by side, to find the one that a model was trained with.
 
 use eframe::egui::{Button, Color32, Grid, Label, ProgressBar, RichText, ScrollArea, Sense, Ui, vec2};
 

@@ -1,4 +1,4 @@
-//! What a model gives for the image in view with the card in the form, and what it gets to see.
+//! The model's prediction for the image in view with the card in the form, and its exact input.
 
 use eframe::egui::{Label, RichText, Sense, Spinner, Ui, vec2};
 
@@ -12,7 +12,7 @@ use crate::state::{ImportForm, ImportTrial, State};
 
 const IMAGE_HEIGHT: f32 = 230.0;
 const INPUT_SIDE: f32 = 150.0;
-/// How many classes or boxes are listed.
+/// The number of classes or boxes listed.
 const LISTED: usize = 5;
 
 pub(super) fn preview_ui(ui: &mut Ui, state: &State, form: &ImportForm, textures: &mut Textures) {
@@ -72,7 +72,7 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
     }
 }
 
-/// How many of them are not listed.
+/// The number of those that are not listed.
 fn rest_ui(ui: &mut Ui, count: usize) {
     if count > LISTED {
         ui.weak(format!("and {} more", grouped(count - LISTED)));

@@ -1,4 +1,4 @@
-//! The rows of the form: a name, a control, and how the value was found.
+//! The rows of the form: a name, a control, and how the value was determined.
 
 use std::ops::RangeInclusive;
 
@@ -15,11 +15,11 @@ use crate::state::{Evidence, ImportForm, ImportPort, ImportProblem, LabelChoice}
 const NAME_WIDTH: f32 = 108.0;
 pub(super) const CONTROL_WIDTH: f32 = 204.0;
 const COLUMN_WIDTH: f32 = 64.0;
-/// What the arrow and the margins of a menu take of its width.
+/// The width of the arrow and margins of a menu.
 const ARROW_WIDTH: f32 = 42.0;
 const SEVERAL_OUTPUTS: &str =
     "Select several outputs if each contains the candidates of one level, in the order of selection";
-/// No side of an input is longer, in pixels.
+/// Maximum side of an input, in pixels.
 pub(super) const SIDES: RangeInclusive<u32> = 1..=16_384;
 
 pub(super) struct Rows<'f> {
@@ -33,29 +33,29 @@ impl<'f> Rows<'f> {
         Self { evidence, problems: form.problems(), undone: None }
     }
 
-    /// The card and labels that the user went back to, if they did in this frame.
+    /// The card and labels that the user restored in this frame, if any.
     pub(super) fn undone(self) -> Option<(ModelCard, LabelChoice)> {
         self.undone
     }
 
-    /// A row about the field of the card at `path`.
+    /// A row for the card field at `path`.
     pub(super) fn row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
         self.row_of(ui, &[path], name, control);
     }
 
-    /// A row about several fields of the card, which are explained as the first.
+    /// A row for several card fields, which are explained like the first.
     pub(super) fn row_of(&mut self, ui: &mut Ui, paths: &[&str], name: &str, control: impl FnOnce(&mut Ui, &Field)) {
         let is_changed = paths.iter().any(|path| self.evidence.is_changed(path));
         self.row_with(ui, paths, name, is_changed, None, control);
     }
 
-    /// A row about a choice between tables of the card.
+    /// A row for a choice between tables of the card.
     pub(super) fn choice_row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
         let is_changed = self.evidence.is_other_choice(path);
         self.row_with(ui, &[path], name, is_changed, None, control);
     }
 
-    /// A row about a field that the graph decides; `because` is a clause.
+    /// A row for a field that the graph determines; `because` is a clause.
     pub(super) fn fixed_row(&mut self, ui: &mut Ui, path: &str, name: &str, value: &str, because: &str) {
         self.row_with(ui, &[path], name, false, Some(because), |ui, field| {
             field.explain(ui.add(Label::new(value).truncate()));
@@ -112,7 +112,7 @@ impl<'f> Rows<'f> {
     }
 }
 
-/// How a value was found.
+/// How a value was determined.
 fn evidence_ui(ui: &mut Ui, basis: &str, because: &str, is_assumed: bool) {
     let (mark, color) =
         if is_assumed { ("⚠ ", ui.visuals().warn_fg_color) } else { ("", ui.visuals().weak_text_color()) };
@@ -124,7 +124,7 @@ fn evidence_ui(ui: &mut Ui, basis: &str, because: &str, is_assumed: bool) {
     ui.add(because.wrap()).on_hover_text(whole);
 }
 
-/// A heading as high as a row; `beside` draws what is beside it.
+/// A heading as high as a row; `beside` draws what is next to it.
 pub(super) fn heading_ui(ui: &mut Ui, text: &str, beside: impl FnOnce(&mut Ui)) {
     ui.horizontal(|ui| {
         ui.label(strong(text));
@@ -132,7 +132,7 @@ pub(super) fn heading_ui(ui: &mut Ui, text: &str, beside: impl FnOnce(&mut Ui)) 
     });
 }
 
-/// A row without a field of the card.
+/// A row without a card field.
 pub(super) fn plain_row(ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
     let field = Field { name: name.to_owned(), help: help_of(path) };
     ui.horizontal(|ui| {
@@ -149,7 +149,7 @@ fn name_ui(ui: &mut Ui, field: &Field) {
     });
 }
 
-/// What a control is about, for those who see it, and for those who hear it.
+/// The meaning of a control, visible and for screen readers.
 #[derive(Debug, Clone)]
 pub(super) struct Field {
     name: String,
@@ -162,7 +162,7 @@ impl Field {
         Self { name: format!("{}, {name}", self.name), help: self.help }
     }
 
-    /// Names a control and explains it: to the pointer, to a keyboard that moves the focus here, and to screen readers.
+    /// Names a control and explains it: to the pointer, on keyboard focus, and to screen readers.
     pub(super) fn explain(&self, control: Response) -> Response {
         let control = control.accessible_name(&self.name);
         if self.help.is_empty() {
@@ -189,7 +189,7 @@ fn is_led_by_tab(ctx: &Context) -> bool {
     ctx.data(|data| data.get_temp(led_by_tab())).unwrap_or(false)
 }
 
-/// Remembers whether the user moves by keyboard; called once in a frame.
+/// Records whether the user navigates with the keyboard; called once per frame.
 pub(super) fn note_tab(ctx: &Context) {
     let last = ctx.input(|input| {
         input.events.iter().rev().find_map(|event| match event {
@@ -207,7 +207,7 @@ pub(super) fn text_field(ui: &mut Ui, field: &Field, text: &mut String) {
     field.explain(ui.add(TextEdit::singleline(text).desired_width(CONTROL_WIDTH)));
 }
 
-/// A box to tick.
+/// A check box.
 pub(super) fn tick(ui: &mut Ui, field: &Field, is_on: &mut bool, text: &str) {
     field.explain(checkbox_ui(ui, is_on, text));
 }
@@ -225,7 +225,7 @@ fn combo_until(
     width: f32,
     contents: impl FnOnce(&mut Ui),
 ) {
-    // Its text would take the whole row otherwise.
+    // Otherwise, its text would take the whole row.
     let size = vec2(width, ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
         let combo = ComboBox::from_id_salt(&field.name).width(width).selected_text(text).truncate();
@@ -233,7 +233,7 @@ fn combo_until(
     });
 }
 
-/// A menu of all values of a choice of the card.
+/// A menu of all values of a choice in the card.
 pub(super) fn menu<T>(ui: &mut Ui, field: &Field, value: &mut T, choices: &[T])
 where
     T: Copy + PartialEq + Into<&'static str>,
@@ -245,12 +245,12 @@ where
     });
 }
 
-/// A value of a choice of the card as people read it.
+/// A value of a choice in the card, for display.
 pub(super) fn word_of(value: impl Into<&'static str>) -> &'static str {
     words(value.into())
 }
 
-/// A word of the card as people read it.
+/// A word of the card, for display.
 fn words(word: &'static str) -> &'static str {
     match word {
         "nchw" => "batch, channel, row, column",
@@ -318,7 +318,7 @@ pub(super) fn decimal(ui: &mut Ui, field: &Field, value: &mut f32) {
     field.explain(ui.add(number_field(value).speed(0.01).max_decimals(6)));
 }
 
-/// A number that is only set if its box is ticked; otherwise `otherwise` says what holds.
+/// A number that is set only if its box is checked; otherwise, `otherwise` states what applies.
 pub(super) fn optional_number<N: Numeric>(
     ui: &mut Ui,
     field: &Field,
@@ -336,7 +336,7 @@ pub(super) fn optional_number<N: Numeric>(
     }
 }
 
-/// Which of the graph's inputs or outputs; `None` if that may be chosen, too.
+/// Which of the graph's inputs or outputs; `None` is also an option.
 pub(super) fn port(ui: &mut Ui, field: &Field, value: &mut Option<String>, ports: &[ImportPort], none: Option<&str>) {
     let text = value.as_deref().or(none).unwrap_or("Choose one").to_owned();
     combo(ui, field, &text, CONTROL_WIDTH, |ui| {
@@ -358,7 +358,7 @@ pub(super) fn columns(ui: &mut Ui, field: &Field, value: &mut Columns, ports: &[
     }
 }
 
-/// As [`columns`], for what a model may not have: `none` says so.
+/// As [`columns`], for what a model may not have: `none` is the text for that.
 pub(super) fn optional_columns(
     ui: &mut Ui,
     field: &Field,
@@ -372,7 +372,7 @@ pub(super) fn optional_columns(
         Some(columns) => outputs_text(ui, &columns.outputs, width),
         None => none.unwrap_or("Choose one").to_owned(),
     };
-    // It stays open while outputs are ticked.
+    // It stays open while outputs are checked.
     combo_until(PopupCloseBehavior::CloseOnClickOutside, ui, field, &text, width, |ui| {
         outputs_ui(ui, value, ports, none);
     });
@@ -383,7 +383,7 @@ pub(super) fn optional_columns(
     }
 }
 
-/// Their names, or how many there are if the names are too long.
+/// Their names, or their number if the names are too long.
 fn outputs_text(ui: &Ui, outputs: &[String], width: f32) -> String {
     let names = outputs.join(" + ");
     if outputs.len() < 2 {
@@ -427,7 +427,7 @@ fn outputs_ui(ui: &mut Ui, value: &mut Option<Columns>, ports: &[ImportPort], no
     }
 }
 
-/// A list on one line; a text that cannot be read is not taken over.
+/// A list on one line; invalid text is ignored.
 pub(super) fn list<T: PartialEq>(
     ui: &mut Ui,
     field: &Field,
@@ -446,7 +446,7 @@ pub(super) fn list<T: PartialEq>(
             *values = read;
         }
     }
-    // While it is being typed the text stays as it is.
+    // While it is typed, the text stays unchanged.
     let is_typed = edit.has_focus();
     ui.data_mut(|data| {
         if is_typed {

@@ -7,13 +7,13 @@ use super::super::form::text_ui;
 use crate::domain::{TransformPlan, shortened};
 use crate::state::{Command, FormCheck, JobsCommand, Loadable, ModelFrom, Queue, RehearsalOptions, State, TaskSignal};
 
-/// A rehearsal tries only some images: to predict all of them, use the model here.
+/// A rehearsal uses only some images: to predict all of them, use the local model.
 const MOST_REHEARSED: usize = 1000;
 
 /// The longest command that is shown, in characters.
 const LONGEST_LINE: usize = 2000;
 
-/// The rehearsal: runs the same archive with some of the images on this machine, before anything is paid for.
+/// The rehearsal: runs the same archive with some of the images on this machine before it costs money.
 pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, commands: &mut Queue<Command>) {
     let rehearsal = &state.remote.rehearsal;
     let model_from = state.remote.job_form.draft.model.from;

@@ -17,7 +17,7 @@ use crate::domain::{
 use crate::state::{Command, ExportScope, JobDraft, Loadable, Queue, State};
 use crate::tasks::now_ms;
 
-/// How many earlier jobs offer their rate.
+/// The number of earlier jobs whose rate is offered.
 const OFFERED_JOBS: usize = 3;
 
 pub(super) fn fields_ui(
@@ -122,7 +122,7 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mu
     }
 }
 
-/// The rates that were measured, on this machine and on such an instance, the newest job first.
+/// The rates measured on this machine and on such an instance, newest job first.
 fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
     let rehearsed = match &state.remote.rehearsal {
         Loadable::Ready(report) => {
@@ -138,7 +138,7 @@ fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
         Some((rate / f64::from(spec.instance_count), format!("measured in job {}", job.id.name)))
     });
     let all = rehearsed.into_iter().chain(of_jobs.take(OFFERED_JOBS));
-    // Rounded as it is shown.
+    // Rounded as displayed.
     let all = all.map(|(rate, from)| ((rate * 10.0).round() / 10.0, from));
     all.filter(|(rate, _)| rate.is_finite() && *rate > 0.0).collect()
 }

@@ -1,4 +1,4 @@
-//! The page of one job: how far it is, what it costs, what failed, and what can be done about it.
+//! The page of one job: its progress, cost and failures, and what to do about them.
 
 use std::time::Duration;
 
@@ -24,10 +24,10 @@ use crate::state::{
 use crate::tasks::now_ms;
 
 const FAILED_HEIGHT: f32 = 140.0;
-/// How often the time left and the age of a count are drawn anew.
+/// How often the time left and the age of a count are redrawn.
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// What waits for a confirmation.
+/// What waits for confirmation.
 #[derive(Default)]
 pub(super) struct PageMemory {
     stopping: Option<JobId>,
@@ -116,7 +116,7 @@ fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
     }
 }
 
-/// Problems that must not be overlooked. Images that a retry has predicted are not missing any more.
+/// Problems that must not be overlooked. Images that a retry has predicted are no longer missing.
 fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
     let missing = match outcome {
         Some(outcome) => outcome.failed.len() as u64,
@@ -267,7 +267,7 @@ fn actions_ui(
     });
 }
 
-/// The button that opens the outputs as a run of the open images.
+/// The button that opens the outputs as a run over the open images.
 fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
     let check = Action::OpenOutputs.check(state);
     let is_free = state.remote.outputs.task.is_none();
@@ -412,7 +412,7 @@ fn known_outcome_ui(
     });
 }
 
-/// A job of the same kind for these images alone: planned, checked, shown, and only then started.
+/// A job of the same kind for only these images: planned, checked, shown, and only then started.
 fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
     match &job.retry {
         Loadable::NotLoaded => offer_retry_ui(ui, job, outcome, commands),
@@ -534,7 +534,7 @@ fn tags_text(spec: &TransformSpec) -> String {
     tags.collect::<Vec<String>>().join(", ")
 }
 
-/// What the job no longer needs once it is over, offered for deletion.
+/// What the job no longer needs once it has ended, offered for deletion.
 fn left_ui(
     ui: &mut Ui,
     job: &KnownJob,

@@ -8,7 +8,6 @@ use crate::state::{Command, Queue, S3Command, State};
 
 const FIELD_WIDTH: f32 = 230.0;
 
-/// Drafts of the text fields.
 #[derive(Default)]
 pub(in super::super) struct AccessMemory {
     /// The access that the drafts were taken from.
@@ -18,7 +17,7 @@ pub(in super::super) struct AccessMemory {
 }
 
 impl AccessMemory {
-    /// Whether the drafts can be used.
+    /// Whether the drafts are valid.
     pub(in super::super) fn is_valid(&self) -> bool {
         self.parsed_endpoint().is_ok()
     }
@@ -27,10 +26,10 @@ impl AccessMemory {
         parse_endpoint(&self.endpoint)
     }
 
-    /// The access with what was typed last, whether or not the field was left. Invalid text is left out.
+    /// The access with the typed text, even if the field still has the focus. Invalid text is ignored.
     pub(in super::super) fn with_drafts(&self, access: S3Access) -> S3Access {
         if access.endpoint != self.taken_from.endpoint || access.region != self.taken_from.region {
-            // An address that was just typed says it.
+            // An address that was just typed contains it.
             return access;
         }
         let region = self.region.trim();

@@ -1,4 +1,4 @@
-//! The tree of buckets and folders: one line each, only those on screen are drawn.
+//! The tree of buckets and folders: one line each, of which only visible ones are drawn.
 
 use eframe::egui::{
     self, Align, Color32, CornerRadius, EventFilter, Frame, Id, Key, Label, Layout, Margin, Modifiers, Rect, RichText,
@@ -33,7 +33,7 @@ impl TreeMemory {
         self.wants_focus = true;
     }
 
-    /// The tree takes what the rest of the dialog leaves of the window.
+    /// The tree uses what the rest of the dialog leaves of the window.
     pub(super) fn fit(&mut self, dialog_height: f32, window_height: f32) {
         let others = dialog_height - self.height.max(MIN_HEIGHT);
         let left = window_height - others - AROUND_DIALOG;
@@ -41,11 +41,11 @@ impl TreeMemory {
     }
 }
 
-/// What was done in the tree.
+/// The user's action in the tree.
 pub(super) enum Picked {
     /// The entry was made the current one.
     Folder(S3Address),
-    /// The current entry is to be opened.
+    /// The current entry should be opened.
     Open,
 }
 
@@ -173,7 +173,7 @@ fn rows_ui(
     picked
 }
 
-/// The keys of a tree, while it has the keyboard.
+/// The keys of the tree while it has the focus.
 fn take_keys(
     ui: &Ui,
     rows: &[S3Row],
@@ -299,7 +299,7 @@ fn folder_ui(
     let is_current = current == Some(address);
     let name = address.last_part();
     let id = Id::unique(("bucket or folder", address.to_string()));
-    // Not reached with Tab: the tree is, and the arrows go on.
+    // Not a Tab stop: the tree is, and the arrow keys move inside it.
     let response = ui.interact(rect, id, Sense::CLICK);
     response.widget_info(|| {
         let kind = if address.prefix.is_empty() { "bucket" } else { "folder" };

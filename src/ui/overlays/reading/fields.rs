@@ -129,7 +129,7 @@ impl Form<'_> {
         });
     }
 
-    /// A field for a place in the prediction, and a menu of those that suit it.
+    /// A field for a place in the prediction, and a menu of suitable ones.
     fn place_ui(self, ui: &mut Ui, text: &mut String, field: MappingField, (name, hint): (&str, &str)) {
         ui.label(RichText::new(name).small().weak());
         ui.horizontal(|ui| {

@@ -1,4 +1,4 @@
-//! How the first predictions are read, beside the predictions themselves.
+//! The first predictions as read, next to the responses themselves.
 
 use eframe::egui::{
     Color32, CornerRadius, Frame, Label, Margin, RichText, ScrollArea, Sense, Stroke, StrokeKind, Ui, vec2,
@@ -14,12 +14,12 @@ use crate::state::State;
 const SKETCH_WIDTH: f32 = 132.0;
 const SKETCH_HEIGHT: f32 = 110.0;
 const RAW_HEIGHT: f32 = 180.0;
-/// How many classes or boxes of a prediction are named.
+/// The number of classes or boxes named per prediction.
 const NAMED: usize = 3;
-/// How many boxes are drawn.
+/// The number of boxes drawn.
 const SKETCHED: usize = 30;
 
-/// `nothing` says how to get examples if there are none.
+/// `nothing` tells how to get examples if there are none.
 pub(in super::super) fn examples_ui(
     ui: &mut Ui,
     state: &State,
@@ -105,7 +105,7 @@ fn example_ui(
     }
 }
 
-/// Draws the boxes, so that a wrong order of their numbers is seen at once.
+/// Draws the boxes, so that a wrong order of their numbers is immediately visible.
 fn sketch_ui(
     ui: &mut Ui,
     state: &State,
@@ -124,7 +124,7 @@ fn sketch_ui(
     if let Some(thumbnail) = sample.and_then(|sample| textures.thumbnails.get(sample)) {
         painter.image(thumbnail.texture, rect, thumbnail.uv, Color32::WHITE);
     }
-    // Of a detector that tells hundreds only those that would be looked at.
+    // For a detector with hundreds of boxes, only those that one would look at.
     let is_sure = |found: &&Detection| found.score >= state.view().min_score;
     let sure = boxes.iter().take(SKETCHED).take_while(is_sure).count();
     paint_detections(&painter, rect, prediction, boxes[..sure.max(NAMED.min(boxes.len()))].iter());
