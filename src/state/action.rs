@@ -1,4 +1,4 @@
-//! Everything that has a name on screen: one table for menus, shortcuts, buttons and the command palette.
+//! The table of named actions, shared by menus, shortcuts, buttons and the command palette.
 
 use strum::{EnumMessage as _, EnumProperty as _, VariantArray};
 
@@ -453,7 +453,7 @@ impl Action {
         self.get_message().unwrap_or_default()
     }
 
-    /// The label with what it is about just now: “Undo: reject 3 images”.
+    /// The label with its current object: “Undo: reject 3 images”.
     pub fn label_now(self, state: &State) -> String {
         let about = match self {
             Self::Undo if state.filters_were_reset() => Some("reset filters"),
@@ -468,17 +468,20 @@ impl Action {
         self.get_detailed_message().unwrap_or_default()
     }
 
-    /// The keys of the action, for example `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is the one to show.
+    /// The shortcuts of the action, for example `Ctrl+O`; `Ctrl` is the command key on a Mac. The first is shown.
     pub fn keys(self) -> impl Iterator<Item = &'static str> {
         self.get_str("keys").unwrap_or_default().split_whitespace()
     }
 
-    /// Whether it gives, changes or removes a verdict.
+    /// Whether the action gives, changes or removes a verdict.
     pub fn is_verdict(self) -> bool {
         matches!(self, Self::Accept | Self::Reject | Self::Unsure | Self::WrongClass | Self::ClearVerdict)
     }
 
-    /// `Err` says why it cannot be done now.
+    /// Checks whether the action is available.
+    ///
+    /// # Errors
+    /// The reason why it is not.
     pub fn check(self, state: &State) -> Result<(), &'static str> {
         match self {
             Self::CopyImage | Self::CopyPath | Self::FitImage | Self::ActualSize | Self::ZoomIn | Self::ZoomOut => {
@@ -593,7 +596,7 @@ impl Action {
         }
     }
 
-    /// The state of a switch; `None` for all other entries.
+    /// The state of a switch; `None` for all other actions.
     pub fn is_on(self, state: &State) -> Option<bool> {
         let settings = &state.settings;
         match self {

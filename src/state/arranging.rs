@@ -1,8 +1,7 @@
-//! The order of images on screen: what was requested, the current order, and the one that is being computed.
+//! The order of images on screen: the requested one, the current one, and the one that is being computed.
 //!
-//! An order is computed by a worker from snapshots. What it depends on is written down with each request ([`Basis`]),
-//! and after every message the state is compared with that: so nothing that changes an order can be forgotten, and
-//! nothing is computed twice.
+//! A worker computes an order from snapshots. Each request records what it depends on ([`Basis`]), and the state is
+//! compared with it after every message, so that no change is missed and nothing is computed twice.
 
 use std::sync::Arc;
 
@@ -13,31 +12,31 @@ use crate::review::{
     Suppressed, complete,
 };
 
-/// The search field, the sort menu, and what came of them.
+/// The search field, the sort menu and their results.
 #[derive(Debug, Default)]
 pub struct Arranging {
-    /// The search text as it was typed.
+    /// The search text as typed.
     text: String,
-    /// The last text that could be understood.
+    /// The last valid query.
     query: Query,
     error: Option<QueryError>,
     sort: Sort,
-    /// What to do when the requested order is there.
+    /// The action to take when the requested order arrives.
     on_arrival: Option<OnArrival>,
     scroll: ScrollRequest,
     arrangement: Derived<Basis, Arc<Arrangement>>,
-    /// They come after the order.
+    /// Arrive after the order.
     statistics: Derived<Basis, Option<Arc<Statistics>>>,
-    /// Boxes that are hidden by better ones, as far as that is known.
+    /// Boxes hidden by better ones, as far as known.
     pub(super) suppressed: Option<Suppressed>,
-    /// The position of the shown sample on screen, or the one it would have if it had not dropped out.
+    /// The position of the shown sample on screen, or the one it would have if it were not filtered out.
     pub(super) place: usize,
 }
 
-/// What the grid is to scroll to.
+/// A request to scroll the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScrollRequest {
-    /// Tells two requests apart.
+    /// Distinguishes two requests.
     number: u64,
     pub target: ScrollTarget,
 }
@@ -55,16 +54,16 @@ pub enum ScrollTarget {
     ShownImage,
 }
 
-/// What to do when a requested order is there.
+/// The action to take when a requested order arrives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum OnArrival {
-    /// Show the first image: the position of the shown one says nothing in another sort, and Enter in the search field
-    /// asks for it.
+    /// Show the first image: the position of the shown one is meaningless in another sort, and Enter in the search
+    /// field asks for it.
     ShowFirst,
     ScrollTo(ScrollTarget),
 }
 
-/// All that an order and the statistics depend on, so far that a change of it can be seen.
+/// Everything that an order and the statistics depend on, in a form that reveals changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Basis {
     request: ArrangeKey,
@@ -72,7 +71,7 @@ pub(super) struct Basis {
     data: Data,
 }
 
-/// What the user requested: an order that was computed for another request is dropped.
+/// The user's request; an order computed for another request is dropped.
 #[derive(Debug, Clone, PartialEq)]
 struct ArrangeKey {
     source: SourceId,
@@ -87,7 +86,7 @@ struct Data {
     samples: u64,
     predictions: u64,
     marks: u64,
-    /// The number of the comparison; zero for none.
+    /// The number of the comparison; 0 if there is none.
     compared: u64,
     /// The number of the evaluation.
     evaluated: u64,
@@ -96,19 +95,19 @@ struct Data {
 /// The urgency of a new order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pace {
-    /// The user waits for it.
+    /// The user is waiting for it.
     AtOnce,
-    /// Not too often: predictions are streaming in.
+    /// Limited in frequency, because predictions are streaming in.
     Calm,
 }
 
 impl Basis {
-    /// Whether the user requested the same.
+    /// Whether the user's request is the same.
     pub(super) fn is_same_question(&self, other: &Self) -> bool {
         self.request == other.request
     }
 
-    /// Whether both are about the same run of the same source.
+    /// Whether both belong to the same run of the same source.
     pub(super) fn is_same_run(&self, other: &Self) -> bool {
         (self.request.source, self.request.run) == (other.request.source, other.request.run)
     }
@@ -120,7 +119,7 @@ impl Arranging {
         &self.text
     }
 
-    /// Why the text is not a valid query; the query before it holds meanwhile.
+    /// Why the text is not a valid query; the previous query stays in effect meanwhile.
     pub fn error(&self) -> Option<&QueryError> {
         self.error.as_ref()
     }
@@ -129,7 +128,7 @@ impl Arranging {
         self.sort
     }
 
-    /// Whether a query leaves images out.
+    /// Whether a query filters images out.
     pub fn is_filtered(&self) -> bool {
         !self.query.is_empty()
     }
@@ -139,12 +138,12 @@ impl Arranging {
         self.query.needs_truth()
     }
 
-    /// Whether the order on screen is not yet the requested one.
+    /// Whether the requested order is still being computed.
     pub fn is_under_way(&self) -> bool {
         self.statistics.is_under_way()
     }
 
-    /// How many samples each quick filter would show; `None` before the first count.
+    /// The number of samples per quick filter; `None` before the first count.
     pub fn counts(&self) -> Option<&FilterCounts> {
         self.arrangement.value().map(|made| &made.counts)
     }
@@ -169,7 +168,7 @@ impl Arranging {
         self.scroll
     }
 
-    /// Whether the order on screen is of another search or sort than the one that was asked for.
+    /// Whether the order on screen belongs to a different search or sort than requested.
     pub fn is_searching(&self) -> bool {
         let Some((_, pending)) = self.statistics.pending() else {
             return false;
@@ -182,7 +181,7 @@ impl Arranging {
         }
     }
 
-    /// The user searches: the results begin at the first one; without a search, the shown image is scrolled to.
+    /// Starts a search. Results start at the first one; without a search, the grid scrolls to the shown image.
     pub(super) fn search_anew(&mut self, text: String) {
         let before = self.query.clone();
         self.set_text(text);
@@ -196,7 +195,7 @@ impl Arranging {
         self.sort = sort;
     }
 
-    /// The user chooses a sort.
+    /// Changes the sort order.
     pub(super) fn sort_anew(&mut self, sort: Sort) {
         if sort != self.sort {
             self.show_first();
@@ -204,12 +203,12 @@ impl Arranging {
         self.sort = sort;
     }
 
-    /// Shows the first image of the requested order as soon as it is there.
+    /// Shows the first image of the requested order when it arrives.
     pub(super) fn show_first(&mut self) {
         self.on_arrival = Some(OnArrival::ShowFirst);
     }
 
-    /// What to do with the order that has just come; once.
+    /// Takes the action for the order that has just arrived.
     pub(super) fn take_arrival(&mut self) -> Option<OnArrival> {
         let arrival = self.on_arrival.take();
         let target = match arrival? {
@@ -225,19 +224,18 @@ impl Arranging {
         *self = Self { sort: self.sort, ..Self::default() };
     }
 
-    /// Whether the order that is there is what this basis asks for.
+    /// Whether the current order matches this basis.
     pub(super) fn is_arranged(&self, basis: &Basis) -> bool {
         self.arrangement.inputs().is_some_and(|arranged| arranged.is_same_question(basis))
     }
 
-    /// How urgently the state has to be arranged anew; `None` where what is there, or under way, is of the state as it
-    /// is.
+    /// The urgency of a new order; `None` if the current or pending one matches the state.
     pub(super) fn requested(&self, basis: &Basis) -> Option<Pace> {
         match self.arrangement.newest() {
             None => Some(Pace::AtOnce),
             Some(newest) if newest.request != basis.request => Some(Pace::AtOnce),
-            // Others wait for what is under way: while a threshold is dragged, each result is late instead of none in
-            // time.
+            // Others wait for the pending one: while a threshold is dragged, every result arrives late, but none is
+            // skipped.
             Some(_) if self.is_under_way() => None,
             Some(newest) if newest.view != basis.view => Some(Pace::AtOnce),
             Some(newest) if newest.data != basis.data => Some(Pace::Calm),
@@ -246,7 +244,7 @@ impl Arranging {
         }
     }
 
-    /// The question that is being worked on.
+    /// The id of the pending request.
     #[cfg(test)]
     pub(super) fn asked_id(&self) -> Option<RequestId> {
         self.statistics.pending().map(|(id, _)| *id)
@@ -257,17 +255,17 @@ impl Arranging {
         self.statistics.begin(id, basis);
     }
 
-    /// False if this arrangement is no longer awaited.
+    /// Stores an arrangement; false if it is no longer expected.
     pub(super) fn take_arrangement(&mut self, id: RequestId, arrangement: Arrangement) -> bool {
         self.arrangement.take(id, Arc::new(arrangement))
     }
 
-    /// The second and last part of the result.
+    /// Stores the statistics, the second and last part of the result.
     pub(super) fn take_statistics(&mut self, id: RequestId, statistics: Option<Statistics>) {
         self.statistics.take(id, statistics.map(Arc::new));
     }
 
-    /// Ends a request whose worker panicked: the order stays, and the same request is not sent again.
+    /// Ends a request whose worker panicked: the order stays, and the same request is not repeated.
     pub(super) fn cancel(&mut self, id: RequestId) {
         self.on_arrival = None;
         self.arrangement.fail(id);
@@ -276,10 +274,10 @@ impl Arranging {
 }
 
 impl State {
-    /// The order of the grid, first to last. Until a new order is computed, the one before holds.
+    /// The order of the grid. The previous order applies until a new one is computed.
     pub fn order(&self) -> Order {
         let arranging = &self.arranging;
-        // The listing's own order needs no computing, so that new images are on screen at once.
+        // The listing's own order needs no computation, so new images appear immediately.
         let is_plain = arranging.query.is_empty() && arranging.sort == Sort::default();
         match arranging.arrangement.value() {
             Some(arrangement) if !is_plain => Order::arranged(Arc::clone(arrangement)),
@@ -287,12 +285,12 @@ impl State {
         }
     }
 
-    /// The boxes that the view hides because better ones overlap them, as far as that is known.
+    /// The boxes that the view hides because better ones overlap them, as far as known.
     pub fn suppressed(&self) -> Option<&Suppressed> {
         self.arranging.suppressed.as_ref()
     }
 
-    /// How the word before `cursor` (in bytes) of a text in the search field can go on.
+    /// Completions for the word before `cursor` (in bytes) in the search field.
     pub fn completions(&self, text: &str, cursor: usize) -> Vec<Completion> {
         let empty = crate::domain::LabelSet::default();
         let labels = self.viewed_labels().unwrap_or(&empty);
@@ -300,7 +298,7 @@ impl State {
         complete(text, cursor, labels, self.truth_classes(), &tags)
     }
 
-    /// The parts of the query that cannot match with the current model, and why.
+    /// The parts of the query that cannot match with the current model, with reasons.
     pub fn query_warnings(&self) -> Vec<QueryError> {
         let query = &self.arranging.query;
         let warnings = |run: &super::Run| query.warnings(run.task(), run.labels(), self.truth_classes());
@@ -323,7 +321,7 @@ impl State {
         warnings
     }
 
-    /// Whether the search compares boxes with ground truth that is open, but not evaluated yet.
+    /// Whether the search compares boxes with ground truth that is open but not evaluated yet.
     pub fn search_awaits_evaluation(&self) -> bool {
         let is_over = |evaluating: &super::Evaluating| {
             let truth_was_cancelled = matches!(evaluating.truth, Loadable::NotLoaded) && !evaluating.is_due;
@@ -333,12 +331,12 @@ impl State {
         self.arranging.is_about_truth() && self.evaluating.as_ref().is_some_and(|evaluating| !is_over(evaluating))
     }
 
-    /// The classes of the ground truth that the run on screen was compared with.
+    /// The ground-truth classes that the run on screen was compared with.
     pub fn truth_classes(&self) -> &[OutcomeClass] {
         self.evaluated().map_or(&[], |run| &run.outcomes.classes)
     }
 
-    /// `None` while nothing is open.
+    /// The current basis; `None` while nothing is open.
     pub(super) fn basis(&self) -> Option<Basis> {
         let run = self.run();
         Some(Basis {
@@ -359,7 +357,7 @@ impl State {
         })
     }
 
-    /// Snapshots of all that the basis speaks of.
+    /// Snapshots of everything that the basis covers.
     pub(super) fn arrange_request(&self) -> ArrangeRequest {
         let run = self.run();
         ArrangeRequest {

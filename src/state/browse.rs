@@ -10,57 +10,55 @@ use crate::state::{
     TaskId, ThumbnailRequest, Ticket, ViewSettings,
 };
 
-/// Commands about the open source and its images.
 #[derive(Debug, Clone, PartialEq)]
 pub enum BrowseCommand {
     /// A folder or file of images, a project, or an address in S3.
     Open(PathBuf),
-    /// What was typed: any of these, or whatever else may be dropped on the window.
+    /// A typed path or address: any of these, or anything else that can be dropped on the window.
     OpenTyped(PathBuf),
-    /// The path that was asked for because no file dialog appeared.
+    /// A path typed because no file dialog appeared.
     TypePath(PathBuf),
     CancelPath,
-    /// A place in S3, however it is to be reached.
+    /// A location in S3, with the way to access it.
     OpenPlace(Box<S3Place>),
     /// Files and folders dropped on the window.
     Drop(Vec<PathBuf>),
     PickAnnotations(AnnotationsPick),
     /// Shows one sample and selects only it.
     Show(SampleId),
-    /// Adds a sample to the selection or takes it away.
+    /// Adds a sample to the selection or removes it.
     ToggleSelected(SampleId),
     /// Selects everything from the anchor of the selection to this sample.
     ExtendSelection(SampleId),
     /// Deselects all samples except the shown one.
     ClearSelection,
     Walk(Step),
-    /// The thumbnails on screen that have no pixels yet, most urgent first. Replaces the earlier request.
+    /// Makes the thumbnails on screen that have no pixels yet, most urgent first. Replaces the previous request.
     LoadThumbnails {
         /// The longer side in pixels.
         side: u32,
         requested: Vec<SampleId>,
     },
-    /// Shows the first image whose name begins with this, or else contains it, or else the image at this position.
+    /// Shows the first image whose name starts with this text, or else contains it, or else the image at this position.
     GoTo(String),
-    /// The next one after the shown image.
+    /// Shows the next match after the shown image.
     GoToNext(String),
     /// The limit of the disk cache; zero disables it.
     SetCacheBytes(u64),
-    /// How much is kept on disk.
+    /// Measures the size of the disk cache.
     MeasureCache,
     ClearCache,
     /// Shows a file or folder in the file manager.
     Reveal(SampleUri),
-    /// The visible tiles of the image that are missing, most urgent first. Replaces the earlier request.
+    /// Loads the missing visible tiles of the image, most urgent first. Replaces the previous request.
     LoadTiles(Vec<TileKey>),
-    /// The limit for images that are opened from now on.
+    /// The limit for images opened from now on.
     SetMaxMegapixels(u64),
     ForgetRecent(PathBuf),
-    /// This place, however it was reached.
+    /// Removes this location from the recent ones, however it was accessed.
     ForgetRecentPlace(Box<S3Place>),
 }
 
-/// Effects about the open source and its images.
 #[derive(Debug, Clone)]
 pub enum BrowseEffect {
     Open {
@@ -68,7 +66,7 @@ pub enum BrowseEffect {
         spec: SourceSpec,
         ticket: Ticket,
     },
-    /// The thumbnails to make, most urgent first; replaces the earlier request.
+    /// Make thumbnails, most urgent first; replaces the previous request.
     MakeThumbnails {
         source: SourceId,
         /// The longer side in pixels.
@@ -83,28 +81,28 @@ pub enum BrowseEffect {
         source: SourceId,
         ticket: Ticket,
     },
-    /// Images that are likely to be looked at next, after everything that is on screen. Replaces the earlier list.
+    /// Decode the images likely to be viewed next, after everything on screen. Replaces the previous list.
     ReadAhead {
         source: SourceId,
         samples: Vec<Sample>,
     },
-    /// Replaces the earlier request.
+    /// Decode an image for the canvas; replaces the previous request.
     Display {
         source: SourceId,
         sample: SampleId,
         uri: SampleUri,
     },
-    /// Tiles of the displayed image, most urgent first; replaces the earlier request.
+    /// Make tiles of the displayed image, most urgent first; replaces the previous request.
     MakeTiles {
         source: SourceId,
         sample: SampleId,
         requested: Vec<TileKey>,
     },
-    /// Refuse larger images from now on.
+    /// Reject larger images from now on.
     LimitMegapixels(u64),
-    /// The next file dialog begins in this folder, or in that of this file.
+    /// Start the next file dialog in this folder, or in the folder of this file.
     BeginDialogsAt(PathBuf),
-    /// Find out what was dropped while images are open.
+    /// Identify what was dropped while images are open.
     LookAtDropped {
         source: SourceId,
         paths: Vec<PathBuf>,
@@ -116,14 +114,14 @@ pub enum BrowseEffect {
         uri: SampleUri,
         prediction: Option<Prediction>,
         view: ViewSettings,
-        /// The boxes that are visible whatever the view.
+        /// The boxes that are visible regardless of the view.
         confirmed: Vec<u32>,
-        /// How the boxes compare with ground truth.
+        /// The comparison of the boxes with ground truth.
         truth: Option<DrawnTruth>,
     },
 }
 
-/// The ground truth of an image as it is on screen.
+/// The ground truth of an image as shown on screen.
 #[derive(Debug, Clone)]
 pub struct DrawnTruth {
     pub outcomes: Arc<Outcomes>,
@@ -131,10 +129,9 @@ pub struct DrawnTruth {
     pub shows_objects: bool,
 }
 
-/// Events about the open source and its images.
 #[derive(Debug)]
 pub enum BrowseEvent {
-    /// A source could be opened and its listing begins.
+    /// A source was opened and its listing starts.
     Opened {
         source: SourceId,
         name: String,
@@ -153,7 +150,7 @@ pub enum BrowseEvent {
     },
     /// The size of the disk cache.
     CacheMeasured(CacheUsage),
-    /// A place was listed again; what is there came as changes before.
+    /// A location was listed again; its changes were reported before.
     ListedAgain {
         source: SourceId,
         task: TaskId,
@@ -164,7 +161,7 @@ pub enum BrowseEvent {
         task: TaskId,
         result: Result<(), String>,
     },
-    /// A thumbnail that cannot be made.
+    /// A thumbnail could not be made.
     ThumbnailFailed {
         source: SourceId,
         sample: SampleId,
@@ -179,7 +176,7 @@ pub enum BrowseEvent {
         result: Result<DisplayInfo, String>,
     },
     FilesPicked(FilePick),
-    /// What was dropped, or why it cannot be used.
+    /// The kind of what was dropped, or why it cannot be used.
     LookedAtDropped {
         source: SourceId,
         task: TaskId,
@@ -188,10 +185,10 @@ pub enum BrowseEvent {
     },
 }
 
-/// What files and folders are that were dropped while images are open.
+/// The kind of files and folders dropped while images are open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DroppedKind {
-    /// Something to open in place of the open images.
+    /// A source to open in place of the open images.
     Images,
     /// Annotations with scores.
     Predictions,

@@ -1,4 +1,4 @@
-//! The commands of the user.
+//! The user's commands.
 
 use std::path::PathBuf;
 
@@ -9,10 +9,10 @@ use crate::state::{
     OutputsCommand, ProjectCommand, ReviewCommand, S3Command, UploadCommand,
 };
 
-/// Pushed by panels and by the start of the program.
+/// A command, sent by panels and at startup.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// The program has started: read the library, and open `source` and use `model` if they are given.
+    /// The program has started: read the library, and open `source` and `model` if given.
     Start {
         source: Option<PathBuf>,
         model: Option<String>,
@@ -20,7 +20,7 @@ pub enum Command {
     /// The renderer of the window, for diagnostics.
     DrawnBy(String),
     Do(Action),
-    /// Puts a command for a terminal on the clipboard.
+    /// Copies a terminal command to the clipboard.
     CopyCommand(String),
     SignalTask(TaskId, TaskSignal),
     ClearFinishedTasks,
@@ -57,12 +57,12 @@ areas!(
         Evaluation(EvaluationCommand),
 );
 
-/// A way through the grid.
+/// A step through the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// Moves by this many samples, back if negative; stops at the ends.
+    /// Moves by this many samples, backward if negative; stops at the ends.
     By(i64),
-    /// The same, with everything between selected.
+    /// Like `By`, and selects everything in between.
     ExtendBy(i64),
     First,
     Last,
@@ -72,7 +72,7 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ViewChange {
     MinScore(f32),
-    /// `None` lets the class follow the global threshold again.
+    /// `None` makes the class use the global threshold again.
     ClassMinScore(u32, Option<f32>),
     ShowClass(u32),
     HideClass(u32),

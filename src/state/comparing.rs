@@ -1,4 +1,4 @@
-//! Two runs held against each other.
+//! The comparison of two runs.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -18,18 +18,18 @@ pub struct Comparing {
     pub status: Loadable<Compared>,
     /// The class of the left run for each class of the right one.
     pub classes: ClassMap,
-    /// The filters that the boxes were compared with, left and right.
+    /// The filters used for the comparison, left and right.
     pub(super) views: [ViewSettings; 2],
 }
 
-/// How two runs are drawn.
+/// The layout of two compared runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum CompareLayout {
     /// The boxes of both over one image.
     #[default]
     Overlaid,
-    /// The image twice, which zoom and move together.
+    /// The image twice, with synchronized zoom and position.
     SideBySide,
 }
 
@@ -42,18 +42,17 @@ pub struct CompareRequest {
     pub comparison: Box<Comparison>,
 }
 
-/// The result of a comparison.
 #[derive(Debug)]
 pub struct Compared {
     pub agreement: Arc<Agreement>,
-    /// The disagreement of each sample, the key of the order by disagreement.
+    /// The disagreement per sample, the key of the order by disagreement.
     pub(super) column: Arc<[f32]>,
     /// The samples whose class changed.
     pub(super) changes: Arc<ClassChanges>,
 }
 
 impl Comparing {
-    /// `None` before it is computed.
+    /// The agreement; `None` before it is computed.
     pub fn agreement(&self) -> Option<&Arc<Agreement>> {
         Some(&self.status.ready()?.agreement)
     }
@@ -77,13 +76,13 @@ impl State {
             .filter(move |run| current.is_some_and(|current| current.id() != run.id() && current.task() == run.task()))
     }
 
-    /// The comparison, if its runs are drawn beside each other.
+    /// The comparison, if its runs are drawn side by side.
     pub fn side_by_side(&self) -> Option<&Comparing> {
         let is_wanted = self.settings.compare_layout == CompareLayout::SideBySide;
         self.comparing.as_ref().filter(|_| is_wanted)
     }
 
-    /// The prediction of the shown image in the right run of a comparison, if it is in memory.
+    /// The right run's prediction for the shown image, if it is in memory.
     pub fn compared_prediction(&self) -> Option<&Prediction> {
         let right = self.comparing.as_ref()?.right;
         let prediction = self.runs.prediction(right, self.shown_sample()?)?;
@@ -103,7 +102,7 @@ impl State {
         self.runs.get(run).map_or_else(Cow::default, |run| self.settings.view_of(&run.info.card))
     }
 
-    /// Whether the filters are others than those that the comparison was made with.
+    /// Whether the filters have changed since the comparison.
     pub fn comparison_is_outdated(&self) -> bool {
         self.comparing.as_ref().is_some_and(|comparing| {
             let views = [comparing.left, comparing.right].map(|run| self.view_of_run(run));

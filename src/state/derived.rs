@@ -1,10 +1,10 @@
-//! What a worker computes from inputs. It is asked for anew when these change, and a late result is dropped.
+//! Values that a worker computes from inputs. A change of the inputs triggers a new request; late results are dropped.
 
-/// The number of a request to a worker.
+/// The id of a request to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(pub u64);
 
-/// A value and what it was computed from.
+/// A value with the inputs it was computed from.
 #[derive(Debug)]
 pub struct Derived<I, T> {
     pending: Option<(RequestId, I)>,
@@ -19,7 +19,7 @@ impl<I, T> Default for Derived<I, T> {
 }
 
 impl<I, T> Derived<I, T> {
-    /// The last value, which may be of other inputs than the newest.
+    /// The last value, possibly of older inputs.
     pub fn value(&self) -> Option<&T> {
         self.value.as_ref()
     }
@@ -38,7 +38,7 @@ impl<I, T> Derived<I, T> {
         self.inputs.as_ref()
     }
 
-    /// The inputs of the request that is under way, or else of the last value.
+    /// The inputs of the pending request, or else of the last value.
     pub(super) fn newest(&self) -> Option<&I> {
         self.pending.as_ref().map(|(_, inputs)| inputs).or(self.inputs())
     }
@@ -47,14 +47,14 @@ impl<I, T> Derived<I, T> {
         self.pending = Some((id, inputs));
     }
 
-    /// Drops a value that would be wrong, and not only late.
+    /// Drops a value that would be wrong rather than only outdated.
     pub(super) fn keep_if(&mut self, is_valid: impl FnOnce(&I) -> bool) {
         if !self.inputs().is_some_and(is_valid) {
             (self.inputs, self.value) = (None, None);
         }
     }
 
-    /// False, and nothing changes, if this request is no longer awaited.
+    /// Stores a value; false, without a change, if the request is no longer expected.
     pub(super) fn take(&mut self, id: RequestId, value: T) -> bool {
         let is_awaited = self.fail(id);
         if is_awaited {
@@ -63,7 +63,7 @@ impl<I, T> Derived<I, T> {
         is_awaited
     }
 
-    /// Ends a request without a result: the last value stays, and the same request is not sent again.
+    /// Ends a request without a result: the last value stays, and the same request is not repeated.
     pub(super) fn fail(&mut self, id: RequestId) -> bool {
         let taken = self.pending.take_if(|(pending, _)| *pending == id);
         let is_awaited = taken.is_some();

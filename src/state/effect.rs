@@ -1,4 +1,4 @@
-//! Work outside of the state.
+//! Work outside the state.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,18 +12,17 @@ use crate::state::{
 };
 use crate::tasks::TaskControl;
 
-/// Carried out by `effects`, in order.
+/// An effect. `effects` runs them in order.
 #[derive(Debug, Clone)]
 pub enum Effect {
     Signal(TaskControl, TaskSignal),
-    /// Opens a file dialog.
     PickFile(FileRequest),
     CopyText {
         text: String,
         notice: String,
     },
     CopyDiagnostics {
-        /// A description of the state: device report, last problems.
+        /// A description of the state: device report and recent problems.
         lines: Vec<String>,
     },
     OpenManual,
@@ -60,13 +59,13 @@ areas!(
         Evaluation(EvaluationEffect),
 );
 
-/// A prediction to be read from the project.
+/// A prediction to read from the project.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PredictionRequest {
     pub run: RunId,
     pub sample: SampleId,
     pub uri: SampleUri,
-    /// The state of the file now: an outdated prediction does not count. `None` if an outdated one is requested.
+    /// The current state of the file: an outdated prediction does not count. `None` to request outdated ones too.
     pub stamp: Option<FileStamp>,
 }
 
@@ -74,21 +73,19 @@ pub struct PredictionRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThumbnailRequest {
     pub sample: SampleId,
-    /// The version of the file; it is returned with the pixels.
+    /// The version of the file; returned with the pixels.
     pub version: u32,
     pub entry: Sample,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SourceSpec {
-    /// A folder or a file.
     Path(PathBuf),
     Paths(Vec<PathBuf>),
-    /// The images that come with Spotcheck.
+    /// The sample images that come with Spotcheck.
     SampleImages,
-    /// A place in S3.
     S3(S3Place),
-    /// A project file: the images that it is about.
+    /// A project file: opens the images it was made for.
     Project(PathBuf),
 }
 
@@ -99,12 +96,12 @@ pub enum TaskSignal {
     Cancel,
 }
 
-/// A box that is to be cut out of its image.
+/// A box to crop from its image.
 #[derive(Debug, Clone)]
 pub struct CropRequest {
     pub sample: SampleId,
     pub shows: FilmBox,
-    /// Of a missed object, in pixels of the upright image.
+    /// The bounds of a missed object, in pixels of the upright image.
     pub bounds: Option<BoundingBox>,
     pub uri: SampleUri,
     /// The prediction, if it is in memory; otherwise it is read from the project.

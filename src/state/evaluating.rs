@@ -1,4 +1,4 @@
-//! Ground truth, and how the runs compare with it.
+//! Ground truth, and the evaluation of runs against it.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -12,27 +12,26 @@ use crate::evaluation::{DrawnNumber, Evaluated, GroundTruth, MatchedClasses};
 use crate::matching::{ClassCorrections, OtherFolders};
 use crate::review::{ImageOutcomes, NamedOutcome, OtherRun, OutcomeCounts, Outcomes, Predictions};
 
-/// Commands about ground truth and evaluations.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EvaluationCommand {
-    /// Takes these annotations as right, in place of others.
+    /// Uses these annotations as ground truth, in place of others.
     OpenTruth {
         at: TruthAt,
         reading: TruthReading,
-        /// A CSV file with corrections of classes, which are added to those that are there.
+        /// A CSV file of class corrections to add to the existing ones.
         class_map: Option<PathBuf>,
     },
     CloseTruth,
-    /// Reads the open ground truth in another way.
+    /// Reads the open ground truth with other settings.
     ReadTruthAs(TruthReading),
-    /// Reads the ground truth and evaluates the run on screen again, as both are now.
+    /// Reads the ground truth again and reevaluates the run on screen.
     EvaluateAgain,
-    /// Which class of the ground truth a class of the model is, both by name or number; an empty one: none.
+    /// Maps a class of the model to a ground-truth class, both by name or number; an empty one maps to none.
     CorrectClass {
         from: String,
         to: String,
     },
-    /// Takes all corrections of classes back.
+    /// Removes all class corrections.
     ClearCorrections,
     /// Shows or hides the panel with the numbers.
     ShowPanel(bool),
@@ -40,23 +39,26 @@ pub enum EvaluationCommand {
     ShowBoxes(String),
 }
 
-/// Effects about ground truth and evaluations.
 #[derive(Debug, Clone)]
 pub enum EvaluationEffect {
     /// Read ground truth and match it with the images.
-    OpenTruth { request: TruthRequest, ticket: Ticket },
-    /// Measure a run.
-    Evaluate { request: EvaluateRequest, ticket: Ticket },
+    OpenTruth {
+        request: TruthRequest,
+        ticket: Ticket,
+    },
+    Evaluate {
+        request: EvaluateRequest,
+        ticket: Ticket,
+    },
 }
 
-/// Events about ground truth and evaluations.
 #[derive(Debug)]
 pub enum EvaluationEvent {
     TruthOpened {
         task: TaskId,
         result: Result<OpenedTruth, Failure>,
     },
-    /// The numbers of a run, first without intervals, then with them.
+    /// The metrics of a run, first without intervals, then with them.
     Measured {
         task: TaskId,
         run: RunId,
@@ -69,18 +71,18 @@ pub enum EvaluationEvent {
     },
 }
 
-/// Where ground truth is.
+/// The location of ground truth.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TruthAt {
     Files(Location),
-    /// What people judged of a run.
+    /// The verdicts on a run.
     Verdicts(RunId),
-    /// The class of each image is in its file name: `{class}` in a pattern with `*` for anything else.
+    /// File names that contain the class of each image: `{class}` in a pattern with `*` as a wildcard.
     Names(String),
 }
 
-/// Where ground truth is, with everything that reading it needs.
+/// The location of ground truth, with everything needed to read it.
 #[derive(Debug, Clone)]
 pub enum TruthSource {
     Files(Location),
@@ -88,27 +90,26 @@ pub enum TruthSource {
     Names(String),
 }
 
-/// What a person says of ground truth that leaves something open.
+/// The user's answers where ground truth is ambiguous.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct TruthReading {
-    /// The split of a data set; `None`: the usual one.
+    /// The split of a dataset; `None` for the default one.
     pub split: Option<String>,
-    /// The names of classes that are only numbered.
+    /// Names for numbered classes.
     pub names: Option<TruthNames>,
 }
 
-/// Names of classes that are only numbered.
+/// Names for numbered classes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TruthNames {
     /// A built-in label set, or a label file.
     Set(String),
-    /// Those of the classes 0, 1, 2 …
+    /// The names of the classes 0, 1, 2 …
     Listed(Vec<String>),
 }
 
-/// Ground truth to read.
 #[derive(Debug, Clone)]
 pub struct TruthRequest {
     pub from: TruthSource,
@@ -117,7 +118,6 @@ pub struct TruthRequest {
     pub samples: SharedList<Sample>,
 }
 
-/// A run to measure.
 #[derive(Debug, Clone)]
 pub struct EvaluateRequest {
     pub source: SourceId,
@@ -129,63 +129,63 @@ pub struct EvaluateRequest {
     pub predictions: Predictions,
 }
 
-/// Ground truth, with the images that it is about.
+/// Ground truth, with the images it covers.
 #[derive(Debug, Clone)]
 pub struct OpenedTruth {
-    /// Where it was found, as the project keeps it: a path is absolute.
+    /// Its location as stored in the project: paths are absolute.
     pub at: TruthAt,
     pub truth: Arc<GroundTruth>,
     pub images: TruthImages,
-    /// Of the file that was given with it.
+    /// From the class map file given with it.
     pub corrections: ClassCorrections,
 }
 
-/// Which images of the source are those of the ground truth.
+/// The mapping of source images to ground-truth images.
 #[derive(Debug, Clone, Default)]
 pub struct TruthImages {
-    /// By sample: the image of the ground truth, or [`NO_IMAGE`].
+    /// The ground-truth image of each sample, or [`NO_IMAGE`].
     pub by_sample: Arc<[u32]>,
-    /// How many of them are in the ground truth.
+    /// The number of samples in the ground truth.
     pub matched: usize,
-    /// Images of the ground truth that are not in the source: how many, and some by name.
+    /// Ground-truth images that are missing in the source: their number, and some names.
     pub missing: (usize, Vec<String>),
     /// Images with the same file name in other folders.
     pub other_folders: Option<OtherFolders>,
 }
 
-/// In place of an index.
+/// Stands for a missing index.
 pub const NO_IMAGE: u32 = u32::MAX;
 
-/// A run beside the ground truth.
+/// A run evaluated against ground truth.
 #[derive(Debug, Clone)]
 pub struct EvaluatedRun {
     pub evaluated: Arc<Evaluated>,
     pub outcomes: Arc<Outcomes>,
-    /// The drawn numbers: AP, AP50, precision, recall and F1; or top-1 and top-5. Empty before the intervals are
+    /// The resampled metrics: AP, AP50, precision, recall and F1; or top-1 and top-5. Empty before the intervals are
     /// known.
     pub drawn: Arc<[DrawnNumber]>,
-    /// What a person should know before the numbers: whole sentences.
+    /// Notes to read before the metrics, in whole sentences.
     pub notes: Vec<String>,
-    /// How long it took.
+    /// The duration.
     pub secs: f32,
 }
 
-/// The open ground truth, and the runs that were compared with it.
+/// The open ground truth, and the runs evaluated against it.
 #[derive(Debug)]
 pub struct Evaluating {
     pub at: TruthAt,
     pub reading: TruthReading,
     pub corrections: ClassCorrections,
-    /// A file whose corrections are added to these when the ground truth is there.
+    /// A file whose corrections are added once the ground truth is read.
     pub(super) class_map: Option<PathBuf>,
     pub truth: Loadable<OpenedTruth>,
-    /// Whether the panel with the numbers is in the place of the image.
+    /// Whether the panel with the metrics replaces the image.
     pub is_shown: bool,
-    /// How often the panel was opened by its action: it takes the keyboard then.
+    /// The number of times its action opened the panel, which then takes the focus.
     pub openings: u32,
-    /// Whether it is to be read as soon as all images are listed.
+    /// Whether to read the ground truth once all images are listed.
     pub(super) is_due: bool,
-    /// The ground truth that was open before, until this one has been read: it stays if this one cannot be.
+    /// The previously open ground truth, until this one has been read: it stays if this one cannot be read.
     pub(super) previous: Option<Box<Evaluating>>,
     /// The revision of the verdicts when they were last read as ground truth.
     pub(super) verdicts: u64,
@@ -196,17 +196,17 @@ pub struct Evaluating {
 #[derive(Debug, Default)]
 pub struct RunEvaluation {
     pub status: Loadable<()>,
-    /// The classes of the run beside those of the ground truth.
+    /// The classes of the run matched with those of the ground truth.
     pub classes: Arc<MatchedClasses>,
-    /// Corrections about classes that the run does not have.
+    /// Corrections for classes that the run does not have.
     pub unused: ClassCorrections,
-    /// The last numbers; they stay while new ones are computed.
+    /// The last metrics; they stay while new ones are computed.
     pub last: Option<EvaluatedRun>,
-    /// What the last or present request depends on.
+    /// The inputs of the last or pending request.
     pub(super) basis: Option<EvaluationBasis>,
 }
 
-/// All that an evaluation depends on, so far that a change of it can be seen.
+/// Everything that an evaluation depends on, in a form that reveals changes.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EvaluationBasis {
     pub(super) predictions: u64,
@@ -216,21 +216,21 @@ pub(super) struct EvaluationBasis {
 }
 
 impl EvaluationCommand {
-    /// Opens ground truth as it is.
+    /// Ground truth with default settings.
     pub fn open_truth(at: TruthAt) -> Self {
         Self::OpenTruth { at, reading: TruthReading::default(), class_map: None }
     }
 }
 
 impl TruthNames {
-    /// The classes of a model in their order, as label files of YOLO number them; `None` if it does not name them.
+    /// The classes of a model in order, as YOLO label files number them; `None` if the model does not name them.
     pub fn in_order_of(labels: &LabelSet) -> Option<Self> {
         (!labels.is_empty()).then(|| Self::Listed(labels.iter().map(|(_, name)| name.to_owned()).collect()))
     }
 }
 
 impl TruthAt {
-    /// The name for people.
+    /// The display name.
     pub fn name(&self) -> String {
         match self {
             Self::Files(at) => at.name(),
@@ -241,7 +241,7 @@ impl TruthAt {
 }
 
 impl TruthImages {
-    /// The image of the ground truth that a sample is.
+    /// The ground-truth image of a sample.
     pub fn of(&self, sample: SampleId) -> Option<usize> {
         let image = *self.by_sample.get(sample.index())?;
         (image != NO_IMAGE).then_some(image as usize)
@@ -265,8 +265,8 @@ impl Evaluating {
         }
     }
 
-    /// The one that was read last: this one or, while it is being read, the one before. Its unfinished evaluations
-    /// begin anew.
+    /// The last ground truth that was read: this one or, while it is being read, the previous one. Unfinished
+    /// evaluations restart.
     pub(super) fn last_opened(mut self) -> Option<Box<Self>> {
         self.runs.retain(|_, run| !run.status.is_loading());
         if self.truth.ready().is_some() { Some(Box::new(self)) } else { self.previous }
@@ -277,16 +277,16 @@ impl Evaluating {
     }
 }
 
-/// One object of the ground truth of the shown image.
+/// One ground-truth object of the shown image.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShownObject {
-    /// The name of its class.
     pub label: String,
     /// In pixels of the upright image.
     pub bounds: BoundingBox,
-    /// Whether it is missed if no right box shows it.
+    /// Whether it is a false negative if no correct box matches it.
     pub counts: bool,
-    /// Whether a right box on screen shows it; `None` if the image is not evaluated, or its prediction not read yet.
+    /// Whether a correct box on screen matches it; `None` if the image is not evaluated or its prediction is not read
+    /// yet.
     pub is_found: Option<bool>,
 }
 
@@ -296,12 +296,12 @@ impl State {
         self.evaluating.as_ref()?.of_run(self.run()?.id())
     }
 
-    /// The last numbers of the run on screen.
+    /// The last metrics of the run on screen.
     pub fn evaluated(&self) -> Option<&EvaluatedRun> {
         self.evaluation()?.last.as_ref()
     }
 
-    /// The run that the one on screen is compared with, and its last numbers beside the same ground truth.
+    /// The run that the one on screen is compared with, and its last metrics against the same ground truth.
     pub fn other_evaluated(&self) -> Option<(&Run, &EvaluatedRun)> {
         let run = self.runs.get(self.comparing.as_ref()?.right)?;
         Some((run, self.evaluating.as_ref()?.of_run(run.id())?.last.as_ref()?))
@@ -313,31 +313,31 @@ impl State {
         Some(OtherRun { predictions, outcomes, view: self.view_of_run(run.id()).into_owned() })
     }
 
-    /// The counts of outcomes at the filters on screen.
+    /// The outcome counts at the filters on screen.
     pub fn outcome_counts(&self) -> Option<&OutcomeCounts> {
         self.evaluated()?;
         self.arranging.statistics()?.outcomes.as_ref()
     }
 
-    /// How a box of the run on screen compares with the ground truth.
+    /// The outcome of a box of the run on screen.
     pub fn outcome_of_box(&self, sample: SampleId, index: usize) -> Option<NamedOutcome<'_>> {
         self.evaluated()?.outcomes.named(self.outcomes_of(sample)?, index)
     }
 
-    /// The same of the run that the one on screen is compared with.
+    /// The same for the run that the one on screen is compared with.
     pub fn compared_outcome_of_box(&self, sample: SampleId, index: usize) -> Option<NamedOutcome<'_>> {
         let (run, evaluated) = self.other_evaluated()?;
         let of_image = evaluated.outcomes.of(sample, run.predictions.summary(sample)?)?;
         evaluated.outcomes.named(of_image, index)
     }
 
-    /// The name of the class of an object, in the ground truth of the run on screen.
+    /// The class name of an object in the ground truth of the run on screen.
     pub fn class_of_object(&self, sample: SampleId, object: u32) -> Option<&str> {
         let class = self.outcomes_of(sample)?.objects.get(object as usize)?.class;
         Some(&self.evaluated()?.outcomes.classes.get(class as usize)?.name)
     }
 
-    /// How the predictions of the run on screen for an image compare with the ground truth.
+    /// The outcomes of the run on screen for an image.
     pub fn outcomes_of(&self, sample: SampleId) -> Option<ImageOutcomes<'_>> {
         let outcomes = &self.evaluated()?.outcomes;
         outcomes.of(sample, self.run()?.predictions.summary(sample)?)
@@ -352,8 +352,8 @@ impl State {
         self.evaluating.as_ref()?.truth.ready()
     }
 
-    /// The objects of the shown image in the ground truth, or those that are stored with it; found and missed by the
-    /// run on screen.
+    /// The objects of the shown image in the ground truth, or those stored with it, with whether the run on screen
+    /// finds them.
     pub fn shown_objects(&self) -> Vec<ShownObject> {
         let sample = self.shown_sample();
         let outcomes = sample.and_then(|sample| self.outcomes_of(sample));
@@ -361,7 +361,7 @@ impl State {
         self.objects(outcomes, shown.as_deref())
     }
 
-    /// The same objects, found and missed by the run that the one on screen is compared with.
+    /// The same objects, for the run that the one on screen is compared with.
     pub fn compared_objects(&self) -> Vec<ShownObject> {
         let of_other = || {
             let (run, evaluated) = self.other_evaluated()?;
@@ -386,7 +386,7 @@ impl State {
         of_truth.unwrap_or_else(|| info.stored_boxes.iter().map(stored).collect())
     }
 
-    /// The objects of the ground truth of an image with this size in pixels; `None` if it is not in the ground truth.
+    /// The ground-truth objects of an image with this size in pixels; `None` if it is not in the ground truth.
     fn truth_objects(
         &self,
         sample: SampleId,
@@ -411,7 +411,7 @@ impl State {
         Some(image.boxes.iter().enumerate().filter_map(object).collect())
     }
 
-    /// The classes of an image in the ground truth, the first of which counts.
+    /// The classes of an image in the ground truth; the first one counts.
     pub fn truth_labels(&self, sample: SampleId) -> Vec<String> {
         let labels = || {
             let opened = self.opened_truth()?;
@@ -421,7 +421,7 @@ impl State {
         labels().unwrap_or_default()
     }
 
-    /// The boxes of the run on screen that an image shows; `None` while its prediction is read.
+    /// The boxes of the run on screen for an image; `None` while its prediction is being read.
     fn boxes_on_screen(&self, sample: SampleId) -> Option<Vec<usize>> {
         if self.shown_sample() == Some(sample) && self.shown.prediction.is_some() {
             return Some(self.shown_boxes());

@@ -1,5 +1,3 @@
-//! The events of tasks.
-
 use std::path::PathBuf;
 
 use super::queue::areas;
@@ -13,16 +11,15 @@ use crate::state::{
 /// An event from `effects`. Each one carries the id of its request.
 #[derive(Debug)]
 pub enum Event {
-    /// A task that needs no event of its own has ended.
+    /// A task without an event of its own has ended.
     TaskEnded {
         task: TaskId,
         outcome: TaskOutcome,
-        /// Notes for the user: “the batch was halved, the device ran out of memory”.
+        /// Notes for the user: “the batch was halved because the device ran out of memory”.
         notes: Vec<String>,
     },
     /// A notice for the user: “Copied the image”.
     Notice(String),
-    /// A problem for the user.
     Problem(Problem),
     Jobs(JobsEvent),
     Endpoints(EndpointsEvent),
@@ -55,7 +52,7 @@ areas!(
 );
 
 impl Event {
-    /// The end of a task that needs no event of its own: what it did, and notes for the list of problems.
+    /// The end of a task without an event of its own: its result, and notes for the list of problems.
     pub fn ended(task: TaskId, result: Result<(String, Vec<String>), Failure>) -> Self {
         let (outcome, notes) = match result {
             Ok((text, notes)) => (TaskOutcome::Done(text), notes),
@@ -65,13 +62,13 @@ impl Event {
     }
 }
 
-/// A new prediction of a sample.
+/// A new prediction for a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPrediction {
     pub sample: SampleId,
-    /// The stamp of the file when it was predicted: it may have been changed meanwhile.
+    /// The stamp of the file when it was predicted; the file may have changed since.
     pub stamp: FileStamp,
-    /// Or why there is no prediction.
+    /// The prediction, or why there is none.
     pub result: Result<Prediction, String>,
 }
 
@@ -79,19 +76,20 @@ pub struct NewPrediction {
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredRow {
     pub sample: SampleUri,
-    /// The state of the file that was predicted, if it is known.
+    /// The state of the file that was predicted, if known.
     pub stamp: Option<FileStamp>,
     pub prediction: StoredPrediction,
 }
 
-/// The content of a prediction in the summary of a run.
+/// A prediction in the summary of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StoredPrediction {
     Predicted { width: u32, height: u32, classes: Vec<u32>, scores: Vec<f32>, warnings: Vec<String> },
     Failed(String),
 }
 
-/// What is chosen for the dialog that opens ground truth or predictions. A file dialog shows either files or folders.
+/// The kind of path to choose for the dialog that opens ground truth or predictions. A file dialog shows either files
+/// or folders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnnotationsPick {
     File,
@@ -99,20 +97,19 @@ pub enum AnnotationsPick {
     ClassMap,
 }
 
-/// What a file dialog asks for.
+/// The purpose of a file dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FileRequest {
     Folder,
-    /// One or more files.
+    /// One or more image files.
     Images,
     Model,
     /// For the dialog that opens ground truth or predictions.
     Annotations(AnnotationsPick),
-    /// The class names of a model.
     Labels,
-    /// The weights of the model of this id.
+    /// The weights of the model with this id.
     Weights(String),
-    /// A mapping of outputs.
+    /// An output mapping.
     Mapping,
     /// A project file to open.
     Project,
@@ -148,7 +145,6 @@ impl FileRequest {
     }
 }
 
-/// The result of a file dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FilePick {
     Picked(FileRequest, Vec<PathBuf>),
@@ -167,15 +163,15 @@ pub struct ModelDefaults {
     pub detection: Option<String>,
 }
 
-/// The details of a decoded image and its file.
+/// Details of a decoded image and its file.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct DisplayInfo {
     /// Width and height of the upright image, in pixels.
     pub size: [u32; 2],
     /// “The file ends early; the lower part is missing”.
     pub warning: Option<String>,
-    /// Names and values for people: format, size on disk, EXIF.
+    /// Display names and values: format, size on disk, EXIF.
     pub details: Vec<(String, String)>,
-    /// Stored with the image, by those who made the data set.
+    /// Stored with the image by the authors of the dataset.
     pub stored_boxes: Vec<TruthBox>,
 }

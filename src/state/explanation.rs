@@ -1,11 +1,10 @@
-//! Which parts of the shown image a prediction depends on: the question and its result.
+//! The explanation of a prediction: the parts of the shown image that it depends on.
 
 use std::sync::Arc;
 
 use super::{SourceId, State, TaskId};
 use crate::domain::{PredictionContent, RunKey, Saliency, SaliencyTarget, SampleUri};
 
-/// The prediction that is to be explained.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub target: SaliencyTarget,
@@ -15,7 +14,7 @@ pub struct Question {
     pub score: f32,
 }
 
-/// A question to ask the model of a run about an image.
+/// A question for a run's model about an image.
 #[derive(Debug, Clone)]
 pub struct ExplainRequest {
     pub source: SourceId,
@@ -28,7 +27,7 @@ pub struct ExplainRequest {
 pub enum Explanation {
     #[default]
     None,
-    /// The model is being loaded first.
+    /// The model is loaded first.
     Waiting(Question),
     Running {
         task: TaskId,
@@ -56,7 +55,7 @@ impl Explanation {
         }
     }
 
-    /// The task that works on it.
+    /// The task that computes it.
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Running { task, .. } => Some(*task),
@@ -66,7 +65,7 @@ impl Explanation {
 }
 
 impl State {
-    /// The subject of “Explain”: the selected box or class, or else the best one on screen. `None` if there is none.
+    /// The subject of “Explain”: the selected box or class, or else the best one on screen; `None` without one.
     pub fn question(&self) -> Option<Question> {
         let prediction = self.shown.prediction.as_ref()?;
         match &prediction.content {

@@ -1,4 +1,4 @@
-//! The dialog about an export, and what came of the last one.
+//! The export dialogs and the result of the last export.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,86 +14,94 @@ use crate::domain::{
 use crate::review::{Marks, Outcomes, Predictions, Suppressed};
 use crate::state::{Failure, TaskId, Ticket};
 
-/// Commands about exports.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ExportCommand {
     /// Changes the choices in the export dialog.
     Set(ExportOptions, ExportScope),
     SetComparisonFormat(ComparisonFormat),
     SetEvaluationFormat(EvaluationFormat),
-    /// Sets the target of whichever export dialog is open.
+    /// Chooses the target of the open export dialog.
     PickTarget,
     Start {
         path: PathBuf,
-        /// Whether what has this name already may be replaced.
+        /// Whether to replace an existing file or folder of this name.
         replaces: bool,
     },
     /// The comparison on screen.
     StartComparison {
         path: PathBuf,
-        /// Whether what has this name already may be replaced.
+        /// Whether to replace an existing file or folder of this name.
         replaces: bool,
     },
     /// The evaluation of the run on screen, at the filters on screen.
     StartEvaluation {
         path: PathBuf,
-        /// Whether what has this name already may be replaced.
+        /// Whether to replace an existing file or folder of this name.
         replaces: bool,
     },
     Dismiss,
 }
 
-/// Effects about exports.
 #[derive(Debug, Clone)]
 pub enum ExportEffect {
-    /// Write what the project holds of these samples, in their order.
-    Start { request: Box<ExportRequest>, ticket: Ticket },
-    /// Write how far two runs, left and right, agree over these samples.
-    StartComparison { request: ExportComparisonRequest, ticket: Ticket },
-    /// Measure a run, and write the numbers.
-    StartEvaluation { request: Box<ExportEvaluationRequest>, ticket: Ticket },
-    /// Count the boxes that could be exported.
-    CountBoxes { id: RequestId, what: Box<BoxCountRequest> },
+    /// Write what the project contains for these samples, in this order.
+    Start {
+        request: Box<ExportRequest>,
+        ticket: Ticket,
+    },
+    /// Write the agreement of two runs, left and right, over these samples.
+    StartComparison {
+        request: ExportComparisonRequest,
+        ticket: Ticket,
+    },
+    /// Measure a run and write the metrics.
+    StartEvaluation {
+        request: Box<ExportEvaluationRequest>,
+        ticket: Ticket,
+    },
+    CountBoxes {
+        id: RequestId,
+        what: Box<BoxCountRequest>,
+    },
 }
 
-/// Events about exports.
 #[derive(Debug)]
 pub enum ExportEvent {
     Ended {
         task: TaskId,
         result: Result<Exported, Failure>,
     },
-    /// The number of boxes that could be exported; `None` if counting failed.
+    /// The number of boxes available for export; `None` if counting failed.
     BoxesCounted {
         id: RequestId,
         counts: Option<BoxCounts>,
     },
 }
 
-/// The choices in the dialog; kept for the next time it is opened.
+/// The choices in the dialog; kept for the next time it opens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportDraft {
     pub options: ExportOptions,
     pub scope: ExportScope,
-    /// The choices in the dialog about the comparison of two runs.
+    /// The choice in the dialog that exports a comparison.
     pub comparison: ComparisonFormat,
-    /// The same in the dialog about an evaluation.
+    /// The choice in the dialog that exports an evaluation.
     pub evaluation: EvaluationFormat,
-    /// Chosen in a file dialog; the path field takes it over once.
+    /// The path from a file dialog; the path field takes it once.
     pub picked: Option<PathBuf>,
     /// The confirmed export; the dialog stays open until it is done.
     pub stage: Loadable<()>,
 }
 
-/// A file or folder that an export writes.
+/// A file or folder to write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExportFile {
     pub path: PathBuf,
-    /// Whether a file or folder of this name may be replaced.
+    /// Whether to replace an existing file or folder of this name.
     pub replaces: bool,
 }
 
-/// A selection for an export: these samples of the project, in this order.
+/// An export of these samples of the project, in this order.
 #[derive(Debug, Clone)]
 pub struct ExportRequest {
     pub source: SourceId,
@@ -102,14 +110,14 @@ pub struct ExportRequest {
     pub view: ViewSettings,
     pub options: ExportOptions,
     pub samples: Vec<Sample>,
-    /// To be measured for the report.
+    /// The evaluation to measure for the report.
     pub evaluation: Option<EvaluateRequest>,
-    /// How the boxes compare with ground truth, and the ids of the samples: to be drawn.
+    /// The outcomes of the boxes against ground truth, and the ids of the samples, for drawing.
     pub truth: Option<(Arc<Outcomes>, HashMap<SampleUri, SampleId>)>,
     pub target: ExportFile,
 }
 
-/// A comparison to export: how far two runs, left and right, agree over these samples.
+/// A comparison to export: the agreement of two runs, left and right, over these samples.
 #[derive(Debug, Clone)]
 pub struct ExportComparisonRequest {
     pub source: SourceId,
@@ -143,7 +151,7 @@ impl Default for ExportDraft {
 }
 
 impl State {
-    /// The default folder of the open dialog: beside the source, or else in the user's home.
+    /// The default folder of the open dialog: next to the source, or else the home folder.
     pub fn suggested_export(&self) -> PathBuf {
         let (what, extension) = self.export_kind();
         let path = self.location().and_then(Location::path);
@@ -153,7 +161,7 @@ impl State {
         folder.join(format!("{stem}-{what}{ending}"))
     }
 
-    /// The ending of the file that the dialog that is open writes; `None` for a folder.
+    /// The extension of the file that the open dialog writes; `None` for a folder.
     pub fn export_extension(&self) -> Option<&'static str> {
         self.export_kind().1
     }
@@ -171,7 +179,7 @@ impl State {
         (format.content_word(), format.extension())
     }
 
-    /// The stem of file names: the name of a folder, of a file without its ending, or of a prefix.
+    /// The base for file names: the name of a folder, of a file without its extension, or of a prefix.
     pub(super) fn source_stem(&self) -> String {
         let name = match self.location() {
             Some(Location::Path(path)) => self.stem_of(path),
@@ -191,11 +199,11 @@ impl State {
     }
 }
 
-/// The images that are exported.
+/// The images to export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
 pub enum ExportScope {
-    /// The images that the search shows, in its order.
+    /// The images that match the search, in its order.
     #[strum(serialize = "Search results")]
     Filter,
     #[strum(serialize = "Selected images")]
@@ -206,7 +214,7 @@ pub enum ExportScope {
 }
 
 impl ExportScope {
-    /// How many images that is; costs nothing.
+    /// The number of images; cheap.
     pub fn len(self, state: &State) -> usize {
         match self {
             Self::Filter => state.order().len(),
@@ -224,11 +232,11 @@ impl ExportScope {
     }
 }
 
-/// The images and filters of a count of boxes.
+/// The images and filters for counting boxes.
 #[derive(Debug, Clone)]
 pub struct BoxCountRequest {
     pub predictions: Predictions,
-    /// `None` counts all that are stored.
+    /// The live filters; `None` counts all stored boxes.
     pub view: Option<ViewSettings>,
     pub suppressed: Option<Suppressed>,
     pub marks: Marks,
@@ -238,7 +246,7 @@ pub struct BoxCountRequest {
     pub selected: SampleSet,
 }
 
-/// Boxes of each choice of images, before verdicts leave any out.
+/// The boxes for each choice of images, before verdicts exclude any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BoxCounts {
     pub filter: usize,
@@ -256,10 +264,10 @@ impl BoxCounts {
     }
 }
 
-/// How many boxes there are to export, counted while the dialog is open; `None` if counting failed.
+/// The number of boxes to export, counted while the dialog is open; `None` if counting failed.
 pub type BoxCounter = Derived<CountBasis, Option<BoxCounts>>;
 
-/// All that the counts depend on.
+/// Everything that the counts depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CountBasis {
     pub(super) run: RunId,
@@ -273,13 +281,12 @@ pub struct CountBasis {
     pub(super) selected: SampleSet,
 }
 
-/// An export that is whole.
+/// A complete export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
-    /// The file or folder.
     pub path: PathBuf,
     /// “100 images and 532 boxes written: …”
     pub summary: String,
-    /// Notes about what was left out, renamed or could not be read.
+    /// Notes about anything skipped, renamed or unreadable.
     pub notes: Vec<String>,
 }

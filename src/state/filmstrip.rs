@@ -4,22 +4,22 @@ use super::arranging::Basis;
 use super::{Derived, State};
 use crate::review::{FilmFrame, FilmOrder};
 
-/// The open strip: its request, and the present frames.
+/// The open strip: its request and its current frames.
 #[derive(Debug, Default)]
 pub struct Filmstrip {
-    /// `None` until the user or the predictions say which, or for all classes that a query about the ground truth
-    /// finds.
+    /// `None` until the user or the predictions determine it, or for all classes found by a query about the ground
+    /// truth.
     pub class: Option<u32>,
     pub order: FilmOrder,
     pub(super) frames: Derived<FilmBasis, Vec<FilmFrame>>,
 }
 
-/// All that the frames depend on.
+/// Everything that the frames depend on.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct FilmBasis {
     pub(super) images: Basis,
     pub(super) class: Option<u32>,
-    /// Above which overlap boxes are hidden, and which state of what is known of that.
+    /// The overlap above which boxes are hidden, and the revision of the known overlaps.
     pub(super) hidden: Option<(f32, u64)>,
     pub(super) order: FilmOrder,
 }
@@ -29,18 +29,18 @@ impl Filmstrip {
         Self { class, ..Self::default() }
     }
 
-    /// The frames in order, of the class and run that were requested last.
+    /// The frames in order, for the last requested class and run.
     pub fn frames(&self) -> &[FilmFrame] {
         self.frames.value().map_or(&[], Vec::as_slice)
     }
 
-    /// Whether the frames are not yet the requested ones.
+    /// Whether the requested frames are still being gathered.
     pub fn is_under_way(&self) -> bool {
         self.frames.is_under_way()
     }
 
-    /// Whether frames are to be gathered for this. A request that is under way is not replaced, unless it is for
-    /// another class or run.
+    /// Whether frames have to be gathered for this basis. A pending request is replaced only by one for another class
+    /// or run.
     pub(super) fn needs(&self, basis: &FilmBasis) -> bool {
         match self.frames.pending() {
             Some((_, pending)) => !pending.is_same_question(basis),

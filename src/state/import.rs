@@ -1,4 +1,4 @@
-//! The form about a model of the user's own: on its way into the library, or there already.
+//! The form for a model of the user's own, before or after it is added to the library.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -10,12 +10,10 @@ use super::{Loadable, SourceId, Ticket};
 use crate::domain::{ImageInput, LabelSet, Layout, ModelCard, OutputConvention, Prediction, SampleId, SampleUri};
 use crate::review::NothingFound;
 
-/// The number of a request of the form. Each opening and each change begins another one, so that a late result is
-/// known.
+/// The id of a request of the form. Opening the form and every change create a new one, which reveals late results.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ImportId(pub u64);
 
-/// The open form.
 #[derive(Debug)]
 pub struct Import {
     pub id: ImportId,
@@ -23,12 +21,12 @@ pub struct Import {
     pub status: ImportStatus,
 }
 
-/// The model that the form is about.
+/// The model in the form.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ImportSubject {
-    /// An ONNX file, to be added.
+    /// An ONNX file to add.
     File(PathBuf),
-    /// The id of a model that the user added before.
+    /// The id of a model that the user added earlier.
     Added(String),
 }
 
@@ -36,26 +34,26 @@ pub enum ImportSubject {
 pub enum ImportStatus {
     /// The file is being read.
     Recognizing,
-    /// There is nothing to fill in; the message says why and what to do.
+    /// The model cannot be added; the message says why and what to do.
     Refused(String),
     Form(Box<ImportForm>),
 }
 
-/// The fields of the form, and what came of them.
+/// The fields of the form, and the results for them.
 #[derive(Debug)]
 pub struct ImportForm {
-    /// As the user wants it.
+    /// As edited by the user.
     pub card: ModelCard,
     pub labels: LabelChoice,
     pub start: Arc<ImportStart>,
-    /// What the model gives with the last card that was tried.
+    /// The result of the last tested card.
     pub trial: Option<Box<ImportTrial>>,
-    /// Whether a newer card is being tried.
+    /// Whether a newer card is being tested.
     pub is_trying: bool,
     pub is_saving: bool,
     /// Why the model could not be added or saved.
     pub failure: Option<String>,
-    /// What common ways to prepare images give, once the user asks.
+    /// Results of common ways to prepare images, on request.
     pub presets: Loadable<Arc<PresetTable>>,
 }
 
@@ -66,54 +64,54 @@ pub struct PresetTable {
     pub images: Vec<(SampleId, String)>,
     /// The likeliest first.
     pub rows: Vec<PresetRow>,
-    /// What the images do not show.
+    /// What the images cannot decide.
     pub undecided: Option<String>,
 }
 
-/// What one way to prepare images gives.
+/// The results of one way to prepare images.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PresetRow {
     pub name: String,
-    /// What it does, on one line.
+    /// Its effect, on one line.
     pub about: String,
-    /// The input of a card that prepares images like this.
+    /// The input of a card that prepares images this way.
     pub input: ImageInput,
     /// `0.0..=1.0`
     pub mean_top_score: f64,
-    /// Of classifiers: 0 if the model is certain, 1 if all classes are alike.
+    /// Of classifiers: 0 if the model is certain, 1 if all scores are equal.
     pub mean_entropy: Option<f64>,
-    /// The share of images whose folder has the name of the best class; `None` if no folder names a class.
+    /// The fraction of images whose folder has the name of the best class; `None` if no folder names a class.
     pub accuracy: Option<f64>,
     /// The best class or the boxes of each image, or why there are none.
     pub best: Vec<String>,
 }
 
-/// What the form begins with.
+/// The initial values of the form.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ImportStart {
     pub card: ModelCard,
     pub labels: LabelChoice,
-    /// The names that were found with the model; empty if there are none.
+    /// The names found with the model; empty if there are none.
     pub found_labels: LabelSet,
     pub findings: Vec<ImportFinding>,
     /// Why the conventions were not recognized and are only a first guess.
     pub refusal: Option<String>,
-    /// What the user should know of the files beside the model.
+    /// Remarks about the files next to the model.
     pub remarks: Vec<String>,
-    /// The ways to read the outputs that fit equally well, the likeliest first; empty for a classifier.
+    /// The equally plausible ways to read the outputs, likeliest first; empty for a classifier.
     pub readings: Vec<String>,
-    /// The index of the reading of the card.
+    /// The index of the reading that the card uses.
     pub reading: usize,
     pub inputs: Vec<ImportPort>,
     pub outputs: Vec<ImportPort>,
-    /// What to begin with if the model turns out to have the other task.
+    /// The initial output convention if the model turns out to have the other task.
     pub other_output: OutputConvention,
 }
 
-/// How the value of a field was found.
+/// The origin of a field's value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportFinding {
-    /// The path in the card, `input.layout`.
+    /// The path in the card, such as `input.layout`.
     pub field: String,
     /// “recognized”, “assumed”.
     pub basis: String,
@@ -122,19 +120,18 @@ pub struct ImportFinding {
     pub because: String,
 }
 
-/// An input or output of the graph.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportPort {
     pub name: String,
-    /// Type and dimensions, `float32 [batch, 84, 8400]`.
+    /// Type and dimensions, such as `float32 [batch, 84, 8400]`.
     pub shape: String,
-    /// The layouts that the dimensions allow if it is an image, the likelier one first; empty if it is none.
+    /// The layouts that the dimensions allow if it is an image, the likelier one first; empty otherwise.
     pub layouts: Vec<Layout>,
-    /// The first of four dimensions, the images of a call; `None` if the graph leaves it open.
+    /// The first of four dimensions, the images per call; `None` if the graph leaves it open.
     pub declared_batch: Option<u32>,
 }
 
-/// Where the names of the classes come from.
+/// The source of the class names.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum LabelChoice {
     /// Classes are shown by number.
@@ -142,38 +139,37 @@ pub enum LabelChoice {
     None,
     /// [`ImportStart::found_labels`]
     Found,
-    /// A label set of Spotcheck.
+    /// A label set that comes with Spotcheck.
     BuiltIn(String),
-    /// A label file of the user's; empty while its path is unknown.
+    /// The user's label file; empty while its path is unknown.
     File(PathBuf),
 }
 
-/// What the model gives for the image in view.
+/// The model's result for the current image.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ImportTrial {
-    /// The image; `None` if none is open, and a gray one was used.
+    /// The image; `None` if none is open and a gray one was used.
     pub image: Option<SampleUri>,
-    /// Shape of the tensor and the numbers in it, for people; empty if there is none.
+    /// The shape of the tensor and a summary of its values, for display; empty if there is none.
     pub tensor: Vec<String>,
-    /// `None` if the model could not run or its outputs could not be read: `problems` says why.
-    /// Of boxes only those that are worth showing.
+    /// `None` if the model could not run or its outputs could not be read: `problems` says why. Contains only boxes
+    /// worth showing.
     pub prediction: Option<Prediction>,
-    /// How many boxes have a score of at least [`Self::MIN_SCORE`], after the model's non-maximum suppression.
+    /// The number of boxes with a score of at least [`Self::MIN_SCORE`], after the model's non-maximum suppression.
     pub sure_boxes: usize,
     pub problems: Vec<ImportProblem>,
 }
 
-/// A choice that cannot be right.
+/// A choice that must be wrong.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImportProblem {
     /// The path of the field in the card; empty for the card as a whole.
     pub field: String,
     pub text: String,
-    /// Whether the model cannot be added like this.
+    /// Whether it prevents adding the model.
     pub is_fatal: bool,
 }
 
-/// A model to recognize.
 #[derive(Debug, Clone)]
 pub struct RecognizeRequest {
     pub import: ImportId,
@@ -183,17 +179,16 @@ pub struct RecognizeRequest {
     pub runtime_library: Option<PathBuf>,
 }
 
-/// A card to try.
+/// A card to test.
 #[derive(Debug, Clone)]
 pub struct TrialRequest {
     pub import: ImportId,
     pub card: ModelCard,
     pub labels: LabelChoice,
-    /// The image in view.
     pub image: Option<(SourceId, SampleUri)>,
 }
 
-/// Common ways to prepare images, to try on some of them.
+/// Common ways to prepare images, to test on some of them.
 #[derive(Debug, Clone)]
 pub struct PresetsRequest {
     pub source: SourceId,
@@ -218,7 +213,7 @@ impl ImportTrial {
 }
 
 impl fmt::Display for ImportPort {
-    /// `images float32 [batch, 3, 640, 640]`
+    /// Such as `images float32 [batch, 3, 640, 640]`.
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} {}", self.name, self.shape)
     }
@@ -257,12 +252,12 @@ impl ImportForm {
         }
     }
 
-    /// The problems of the last card that was tried.
+    /// The problems of the last tested card.
     pub fn problems(&self) -> &[ImportProblem] {
         self.trial.as_ref().map_or(&[], |trial| &trial.problems)
     }
 
-    /// Whether the card as it is was tried, and can be added.
+    /// Whether the current card was tested and can be added.
     pub fn can_be_saved(&self) -> bool {
         let is_tried = self.trial.is_some() && !self.is_trying && !self.is_saving;
         is_tried && !self.problems().iter().any(|problem| problem.is_fatal)
@@ -273,7 +268,7 @@ impl ImportForm {
         Evidence { form: self, started: json(&self.start.card), now: json(&self.card) }
     }
 
-    /// The fields of the card that are still as they were assumed, as the card notes them.
+    /// The fields of the card that still have their assumed values, as listed in the card.
     pub fn assumed(&self) -> Vec<String> {
         let evidence = self.evidence();
         let is_open = |finding: &&ImportFinding| finding.is_assumed && !evidence.is_changed(&finding.field);
@@ -285,7 +280,7 @@ impl ImportForm {
     }
 }
 
-/// A value as a person writes it. Numbers of a card have 32 bits, those of JSON 64.
+/// A value as a person would write it. Numbers of a card have 32 bits, those of JSON 64.
 fn written(value: &Value) -> String {
     match value {
         Value::String(word) => word.clone(),
@@ -297,7 +292,7 @@ fn written(value: &Value) -> String {
     }
 }
 
-/// How each field of the card came to its value.
+/// The origin of each value in the card.
 #[derive(Debug)]
 pub struct Evidence<'f> {
     form: &'f ImportForm,
@@ -306,12 +301,12 @@ pub struct Evidence<'f> {
 }
 
 impl Evidence<'_> {
-    /// The finding about a field, or about one in it.
+    /// The finding about a field or a field within it.
     pub fn finding(&self, field: &str) -> Option<&ImportFinding> {
         self.form.start.findings.iter().find(|finding| is_within(&finding.field, field))
     }
 
-    /// Whether the user has set the field.
+    /// Whether the user has changed the field.
     pub fn is_changed(&self, field: &str) -> bool {
         if field == "labels" {
             return self.form.labels != self.form.start.labels;
@@ -319,7 +314,7 @@ impl Evidence<'_> {
         at(&self.started, field) != at(&self.now, field)
     }
 
-    /// As [`Self::is_changed`], for a field that is a choice between tables: their fields do not count.
+    /// Like [`Self::is_changed`], for a field that is a choice between tables: their fields do not count.
     pub fn is_other_choice(&self, field: &str) -> bool {
         let choice = |card| match at(card, field) {
             Some(Value::Object(table)) => table.keys().next().cloned(),
@@ -328,7 +323,7 @@ impl Evidence<'_> {
         choice(&self.started) != choice(&self.now)
     }
 
-    /// The card and labels with these fields as they were at the start; `None` if the card cannot have them now.
+    /// The card and labels with the initial values of these fields; `None` if the card can no longer have them.
     pub fn undone(&self, fields: &[&str]) -> Option<(ModelCard, LabelChoice)> {
         if fields == ["labels"] {
             return Some((self.form.card.clone(), self.form.start.labels.clone()));
@@ -346,12 +341,11 @@ impl Evidence<'_> {
     }
 }
 
-/// Whether `field` is `table` or in it.
+/// Whether `field` is `table` or within it.
 fn is_within(field: &str, table: &str) -> bool {
     field.strip_prefix(table).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// A field of a card by its path.
 fn at<'c>(card: &'c Value, field: &str) -> Option<&'c Value> {
     card.pointer(&pointer(field))
 }
@@ -371,7 +365,7 @@ pub(in crate::state) mod testing {
         ResizeRule,
     };
 
-    /// A classifier of which two fields were assumed.
+    /// A classifier with two assumed fields.
     pub(in crate::state) fn start() -> ImportStart {
         let output = ClassificationOutput { name: None, values: ClassValues::Logits, background: Background::None };
         let output = OutputConvention::Classification(output);

@@ -1,4 +1,4 @@
-//! Where images are predicted, on this computer or by a remote model, and whether that works.
+//! The models that predict, local or remote, and their status.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -11,46 +11,44 @@ use crate::domain::{
 };
 use crate::state::{ConnectFailure, Failure, FoundModel, NewPrediction, RemoteCheck, RemotePrediction};
 
-/// Commands about the models that predict.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InferenceCommand {
-    /// Predicts with a remote model from now on; `None` predicts on this computer. Only the image in view and the
-    /// requested images are sent.
+    /// Predicts with a remote model from now on; `None` predicts locally. Only the current image and requested images
+    /// are sent.
     PredictAt(Option<Box<RemoteModel>>),
-    /// Opens the dialog about a remote model with these fields.
+    /// Opens the dialog for a remote model with these fields.
     EditRemoteModel(Box<RemoteModel>),
-    /// Looks whether it is there, without sending it an image.
+    /// Checks whether it is available, without sending an image.
     CheckRemoteModel(Box<RemoteModel>),
-    /// Ask it about the image in view, to see how its predictions are read.
+    /// Sends it the current image, to show how its responses are read.
     ShowResponse(Box<RemoteModel>),
     ForgetRemoteModel(Box<RemoteModel>),
     ChooseDevice(DeviceChoice),
-    /// `None` leaves it to the device.
+    /// `None` lets the device decide.
     SetBatch(Option<usize>),
-    /// `None` leaves it to the device.
+    /// `None` lets the device decide.
     SetThreads(Option<usize>),
-    /// `None` looks for one in the usual places.
+    /// `None` searches the usual places.
     SetRuntimeLibrary(Option<PathBuf>),
     InstallRuntime(RuntimeKind),
     SetPredictOnOpen(bool),
-    /// After a failure: prepare the model again.
+    /// Prepares the model again after a failure.
     TryAgain,
 }
 
-/// Effects about the models that predict.
 #[derive(Debug, Clone)]
 pub enum InferenceEffect {
     /// Find or install ONNX Runtime and load a model. Replaces the loaded one.
     Prepare(PrepareRequest),
-    /// Find out what a remote model responds with: send it images until a response can be recognized, or none if a
-    /// mapping says how responses are read.
+    /// Determine the response format of a remote model: send images until a response is recognized, or none if a
+    /// mapping describes the format.
     Connect(ConnectRequest),
     /// Predict one image with the remote model. Replaces a request that was not sent yet.
     PredictRemotely {
         image: ImageRequest,
         ticket: Ticket,
     },
-    /// Check whether a remote model is available, without sending it an image.
+    /// Check whether a remote model is available, without sending an image.
     CheckRemoteModel {
         model: RemoteModel,
         ticket: Ticket,
@@ -66,33 +64,32 @@ pub enum InferenceEffect {
         kind: RuntimeKind,
         ticket: Ticket,
     },
-    /// Predict one sample with the loaded model, before everything else. Replaces one that has not begun.
+    /// Predict one sample with the loaded model, before everything else. Replaces a request that has not started.
     PredictOne(ImageRequest),
     /// Predict many samples with the loaded model.
     Predict(ImagesRequest),
 }
 
-/// Events about the models that predict.
 #[derive(Debug)]
 pub enum InferenceEvent {
-    /// The model that this task was to prepare is loaded.
+    /// The model of this task is loaded.
     Ready {
         task: TaskId,
         report: Box<DeviceReport>,
-        /// The ONNX Runtime library that would be used after a restart, if it is not the loaded one.
+        /// The ONNX Runtime library to use after a restart, if it is not the loaded one.
         restart_to_use: Option<String>,
     },
-    /// The model is not ready, and will not be before the user does something.
+    /// The model is not ready; the user has to act first.
     Failed {
         task: TaskId,
         message: String,
         offer: Offer,
     },
-    /// The user cancelled while it was being prepared.
+    /// The user canceled the preparation.
     Cancelled {
         task: TaskId,
     },
-    /// The format of a remote model's responses, or why that is not known.
+    /// The format of a remote model's responses, or why it is unknown.
     Connected {
         source: SourceId,
         task: TaskId,
@@ -101,7 +98,7 @@ pub enum InferenceEvent {
         result: Result<Box<FoundModel>, ConnectFailure>,
     },
     RemotePredicted(Box<RemotePrediction>),
-    /// How long remote predictions take.
+    /// The duration of remote predictions.
     RemoteLatency {
         key: Box<RunKey>,
         latency: Option<LatencyMs>,
@@ -110,19 +107,18 @@ pub enum InferenceEvent {
         task: TaskId,
         result: Result<RemoteCheck, Failure>,
     },
-    /// A prediction of the model at this address.
     ResponseShown {
         source: SourceId,
         task: TaskId,
         of: Box<RemoteAddress>,
         result: Result<Arc<ResponseExamples>, Failure>,
     },
-    /// The device was lost; predictions so far are kept.
+    /// The device was lost; earlier predictions are kept.
     DeviceLost {
         key: Box<RunKey>,
         message: String,
     },
-    /// Fresh timings.
+    /// New timings.
     Report {
         key: Box<RunKey>,
         report: Box<DeviceReport>,
@@ -143,7 +139,7 @@ pub enum InferenceEvent {
     },
 }
 
-/// Images are predicted by the remote model if there is one, otherwise on this computer.
+/// The models that predict: the remote model if there is one, otherwise the local one.
 #[derive(Debug, Default)]
 pub struct Inference {
     /// Stays loaded while a remote model predicts.
@@ -151,19 +147,19 @@ pub struct Inference {
     pub remote: Option<RemoteEngine>,
     /// Images to predict once the model is ready.
     pub(super) queued: Option<QueuedImages>,
-    /// The milliseconds that each remote prediction took since the program started.
+    /// The duration of each remote prediction since startup, in milliseconds.
     pub(super) latencies_ms: HashMap<(RunId, SampleId), f64>,
 }
 
-/// The model that ONNX Runtime runs on this computer.
+/// The local model, run by ONNX Runtime.
 #[derive(Debug, Default)]
 pub struct LocalEngine {
     pub status: Loadable<Box<DeviceReport>, EngineFailure>,
-    /// The ONNX Runtime library that is used after a restart, if that is not the loaded one.
+    /// The ONNX Runtime library to use after a restart, if it is not the loaded one.
     pub restart_to_use: Option<String>,
-    /// The model and settings that `status` is about.
+    /// The model and settings that `status` describes.
     pub(super) key: Option<RunKey>,
-    /// The image whose single prediction was requested last.
+    /// The image of the last request for a single prediction.
     pub(super) latest: Option<SampleId>,
 }
 
@@ -174,19 +170,19 @@ pub struct RemoteEngine {
     pub status: Loadable<RemoteReport, EngineFailure>,
     /// Known once the model has responded.
     pub(super) found: Option<(RunKey, ModelCard, LabelSet)>,
-    /// The first response of the model, to try a mapping on.
+    /// The first response of the model, for testing a mapping.
     pub(super) first_response: Option<Arc<ResponseExamples>>,
-    /// The command that signs in again, if that helps.
+    /// The command that renews the sign-in, if that helps.
     pub renewal: Option<String>,
 }
 
 /// Why no image can be predicted.
 #[derive(Debug)]
 pub struct EngineFailure {
-    /// Says why, and what to do.
+    /// The reason, and what to do.
     pub message: String,
     pub offer: Offer,
-    /// The only image that the failure is about; `None`: all of them.
+    /// The only affected image; `None` if all are affected.
     pub(super) sample: Option<SampleId>,
 }
 
@@ -200,12 +196,11 @@ pub enum Offer {
     SetResponseMapping,
 }
 
-/// The images to predict.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum QueuedImages {
-    /// All that have no prediction by then.
+    /// All images without a prediction at that time.
     Unpredicted,
-    /// Those of these images that have no prediction by then.
+    /// Those of these images without a prediction at that time.
     UnpredictedOf(SampleSet),
     These(SampleSet),
 }
@@ -223,9 +218,9 @@ pub struct PrepareRequest {
 pub struct ConnectRequest {
     pub source: SourceId,
     pub model: RemoteModel,
-    /// The images that are sent one after the other until a response can be recognized.
+    /// The images to send one by one until a response is recognized.
     pub samples: Vec<(SampleId, Sample)>,
-    /// The runs that the model made before.
+    /// Earlier runs of the model.
     pub known: Vec<RunInfo>,
     pub ticket: Ticket,
 }
@@ -253,11 +248,11 @@ pub struct ImagesRequest {
 /// A package of ONNX Runtime that Spotcheck can install.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RuntimeKind {
-    /// ONNX Runtime for the processor.
+    /// ONNX Runtime for the CPU.
     Cpu,
-    /// ONNX Runtime for NVIDIA graphics cards, in place of the one for the processor.
+    /// ONNX Runtime for NVIDIA GPUs, in place of the one for the CPU.
     Cuda,
-    /// A plug-in for any graphics card.
+    /// A plug-in for any GPU.
     WebGpu,
 }
 
@@ -284,7 +279,7 @@ impl RemoteEngine {
 }
 
 impl Inference {
-    /// The model that predicts; `None` on this computer.
+    /// The remote model that predicts; `None` on this computer.
     pub fn remote_model(&self) -> Option<&RemoteModel> {
         self.remote.as_ref().map(|remote| &remote.model)
     }
@@ -297,7 +292,7 @@ impl Inference {
         task.is_some()
     }
 
-    /// Why predicting fails until the user does something.
+    /// Why predicting fails until the user acts.
     pub fn failure(&self) -> Option<&EngineFailure> {
         match &self.remote {
             Some(remote) => remote.status.failure(),
@@ -329,7 +324,7 @@ impl Inference {
         is_ready && self.key_at(&key.made) == Some(key)
     }
 
-    /// The model of this run can no longer predict; false if it is another one by now.
+    /// Records that the model of this run can no longer predict; false if another model has replaced it.
     pub(super) fn fail_for(&mut self, key: &RunKey, failure: EngineFailure) -> bool {
         if self.key_at(&key.made) != Some(key) {
             return false;
@@ -343,8 +338,8 @@ impl Inference {
         true
     }
 
-    /// From now on this model predicts. The local model stays loaded; if it was still being loaded, which the caller
-    /// cancels, or has failed, it is loaded again later.
+    /// Switches to this model. The local model stays loaded; if it has failed or was still loading, which the caller
+    /// cancels, it is loaded again later.
     pub(super) fn switch_to(&mut self, remote: Option<RemoteModel>) {
         self.queued = None;
         if self.local.status.ready().is_none() {
@@ -354,7 +349,7 @@ impl Inference {
         self.remote = remote.map(RemoteEngine::new);
     }
 
-    /// Forgets what was tried, so that it can be tried again.
+    /// Forgets earlier attempts, so that they can be repeated.
     pub(super) fn reset(&mut self) {
         self.queued = None;
         match &mut self.remote {
@@ -365,8 +360,8 @@ impl Inference {
 }
 
 impl State {
-    /// How many milliseconds the prediction on screen took, and which model made it; `None` if it was made on this
-    /// computer, in a job, or before the program started.
+    /// The duration of the prediction on screen in milliseconds, and the model that made it; `None` if it was made
+    /// locally, in a job, or before startup.
     pub fn shown_latency_ms(&self) -> Option<(f64, &InferenceLocation)> {
         let (run, sample) = self.run().zip(self.shown_sample())?;
         let latency = self.inference.latencies_ms.get(&(run.id(), sample))?;

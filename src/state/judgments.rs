@@ -1,7 +1,7 @@
 //! Verdicts, notes and tags of the open source, with undo and redo.
 //!
-//! Most images have none, so they are kept by sample and not as a column. An edit holds the values before and after it:
-//! undoing puts the former back, redoing the latter. Nothing is ever dropped from the history while the source is open.
+//! Most images have none, so they are stored by sample rather than as a column. An edit contains the values before and
+//! after it: undo restores the former, redo the latter. The history keeps everything while the source is open.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -9,33 +9,32 @@ use std::sync::Arc;
 use crate::domain::{JudgedSample, RunId, SampleId, SampleSet, SampleUri, Verdict, VerdictTarget};
 use crate::review::{self, Marks, VerdictKind};
 
-/// All judgments of the open source, as the person left them; not all need be in the project file yet.
+/// All judgments of the open source, as the user left them; some may not be in the project file yet.
 #[derive(Debug, Default)]
 pub struct Judgments {
     images: HashMap<SampleId, ImageJudgment>,
-    /// Judgments from the project file, of images that are not listed yet or that are gone.
+    /// Judgments from the project file about images that are not listed yet or no longer exist.
     unlisted: HashMap<SampleUri, ImageJudgment>,
     /// The run whose verdicts are on screen.
     run: Option<RunId>,
-    /// The judgments as sorting and filtering use them.
+    /// The judgments in the form used for sorting and filtering.
     marks: Marks,
-    /// How many images have a verdict on each run's prediction or its boxes.
+    /// The number of images with a verdict on each run's prediction or its boxes.
     judged_images: BTreeMap<RunId, usize>,
-    /// How many images carry each tag.
+    /// The number of images with each tag.
     tags: BTreeMap<String, usize>,
     done: Vec<Edit>,
     undone: Vec<Edit>,
-    /// The last ticket of each sample that waits for the project file.
+    /// The last ticket of each sample that is yet to be saved.
     saving: HashMap<SampleId, u64>,
 }
 
-/// The judgment of one image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ImageJudgment {
     /// Sorted by target; rarely more than a handful.
     verdicts: Vec<(VerdictTarget, Verdict)>,
     note: String,
-    /// Sorted, each once.
+    /// Sorted and unique.
     tags: Vec<String>,
 }
 
@@ -46,11 +45,11 @@ pub(super) enum Mark {
     Verdict(VerdictTarget, Option<Verdict>),
     /// Empty for no note.
     Note(String),
-    /// Sorted, each once.
+    /// Sorted and unique.
     Tags(Vec<String>),
 }
 
-/// One edit of the user, with however many images it changed.
+/// One edit by the user, of any number of images.
 #[derive(Debug, Clone)]
 struct Edit {
     /// A label that follows “Undo: ”.
@@ -66,18 +65,18 @@ struct Step {
 }
 
 impl Step {
-    /// Whether it is about a verdict on a prediction of this run.
+    /// Whether it concerns a verdict on a prediction of this run.
     fn is_about_run(&self, run: RunId) -> bool {
         matches!(self.after, Mark::Verdict(target, _) if target.run == Some(run))
     }
 }
 
-/// The changes of an edit, its undoing or its redoing.
+/// The changes of an edit, an undo or a redo.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct EditOutcome {
     /// The edit, in words.
     pub(super) label: String,
-    /// The values that now hold.
+    /// The values that now apply.
     pub(super) marks: Vec<(SampleId, Mark)>,
 }
 
@@ -98,13 +97,13 @@ impl ImageJudgment {
         &self.verdicts
     }
 
-    /// The verdict on the image: that on the prediction of `run`, or else the one given without a prediction.
+    /// The verdict on the image: on the prediction of `run`, or else the one given without a prediction.
     pub fn of_image(&self, run: Option<RunId>) -> Option<&Verdict> {
         let of = |run| self.verdict(VerdictTarget { run, box_index: None });
         of(run).or_else(|| of(None))
     }
 
-    /// The verdicts on the boxes of a run's prediction: index and verdict.
+    /// The verdicts on the boxes of a run's prediction, with their indexes.
     pub fn of_boxes(&self, run: RunId) -> impl Iterator<Item = (u32, &Verdict)> {
         self.verdicts.iter().filter_map(move |(target, verdict)| {
             let is_of_run = target.run == Some(run);
@@ -120,12 +119,12 @@ impl ImageJudgment {
         &self.tags
     }
 
-    /// The judgment as sorting and filtering use it.
+    /// The judgment in the form used for sorting and filtering.
     fn mark(&self, run: Option<RunId>) -> review::Mark {
         let boxes = run.into_iter().flat_map(|run| self.of_boxes(run));
         review::Mark {
             verdict: self.of_image(run).map(VerdictKind::from),
-            // The verdicts are sorted, so these are.
+            // Sorted, because the verdicts are.
             boxes: boxes.map(|(index, verdict)| (index, verdict.into())).collect(),
             note: (!self.note.is_empty()).then(|| Arc::from(self.note.as_str())),
             tags: self.tags.clone().into(),
@@ -145,7 +144,7 @@ impl ImageJudgment {
         self.verdicts.binary_search_by_key(&target, |(target, _)| *target)
     }
 
-    /// Gives the value that was there.
+    /// Returns the previous value.
     fn set(&mut self, mark: Mark) -> Mark {
         match mark {
             Mark::Note(text) => Mark::Note(std::mem::replace(&mut self.note, text)),
@@ -176,12 +175,12 @@ impl From<JudgedSample> for ImageJudgment {
 }
 
 impl Judgments {
-    /// The judgment of a sample; `None` if there is none.
+    /// The judgment of a sample, if any.
     pub fn get(&self, sample: SampleId) -> Option<&ImageJudgment> {
         self.images.get(&sample)
     }
 
-    /// The samples of which something is said, in no order.
+    /// The samples with a judgment, in no particular order.
     pub fn iter(&self) -> impl Iterator<Item = (SampleId, &ImageJudgment)> {
         self.images.iter().map(|(sample, said)| (*sample, said))
     }
@@ -191,8 +190,8 @@ impl Judgments {
         self.get(sample)?.of_image(self.run)
     }
 
-    /// The boxes of a run's prediction that a person accepted or gave the right class, lowest index first: they are
-    /// visible whatever the filters.
+    /// The boxes of a run's prediction that the user accepted or assigned the right class, lowest index first; they are
+    /// visible regardless of the filters.
     pub fn confirmed_boxes(&self, run: RunId, sample: SampleId) -> Vec<u32> {
         let boxes = self.get(sample).into_iter();
         let boxes = boxes.flat_map(|said| said.of_boxes(run));
@@ -205,13 +204,13 @@ impl Judgments {
         self.verdicts_on_prediction(run, sample).next().is_some()
     }
 
-    /// How many images have a verdict on this run's prediction or its boxes, those included that are not listed.
+    /// The number of images with a verdict on this run's prediction or its boxes, including unlisted ones.
     pub(super) fn judged_images(&self, run: RunId) -> usize {
         let unlisted = self.unlisted.values().filter(|said| said.is_of_run(run));
         self.judged_images.get(&run).copied().unwrap_or_default() + unlisted.count()
     }
 
-    /// The prediction that the verdicts are about.
+    /// The verdicts on a run's prediction for a sample.
     pub(super) fn verdicts_on_prediction(&self, run: RunId, sample: SampleId) -> impl Iterator<Item = VerdictTarget> {
         let verdicts = self.get(sample).map_or(&[][..], ImageJudgment::verdicts);
         let targets = verdicts.iter().map(|(target, _)| *target);
@@ -221,7 +220,7 @@ impl Judgments {
     /// The verdict on a box of the run on screen.
     pub fn box_verdict(&self, sample: SampleId, box_index: usize) -> Option<&Verdict> {
         let target = VerdictTarget { run: Some(self.run?), box_index: u32::try_from(box_index).ok() };
-        // An index beyond `u32` would ask for the image.
+        // An index beyond `u32` would refer to the image.
         target.box_index?;
         self.get(sample)?.verdict(target)
     }
@@ -236,22 +235,22 @@ impl Judgments {
         self.get(sample).map_or(&[], ImageJudgment::tags)
     }
 
-    /// Every tag in use.
+    /// All tags in use.
     pub fn known_tags(&self) -> impl Iterator<Item = &str> {
         self.tags.keys().map(String::as_str)
     }
 
-    /// The judgments as sorting and filtering use them; cheap to clone.
+    /// The judgments in the form used for sorting and filtering; cheap to clone.
     pub fn marks(&self) -> &Marks {
         &self.marks
     }
 
-    /// Whether something about this sample is not in the project file yet.
+    /// Whether a change of this sample is not in the project file yet.
     pub fn is_saving(&self, sample: SampleId) -> bool {
         self.saving.contains_key(&sample)
     }
 
-    /// Samples that wait for the project file.
+    /// The number of samples that are yet to be saved.
     pub fn saving(&self) -> usize {
         self.saving.len()
     }
@@ -266,8 +265,7 @@ impl Judgments {
         self.undone.last().map(|edit| edit.label.as_str())
     }
 
-    /// Does what `label` says. Marks that change nothing are left out; if none is left, nothing is done and there is
-    /// nothing to undo.
+    /// Makes an edit with this label. Marks without a change are skipped; if none is left, the history stays the same.
     pub(super) fn edit(
         &mut self,
         label: String,
@@ -306,7 +304,7 @@ impl Judgments {
         Some(outcome)
     }
 
-    /// Takes over what a project file holds. Nothing of it can be undone.
+    /// Adopts the content of a project file. This cannot be undone.
     pub(super) fn restore(
         &mut self,
         stored: impl IntoIterator<Item = JudgedSample>,
@@ -322,7 +320,7 @@ impl Judgments {
         }
     }
 
-    /// A sample has appeared in the listing: what the project file said of it belongs to it now.
+    /// Assigns the judgment from the project file to a newly listed sample.
     pub(super) fn listed(&mut self, sample: SampleId, uri: &SampleUri) {
         let Some(said) = self.unlisted.remove(uri) else {
             return;
@@ -338,7 +336,7 @@ impl Judgments {
         }
     }
 
-    /// Puts another run on screen: its verdicts are shown and counted.
+    /// Switches to another run: its verdicts are shown and counted.
     pub(super) fn follow_run(&mut self, run: Option<RunId>) {
         if self.run == run {
             return;
@@ -349,7 +347,7 @@ impl Judgments {
         }
     }
 
-    /// A run was deleted, and with it the verdicts on its predictions, in the history too.
+    /// Removes the verdicts on the predictions of a deleted run, also from the history.
     pub(super) fn forget_run(&mut self, run: RunId) {
         let judged = |(_, said): &(&SampleId, &ImageJudgment)| said.is_of_run(run);
         let samples: Vec<SampleId> = self.images.iter().filter(judged).map(|(id, _)| *id).collect();
@@ -370,7 +368,7 @@ impl Judgments {
         }
     }
 
-    /// The run has other predictions for these samples now: no step back may put on them what was said of those before.
+    /// Handles new predictions of the run for these samples: undo must not restore verdicts on the old ones.
     pub(super) fn forget_predictions(&mut self, run: RunId, samples: &SampleSet) {
         if !samples.is_empty() {
             self.forget_steps(|step| samples.contains(step.sample) && step.is_about_run(run));
@@ -386,14 +384,14 @@ impl Judgments {
         }
     }
 
-    /// These samples wait for the project file under this ticket. Tickets grow.
+    /// Marks these samples as waiting for the project file under this ticket. Tickets increase.
     pub(super) fn begin_saving(&mut self, ticket: u64, samples: &SampleSet) {
         for sample in samples.iter() {
             self.saving.insert(sample, ticket);
         }
     }
 
-    /// Everything up to this ticket is in the project file.
+    /// Marks everything up to this ticket as saved.
     pub(super) fn saved(&mut self, up_to: u64) {
         self.saving.retain(|_, ticket| *ticket > up_to);
     }
@@ -412,7 +410,7 @@ impl Judgments {
         outcome
     }
 
-    /// The only place where a judgment changes; keeps the marks. Gives the value that was there.
+    /// The only place where a judgment changes; updates the marks. Returns the previous value.
     fn put(&mut self, sample: SampleId, mark: Mark) -> Mark {
         let is_tags = matches!(mark, Mark::Tags(_));
         let run = match mark {
@@ -456,7 +454,7 @@ fn forget_one<K: Ord>(counts: &mut BTreeMap<K, usize>, key: &K) {
     }
 }
 
-/// Sorted, each once.
+/// Sorted and unique.
 pub(super) fn in_order(mut tags: Vec<String>) -> Vec<String> {
     tags.sort();
     tags.dedup();
@@ -481,13 +479,13 @@ mod tests {
         (SampleId(sample), Mark::Verdict(IMAGE, Some(verdict)))
     }
 
-    /// Everything that is said, to compare two moments.
+    /// All judgments, to compare two moments.
     fn everything(judgments: &Judgments) -> BTreeMap<SampleId, ImageJudgment> {
         let said = judgments.iter();
         said.map(|(sample, said)| (sample, said.clone())).collect()
     }
 
-    /// Checks that sorting and filtering use the present judgments.
+    /// Checks that the marks match the judgments.
     fn check_marks(judgments: &Judgments) {
         for id in (0..8).map(SampleId) {
             let said = judgments.get(id).cloned().unwrap_or_default();
@@ -495,13 +493,13 @@ mod tests {
         }
     }
 
-    /// Images with a verdict of their own.
+    /// The number of images with a verdict of their own.
     fn judged(judgments: &Judgments) -> usize {
         let marks = (0..8).map(|id| judgments.marks().get(SampleId(id)));
         marks.filter(|mark| mark.verdict.is_some()).count()
     }
 
-    /// A small generator, so that a failure can be repeated: the constants are those of Knuth's MMIX.
+    /// A small generator for reproducible failures, with the constants of Knuth's MMIX.
     struct Random(u64);
 
     impl Random {

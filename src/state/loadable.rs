@@ -1,4 +1,4 @@
-//! A value that a task loads in the background, and the reason if that fails.
+//! A value that a task loads in the background, or the reason for its failure.
 
 use super::{TaskId, TaskOutcome};
 
@@ -7,7 +7,6 @@ use super::{TaskId, TaskOutcome};
 pub enum Loadable<T, E = Failure> {
     #[default]
     NotLoaded,
-    /// The task that loads it.
     Loading(TaskId),
     Ready(T),
     Failed(E),
@@ -16,12 +15,12 @@ pub enum Loadable<T, E = Failure> {
 /// Why there is no result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Failure {
-    /// The task was cancelled; nothing is wrong.
+    /// The task was canceled; nothing is wrong.
     Cancelled,
     Failed {
         /// The message: what happened, why, and what to do.
         message: String,
-        /// The command that signs in again, if that helps.
+        /// The command that renews the sign-in, if that helps.
         renewal: Option<String>,
     },
 }
@@ -38,7 +37,7 @@ impl<T, E> Loadable<T, E> {
         self.task().is_some()
     }
 
-    /// The task that loads it now.
+    /// The task that is loading it.
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Loading(task) => Some(*task),
@@ -59,8 +58,8 @@ impl<T, E> Loadable<T, E> {
 }
 
 impl<T> Loadable<T> {
-    /// Takes the result of a task. False, and nothing changes, if it is late: another task loads the value by now, or
-    /// none does.
+    /// Stores the result of a task. Returns false, without a change, for a late result: another task is loading the
+    /// value, or none is.
     pub(super) fn settle(&mut self, task: TaskId, result: Result<T, Failure>) -> bool {
         let is_wanted = self.is_by(task);
         if is_wanted {

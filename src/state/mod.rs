@@ -1,9 +1,9 @@
 //! The state of the window, and the only code that changes it.
 //!
-//! [`update`] takes the state and a [`Message`] (a [`Command`] of the user or an [`Event`] of a task) and gives the
-//! [`Effect`]s to carry out. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
-//! carries the effects out and reports events. Each event carries the id of its request; one that is no longer needed
-//! is dropped by that id, never by timing.
+//! [`update`] takes the state and a [`Message`] (a [`Command`] from the user or an [`Event`] from a task) and returns
+//! the [`Effect`]s to run. It is pure: no files, no threads, no graphics, no pixels. Panels draw `&State`; `effects`
+//! runs the effects and reports events. Each event carries the id of its request; outdated ones are dropped by id,
+//! never by timing.
 
 mod action;
 mod arranging;
@@ -109,89 +109,89 @@ use std::sync::Arc;
 use crate::domain::{CacheUsage, LabelSet, ModelCard, Prediction, RunId, SampleId, Verdict, ViewSettings, grouped};
 use crate::review::{PredictionStatus, VerdictKind, verdict_of_image};
 
-/// Everything the window shows. Read by panels, changed by [`update`] alone.
+/// Everything the window shows. Panels read it; only [`update`] changes it.
 #[derive(Default)]
 pub struct State {
     pub settings: Settings,
     pub source: Option<OpenSource>,
     pub project: Project,
     pub samples: Samples,
-    /// The search field and the sort menu, and what came of them.
+    /// The search field, the sort menu and their results.
     pub arranging: Arranging,
     /// The strip with all boxes of one class, while it is open.
     pub filmstrip: Option<Filmstrip>,
     pub selection: Selection,
     pub shown: Shown,
     pub canvas: CanvasView,
-    /// Zooms by menu or key, for the canvas to turn into a [`CanvasView`]: only it knows its size.
+    /// Zooms by menu or key, for the canvas to turn into a [`CanvasView`], because only the canvas knows its size.
     pub canvas_requests: Vec<Action>,
     pub runs: Runs,
-    /// What the project remembers of its runs.
+    /// The project's record of its runs.
     remembered_runs: update::RememberedRuns,
     /// The run with the verdicts, if the one on screen has none.
     other_judged_run: Option<RunId>,
-    /// The run on screen and the revision of the verdicts that this is about.
+    /// The run on screen and the revision of the verdicts that `other_judged_run` is based on.
     judged_seen: Option<(Option<RunId>, u64)>,
-    /// The filters of a model before they were reset, until something else is changed.
+    /// The filters of a model before a reset, until the next change.
     reset_filters: Option<(ModelCard, ViewSettings)>,
-    /// The verdicts, notes and tags.
     pub judgments: Judgments,
-    /// Two runs held against each other.
+    /// The comparison of two runs.
     pub comparing: Option<Comparing>,
     /// A number that changes with everything that a comparison depends on.
     comparison_number: u64,
-    /// What was chosen last for the dialog that opens ground truth or predictions, and a number that tells two choices
-    /// apart.
+    /// The last choice for the dialog that opens ground truth or predictions, and a number that distinguishes two
+    /// choices.
     pub picked_annotations: Option<(u64, AnnotationsPick, PathBuf)>,
-    /// The path that is to be typed because no file dialog appeared.
+    /// The question for a path, because no file dialog appeared.
     pub path_question: Option<PathQuestion>,
-    /// The ground truth that the runs are compared with.
+    /// The ground truth that the runs are evaluated against.
     pub evaluating: Option<Evaluating>,
     /// A number that changes with every evaluation.
     evaluation_number: u64,
-    /// The window is a screen for an audience.
+    /// Presentation mode, while it is on.
     pub presenting: Option<Presenting>,
-    /// The verdict for all selected images, while [`Overlay::MassVerdict`] asks; `None` takes their verdicts back.
+    /// The verdict for all selected images, while [`Overlay::MassVerdict`] is open; `None` removes their verdicts.
     pub mass_verdict: Option<Verdict>,
-    /// The last verdict was on a box: the first box of another image is selected, and no key judges a whole image by
+    /// Whether the last verdict was on a box: then the first box of the next image is selected, so that no key judges a
+    /// whole image by surprise.
     /// surprise.
     judges_boxes: bool,
-    /// The field of the judging bar that is to take the keyboard, and a number that tells two requests apart.
+    /// The field of the judging bar that should take the focus, and a number that distinguishes two requests.
     pub judge_focus: Option<(JudgeField, u64)>,
     pub models: ModelShelf,
     pub inference: Inference,
     pub tasks: TaskList,
     pub problems: ProblemList,
     pub overlay: Overlay,
-    /// The dialog that finds a place in S3; remembers what was looked into while it is closed.
+    /// The dialog for finding a location in S3; remembers the visited locations while closed.
     pub s3: S3Picker,
-    /// The identities that are signed in to S3.
+    /// The identities signed in to S3.
     pub sign_ins: SignIns,
-    /// Remote work: jobs and endpoints of SageMaker.
+    /// Remote work: SageMaker jobs and endpoints.
     pub remote: Remote,
-    /// The dialog about a model of the user's own, while it is open.
+    /// The form for a model of the user's own, while it is open.
     pub import: Option<Import>,
     /// The last choices in the export dialog.
     pub export: ExportDraft,
-    /// How many boxes that would be.
+    /// The number of boxes that would be exported.
     pub export_boxes: BoxCounter,
-    /// The last export that is whole, until it is dismissed.
+    /// The last complete export, until it is dismissed.
     pub exported: Option<Exported>,
-    /// The dialog about an upload.
+    /// The upload dialog.
     pub upload: Uploading,
-    /// The last upload that ended, until it is dismissed.
+    /// The last finished upload, until it is dismissed.
     pub uploaded: Option<Uploaded>,
-    /// The last message that needs no reply: “Copied the image”.
+    /// The last message without a reply: “Copied the image”.
     pub notice: Option<Notice>,
-    /// Counts up whenever the search field is to take the keyboard.
+    /// A counter that increases whenever the search field should take the focus.
     pub search_focus: u64,
     /// The renderer of the window, for diagnostics.
     pub graphics: String,
-    /// The image takes the place of the panels.
+    /// Whether the image replaces the panels.
     pub large_image: bool,
-    /// Whether no image has the name that is being typed into “Go to”.
+    /// Whether no image has the name being typed into “Go to”.
     pub go_to_missed: bool,
-    /// The size of the disk cache, once it was requested.
+    /// The size of the disk cache, once requested.
     pub cache_usage: Option<CacheUsage>,
     ids: Ids,
 }
@@ -202,21 +202,21 @@ pub struct State {
 pub enum Message {
     /// The user wants something.
     Command(Command),
-    /// A task has something to report.
+    /// A task reports something.
     Event(Event),
 }
 
-/// The image in the middle and what is known of it. Its pixels live in `ui`.
+/// The shown image and its prediction. Its pixels are in `ui`.
 #[derive(Debug, Default)]
 pub struct Shown {
     pub display: Display,
-    /// The prediction of the current run, whole; `None` before there is one.
+    /// The complete prediction of the current run; `None` before there is one.
     pub prediction: Option<Arc<Prediction>>,
-    /// Why there is no prediction, if that is known.
+    /// Why there is no prediction, if known.
     pub failure: Option<String>,
     /// Index into the detections of `prediction`.
     pub selected_box: Option<usize>,
-    /// The box that is selected as soon as the prediction is there.
+    /// The box to select when the prediction arrives.
     box_to_select: Option<BoxToSelect>,
     /// Index of a class of `prediction`.
     pub selected_class: Option<u32>,
@@ -225,7 +225,7 @@ pub struct Shown {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum BoxToSelect {
-    /// The one with this index into the detections.
+    /// The one with this index in the detections.
     Index(usize),
     /// The visible one with the highest score.
     First,
@@ -243,21 +243,21 @@ pub enum Display {
 /// Zoom and position of the image on the canvas.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum CanvasView {
-    /// As large as the canvas allows, small images not enlarged beyond a few times.
+    /// As large as the canvas allows; small images are enlarged only a few times.
     #[default]
     Fit,
-    /// `zoom` screen points an image pixel, with `center` (in image pixels) in the middle of the canvas.
+    /// `zoom` screen points per image pixel, with `center` (in image pixels) in the middle of the canvas.
     Free { zoom: f32, center: [f32; 2] },
 }
 
 /// Presentation mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Presenting {
-    /// Whether images follow each other by themselves.
+    /// Whether images advance automatically.
     pub is_playing: bool,
 }
 
-/// Asks for a path in place of a file dialog.
+/// A question for a path in place of a file dialog.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathQuestion {
     pub request: FileRequest,
@@ -272,8 +272,7 @@ pub enum JudgeField {
     Tag,
 }
 
-/// What receives the next key. It changes with every command that opens or closes a dialog, or gives the keyboard to a
-/// field.
+/// What receives the next key. It changes with every command that opens or closes a dialog or focuses a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyboardOwner {
     overlay: Overlay,
@@ -293,33 +292,30 @@ pub enum Overlay {
     Palette,
     Export,
     ExportComparison,
-    /// Choices about the export of an evaluation.
     ExportEvaluation,
     Upload,
     /// The dialog for opening images in S3.
     OpenS3,
-    /// The form of a job.
+    /// The job form.
     StartJob,
-    /// The jobs of SageMaker.
     Jobs,
-    /// The form of an endpoint.
+    /// The endpoint form.
     DeployEndpoint,
-    /// The endpoints of SageMaker.
     Endpoints,
     /// The dialog for opening outputs as a run.
     OpenOutputs,
-    /// The dialog for opening predictions of other programs as a run.
+    /// The dialog for opening predictions from other tools as a run.
     OpenPredictions,
     /// The dialog for opening ground truth.
     OpenTruth,
-    /// The dialog about a remote model.
+    /// The dialog for a remote model.
     RemoteInference,
     Help,
     /// The field for the right class.
     WrongClass,
-    /// The question whether to quit although something is unfinished.
+    /// The question whether to quit despite unfinished work.
     Quit,
-    /// The question whether that many images are to be judged at once.
+    /// The question whether to judge that many images.
     MassVerdict,
     GoTo,
 }
@@ -327,20 +323,20 @@ pub enum Overlay {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notice {
     pub text: String,
-    /// Tells two notices of the same text apart.
+    /// Distinguishes two notices with the same text.
     pub serial: u64,
-    /// What a button next to it does.
+    /// The effect of the button next to it.
     pub offer: Option<NoticeOffer>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoticeOffer {
-    /// Undo the last change, which the notice is about.
+    /// Undo the last change, which the notice describes.
     Undo,
     ShowRun(RunId),
 }
 
-/// Numbers that are given out once.
+/// Unique numbers.
 #[derive(Debug, Default)]
 struct Ids(u64);
 
@@ -361,12 +357,12 @@ impl State {
         Self { settings, ..Self::default() }
     }
 
-    /// The live filters of the model on screen; each model keeps its own.
+    /// The live filters of the model on screen; each model has its own.
     pub fn view(&self) -> Cow<'_, ViewSettings> {
         self.viewed_card().map_or_else(Cow::default, |card| self.settings.view_of(card))
     }
 
-    /// The chosen model, if images are predicted on this computer.
+    /// The chosen model, if predictions are local.
     fn chosen_here(&self) -> Option<&ModelEntry> {
         let is_here = self.inference.remote.is_none();
         self.models.chosen().filter(|_| is_here)
@@ -379,13 +375,13 @@ impl State {
         (!dismissed.contains(&better.card.id)).then_some(better)
     }
 
-    /// The model whose predictions are on screen: that of the current run, or the chosen one while there is no run.
+    /// The model whose predictions are on screen: that of the current run, or the chosen one without a run.
     pub fn viewed_card(&self) -> Option<&ModelCard> {
         let run = self.run().map(|run| &run.info.card);
         run.or_else(|| self.chosen_here().map(|chosen| &chosen.card))
     }
 
-    /// The names of its classes.
+    /// The class names of that model.
     pub fn viewed_labels(&self) -> Option<&LabelSet> {
         let run = self.run().map(Run::labels);
         run.or_else(|| self.chosen_here().map(|chosen| &*chosen.labels))
@@ -396,15 +392,15 @@ impl State {
         self.runs.current()
     }
 
-    /// The whole prediction of the current run for a sample, if it is in memory; ask for others with
+    /// The complete prediction of the current run for a sample, if it is in memory; request others with
     /// [`ProjectCommand::LoadPredictions`].
     pub fn prediction_of(&self, sample: SampleId) -> Option<&Prediction> {
         let prediction = self.runs.prediction(self.run()?.id(), sample)?;
         Some(prediction)
     }
 
-    /// Whether a run's prediction stays as it is because a person has judged it: a verdict on it, or on its third box,
-    /// means nothing for another prediction. Clearing the verdicts frees it.
+    /// Whether a run's prediction is kept because the user has judged it: a verdict on it, or on its third box, is
+    /// meaningless for another prediction. Clearing the verdicts releases it.
     pub fn keeps_prediction(&self, run: RunId, sample: SampleId) -> bool {
         let may_have_prediction = self.runs.get(run).is_some_and(|run| {
             // Predictions that are not read yet are in the project.
@@ -413,14 +409,14 @@ impl State {
         may_have_prediction && self.judgments.is_prediction_judged(run, sample)
     }
 
-    /// Whether the prediction on screen is about an older version of the shown image's file.
+    /// Whether the prediction on screen was made from an older version of the shown image's file.
     pub fn shown_is_outdated(&self) -> bool {
         let shown = self.run().zip(self.shown_sample());
         self.shown.prediction.is_some() && shown.is_some_and(|(run, sample)| run.is_outdated(sample))
     }
 
-    /// Indices of the visible boxes of a run's prediction, highest score first: those that its filters show, and those
-    /// that a person confirmed.
+    /// Indexes of the visible boxes of a run's prediction, highest score first: those that pass its filters, and those
+    /// that the user confirmed.
     pub fn visible_boxes(&self, run: RunId, sample: SampleId, prediction: &Prediction) -> Vec<usize> {
         let confirmed = self.judgments.confirmed_boxes(run, sample);
         let view = self.view_of_run(run);
@@ -434,27 +430,27 @@ impl State {
         shown.map_or_else(Vec::new, |((run, sample), prediction)| self.visible_boxes(run.id(), sample, prediction))
     }
 
-    /// The boxes of the prediction on screen that a person confirmed.
+    /// The user-confirmed boxes of the prediction on screen.
     fn confirmed_boxes(&self) -> Vec<u32> {
         let shown = self.run().zip(self.shown_sample());
         shown.map_or_else(Vec::new, |(run, sample)| self.judgments.confirmed_boxes(run.id(), sample))
     }
 
-    /// The verdict of an image, as the badge on its thumbnail, the search and the counts have it; `None` while it is
-    /// unjudged: until it has a verdict of its own, or all of its visible boxes have one.
+    /// The verdict of an image for the badge on its thumbnail, the search and the counts; `None` until it has a verdict
+    /// of its own, or all of its visible boxes have one.
     pub fn verdict_of(&self, sample: SampleId) -> Option<VerdictKind> {
         let predictions = self.run().map(|run| &run.predictions);
         let marks = self.judgments.marks();
         verdict_of_image(predictions, &self.view(), self.suppressed(), marks, sample)
     }
 
-    /// Whether the shown image's answer has boxes, shown or filtered out.
+    /// Whether the shown image's prediction has boxes, visible or filtered out.
     pub fn has_boxes(&self) -> bool {
         let prediction = self.shown.prediction.as_ref();
         prediction.is_some_and(|prediction| !prediction.detections().is_empty())
     }
 
-    /// Whether these are the samples whose whole predictions were requested last.
+    /// Whether these are the samples whose complete predictions were requested last.
     pub fn has_requested(&self, samples: &[SampleId]) -> bool {
         let requested = self.runs.requested.iter();
         let run = self.run().map(Run::id);
@@ -462,7 +458,7 @@ impl State {
         asked.eq(samples.iter().map(|sample| (run, *sample)))
     }
 
-    /// The sample in the middle.
+    /// The shown sample.
     pub fn shown_sample(&self) -> Option<SampleId> {
         self.selection.shown()
     }
@@ -485,12 +481,15 @@ impl State {
         unfinished
     }
 
-    /// Whether the last change was that filters were reset.
+    /// Whether the last change was a reset of the filters.
     pub fn filters_were_reset(&self) -> bool {
         self.reset_filters.is_some()
     }
 
-    /// `Err` says why a verdict would be on an image that the search does not show.
+    /// Checks that the shown image matches the search.
+    ///
+    /// # Errors
+    /// Why a verdict would go to an image outside the search results.
     pub fn check_judged_is_found(&self) -> Result<(), &'static str> {
         if self.arranging.is_searching() {
             return Err("The search is still running");
@@ -499,7 +498,7 @@ impl State {
         is_found.then_some(()).ok_or("The image in view is not in the search results; choose another image")
     }
 
-    /// Whether the prediction of the image in view is being read or made.
+    /// Whether the prediction of the current image is being read or made.
     fn prediction_is_coming(&self) -> bool {
         let run_and_sample = self.run().zip(self.shown_sample());
         run_and_sample.is_some_and(|(run, sample)| match run.status(sample) {
@@ -510,7 +509,7 @@ impl State {
         })
     }
 
-    /// Whether a dialog is open over the panels: it receives the keys.
+    /// Whether a dialog is open over the panels and receives the keys.
     pub fn has_dialog(&self) -> bool {
         self.overlay != Overlay::None
             || self.import.is_some()
@@ -531,7 +530,7 @@ impl State {
         }
     }
 
-    /// Whether it is being found out which images there are, for the first time or again.
+    /// Whether the images are being listed, for the first time or again.
     pub fn is_listing(&self) -> bool {
         let running = self.tasks.running();
         running.iter().any(|task| task.kind == TaskKind::List)
@@ -541,7 +540,6 @@ impl State {
         self.notice = Some(Notice { text: text.into(), serial: self.ids.next(), offer: None });
     }
 
-    /// A notice with a button.
     fn show_offer(&mut self, text: impl Into<String>, offer: NoticeOffer) {
         self.show_notice(text);
         if let Some(notice) = &mut self.notice {

@@ -1,4 +1,4 @@
-//! The models one can choose from.
+//! The available models.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,66 +9,63 @@ use crate::state::{
     RecognizeRequest, SaveRequest, TaskId, Ticket, TrialRequest,
 };
 
-/// Commands about the library.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ModelsCommand {
     Choose(String),
     Fetch(String),
-    /// Ask for a file with the weights of a model that could not be downloaded.
+    /// Asks for a file with the weights of a model that could not be downloaded.
     PickWeights(String),
     Remove(String),
-    /// Opens the form about a model that the user added, by its id.
+    /// Opens the form for a model that the user added, by its id.
     Edit(String),
-    /// What the form about a model says now.
+    /// The new content of the form.
     ChangeImport {
         card: Box<ModelCard>,
         labels: LabelChoice,
     },
-    /// Compare common ways to prepare images on those in view.
+    /// Compares common ways to prepare images on the current images.
     FindPreprocessing,
-    /// Begins the form anew with another reading of the outputs, an index into `ImportStart::readings`.
+    /// Restarts the form with another reading of the outputs, an index into `ImportStart::readings`.
     ChooseReading(usize),
-    /// Back from that comparison to the form.
+    /// Returns from that comparison to the form.
     ClosePresets,
-    /// Ask for a label file for the form.
+    /// Asks for a label file for the form.
     PickLabels,
-    /// Add the model, or save the one that is there.
+    /// Adds the model, or saves the existing one.
     ConfirmImport,
     CancelImport,
-    /// The offer of this model, by its id, is not made again.
+    /// Stops offering this model, given its id.
     DismissOffer(String),
-    /// The failed download of this model, by its id, is not shown any more.
+    /// Hides the failed download of this model, given its id.
     DismissFailure(String),
-    /// What was assumed about this model is right.
+    /// Confirms the assumptions about this model.
     ConfirmAssumptions(Box<ModelCard>),
 }
 
-/// Effects about the library.
 #[derive(Debug, Clone)]
 pub enum ModelsEffect {
     List,
     Fetch {
         id: String,
-        /// A file of the user's in place of a download.
+        /// The user's file, in place of a download.
         from: Option<PathBuf>,
         ticket: Ticket,
     },
     Remove {
         id: String,
     },
-    /// Look into a model of the user's own.
+    /// Inspect a model of the user's own.
     Recognize(RecognizeRequest),
-    /// Run it with a card. Replaces the card that is being tried.
+    /// Run it with a card. Replaces the card that is being tested.
     TryCard(Box<TrialRequest>),
     /// Run it with common ways to prepare images.
     TryPresets(Box<PresetsRequest>),
-    /// Take it into the library, or save its card there.
+    /// Add it to the library, or save its card there.
     Save(Box<SaveRequest>),
-    /// The form is closed: let go of the model.
+    /// Close the form and release the model.
     CloseImport,
 }
 
-/// Events about the library.
 #[derive(Debug)]
 pub enum ModelsEvent {
     Listed {
@@ -85,12 +82,12 @@ pub enum ModelsEvent {
         import: ImportId,
         result: Result<Box<ImportStart>, String>,
     },
-    /// What it gives with a card.
+    /// The result with a card.
     Tried {
         import: ImportId,
         trial: Box<ImportTrial>,
     },
-    /// What common ways to prepare images give.
+    /// The results of common ways to prepare images.
     PresetsTried {
         task: TaskId,
         result: Result<Arc<PresetTable>, Failure>,
@@ -102,29 +99,29 @@ pub enum ModelsEvent {
     },
 }
 
-/// A model of the library as the window needs it.
+/// A model of the library in the form the window needs.
 #[derive(Debug, Clone)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub struct ModelEntry {
     pub card: ModelCard,
     pub labels: Arc<LabelSet>,
-    /// Whether its weights are on this machine.
+    /// Whether its weights are on this computer.
     pub is_ready: bool,
-    /// Whether they can be downloaded.
+    /// Whether its weights can be downloaded.
     pub can_fetch: bool,
     /// Whether removing it frees disk space.
     pub can_remove: bool,
     /// Its size in the data folder.
     pub disk_bytes: u64,
-    /// The location of the card, for people: “comes with Spotcheck”.
+    /// The origin of the card, for display: “comes with Spotcheck”.
     pub origin: String,
     /// Whether the user added it, so that its card can be edited.
     pub can_edit: bool,
-    /// Why weights that are there cannot be used.
+    /// Why existing weights cannot be used.
     pub problem: Option<String>,
 }
 
-/// The library and the choice.
+/// The library and the chosen model.
 #[derive(Debug, Default)]
 pub struct ModelShelf {
     entries: Vec<ModelEntry>,
@@ -139,7 +136,7 @@ impl ModelShelf {
         &self.entries
     }
 
-    /// False until the library has been read.
+    /// Whether the library has been read.
     pub fn is_listed(&self) -> bool {
         self.is_listed
     }
@@ -161,7 +158,7 @@ impl ModelShelf {
         self.is_named
     }
 
-    /// A better model of the same task that is one download away, if the chosen one is only the small default.
+    /// A better downloadable model for the same task, if the chosen one is only the small default.
     pub fn offered_upgrade(&self) -> Option<&ModelEntry> {
         let chosen = self.chosen()?;
         let better = match chosen.card.id.as_str() {
@@ -172,7 +169,7 @@ impl ModelShelf {
         self.get(better).filter(|entry| !entry.is_ready && entry.can_fetch)
     }
 
-    /// Bytes of all weights in the data folder.
+    /// The size of all weights in the data folder in bytes.
     pub fn disk_bytes(&self) -> u64 {
         self.entries.iter().map(|entry| entry.disk_bytes).sum()
     }
@@ -190,7 +187,7 @@ impl ModelShelf {
         self.chosen = id;
     }
 
-    /// Chooses the model of the command line.
+    /// Chooses the model from the command line.
     pub(super) fn choose_named(&mut self, id: String) {
         (self.chosen, self.is_named) = (Some(id), true);
     }

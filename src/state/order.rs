@@ -1,4 +1,4 @@
-//! The order in which the samples are on screen.
+//! The order of the samples on screen.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ enum Kind {
     Arranged(Arc<Arrangement>),
 }
 
-/// Whether they are the same object, which is cheap to compare; two with the same content may differ.
+/// Compares identity, which is cheap; two orders with the same content may differ.
 impl PartialEq for Order {
     fn eq(&self, other: &Self) -> bool {
         match (&self.0, &other.0) {
@@ -37,7 +37,7 @@ impl Order {
         Self(Kind::Arranged(arrangement))
     }
 
-    /// Samples on screen.
+    /// The number of samples on screen.
     pub fn len(&self) -> usize {
         match &self.0 {
             Kind::Listing(len) => *len,
@@ -56,7 +56,7 @@ impl Order {
         }
     }
 
-    /// `None` where the sample is not on screen.
+    /// The position of a sample; `None` if it is not on screen.
     pub fn place_of(&self, sample: SampleId) -> Option<usize> {
         match &self.0 {
             Kind::Listing(len) => (sample.index() < *len).then(|| sample.index()),

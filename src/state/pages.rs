@@ -1,4 +1,4 @@
-//! Whole predictions that are in memory; the others are in the project and read when they are shown.
+//! Complete predictions in memory; the others are in the project and read when shown.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::domain::{Prediction, RunId, SampleId};
 /// A few screens of thumbnails.
 const MAX_PAGES: usize = 1024;
 
-/// The least recently used is dropped first.
+/// Drops the least recently used one first.
 #[derive(Debug, Default)]
 pub(super) struct PredictionPages {
     pages: HashMap<(RunId, SampleId), Page>,
@@ -52,7 +52,7 @@ impl PredictionPages {
         self.pages.retain(|(of, _), _| *of != run);
     }
 
-    /// Down to three quarters, so that this is done seldom.
+    /// Drops down to three quarters, so that this happens seldom.
     fn drop_oldest(&mut self) {
         let mut ages: Vec<u64> = self.pages.values().map(|page| page.used).collect();
         ages.sort_unstable();

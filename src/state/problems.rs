@@ -2,7 +2,7 @@
 
 use crate::domain::{Problem, SampleId, SampleSet};
 
-/// More than this are counted, not kept: a folder full of broken files must not fill the memory.
+/// Any further problems are only counted: a folder full of broken files must not fill the memory.
 const MAX_KEPT: usize = 10_000;
 
 #[derive(Debug, Default)]
@@ -32,14 +32,15 @@ impl ProblemList {
         self.entries.is_empty()
     }
 
-    /// The number of problems that were too many to keep.
+    /// The number of problems beyond the limit.
     pub fn dropped(&self) -> usize {
         self.dropped
     }
 
     pub(super) fn add(&mut self, problem: Problem, sample: Option<SampleId>) {
         let entry = ProblemEntry { problem, sample };
-        // An image that fails to show also fails to predict; once is enough. Looking at the last few keeps this cheap.
+        // An image that fails to show also fails to predict; one entry is enough. Checking only the latest entries is
+        // cheap.
         if self.entries.iter().rev().take(64).any(|known| *known == entry) {
             return;
         }
@@ -50,7 +51,7 @@ impl ProblemList {
         }
     }
 
-    /// Their files are others now.
+    /// Drops entries about changed files.
     pub(super) fn forget(&mut self, samples: &SampleSet) {
         let is_of_another = |entry: &ProblemEntry| !entry.sample.is_some_and(|id| samples.contains(id));
         self.entries.retain(is_of_another);

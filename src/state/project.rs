@@ -6,12 +6,11 @@ use super::TaskId;
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
 use crate::state::{Prediction, PredictionRequest, SampleId, SourceId, StoredRow, Ticket};
 
-/// Commands about the project and its runs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ProjectCommand {
-    /// The samples whose whole predictions are shown, most urgent first. Replaces the earlier request.
+    /// The samples whose complete predictions are shown, most urgent first. Replaces the previous request.
     LoadPredictions(Vec<SampleId>),
-    /// Looks at the predictions of another run.
+    /// Shows the predictions of another run.
     SwitchRun(RunId),
     RenameRun(RunId, String),
     /// Deletes a run with its predictions and the verdicts on them.
@@ -21,35 +20,33 @@ pub enum ProjectCommand {
     Move(PathBuf),
 }
 
-/// Effects about the project and its runs.
 #[derive(Debug, Clone)]
 pub enum ProjectEffect {
     /// Write changes to the project of the source.
     Save {
         source: SourceId,
-        /// Comes back when they are on the disk.
+        /// Returned when the changes are on disk.
         ticket: u64,
         changes: Vec<Change>,
     },
     /// Read the summary of a run's predictions.
     LoadRun { source: SourceId, run: RunId, ticket: Ticket },
-    /// Read whole predictions, most urgent first. Replaces the earlier request.
+    /// Read complete predictions, most urgent first. Replaces the previous request.
     LoadPredictions { source: SourceId, requested: Vec<PredictionRequest> },
-    /// Go on with a copy of the project in this file.
+    /// Continue with a copy of the project in this file.
     SaveAs { source: SourceId, path: PathBuf },
-    /// Change the folder of the project's images and open the project anew.
+    /// Change the folder of the project's images and reopen the project.
     Move { source: SourceId, folder: PathBuf },
 }
 
-/// Events about the project and its runs.
 #[derive(Debug)]
 pub enum ProjectEvent {
-    /// The project of the source, with what it holds beside the predictions.
+    /// The project of the source, with its content except the predictions.
     Opened {
         source: SourceId,
         content: Box<ProjectContent>,
     },
-    /// Everything up to this ticket is on the disk.
+    /// Everything up to this ticket is on disk.
     Saved {
         source: SourceId,
         up_to: u64,
@@ -71,27 +68,27 @@ pub enum ProjectEvent {
         task: TaskId,
         result: Result<(), String>,
     },
-    /// Whole predictions, read from the project; `None` if it has none.
+    /// Complete predictions, read from the project; `None` for those it does not have.
     PredictionsLoaded {
         source: SourceId,
         predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
     },
-    /// The project continues in another file, which has given no run this id or a later one.
+    /// The project continues in another file, where this run id and all later ones are unused.
     SavedAs {
         source: SourceId,
         result: Result<(PathBuf, RunId), String>,
     },
 }
 
-/// The file with predictions and verdicts, and how much of them is saved.
+/// The file with predictions and verdicts, and its saving progress.
 #[derive(Debug, Default)]
 pub struct Project {
     pub status: ProjectStatus,
-    /// `None` where nothing is written to a file.
+    /// `None` if nothing is written to a file.
     pub path: Option<PathBuf>,
-    /// Why what was last changed could not be saved yet, and whether it is tried again.
+    /// Why the last changes could not be saved, and whether saving is retried.
     pub trouble: Option<String>,
-    /// Predictions that are held until their predictions can be saved again.
+    /// Prediction tasks that are paused until their predictions can be saved again.
     pub(super) held_back: Vec<TaskId>,
     /// The ticket of the last change.
     ticket: u64,
@@ -101,7 +98,6 @@ pub struct Project {
 
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum ProjectStatus {
-    /// No project is open.
     #[default]
     Closed,
     Opening,
@@ -110,7 +106,7 @@ pub enum ProjectStatus {
     ReadOnly {
         reason: String,
     },
-    /// No file can be written, so everything is lost when the window is closed.
+    /// No file can be written, so everything is lost when the window closes.
     InMemory {
         reason: String,
     },
@@ -122,17 +118,20 @@ pub struct ProjectContent {
     pub path: Option<PathBuf>,
     pub status: ProjectStatus,
     pub runs: Vec<RunInfo>,
-    /// No run has or had this id or a later one, also none that was deleted.
+    /// No run has or had this id or a later one, including deleted runs.
     pub next_run: RunId,
     pub judgments: Vec<JudgedSample>,
-    /// The view settings, as JSON by name.
+    /// The view settings by name, as JSON.
     pub views: Vec<(String, String)>,
-    /// A note for the user: a damaged file was moved aside.
+    /// Notes for the user, for example that a damaged file was moved aside.
     pub notes: Vec<String>,
 }
 
 impl Project {
-    /// Whether changes can be made; `Err` says why not and what to do.
+    /// Checks whether the project can be changed.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
     pub fn check_writable(&self) -> Result<(), &'static str> {
         match &self.status {
             ProjectStatus::Closed => Err("Open a folder first"),
@@ -156,12 +155,12 @@ impl Project {
         self.check_writable().is_ok()
     }
 
-    /// Whether the change with this ticket is on the disk.
+    /// Whether the change with this ticket is on disk.
     pub fn is_saved(&self, ticket: u64) -> bool {
         ticket <= self.saved_up_to
     }
 
-    /// Changes that are not on the disk yet.
+    /// The number of changes that are not on disk yet.
     pub fn unsaved(&self) -> u64 {
         self.ticket - self.saved_up_to
     }
@@ -176,7 +175,7 @@ impl Project {
         self.trouble = None;
     }
 
-    /// Resets the project for another source. Tickets continue, so that a late event about the former project is
+    /// Resets the project for another source. Tickets continue, so that late events about the previous project are
     /// ignored.
     pub(super) fn reopen(&mut self) {
         *self =

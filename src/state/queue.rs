@@ -1,6 +1,6 @@
-//! Lists of commands and effects that take those of an area as they are.
+//! Lists of commands and effects that also take those of an area.
 
-/// Commands or effects in their order. Whatever becomes a `T` can be pushed: `queue.push(JobsEffect::ReadPrices)`.
+/// Commands or effects in order. Anything that converts to `T` can be pushed: `queue.push(JobsEffect::ReadPrices)`.
 #[derive(Debug)]
 pub struct Queue<T>(Vec<T>);
 
@@ -34,7 +34,7 @@ impl<T> Extend<T> for Queue<T> {
     }
 }
 
-/// The part of an area becomes the whole: `areas!(Command: Jobs(JobsCommand))`.
+/// Converts an area's type to the general one: `areas!(Command: Jobs(JobsCommand))`.
 macro_rules! areas {
     ($whole:ident: $($area:ident($part:ident)),+ $(,)?) => {$(
         impl From<$part> for $whole {

@@ -10,31 +10,29 @@ use crate::state::{
     SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
 };
 
-/// Commands about searching, comparing and judging.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ReviewCommand {
-    /// Changes the text in the search field.
     SetQuery(String),
-    /// Shows the first image that the search finds.
+    /// Shows the first search result.
     ShowFirstFound,
     SetSort(Sort),
     SetCanvas(CanvasView),
     SelectBox(Option<usize>),
     /// Shows one sample with one of its boxes selected.
     ShowBox(SampleId, FilmBox),
-    /// Opens the strip with all boxes of a class, or shows this class in it.
+    /// Opens the strip with all boxes of a class, or switches it to this class.
     OpenFilmstrip(u32),
     SetFilmOrder(FilmOrder),
-    /// `None` for all classes that a search about the ground truth finds.
+    /// `None` for all classes found by a search about the ground truth.
     SetFilmClass(Option<u32>),
-    /// The boxes of the strip on screen that have no pixels yet, most urgent first. Replaces the earlier request.
+    /// The boxes of the strip on screen that have no pixels yet, most urgent first. Replaces the previous request.
     LoadCrops(Vec<FilmFrame>),
-    /// The class of a classifier that “Explain” is about; `None` is the top class.
+    /// The class of a classifier that “Explain” refers to; `None` is the top class.
     SelectClass(Option<u32>),
     HideExplanation,
     /// `0.0..=1.0`
     SetExplanationOpacity(f32),
-    /// Holds the predictions of the run on screen against those of this one.
+    /// Compares the predictions of the run on screen with those of this one.
     Compare(RunId),
     /// Compares again with the current filters.
     CompareAgain,
@@ -42,41 +40,38 @@ pub enum ReviewCommand {
     SetComparedScores([f32; 2]),
     SetCompareLayout(CompareLayout),
     StopComparing,
-    /// Begins or ends presentation mode.
+    /// Starts or ends presentation mode.
     Present(bool),
-    /// Whether images follow each other by themselves.
+    /// Whether images advance automatically.
     PlaySlides(bool),
     SetSlideSecs(f32),
-    /// Sets a verdict on the selected box, or else on every selected image; `None` clears it.
-    /// Many images are judged only after a question.
+    /// Sets a verdict on the selected box, or else on every selected image; `None` clears it. Asks before judging many
+    /// images.
     SetVerdict(Option<Verdict>),
-    /// Yes, that many.
+    /// Confirms the verdict for many images.
     ConfirmMassVerdict,
-    /// Replaces the note of these images; an empty text takes it away.
+    /// Replaces the note of these images; an empty text removes it.
     SetNote {
         samples: SampleSet,
         text: String,
     },
-    /// Adds a tag to every selected image.
     AddTag(String),
-    /// Removes a tag from every selected image.
     RemoveTag(String),
     ChangeView(ViewChange),
     SetThumbnailSide(f32),
 }
 
-/// Effects about searching, comparing and judging.
 #[derive(Debug, Clone)]
 pub enum ReviewEffect {
-    /// Gather all boxes of a class. A newer request takes the place of one before.
+    /// Gather all boxes of a class. A newer request replaces the previous one.
     GatherFilmstrip { id: RequestId, what: Box<FilmRequest> },
-    /// Cut boxes out of their images, most urgent first; replaces the earlier request.
+    /// Crop boxes from their images, most urgent first; replaces the previous request.
     MakeCrops { source: SourceId, run: RunId, requested: Vec<CropRequest> },
-    /// Find out which parts of an image carry a prediction.
+    /// Determine which parts of an image a prediction depends on.
     Explain { request: ExplainRequest, ticket: Ticket },
     /// Compare the predictions of two runs, left and right, image by image.
     Compare { request: CompareRequest, ticket: Ticket },
-    /// Search, sort and count. Replaces the earlier request.
+    /// Search, sort and count. Replaces the previous request.
     Arrange {
         id: RequestId,
         pace: Pace,
@@ -86,20 +81,19 @@ pub enum ReviewEffect {
     },
 }
 
-/// Events about searching, comparing and judging.
 #[derive(Debug)]
 pub enum ReviewEvent {
-    /// Two runs were held against each other, or why not.
+    /// The result of comparing two runs.
     Compared {
         task: TaskId,
         result: Result<Agreement, Failure>,
     },
-    /// The parts of the shown image that a prediction depends on, or why that is not known.
+    /// The parts of the shown image that a prediction depends on, or why they are unknown.
     Explained {
         task: TaskId,
         result: Result<Arc<Saliency>, Failure>,
     },
-    /// All boxes of the class that the open strip shows.
+    /// All boxes of the class in the open strip.
     FilmstripGathered {
         id: RequestId,
         frames: Vec<FilmFrame>,
@@ -108,10 +102,10 @@ pub enum ReviewEvent {
     Arranged {
         id: RequestId,
         arrangement: Arrangement,
-        /// The boxes that are hidden by better ones, if the view hides any.
+        /// The boxes hidden by better ones, if the view hides any.
         suppressed: Option<Suppressed>,
     },
-    /// The statistics of the order, which come last; `None` if there is no run.
+    /// The statistics of the order, which come last; `None` without a run.
     Counted {
         id: RequestId,
         statistics: Option<Statistics>,

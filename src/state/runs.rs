@@ -1,4 +1,4 @@
-//! The runs over the open source: a columnar summary of their predictions, and where the whole ones are.
+//! The runs over the open source: a columnar summary of their predictions, and the location of the complete ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,15 +7,15 @@ use super::pages::PredictionPages;
 use crate::domain::{LabelSet, ModelTask, Prediction, RunId, RunInfo, SampleId, SampleSet, ViewSettings, counted};
 use crate::review::{Marks, PredictionStatus, Predictions, Suppressed, count_boxes};
 
-/// The runs of the open project. Going back to an earlier model finds its predictions again.
+/// The runs of the open project. Returning to an earlier model shows its predictions again.
 #[derive(Default)]
 pub struct Runs {
     all: Vec<Run>,
     current: Option<RunId>,
-    /// The id is new in this project, also among deleted runs: the project knows the first free one.
+    /// An id that is new in this project, also among deleted runs; the project knows the first free one.
     next_id: u64,
     pages: PredictionPages,
-    /// Samples whose whole predictions are on screen or needed soon, most urgent first.
+    /// Samples whose complete predictions are on screen or needed soon, most urgent first.
     pub(super) requested: Vec<(RunId, SampleId)>,
 }
 
@@ -24,15 +24,15 @@ pub struct Run {
     pub info: RunInfo,
     pub predictions: Predictions,
     pub(super) loading: Loading,
-    /// Predictions in the project that are outdated and not shown.
+    /// The number of predictions in the project that are outdated and not shown.
     pub(super) outdated_count: usize,
-    /// Outdated predictions that are kept because they were judged.
+    /// The number of outdated predictions kept because they were judged.
     pub(super) kept: usize,
-    /// Whether the project knows the run; it is saved with the first prediction.
+    /// Whether the project contains the run; it is saved with the first prediction.
     pub(super) is_in_project: bool,
-    /// Whether it began with an automatic prediction, and the user has requested nothing of it since.
+    /// Whether it started with an automatic prediction and the user has requested nothing else from it.
     pub(super) is_automatic: bool,
-    /// Samples whose files were changed after they were predicted.
+    /// Samples whose files changed after they were predicted.
     pub(super) outdated: SampleSet,
     /// Predictions that are not saved yet.
     unsaved: HashMap<SampleId, Unsaved>,
@@ -44,7 +44,7 @@ struct Unsaved {
     prediction: Option<Arc<Prediction>>,
 }
 
-/// How much of what the project holds of a run is in its summary.
+/// How much of a run in the project is in its summary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Loading {
     NotYet,
@@ -66,7 +66,7 @@ impl Runs {
         self.all.iter().find(|run| run.info.id == id)
     }
 
-    /// A whole prediction, if it is in memory; others must be read from the project first.
+    /// A complete prediction, if it is in memory; others must be read from the project first.
     pub fn prediction(&self, run: RunId, sample: SampleId) -> Option<&Arc<Prediction>> {
         let unsaved = self.get(run)?.unsaved.get(&sample);
         match unsaved {
@@ -75,7 +75,7 @@ impl Runs {
         }
     }
 
-    /// Marks a prediction as outdated: the file was changed after it.
+    /// Marks a prediction as outdated because the file changed after it.
     pub(super) fn mark_outdated(&mut self, sample: SampleId) {
         for run in &mut self.all {
             let has_prediction = matches!(run.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed);
@@ -93,7 +93,7 @@ impl Runs {
         self.current = id;
     }
 
-    /// The project has not given this id, nor any later one, to a run.
+    /// Sets the first id that the project has never given to a run.
     pub(super) fn begin_ids_at(&mut self, first: RunId) {
         self.next_id = self.next_id.max(first.0);
     }
@@ -114,12 +114,12 @@ impl Runs {
         self.current = self.current.filter(|current| *current != id);
     }
 
-    /// Forgets every prediction, for a new source.
+    /// Drops all predictions, for a new source.
     pub(super) fn clear(&mut self) {
         *self = Self::default();
     }
 
-    /// Keeps a prediction; until its ticket is saved it stays in memory as a whole. A second prediction of an image
+    /// Stores a prediction; it stays in memory completely until its ticket is saved. A second prediction of an image
     /// replaces the first.
     pub(super) fn record(
         &mut self,
@@ -146,7 +146,7 @@ impl Runs {
         run.unsaved.insert(sample, Unsaved { ticket, prediction });
     }
 
-    /// Saved predictions need not stay in memory.
+    /// Releases predictions that are saved.
     pub(super) fn set_saved(&mut self, up_to: u64) {
         let pages = &mut self.pages;
         for run in &mut self.all {
@@ -161,7 +161,7 @@ impl Runs {
         }
     }
 
-    /// Takes a whole prediction that was read from the project, unless a newer one is there.
+    /// Stores a complete prediction read from the project, unless a newer one exists.
     pub(super) fn page_in(&mut self, run: RunId, sample: SampleId, prediction: Prediction) {
         let is_newer_there = self.get(run).is_none_or(|run| run.unsaved.contains_key(&sample));
         if !is_newer_there {
@@ -169,7 +169,7 @@ impl Runs {
         }
     }
 
-    /// The requested predictions that are to be read. Those in memory count as used.
+    /// The requested predictions to read. Those in memory count as used.
     pub(super) fn missing(&mut self) -> Vec<(RunId, SampleId)> {
         let mut missing = Vec::new();
         for &(run, sample) in &self.requested {
@@ -189,7 +189,7 @@ impl Runs {
 }
 
 impl Run {
-    /// A run that begins now.
+    /// A new run.
     pub fn new(info: RunInfo) -> Self {
         Self {
             predictions: Predictions::new(info.card.task),
@@ -204,7 +204,7 @@ impl Run {
         }
     }
 
-    /// A run that begins with an automatic prediction.
+    /// A new run that starts with an automatic prediction.
     pub(super) fn automatic(info: RunInfo) -> Self {
         Self { is_automatic: true, ..Self::new(info) }
     }
@@ -230,7 +230,7 @@ impl Run {
         self.predictions.status(sample)
     }
 
-    /// The problems of an image that was predicted nevertheless, in words that follow its name.
+    /// The problems of an image that was predicted nevertheless, phrased to follow its name.
     pub fn warnings(&self, sample: SampleId) -> &[String] {
         self.predictions.warnings(sample)
     }
@@ -240,28 +240,28 @@ impl Run {
         self.predictions.failure(sample)
     }
 
-    /// Whether the summary holds all that the project holds.
+    /// Whether the summary is complete.
     pub fn is_loaded(&self) -> bool {
         self.loading == Loading::Done
     }
 
-    /// Whether this sample's answer is not on the disk yet.
+    /// Whether this sample's prediction is not on disk yet.
     pub fn is_saving(&self, sample: SampleId) -> bool {
         self.unsaved.contains_key(&sample)
     }
 
-    /// Whether the prediction is about the file as it was before it was written to.
+    /// Whether the file has changed since it was predicted.
     pub fn is_outdated(&self, sample: SampleId) -> bool {
         self.outdated.contains(sample)
     }
 
-    /// Whether there is no prediction, or only one about the file as it was before it was written to.
+    /// Whether there is no prediction, or only an outdated one.
     pub fn lacks_prediction(&self, sample: SampleId) -> bool {
         let is_predicted = matches!(self.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed);
         !is_predicted || self.is_outdated(sample)
     }
 
-    /// The samples whose files were changed after they were predicted.
+    /// The samples whose files changed after they were predicted.
     pub fn outdated(&self) -> &SampleSet {
         &self.outdated
     }

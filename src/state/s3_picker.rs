@@ -1,32 +1,28 @@
-//! The dialog that finds a place in S3.
+//! The dialog for finding a location in S3.
 
 use super::S3Tree;
 use crate::domain::{AwsSetup, Identity, S3Access, S3Address, S3Layout};
 use crate::state::{Failure, FolderListing, S3FolderPage, TaskId, Ticket};
 
-/// Commands about buckets and sign-ins.
 #[derive(Debug, Clone, PartialEq)]
 pub enum S3Command {
-    /// Changes the credentials and the server of the dialog about S3.
+    /// Changes the credentials and the server of the S3 dialog.
     SetAccess(S3Access),
-    /// All that this access may list.
+    /// Lists all buckets that this access may list.
     ListBuckets,
     /// Opens the tree of buckets down to this address.
     BrowseTo(S3Address),
-    /// Opens or closes a folder in the tree of buckets.
     SetFolderOpen(S3Address, bool),
-    /// Lists the next pages of a folder, or starts again after a failure.
+    /// Lists the next pages of a folder, or restarts after a failure.
     ListMore(S3Address),
-    /// Requests the identity again, with credentials that are read again.
+    /// Reads the credentials again and requests the identity.
     SignIn(S3Access),
 }
 
-/// Effects about buckets and sign-ins.
 #[derive(Debug, Clone)]
 pub enum S3Effect {
-    /// Read what the user's AWS configuration offers.
     ReadSetup,
-    /// Request the identity, with credentials that are read again.
+    /// Read the credentials again and request the identity.
     SignIn {
         access: S3Access,
         ticket: Ticket,
@@ -35,23 +31,22 @@ pub enum S3Effect {
         access: S3Access,
         ticket: Ticket,
     },
-    /// List the objects and folders in a folder, some pages at once.
+    /// List the objects and folders in a folder, several pages per request.
     ListFolder {
         listing: FolderListing,
         ticket: Ticket,
     },
 }
 
-/// Events about buckets and sign-ins.
 #[derive(Debug)]
 pub enum S3Event {
     SetupRead(Result<AwsSetup, String>),
-    /// The identity that is signed in, or why there is none.
+    /// The signed-in identity, or why there is none.
     SignedIn {
         access: S3Access,
         task: TaskId,
         result: Result<Identity, Failure>,
-        /// The command for signing in again, if the user has to do that.
+        /// The command that renews the sign-in, if the user has to run one.
         renewal: Option<String>,
     },
     BucketsListed {
@@ -64,7 +59,7 @@ pub enum S3Event {
         task: TaskId,
         page: S3FolderPage,
     },
-    /// The listing of a folder has ended, with the token of its next page if there is one.
+    /// The listing of a folder has paused or ended, with the token of the next page if there is one.
     FolderEnded {
         folder: S3Address,
         task: TaskId,
@@ -86,19 +81,19 @@ pub struct S3Picker {
 /// The initial values of the dialog's fields.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct S3Start {
-    /// Counts up whenever the fields are to be taken over.
+    /// A counter that increases when the fields have to adopt these values.
     pub serial: u64,
     pub address: String,
     pub layout: S3Layout,
 }
 
 impl S3Picker {
-    /// The AWS configuration, once it was read.
+    /// The AWS configuration, once read.
     pub fn known_setup(&self) -> Option<&AwsSetup> {
         self.setup.as_ref()?.as_ref().ok()
     }
 
-    /// The folders from a bucket down to this one: all must be open for it to be visible.
+    /// The folders from the bucket down to this one; all of them must be open for it to be visible.
     pub(super) fn way_to(address: &S3Address) -> Vec<S3Address> {
         let mut way = vec![if address.is_folder() {
             address.clone()

@@ -5,10 +5,10 @@ use std::collections::{BTreeSet, HashMap, HashSet};
 use super::{Failure, Loadable, TaskId};
 use crate::domain::{S3Access, S3Address};
 
-/// The tree of buckets and folders, listed as they are opened. It knows the lines that it is drawn as.
+/// The tree of buckets and folders, listed as they are opened. Also provides the rows to draw.
 #[derive(Debug, Default)]
 pub struct S3Tree {
-    /// Buckets that the user named, and those that were listed.
+    /// Buckets entered by the user or listed.
     buckets: BTreeSet<String>,
     bucket_list: Level,
     folders: HashMap<S3Address, Level>,
@@ -16,10 +16,10 @@ pub struct S3Tree {
     rows: Vec<S3Row>,
 }
 
-/// The objects and folders in a folder; or all buckets.
+/// The objects and folders in a folder, or all buckets.
 #[derive(Debug, Default)]
 struct Level {
-    /// Whole prefixes, in the order of the server.
+    /// Full prefixes, in the order of the server.
     folders: Vec<S3Address>,
     objects: u64,
     status: Loadable<()>,
@@ -27,19 +27,18 @@ struct Level {
     continuation: Option<String>,
 }
 
-/// A folder to list, some pages at once.
+/// A folder to list, several pages per request.
 #[derive(Debug, Clone)]
 pub struct FolderListing {
     pub access: S3Access,
     pub folder: S3Address,
-    /// The end of the page before.
+    /// The token that ended the previous page.
     pub continuation: Option<String>,
 }
 
-/// A line of the tree.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct S3Row {
-    /// Zero for buckets.
+    /// 0 for buckets.
     pub depth: usize,
     pub kind: S3RowKind,
 }
@@ -57,7 +56,7 @@ pub enum S3RowKind {
     More {
         folder: S3Address,
     },
-    /// The number of objects in the folder itself, as far as it was listed.
+    /// The number of objects directly in the folder, as far as listed.
     Objects {
         count: u64,
     },
@@ -68,10 +67,10 @@ pub enum S3RowKind {
     },
 }
 
-/// A part of the content of a folder.
+/// A part of a folder's content.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct S3FolderPage {
-    /// Whole prefixes, with a slash at the end.
+    /// Full prefixes, with a trailing slash.
     pub folders: Vec<String>,
     pub objects: u64,
 }
@@ -81,7 +80,6 @@ impl S3Tree {
         &self.rows
     }
 
-    /// The task that lists the buckets.
     pub fn bucket_task(&self) -> Option<TaskId> {
         self.bucket_list.task()
     }
@@ -105,7 +103,7 @@ impl S3Tree {
         self.bucket_list.status = Loadable::Loading(task);
     }
 
-    /// False for a response that is no longer awaited.
+    /// Stores the buckets; false for a response that is no longer expected.
     pub(super) fn buckets_listed(&mut self, task: TaskId, result: Result<Vec<String>, Failure>) -> bool {
         if self.bucket_list.task() != Some(task) {
             return false;
@@ -122,7 +120,7 @@ impl S3Tree {
         true
     }
 
-    /// A bucket that need not be among those that may be listed.
+    /// Adds a bucket, which may be missing in the list of buckets.
     pub(super) fn add_bucket(&mut self, bucket: &str) {
         self.buckets.insert(bucket.to_owned());
         self.lay_out();
@@ -146,7 +144,7 @@ impl S3Tree {
         is_unasked && self.is_open(folder)
     }
 
-    /// The token of a folder's next page; `None` at its beginning.
+    /// The token of a folder's next page; `None` at its start.
     pub(super) fn continuation(&self, folder: &S3Address) -> Option<String> {
         self.folders.get(folder)?.continuation.clone()
     }
@@ -171,7 +169,7 @@ impl S3Tree {
         self.lay_out();
     }
 
-    /// False for a response that is no longer awaited.
+    /// Stores the end of a listing; false for a response that is no longer expected.
     pub(super) fn folder_ended(
         &mut self,
         folder: &S3Address,
@@ -187,7 +185,7 @@ impl S3Tree {
                 level.continuation = continuation;
                 level.status = Loadable::Ready(());
             }
-            // The pages so far are dropped: the token of the next page is unknown.
+            // The pages so far are dropped, because the token of the next page is unknown.
             Err(Failure::Cancelled) => {
                 *level = Level::default();
                 self.open.remove(folder);
@@ -198,7 +196,7 @@ impl S3Tree {
         true
     }
 
-    /// Lists a folder again from its beginning, after a failure.
+    /// Forgets a folder's listing after a failure, so that it restarts.
     pub(super) fn forget(&mut self, folder: &S3Address) {
         self.folders.remove(folder);
     }

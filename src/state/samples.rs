@@ -11,27 +11,26 @@ use crate::domain::{Location, Problem, S3Place, Sample, SampleId, SampleSet, Sam
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SourceId(pub u64);
 
-/// The open source.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenSource {
     pub id: SourceId,
-    /// The path, as people write it.
+    /// The path for display.
     pub name: String,
-    /// The folder, file or prefix, if it is a single one.
+    /// The folder, file or prefix, if there is exactly one.
     pub location: Option<Location>,
     pub listing: Listing,
-    /// Why changes of the files are not noticed, if they are not.
+    /// Why file changes are not detected, if they are not.
     pub unwatched: Option<String>,
-    /// Notes about the listing, for people: what was left out.
+    /// Notes about the listing: what was skipped.
     pub notes: Vec<String>,
 }
 
-/// The result of listing a source again, besides the images themselves.
+/// The result of listing a source again, apart from the images themselves.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Relisting {
     pub problems: Vec<Problem>,
     pub notes: Vec<String>,
-    /// All images of the source; `None` if not everything could be listed, so that no image counts as gone.
+    /// All images of the source; `None` if the listing is incomplete, so that no image counts as deleted.
     pub present: Option<HashSet<SampleUri>>,
 }
 
@@ -42,25 +41,25 @@ pub enum Listing {
     Failed(String),
 }
 
-/// The samples as one column per property that the grid needs, in listing order.
+/// The samples in listing order, with one column per property that the grid needs.
 #[derive(Debug, Default)]
 pub struct Samples {
     entries: SharedList<Sample>,
-    /// Why an image could not be shown; few, so not a column.
+    /// Why an image could not be shown; rare, so not a column.
     unreadable: std::collections::BTreeMap<SampleId, String>,
     by_uri: ByUri,
     revision: u64,
-    /// How often a file was written to since it was listed; few, so not a column.
+    /// The number of changes to a file since it was listed; rare, so not a column.
     versions: std::collections::BTreeMap<SampleId, u32>,
     gone: SampleSet,
 }
 
-/// The sample of each URI, in many small maps. One large map moves all of its entries at once when it grows, and a
-/// frame would wait for that; small ones grow one after the other.
+/// The sample of each URI, in many small maps. One large map would move all of its entries when it grows, and delay a
+/// frame; small ones grow one by one.
 #[derive(Debug)]
 struct ByUri {
     maps: Vec<HashMap<SampleUri, SampleId>>,
-    /// The index of the map for a URI.
+    /// Selects the map for a URI.
     hasher: RandomState,
 }
 
@@ -102,12 +101,12 @@ impl OpenSource {
 }
 
 impl State {
-    /// The location that is open, if it is a single one.
+    /// The open location, if there is exactly one.
     pub fn location(&self) -> Option<&Location> {
         self.source.as_ref()?.location.as_ref()
     }
 
-    /// The place in S3 that is open.
+    /// The open location in S3.
     pub fn place(&self) -> Option<&S3Place> {
         self.location()?.place()
     }
@@ -134,7 +133,7 @@ impl Samples {
         self.by_uri.get(uri)
     }
 
-    /// Why this image could not be decoded, if it could not.
+    /// Why this image could not be decoded, if so.
     pub fn unreadable(&self, id: SampleId) -> Option<&str> {
         self.unreadable.get(&id).map(String::as_str)
     }
@@ -144,7 +143,7 @@ impl Samples {
         self.entries.clone()
     }
 
-    /// The images that cannot be shown: not decoded, or gone.
+    /// The images that cannot be shown, because they are unreadable or deleted.
     pub(super) fn all_unreadable(&self) -> SampleSet {
         let mut all = self.gone.clone();
         for id in self.unreadable.keys() {
@@ -158,17 +157,18 @@ impl Samples {
         self.revision
     }
 
-    /// Counts up with every change of the file that was noticed: what was made of an earlier version is out of date.
+    /// A counter that increases with every detected change of the file; anything derived from an earlier version is
+    /// outdated.
     pub fn version(&self, id: SampleId) -> u32 {
         self.versions.get(&id).copied().unwrap_or_default()
     }
 
-    /// Whether the file is no longer there.
+    /// Whether the file no longer exists.
     pub fn is_gone(&self, id: SampleId) -> bool {
         self.gone.contains(id)
     }
 
-    /// Adds samples except known ones: a file that appears while a folder is listed is reported twice.
+    /// Adds samples, except known ones: a file that appears while a folder is listed is reported twice.
     pub(super) fn append(&mut self, samples: Vec<Sample>) {
         self.revision += 1;
         for sample in samples {
@@ -179,7 +179,7 @@ impl Samples {
         }
     }
 
-    /// Takes over a file as it is now.
+    /// Replaces a sample by the current state of its file.
     pub(super) fn replace(&mut self, id: SampleId, sample: Sample) {
         if let Some(entry) = self.entries.get_mut(id.index()) {
             *entry = sample;
@@ -190,13 +190,13 @@ impl Samples {
         }
     }
 
-    /// True if it was there before.
+    /// Marks a sample as deleted; true if it existed before.
     pub(super) fn mark_gone(&mut self, id: SampleId) -> bool {
         self.revision += 1;
         self.gone.insert(id)
     }
 
-    /// Forgets errors, so that the images are read again when they are shown.
+    /// Forgets errors, so that the images are read again when shown.
     pub(super) fn forget_unreadable(&mut self) {
         if !self.unreadable.is_empty() {
             self.revision += 1;
@@ -204,7 +204,7 @@ impl Samples {
         }
     }
 
-    /// True if this was not known before.
+    /// Marks an image as unreadable; true if this was not known before.
     pub(super) fn mark_unreadable(&mut self, id: SampleId, reason: String) -> bool {
         self.revision += 1;
         self.unreadable.insert(id, reason).is_none()

@@ -8,7 +8,7 @@ use crate::domain::{SampleId, SampleSet};
 pub struct Selection {
     shown: Option<SampleId>,
     selected: SampleSet,
-    /// The anchor of a range that is selected with shift.
+    /// The anchor of a range selected with Shift.
     anchor: Option<SampleId>,
 }
 
@@ -25,7 +25,7 @@ impl Selection {
         self.selected.contains(id)
     }
 
-    /// Only this one.
+    /// Shows and selects only this sample.
     pub(super) fn show(&mut self, id: SampleId) {
         self.selected.clear();
         self.selected.insert(id);
@@ -48,7 +48,7 @@ impl Selection {
         self.anchor = Some(id);
     }
 
-    /// Everything on screen between the anchor and `id`; shows `id`.
+    /// Selects everything on screen between the anchor and `id`, and shows `id`.
     pub(super) fn extend_to(&mut self, id: SampleId, order: &Order) {
         let anchor = self.anchor.unwrap_or(id);
         let place = |id| order.place_of(id);
@@ -72,7 +72,7 @@ impl Selection {
         }
     }
 
-    /// Deselects those that are not to be kept. The shown one stays selected.
+    /// Deselects all samples except those to keep. The shown one stays selected.
     pub(super) fn keep_only(&mut self, is_kept: impl Fn(SampleId) -> bool) {
         if self.selected.len() > 1 {
             let shown = self.shown;

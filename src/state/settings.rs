@@ -1,4 +1,4 @@
-//! Settings that are kept from one start to the next.
+//! Settings that persist across sessions.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -14,13 +14,13 @@ const MAX_RECENT: usize = 10;
 /// Thumbnail sides on screen, in points.
 pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
 
-/// The choices for the limit of megapixels.
+/// The range for the megapixel limit.
 pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
 
-/// Seconds that presentation mode can show an image.
+/// The range for seconds per image in presentation mode.
 pub const SLIDE_SECS: std::ops::RangeInclusive<f32> = 1.0..=60.0;
 
-/// Written to the configuration folder. Fields that an older file lacks take their defaults.
+/// Stored in the configuration folder. Fields missing in an older file take their defaults.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on screen")]
@@ -33,48 +33,48 @@ pub struct Settings {
     pub show_images_panel: bool,
     pub show_inspector: bool,
     pub show_tasks_panel: bool,
-    /// How long presentation mode shows each image, in seconds.
+    /// The time per image in presentation mode, in seconds.
     pub slide_secs: f32,
-    /// The judging bar below the image.
+    /// Whether to show the judging bar below the image.
     pub show_judging: bool,
     pub show_thumbnail_boxes: bool,
-    /// Boxes that were stored with an image.
+    /// Whether to show boxes stored with an image.
     pub show_stored_boxes: bool,
-    /// Whether a verdict on a single image shows the next image, and one on a box selects the next box.
+    /// Whether a verdict on a single image advances to the next image, and one on a box to the next box.
     pub next_after_verdict: bool,
-    /// The thumbnails take the place of the image.
+    /// Whether thumbnails replace the image.
     pub thumbnails_only: bool,
     /// Newest first.
     pub recent: Vec<PathBuf>,
-    /// Places in S3, newest first.
+    /// S3 locations, newest first.
     pub recent_places: Vec<S3Place>,
-    /// Remote models that were used, newest first.
+    /// Used remote models, newest first.
     pub recent_remote_models: Vec<RemoteModel>,
-    /// Id of the model that was used last.
+    /// The id of the last used model.
     pub model: Option<String>,
     /// Ids of the models whose download is no longer offered.
     pub dismissed_offers: BTreeSet<String>,
-    /// What was assumed about a model and found right by a person, by model id.
+    /// The assumptions about a model that the user confirmed, by model id.
     confirmed_assumptions: BTreeMap<String, Vec<String>>,
     pub device: DeviceChoice,
     pub batch: Option<usize>,
     pub threads: Option<usize>,
-    /// An ONNX Runtime library to use instead of the ones that are looked for.
+    /// An ONNX Runtime library to use instead of the detected ones.
     pub runtime_library: Option<PathBuf>,
     pub compare_layout: CompareLayout,
-    /// The fields of the last job form that the next one may use again.
+    /// The fields of the last job form that the next one may reuse.
     pub job: JobDraft,
-    /// The fields of the last endpoint form that the next one may use again.
+    /// The fields of the last endpoint form that the next one may reuse.
     pub endpoint: EndpointDraft,
-    /// Jobs that are watched, so that watching continues after a restart.
+    /// Watched jobs, so that watching continues after a restart.
     pub watched_jobs: Vec<JobId>,
-    /// How jobs are rehearsed.
+    /// The options for local tests of jobs.
     pub rehearsal: RehearsalOptions,
     /// Whether opening an image predicts it.
     pub predict_on_open: bool,
-    /// How much the explanation hides of the image, `0.0..=1.0`.
+    /// How much the explanation dims the image, `0.0..=1.0`.
     pub explanation_opacity: f32,
-    /// Images with more megapixels are refused.
+    /// The limit above which images are rejected.
     pub max_megapixels: u64,
     /// The size of the disk cache, for thumbnails and images from S3; zero disables it.
     #[serde(alias = "thumbnail_cache_bytes")]

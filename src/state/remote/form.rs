@@ -30,9 +30,9 @@ impl<D: Default, P> Default for Form<D, P> {
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormCheck<P> {
     pub preflight: Preflight,
-    /// The plan as `aws` command lines, if it can be written so.
+    /// The plan as `aws` command lines, if it can be expressed that way.
     pub commands: Vec<String>,
-    /// The plan as checked and started: what was left open in the draft is set.
+    /// The plan as checked and started, with the open fields of the draft filled in.
     pub plan: Arc<P>,
 }
 
@@ -43,13 +43,13 @@ impl<P> FormCheck<P> {
     }
 }
 
-/// The draft of a form, and access to its form.
+/// The draft of a form, with access to its form.
 pub(in crate::state) trait Draft: Clone + Default + 'static {
     type Plan: 'static;
 
     fn form(state: &mut State) -> &mut Form<Self, Self::Plan>;
     fn model(&mut self) -> &mut ModelDraft;
-    /// The folder in S3 that the model is uploaded below.
+    /// The S3 folder to upload the model to.
     fn base(&mut self) -> &mut String;
 }
 

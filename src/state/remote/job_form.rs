@@ -1,4 +1,4 @@
-//! The form that starts a Batch Transform job.
+//! The form for starting a Batch Transform job.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -15,16 +15,16 @@ use crate::state::{ExportScope, SourceId, State};
 
 pub type JobForm = Form<JobDraft, TransformPlan>;
 
-/// The fields of the form. Settings keep what the next job may use again; it contains no secrets.
+/// The fields of the form. The settings store those that the next job may reuse. Contains no secrets.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct JobDraft {
     pub model: ModelDraft,
     #[serde(skip)]
     pub scope: ExportScope,
-    /// The folder in S3 for the output folders of jobs, and for the archives and manifests that jobs need.
+    /// The S3 folder for the output folders of jobs, and for the archives and manifests that jobs need.
     pub base: String,
-    /// The S3 folder for local images; empty uses a folder below `base`.
+    /// The S3 folder for local images; empty for a folder below `base`.
     #[serde(skip)]
     pub upload_to: String,
     /// The address of a manifest in S3 that replaces the images of the window.
@@ -33,16 +33,16 @@ pub struct JobDraft {
     /// The folder for captured data; empty captures nothing.
     #[serde(skip)]
     pub capture_to: String,
-    /// `None`: what suits the images.
+    /// `None` to choose by the images.
     pub content_type: Option<String>,
-    /// `None`: what suits the images.
+    /// `None` to choose by the images.
     pub split: Option<SplitType>,
-    /// `None`: what suits the images.
+    /// `None` to choose by the images.
     pub assemble: Option<AssembleWith>,
-    /// US dollars an hour for one instance of this type, as typed.
+    /// US dollars per hour for one instance of this type, as typed.
     #[serde(skip)]
     pub usd_per_hour: Option<f64>,
-    /// Images a second on one instance of this type with this model, as typed.
+    /// Images per second on one instance of this type with this model, as typed.
     #[serde(skip)]
     pub images_per_s: Option<f64>,
     /// The job itself. [`JobDraft::request`] sets input, output folder and the three fields above.
@@ -50,12 +50,12 @@ pub struct JobDraft {
     pub spec: TransformSpec,
 }
 
-/// The values of variables may be secrets.
+/// Removes the environment, because its values may be secrets.
 fn without_environment<S: Serializer>(spec: &TransformSpec, serializer: S) -> Result<S::Ok, S::Error> {
     TransformSpec { environment: BTreeMap::new(), ..spec.clone() }.serialize(serializer)
 }
 
-/// A form that is filled in far enough to be checked.
+/// A form that is complete enough for a check.
 #[derive(Debug, Clone)]
 pub struct JobRequest {
     pub access: S3Access,
@@ -63,7 +63,7 @@ pub struct JobRequest {
     /// The S3 folder for the archive of a local model.
     pub archive: S3Address,
     pub images: JobImages,
-    /// Payload and concurrency are `None` if they are to be suggested. The manifest has the address that it will get.
+    /// Payload and concurrency are `None` to use suggested values. The manifest has its future address.
     pub spec: TransformSpec,
     pub usd_per_hour: Option<f64>,
     pub images_per_s: Option<f64>,
@@ -73,9 +73,9 @@ pub struct JobRequest {
 #[derive(Debug, Clone)]
 pub struct JobImages {
     listing: SharedList<Sample>,
-    /// `None` takes all.
+    /// `None` for all.
     chosen: Option<Vec<SampleId>>,
-    /// More images may come: the place is still being listed.
+    /// Whether more images may follow because the location is still being listed.
     pub is_partial: bool,
     pub from: ImagesFrom,
 }
@@ -83,22 +83,22 @@ pub struct JobImages {
 /// The location of a job's images.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ImagesFrom {
-    /// All objects with the prefix that is open.
+    /// All objects with the open prefix.
     Prefix,
-    /// Objects that are to be listed in a manifest.
+    /// Objects to list in a manifest.
     Objects {
-        /// The prefix that is open: they are named from it.
+        /// The open prefix, which their names are relative to.
         folder: S3Address,
     },
-    /// A manifest in S3 that lists them, whatever is open.
+    /// An S3 manifest that lists them, regardless of what is open.
     Manifest(S3Address),
     /// Local files, which are uploaded first and listed in a manifest.
     Local {
-        /// The folder that they are named from.
+        /// The folder that their names are relative to.
         root: String,
         /// Whether they are all images of that folder.
         is_whole: bool,
-        /// The folder that they go to.
+        /// The folder to upload them to.
         target: S3Address,
     },
 }
@@ -112,12 +112,12 @@ impl JobImages {
         self.len() == 0
     }
 
-    /// All that are open, chosen or not.
+    /// All open images, chosen or not.
     pub fn listing(&self) -> impl Iterator<Item = &Sample> {
         self.listing.iter()
     }
 
-    /// The samples in the order in which they were chosen.
+    /// The chosen samples, in order.
     pub fn samples(&self) -> impl Iterator<Item = &Sample> {
         let chosen = self.chosen.as_deref();
         let all = chosen.is_none().then(|| self.listing.iter());
@@ -127,19 +127,19 @@ impl JobImages {
     }
 }
 
-/// How a rehearsal is held.
+/// The options for testing a job locally.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct RehearsalOptions {
     /// The program that runs the handler.
     pub python: String,
-    /// The number of images to try, from the first; `1..`.
+    /// The number of images to test, starting with the first; `1..`.
     pub images: usize,
     /// The server for a `SavedModel`: `http://host:8501/v1/models/NAME:predict`. Other models need none.
     pub tensorflow_serving: String,
 }
 
-/// A job to rehearse on this computer, with some of its images.
+/// A job to test on this computer with some of its images.
 #[derive(Debug, Clone)]
 pub struct RehearsalRequest {
     pub source: SourceId,
@@ -154,16 +154,16 @@ impl Default for RehearsalOptions {
     }
 }
 
-/// How a rehearsal went.
+/// The result of a local test.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RehearsalReport {
-    /// Every image gives the same prediction as on this machine; of a `SavedModel`, which only TensorFlow Serving runs,
-    /// any prediction.
+    /// Whether every image gives the same prediction as the local model; for a `SavedModel`, which only TensorFlow
+    /// Serving runs, any prediction.
     pub is_well: bool,
     pub summary: String,
-    /// The differences from the local predictions, and their reasons.
+    /// The differences from the local predictions, with the reasons.
     pub notes: Vec<String>,
-    /// The images that were predicted on this machine; `None` if there was none.
+    /// The speed of local predictions; `None` if there were none.
     pub images_per_s: Option<f64>,
 }
 
@@ -240,7 +240,7 @@ impl JobDraft {
         })
     }
 
-    /// Drops a price and a rate that were given for another instance type or model than `before`.
+    /// Drops a price and a speed given for another instance type or model than `before`.
     pub fn forget_what_was_measured(&mut self, before: &Self) {
         if self.spec.instance_type != before.spec.instance_type {
             self.usd_per_hour = None;
@@ -251,7 +251,7 @@ impl JobDraft {
         }
     }
 
-    /// The draft that the next form begins with.
+    /// The initial draft for the next form.
     pub(in crate::state) fn for_the_next(&self) -> Self {
         let mut spec = TransformSpec {
             job_name: String::new(),
@@ -298,7 +298,7 @@ impl JobDraft {
                 .map_err(|why| format!("The folder for the images: {why}"))?;
             return Ok(JobImages { listing, chosen, is_partial, from: ImagesFrom::Local { root, is_whole, target } });
         };
-        // A prefix takes everything that begins with it: only where that is what is on screen.
+        // A prefix includes everything that starts with it, so it is used only if that is exactly what is on screen.
         let is_whole = self.scope == ExportScope::All
             && place.layout == S3Layout::Flat
             && place.address.is_folder()
@@ -313,8 +313,8 @@ impl JobDraft {
     }
 }
 
-/// The folder that files are named from: the one that is open, or the one around a single file.
-/// And whether it is the folder that is open.
+/// The folder that file names are relative to (the open folder, or the parent of a single file), and whether it is the
+/// open folder.
 fn local_root(open: &std::path::Path, listing: &SharedList<Sample>) -> (String, bool) {
     let mut all = listing.iter();
     let is_single = all.next().is_some_and(|first| std::path::Path::new(first.uri.file()) == open);

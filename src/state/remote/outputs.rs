@@ -153,9 +153,9 @@ pub struct OpenOutputsRequest {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PredictionsFrom {
     pub at: Location,
-    /// The names of the classes: a label set or a file; empty for those of the predictions.
+    /// The class names: a label set or a file; empty for those of the predictions.
     pub labels: String,
-    /// A CSV file that says which class of the predictions is which of `labels`.
+    /// A CSV file that maps classes of the predictions to those of `labels`.
     pub class_map: Option<PathBuf>,
 }
 
@@ -165,24 +165,22 @@ impl From<Location> for PredictionsFrom {
     }
 }
 
-/// Predictions of another program to read into a run.
+/// Predictions from another tool to read into a run.
 #[derive(Debug, Clone)]
 pub struct OpenPredictionsRequest {
     pub source: SourceId,
     pub samples: SharedList<Sample>,
     pub from: PredictionsFrom,
-    /// The open ground truth, which may name what the predictions only number.
+    /// The open ground truth, which may have names for numbered classes.
     pub truth: Option<Arc<GroundTruth>>,
-    /// The runs of the project.
     pub known: Vec<RunInfo>,
     pub new_run: RunId,
 }
 
-/// The dialog about outputs, and the result of the last request.
+/// The dialog for opening outputs, and the result of the last request.
 #[derive(Debug, Default)]
 pub struct OpeningOutputs {
     pub task: Option<TaskId>,
-    /// The last request.
     pub request: Option<OutputsRequest>,
     pub failure: Option<OutputsFailure>,
 }
@@ -193,7 +191,7 @@ pub enum OutputsFailure {
     Cancelled,
     Failed {
         message: String,
-        /// The first predictions, if their shape is not known.
+        /// The first predictions, if their format is unknown.
         examples: Option<Arc<ResponseExamples>>,
     },
 }
@@ -202,10 +200,9 @@ pub enum OutputsFailure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputsEnd {
     pub outcome: TaskOutcome,
-    /// Whether all of it became predictions, and of outputs whether every image has one now.
+    /// Whether everything became predictions; for outputs, also whether every image has one now.
     pub is_complete: bool,
-    /// What a person should know, for the list of problems; the outcome itself is listed if it is incomplete and there
-    /// are none.
+    /// Notes for the list of problems; if the outcome is incomplete and there are none, the outcome itself is listed.
     pub notes: Vec<String>,
 }
 

@@ -1,12 +1,12 @@
-//! The table of what an hour of an instance costs, as the window knows it.
+//! The price table of instances per hour, as the window knows it.
 
 use crate::domain::PriceTable;
 
-/// The user's table of prices.
+/// The user's price table.
 #[derive(Debug, Default)]
 pub struct Prices {
     pub table: PriceTable,
-    /// The path of the file; empty before it was read.
+    /// The path of the file; empty before it is read.
     pub path: String,
     /// Why it could not be read or written.
     pub problem: Option<String>,

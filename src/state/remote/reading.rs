@@ -1,31 +1,30 @@
-//! How remote responses are read: the user's mappings, and what examples read as with the one that is being edited.
+//! How remote responses are read: the user's mappings, and the result of the edited one on examples.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::domain::{OutputMapping, Prediction, ReadingRequest, RemoteAddress, ResponseExamples};
 
-/// The state of the mapping dialog besides its fields.
+/// The state of the mapping dialog, apart from its fields.
 #[derive(Debug, Default)]
 pub struct Reading {
-    /// The user's mappings, as they were listed last.
+    /// The user's mappings, as last listed.
     pub saved: Vec<SavedMapping>,
     /// Why some of them cannot be used.
     pub problems: Vec<String>,
-    /// About images that are open.
+    /// Examples for open images.
     pub(in crate::state) examples: Option<Arc<ResponseExamples>>,
     /// The model that returned those responses; `None` if they are outputs of a job.
     pub examples_of: Option<RemoteAddress>,
-    /// Counts up with the questions, so that a late result is dropped.
+    /// A counter of requests, so that late results are dropped.
     pub(in crate::state) question: u64,
-    /// The last request.
     pub requested: Option<ReadingRequest>,
     /// The last prediction, until there is a newer one.
     pub trial: Option<ReadingTrial>,
-    /// A mapping that was read from a file or has just been saved, for the fields to show, and a number that tells two
-    /// of them apart.
+    /// A mapping that was just read from a file or saved, to fill the fields, and a number that distinguishes two of
+    /// them.
     pub loaded: Option<(u64, SavedMapping)>,
-    /// Why a mapping was not loaded or saved.
+    /// Why a mapping could not be loaded or saved.
     pub failure: Option<String>,
 }
 
@@ -34,7 +33,7 @@ pub struct Reading {
 pub struct SavedMapping {
     /// Without its labels.
     pub mapping: OutputMapping,
-    /// The label set that it names, or the file of labels beside it; empty for none.
+    /// The label set it refers to, or the label file next to it; empty for none.
     pub labels: String,
     pub path: PathBuf,
 }
@@ -43,23 +42,23 @@ pub struct SavedMapping {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ReadingTrial {
     pub request: ReadingRequest,
-    /// How they are read, for people, or why that is not known.
+    /// The format for display, or why it is unknown.
     pub description: Result<String, String>,
-    /// The mapping that was recognized, if none was requested.
+    /// The recognized mapping, if none was requested.
     pub recognized: Option<OutputMapping>,
-    /// The assumptions that the predictions do not confirm, for people.
+    /// The assumptions that the predictions do not confirm, for display.
     pub assumed: Vec<String>,
     /// The prediction of each example, or why it cannot be read.
     pub readings: Vec<Result<Prediction, String>>,
 }
 
 impl Reading {
-    /// Responses for images that are open, to try a mapping on.
+    /// Responses for open images, for testing a mapping.
     pub fn examples(&self) -> Option<&ResponseExamples> {
         self.examples.as_deref()
     }
 
-    /// Drops the examples: they are about images that are no longer open, or of another model.
+    /// Drops the examples, because their images are no longer open or another model is chosen.
     pub(in crate::state) fn forget_examples(&mut self) {
         self.examples = None;
         self.examples_of = None;
@@ -67,7 +66,7 @@ impl Reading {
         self.trial = None;
     }
 
-    /// Whether a prediction is on its way.
+    /// Whether a prediction is pending.
     pub fn is_asking(&self) -> bool {
         let predicted = self.trial.as_ref().map(|trial| &trial.request);
         self.requested.is_some() && self.requested.as_ref() != predicted

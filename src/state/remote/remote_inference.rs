@@ -1,48 +1,48 @@
-//! Remote models: the dialog about them, what they turn out to be, and their predictions.
+//! Remote models: their dialog, the formats of their responses, and their predictions.
 
 use std::sync::Arc;
 
 use crate::domain::{LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunKey, SampleId};
 use crate::state::{ImageRequest, Loadable, NewPrediction, TaskId};
 
-/// The dialog about a remote model.
+/// The dialog for a remote model.
 #[derive(Debug, Default)]
 pub struct RemoteModelForm {
-    /// Counts up whenever the fields are to be taken over.
+    /// A counter that increases when the fields have to adopt these values.
     pub serial: u64,
     /// The initial values of the fields.
     pub draft: Option<RemoteModel>,
-    /// Whether it is available, as far as that is known without sending it an image.
+    /// Whether it is available, as far as known without sending an image.
     pub check: Loadable<RemoteCheck>,
-    /// The last check, or the one under way.
+    /// The last or pending check.
     pub checked: Option<RemoteModel>,
-    /// A response about the image in view, to see how it is read; it goes to the examples of the dialog.
+    /// A response for the current image, to show how it is read; it becomes an example in the dialog.
     pub response: Loadable<()>,
 }
 
-/// The status of a remote model, found without sending it an image.
+/// The status of a remote model, determined without sending an image.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RemoteCheck {
-    /// Whether it is available, as far as is known.
+    /// Whether it is available, as far as known.
     pub is_available: bool,
-    /// The findings, the problems, and what to do about them, for people.
+    /// The findings, the problems and their solutions, for display.
     pub found: Vec<String>,
     /// The signatures of a model in TensorFlow Serving, if it lists them.
     pub signatures: Vec<String>,
 }
 
-/// The remote model as its responses show it.
+/// The remote model as determined from its responses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundModel {
     pub key: RunKey,
     pub card: ModelCard,
-    /// The labels, as far as they are known.
+    /// The labels, as far as known.
     pub labels: LabelSet,
     pub report: RemoteReport,
-    /// The first response, to try a mapping on.
+    /// The first response, for testing a mapping.
     pub examples: Option<Arc<ResponseExamples>>,
-    /// The prediction of that response, and its duration in milliseconds; `None` if a mapping says how responses are
-    /// read, because nothing was sent then.
+    /// The prediction from that response, and its duration in milliseconds; `None` if a mapping describes the
+    /// responses, because then nothing was sent.
     pub first: Option<(NewPrediction, f64)>,
 }
 
@@ -51,7 +51,7 @@ pub struct FoundModel {
 pub struct RemoteReport {
     /// “endpoint cats in eu-west-1”
     pub name: String,
-    /// How responses are read, for people.
+    /// The response format, for display.
     pub reading: String,
     /// The time from sending an image to its response; `None` before the first.
     pub latency: Option<LatencyMs>,
@@ -61,18 +61,18 @@ pub struct RemoteReport {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConnectFailure {
     Cancelled,
-    /// Only this image: another one may do better.
+    /// Only this image failed; others may succeed.
     OfImage(SampleId, String),
     Failed {
         message: String,
-        /// The response, if its shape is unknown.
+        /// The response, if its format is unknown.
         examples: Option<Arc<ResponseExamples>>,
-        /// The command that signs in again, if that helps.
+        /// The command that renews the sign-in, if that helps.
         renewal: Option<String>,
     },
 }
 
-/// The result of requesting one prediction of a remote model.
+/// The result of requesting one prediction from a remote model.
 #[derive(Debug)]
 pub struct RemotePrediction {
     pub image: ImageRequest,
@@ -86,17 +86,17 @@ pub struct RemotePrediction {
 pub enum RemoteOutcome {
     Predicted {
         prediction: NewPrediction,
-        /// The time from sending the request to the whole response, in milliseconds; `None` if nothing was sent.
+        /// The time from sending the request to the complete response, in milliseconds; `None` if nothing was sent.
         took_ms: Option<f64>,
     },
     /// The image left the view before it was sent.
     NotSent,
     /// Neither this image nor any other could be read.
     SourceUnreachable(String),
-    /// No other image would do better.
+    /// Other images would fail as well.
     OutOfReach {
         message: String,
-        /// The command that signs in again, if that helps.
+        /// The command that renews the sign-in, if that helps.
         renewal: Option<String>,
     },
 }

@@ -1,9 +1,9 @@
-//! A list of things in SageMaker that comes page by page.
+//! A paginated list from SageMaker.
 
 use crate::domain::{ListPage, ListQuery, S3Access};
 use crate::state::{Failure, Loadable, TaskId};
 
-/// A list of jobs or endpoints, as far as it was read: `S` is the status of a row, `T` a row.
+/// A list of jobs or endpoints, as far as read: `S` is the status of a row, `T` a row.
 #[derive(Debug)]
 pub struct RemoteList<S, T> {
     /// The access and query of the list; `None` before it was first requested.
@@ -12,7 +12,7 @@ pub struct RemoteList<S, T> {
     pub rows: Vec<T>,
     /// The token of the next page, if there is one.
     pub next: Option<String>,
-    /// The reading of the last page.
+    /// The task that reads the last page.
     pub status: Loadable<()>,
 }
 
@@ -23,13 +23,12 @@ impl<S, T> Default for RemoteList<S, T> {
 }
 
 impl<S: PartialEq, T> RemoteList<S, T> {
-    /// Whether it is known that there is nothing.
+    /// Whether the list is known to be empty.
     pub fn is_known_to_be_empty(&self) -> bool {
         self.rows.is_empty() && self.status.ready().is_some()
     }
 
-    /// The list is read from its beginning. If the query is the same as before, the old rows stay on screen until the
-    /// new ones come.
+    /// Restarts the list. If the query is unchanged, the old rows stay on screen until the new ones arrive.
     pub(in crate::state) fn begin_anew(&mut self, access: S3Access, query: ListQuery<S>) {
         let requested = Some((access, query));
         let rows = if self.requested == requested { std::mem::take(&mut self.rows) } else { Vec::new() };

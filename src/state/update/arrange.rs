@@ -8,7 +8,7 @@ use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
 use crate::state::arranging::OnArrival;
 use crate::state::{Effect, Queue, RequestId, ReviewEffect, Run, State};
 
-/// The search and the order are kept in the project under this.
+/// The name of the search and sort order in the project.
 const SEARCH: &str = "search";
 
 #[derive(Serialize, Deserialize)]
@@ -22,7 +22,7 @@ pub(super) fn set_query(state: &mut State, text: String, effects: &mut Queue<Eff
     save_search(state, effects);
 }
 
-/// Shows the first image that the search finds, now or as soon as that is known.
+/// Shows the first search result, now or when it is known.
 pub(super) fn show_first_found(state: &mut State, effects: &mut Queue<Effect>) {
     state.arranging.show_first();
     if state.basis().is_some_and(|basis| state.arranging.is_arranged(&basis)) {
@@ -37,7 +37,7 @@ pub(super) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect
 
 fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
     let search = Search { query: state.arranging.text().to_owned(), sort: state.arranging.sort() };
-    // There is nothing to compare with when the project is opened again.
+    // When the project is opened again, there is nothing to compare with.
     let is_lasting = search.sort.by != SortBy::Disagreement;
     if is_lasting
         && state.project.is_writable()
@@ -48,11 +48,11 @@ fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Takes over what was searched last in the project; a name of something else is left alone.
+/// Restores the last search from the project; ignores other names.
 pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     if name == SEARCH
         && let Ok(search) = serde_json::from_str::<Search>(json)
-        // No field holds more; an edited file could fill the memory with it.
+        // No field accepts more; an edited file could fill the memory with it.
         && search.query.chars().count() <= Query::MAX_FIELD_LETTERS
     {
         state.arranging.set_text(search.query);
@@ -66,7 +66,7 @@ pub(super) fn focus_search(state: &mut State) {
     state.search_focus += 1;
 }
 
-/// Asks for a new order where the one that is there, or under way, is not of the state as it is. After every message.
+/// Requests a new order if the current or pending one does not match the state. Called after every message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let order = state.order();
     if let Some(place) = state.selection.shown().and_then(|shown| order.place_of(shown)) {
@@ -109,7 +109,7 @@ pub(super) fn arranged(
         return;
     }
     let shown = state.selection.shown();
-    // A sample that has dropped out stays shown, and stepping continues from its former position.
+    // A sample that was filtered out stays shown, and stepping continues from its former position.
     if shown.is_some_and(|shown| after.place_of(shown).is_none()) {
         let place = shown.and_then(|shown| before.place_of(shown));
         let earlier = (0..place.unwrap_or(state.arranging.place)).rev();
@@ -118,7 +118,7 @@ pub(super) fn arranged(
     }
 }
 
-/// Does what was to be done with the order that is there now. Returns whether it shows another image.
+/// Runs the action for the current order. Returns whether it shows another image.
 fn arrived(state: &mut State, effects: &mut Queue<Effect>) -> bool {
     let is_first = state.arranging.take_arrival() == Some(OnArrival::ShowFirst);
     let first = state.order().at(0).filter(|_| is_first);
@@ -138,7 +138,7 @@ pub(super) fn failed(state: &mut State, id: RequestId, reason: &str) {
     super::report_problem(state, crate::domain::Problem::general(problem));
 }
 
-/// The position that this many steps from the shown sample lead to; from its former position if it has dropped out.
+/// The position this many steps from the shown sample, or from its former position if it was filtered out.
 pub(super) fn place_after(state: &State, by: i64) -> Option<usize> {
     let order = state.order();
     let last = order.len().checked_sub(1)?;
@@ -146,7 +146,7 @@ pub(super) fn place_after(state: &State, by: i64) -> Option<usize> {
     let place = match shown.map(|shown| order.place_of(shown)) {
         None => 0,
         Some(Some(place)) => place as i64 + by,
-        // Between two places: the one behind it is the first step on.
+        // Between two positions: the one after it is the first step forward.
         Some(None) if by > 0 => state.arranging.place as i64 + by - 1,
         Some(None) => state.arranging.place as i64 + by,
     };

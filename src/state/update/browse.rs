@@ -1,4 +1,4 @@
-//! Opening a source, walking through it and looking at an image.
+//! Opening a source, walking through it and viewing an image.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ pub(super) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
     open(state, spec, "Sample images", effects);
 }
 
-/// Takes whatever may be dropped on the window, and an address in S3.
+/// Opens anything that can be dropped on the window, or an address in S3.
 fn open_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
     if path.to_str().is_some_and(S3Link::is_address) {
         open_path(state, path, effects);
@@ -120,7 +120,8 @@ fn open_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
     }
 }
 
-/// While images are open, predictions and ground truth of them may be dropped, too: their content tells.
+/// Opens what was dropped. While images are open, this may also be predictions or ground truth, depending on the
+/// content.
 fn dropped(state: &mut State, paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
     let is_told_by_name = |path: &PathBuf| has_extension(path, "onnx") || has_extension(path, "spotcheck");
     let source = state.source.as_ref().map(|open| open.id).filter(|_| !state.samples.is_empty());
@@ -180,7 +181,7 @@ fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Queue<
     }
 }
 
-/// Opens the source again, as it was opened before.
+/// Opens the source again with the same settings.
 pub(super) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
@@ -224,14 +225,14 @@ fn path_picked(state: &mut State, request: FileRequest, path: PathBuf, effects: 
     }
 }
 
-/// The path was typed because no file dialog appeared.
+/// Handles a path that was typed because no file dialog appeared.
 fn path_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
     if let Some(question) = state.path_question.take() {
         path_picked(state, question.request, path, effects);
     }
 }
 
-/// Leaves the source that is open: its tasks are cancelled, its late predictions will be dropped.
+/// Closes the open source: its tasks are canceled and its late predictions will be dropped.
 fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Effect>) {
     super::run_tasks::cancel_work_on_samples(state, effects);
     let id = SourceId(state.ids.next());
@@ -272,7 +273,7 @@ fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Pla
         open.name = name;
         let access = place.access.clone();
         open.location = Some(Location::S3(Box::new(place)));
-        // A project may have led there.
+        // A project may have referred to it.
         s3::check_sign_in(state, &access, effects);
         return;
     }
@@ -296,7 +297,7 @@ fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Queue<E
     append(state, page.samples, effects);
 }
 
-/// The first of all is shown at once.
+/// Adds samples. The very first one is shown immediately.
 pub(super) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
     let is_first = state.samples.is_empty() && !samples.is_empty();
     let first_new = state.samples.len();
@@ -384,7 +385,7 @@ pub(super) fn walk(state: &mut State, step: Step, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Decodes and predicts the image that has come into view.
+/// Decodes and predicts the newly shown image.
 pub(super) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.canvas = CanvasView::Fit;
     state.canvas_requests.clear();
@@ -425,7 +426,7 @@ fn displayed(
     }
 }
 
-/// The next image comes first: most users go forwards.
+/// The next image comes first, because most users go forward.
 fn read_neighbors_ahead(state: &State, source: SourceId, sample: SampleId, effects: &mut Queue<Effect>) {
     let order = state.order();
     let Some(place) = order.place_of(sample) else {

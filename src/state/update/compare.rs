@@ -26,7 +26,7 @@ pub(super) fn toggle(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// The run on screen with this one.
+/// Compares the run on screen with this one.
 pub(super) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>) {
     stop(state, effects);
     let (Some(left_run), Some(right_run)) = (state.run(), state.runs.get(right)) else {
@@ -92,14 +92,14 @@ pub(super) fn stop(state: &mut State, effects: &mut Queue<Effect>) {
     if state.arranging.sort().by == SortBy::Disagreement {
         state.arranging.set_sort(Sort::default());
     }
-    // Without a comparison they find nothing.
+    // Without a comparison they match nothing.
     let text = without_changes(state.arranging.text());
     if text != state.arranging.text() {
         state.arranging.set_text(text);
     }
 }
 
-/// The worst images come first.
+/// Stores a comparison. The worst images come first.
 pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement, Failure>) {
     let sides = state.comparing.as_ref();
     let sides = sides.map(|comparing| [comparing.left, comparing.right]);
@@ -117,7 +117,7 @@ pub(super) fn compared(state: &mut State, task: TaskId, result: Result<Agreement
     }
 }
 
-/// Matches classes by their names.
+/// Matches classes by name.
 fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> ClassChanges {
     let name = |run, class| {
         let run = runs.get(run);
@@ -126,7 +126,7 @@ fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> Cla
     let mut changes = ClassChanges::new();
     for change in &agreement.summary.confusion {
         let key = change_key(&name(left, change.left), &name(right, change.right));
-        // Two classes may have one name.
+        // Two classes may share a name.
         let images = changes.entry(key).or_default();
         let mut all: Vec<SampleId> = images.iter().chain(&*change.images).copied().collect();
         all.sort_unstable();

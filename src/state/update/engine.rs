@@ -1,4 +1,4 @@
-//! The results of loading a model and of predicting: the model is ready or has failed, and predictions arrive.
+//! The results of loading a model and of predicting.
 
 use std::sync::Arc;
 
@@ -125,10 +125,10 @@ fn not_loaded(state: &mut State, message: String, offer: Offer) {
     state.inference.local.status = Loadable::Failed(EngineFailure::new(message, offer));
 }
 
-/// The device was lost, or the remote model is out of reach. Predictions stay; the rest can be requested once the model
-/// is ready again.
+/// Handles a lost device or an unreachable remote model. Predictions stay; the rest can be requested once the model is
+/// ready again.
 ///
-/// False if another model predicts by now.
+/// Returns false if another model predicts by now.
 pub(super) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
     state.problems.add(Problem::general(message.clone()), None);
     let failure = EngineFailure::new(message, Offer::TryAgain);
@@ -143,7 +143,7 @@ pub(super) fn lost(state: &mut State, key: &RunKey, message: String) -> bool {
     is_current
 }
 
-/// The image stays without a prediction, as its content is unknown.
+/// Leaves the image without a prediction, because its content is unknown.
 fn source_unreachable(state: &mut State, source: SourceId, run: RunId, sample: SampleId, message: String) {
     if let (true, Some(run)) = (state.is_open(source), state.runs.get_mut(run)) {
         run.predictions.stop_waiting(std::iter::once(sample));
@@ -217,14 +217,14 @@ pub(super) fn predicted(
     }
 }
 
-/// Whether the file is still the one that the model saw.
+/// Whether the file is still the version that the model saw.
 fn is_of_file(state: &State, prediction: &NewPrediction) -> bool {
     let entry = state.samples.get(prediction.sample);
     entry.is_none_or(|entry| prediction.stamp.is_of(&entry.stamp()))
 }
 
-/// Drops predictions of images whose present prediction was judged meanwhile, and those of an older version of a file
-/// if there is a prediction of the present one.
+/// Drops predictions for images whose current prediction was judged meanwhile, and those of an older file version if a
+/// current one exists.
 fn without_kept(state: &mut State, run: RunId, predictions: Vec<NewPrediction>) -> Vec<NewPrediction> {
     let is_late = |prediction: &NewPrediction| {
         let known = state.runs.get(run).filter(|run| {

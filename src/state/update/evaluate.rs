@@ -1,4 +1,4 @@
-//! Ground truth: opening it, matching it with the images, evaluating the runs on screen.
+//! Ground truth: opening it, matching it with the images, and evaluating the runs on screen.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -16,20 +16,20 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// The ground truth is kept in the project under this.
+/// The name of the ground truth in the project.
 const TRUTH: &str = "ground_truth";
-/// An evaluation that took longer is not repeated by itself when predictions change.
+/// Slower evaluations are not repeated automatically when predictions change.
 const REPEATED_SECS: f32 = 5.0;
-/// Problems of one kind that are listed.
+/// The limit of listed problems per kind.
 const MAX_LISTED: usize = 20;
 
 #[derive(Serialize, Deserialize)]
 struct Saved {
-    /// `None`: it was closed.
+    /// `None` if it was closed.
     at: Option<TruthAt>,
     #[serde(default)]
     reading: TruthReading,
-    /// A class of the model and the one of the ground truth that it is.
+    /// A class of the model and its ground-truth class.
     corrections: Vec<(String, String)>,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn open(
     }
     stop(state, effects);
     let previous = state.evaluating.take().and_then(Evaluating::last_opened);
-    // What was corrected for another file may still fit: corrections are by name.
+    // Corrections for another file may still apply, because they use names.
     let corrections = previous.as_ref().map(|before| before.corrections.clone()).unwrap_or_default();
     let evaluating = Evaluating::new(at, reading, corrections);
     state.evaluating = Some(Evaluating { class_map, is_shown: true, previous, ..evaluating });
@@ -105,7 +105,7 @@ fn read_as(state: &mut State, reading: TruthReading, effects: &mut Queue<Effect>
     }
 }
 
-/// Shows or hides the panel with the numbers; the image is in its place otherwise.
+/// Shows or hides the panel with the metrics, which replaces the image.
 pub(super) fn show_panel(state: &mut State, is_shown: bool) {
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.is_shown = is_shown;
@@ -122,7 +122,7 @@ fn close(state: &mut State, effects: &mut Queue<Effect>) {
     save(state, effects);
 }
 
-/// Cancels what is under way.
+/// Cancels pending tasks.
 fn stop(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(evaluating) = &state.evaluating else {
         return;
@@ -134,7 +134,7 @@ fn stop(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Forgets everything, for another source.
+/// Resets everything for another source.
 pub(super) fn source_changed(state: &mut State, effects: &mut Queue<Effect>) {
     stop(state, effects);
     state.evaluating = None;
@@ -165,7 +165,7 @@ fn save(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Takes over the ground truth of the project; a name of something else is left alone.
+/// Restores the ground truth from the project; ignores other names.
 pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     if name == TRUTH
         && let Ok(Saved { at: Some(at), reading, corrections }) = serde_json::from_str(json)
@@ -178,7 +178,7 @@ pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     }
 }
 
-/// What could not be used is listed among the problems.
+/// Stores ground truth. Unusable parts are listed as problems.
 fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>, effects: &mut Queue<Effect>) {
     if !run_tasks::settle(state, task, result, |state| Some(&mut state.evaluating.as_mut()?.truth)) {
         return;
@@ -232,7 +232,7 @@ fn opened(state: &mut State, task: TaskId, result: Result<OpenedTruth, Failure>,
     }
 }
 
-/// Keeps the ground truth that was open before one that could not be read.
+/// Restores the previous ground truth after one that could not be read.
 fn return_to_previous(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(failed) = state.evaluating.take_if(|evaluating| evaluating.previous.is_some()) else {
         return;
@@ -273,8 +273,8 @@ fn ended(state: &mut State, task: TaskId, run: RunId, result: Result<Box<Evaluat
     state.evaluation_number += 1;
 }
 
-/// Reads the ground truth once the images are listed, and evaluates the runs on screen as they are now. Called after
-/// every message.
+/// Reads the ground truth once the images are listed, and evaluates the current runs on screen. Called after every
+/// message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
@@ -313,7 +313,7 @@ fn read_truth(state: &mut State, effects: &mut Queue<Effect>) {
     effects.push(EvaluationEffect::OpenTruth { request, ticket });
 }
 
-/// `None` if the run that was judged does not exist any more.
+/// The source of ground truth; `None` if the judged run no longer exists.
 fn truth_source(state: &State, at: &TruthAt) -> Option<TruthSource> {
     Some(match at {
         TruthAt::Files(at) => TruthSource::Files(at.clone()),
@@ -326,7 +326,7 @@ fn truth_source(state: &State, at: &TruthAt) -> Option<TruthSource> {
     })
 }
 
-/// The open folder or file, which may hold its own ground truth: folders by class, or records with labels.
+/// Opens ground truth in the open folder or file itself: folders by class, or records with labels.
 pub(super) fn open_source(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(at) = state.location().cloned() {
         open(state, TruthAt::Files(at), TruthReading::default(), None, effects);
@@ -379,14 +379,14 @@ fn evaluate(state: &mut State, run: RunId, effects: &mut Queue<Effect>) {
     effects.push(EvaluationEffect::Evaluate { request, ticket });
 }
 
-/// All that measuring a run needs; `None` without ground truth or predictions.
+/// Everything needed to evaluate a run; `None` without ground truth or predictions.
 pub(super) fn request(state: &State, run: RunId) -> Option<EvaluateRequest> {
     let (evaluating, of_run) = (state.evaluating.as_ref()?, state.runs.get(run)?);
     let opened = evaluating.truth.ready()?;
     if !of_run.is_loaded() || of_run.predictions.predicted() == 0 {
         return None;
     }
-    // What was corrected for another model may be about classes that this one does not have.
+    // Corrections for another model may refer to classes that this one does not have.
     let (corrections, _) = evaluating.corrections.about(&classes_of(of_run.labels()));
     Some(EvaluateRequest {
         source: state.source.as_ref()?.id,
@@ -399,7 +399,7 @@ pub(super) fn request(state: &State, run: RunId) -> Option<EvaluateRequest> {
     })
 }
 
-/// The run was deleted.
+/// Handles the deletion of a run.
 pub(super) fn forget_run(state: &mut State, run: RunId) {
     if let Some(evaluating) = &mut state.evaluating {
         evaluating.runs.remove(&run);
@@ -407,8 +407,7 @@ pub(super) fn forget_run(state: &mut State, run: RunId) {
 }
 
 impl State {
-    /// Whether predictions of the run on screen, or verdicts that are its ground truth, changed since it was
-    /// evaluated.
+    /// Whether predictions of the run on screen, or verdicts used as its ground truth, changed since it was evaluated.
     pub fn evaluation_is_outdated(&self) -> bool {
         let (Some(run), Some(evaluating)) = (self.run(), &self.evaluating) else {
             return false;

@@ -1,4 +1,4 @@
-//! Asking which parts of an image carry a prediction.
+//! Explaining predictions.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// The model is loaded first if needed.
+/// Starts an explanation. The model is loaded first if needed.
 pub(super) fn explain(state: &mut State, effects: &mut Queue<Effect>) {
     let (Some(question), Some(run)) = (state.question(), state.runs.current()) else {
         return;
@@ -26,7 +26,7 @@ pub(super) fn explain(state: &mut State, effects: &mut Queue<Effect>) {
     cancel_forgotten(state, effects);
 }
 
-/// The model has been loaded, perhaps for this.
+/// Starts a waiting explanation after the model was loaded.
 pub(super) fn start_waiting(state: &mut State, effects: &mut Queue<Effect>) {
     if let Explanation::Waiting(question) = &state.shown.explanation
         && let Some(run) = state.runs.current()
@@ -52,7 +52,7 @@ fn start(state: &mut State, question: Question, effects: &mut Queue<Effect>) {
     effects.push(ReviewEffect::Explain { request, ticket });
 }
 
-/// The model could not be loaded.
+/// Ends a waiting explanation because the model could not be loaded.
 pub(super) fn stop_waiting(state: &mut State, reason: &str) {
     if let Explanation::Waiting(question) = &state.shown.explanation {
         state.shown.explanation = Explanation::Failed { question: question.clone(), reason: reason.to_owned() };

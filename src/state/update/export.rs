@@ -1,4 +1,4 @@
-//! The dialog about an export, and its end.
+//! The export dialogs and the end of exports.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -61,7 +61,7 @@ pub(super) fn show(state: &mut State, overlay: Overlay) {
     state.overlay = overlay;
 }
 
-/// Counts the boxes of what could be exported, if that is not of the state as it is. After every message.
+/// Counts the boxes available for export if the counts do not match the state. Called after every message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay != Overlay::Export {
         return;
@@ -81,7 +81,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         order: state.order(),
         selected: state.selection.selected().clone(),
     };
-    // A count that is under way is not replaced: while predictions stream in, each count is late, but there is one.
+    // A pending count is not replaced: while predictions stream in, every count arrives late, but none is skipped.
     if state.export_boxes.is_under_way() || state.export_boxes.inputs() == Some(&basis) {
         return;
     }
@@ -103,7 +103,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     state.export_boxes.begin(id, basis);
 }
 
-/// `replaces` says that what has this name already may be replaced.
+/// Starts an export. `replaces` allows replacing an existing file or folder.
 fn confirm(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
     let (Some(source), Some(run)) = (state.source.as_ref(), state.run()) else {
         return;
@@ -150,7 +150,7 @@ fn pick_target(state: &State, effects: &mut Queue<Effect>) {
     effects.push(Effect::PickFile(FileRequest::ExportTarget { name }));
 }
 
-/// Exports the comparison with the filters that are on screen.
+/// Exports the comparison with the current filters.
 fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
     let (Some(source), Some(comparing)) = (&state.source, &state.comparing) else {
         return;
@@ -181,7 +181,7 @@ fn confirm_comparison(state: &mut State, mut path: PathBuf, replaces: bool, effe
     effects.push(ExportEffect::StartComparison { request, ticket });
 }
 
-/// Exports the evaluation of the run on screen. It is measured again, at the filters on screen.
+/// Exports the evaluation of the run on screen. It is measured again with the current filters.
 fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool, effects: &mut Queue<Effect>) {
     let Some(evaluation) = state.run().map(Run::id).and_then(|run| evaluate::request(state, run)) else {
         return;
@@ -201,7 +201,7 @@ fn confirm_evaluation(state: &mut State, mut path: PathBuf, replaces: bool, effe
 
 fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, effects: &mut Queue<Effect>) {
     let is_open = matches!(state.overlay, Overlay::Export | Overlay::ExportComparison | Overlay::ExportEvaluation);
-    // Another dialog or another export may have been opened meanwhile.
+    // Another dialog or export may have been opened meanwhile.
     let is_shown = is_open && state.export.stage == Loadable::Loading(task);
     match result {
         Ok(exported) => {
@@ -214,7 +214,7 @@ fn ended(state: &mut State, task: TaskId, result: Result<Exported, Failure>, eff
         }
         Err(failure) => {
             if is_shown {
-                // The dialog says it, and the next attempt may go well.
+                // The dialog shows it, and the next attempt may succeed.
                 drop(state.tasks.end(task, failure.clone().into()));
                 state.export.stage.settle(task, Err(failure));
                 return;

@@ -1,4 +1,4 @@
-//! The strip with all boxes of one class: opening it, keeping it up to date, going to one of its images.
+//! The strip with all boxes of one class: opening it, updating it, and opening one of its images.
 
 use super::{browse, shown};
 use crate::domain::{ModelTask, SampleId};
@@ -6,7 +6,7 @@ use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmOrder, FilmRequest, 
 use crate::state::filmstrip::FilmBasis;
 use crate::state::{BoxToSelect, CropRequest, Derived, Effect, Filmstrip, Queue, RequestId, ReviewEffect, State};
 
-/// Opens the strip, or closes it if it is open.
+/// Opens or closes the strip.
 pub(super) fn toggle(state: &mut State) {
     state.filmstrip = match &state.filmstrip {
         Some(_) => None,
@@ -33,7 +33,7 @@ pub(super) fn set_order(state: &mut State, order: FilmOrder) {
     }
 }
 
-/// Asks for new frames where those that are there, or under way, are not of the state as it is. After every message.
+/// Requests new frames if the current or pending ones do not match the state. Called after every message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let basis = basis(state);
     let awaits_overlaps = awaits_overlaps(state);
@@ -44,7 +44,7 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
         strip.frames = Derived::default();
         return;
     };
-    // Frames of another source or run are no longer true.
+    // Frames of another source or run are invalid.
     if strip.frames.newest().is_some_and(|newest| !newest.images.is_same_run(&basis.images)) {
         strip.frames = Derived::default();
     }
@@ -61,22 +61,22 @@ pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// The boxes that the view hides because better ones overlap them; `None` if it hides none, or that is not known.
+/// The boxes that the view hides because better ones overlap them; `None` if it hides none or they are unknown.
 fn hidden_overlaps(state: &State) -> Option<&Suppressed> {
     let max_iou = state.view().nms_iou?;
     let bits = state.suppressed()?;
     (bits.max_iou() == max_iou).then_some(bits)
 }
 
-/// Whether it is still computed which boxes are hidden. They come with the order: until then the present frames stay,
-/// instead of all boxes for a moment.
+/// Whether the hidden boxes are still being computed. They arrive with the order: until then the current frames stay,
+/// so that all boxes do not appear for a moment.
 fn awaits_overlaps(state: &State) -> bool {
     let is_detection = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
     let hides_overlaps = is_detection && state.view().nms_iou.is_some();
     hides_overlaps && hidden_overlaps(state).is_none() && state.arranging.is_under_way()
 }
 
-/// `None` if there is nothing to gather: no run, or neither a class nor a search that says which boxes.
+/// `None` if there is nothing to gather: no run, or neither a class nor a search that determines the boxes.
 fn basis(state: &State) -> Option<FilmBasis> {
     let strip = state.filmstrip.as_ref()?;
     state.runs.current()?;
@@ -118,7 +118,7 @@ pub(super) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mu
     });
 }
 
-/// Shows an image with one of its boxes selected, as soon as its prediction is there.
+/// Shows an image with one of its boxes selected, once its prediction is available.
 pub(super) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox, effects: &mut Queue<Effect>) {
     if state.selection.shown() != Some(sample) {
         browse::show(state, sample, effects);

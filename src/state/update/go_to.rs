@@ -4,22 +4,22 @@ use super::browse;
 use crate::domain::SampleId;
 use crate::state::{Effect, Queue, State};
 
-/// How well a name fits what was typed.
+/// The quality of a match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fit {
     Begins,
     Contains,
 }
 
-/// Shows the first image on screen whose file name begins with `text`; if there is none, one whose name contains it; if
-/// there is none either and it is a number, the image at that position. An empty text changes nothing.
+/// Shows the first image on screen whose file name starts with `text`; otherwise one whose name contains it; otherwise,
+/// if it is a number, the image at that position. An empty text changes nothing.
 pub(super) fn first(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
     let needle = text.trim().to_lowercase();
     let found = find(state, &needle, 0).or_else(|| at_place(state, &needle));
     go(state, &needle, found, effects);
 }
 
-/// Like [`first`], but the next match after the shown image; the first one follows the last.
+/// Like [`first`], but shows the next match after the shown image; the first one follows the last.
 pub(super) fn next(state: &mut State, text: &str, effects: &mut Queue<Effect>) {
     let needle = text.trim().to_lowercase();
     let shown = state.shown_sample();
@@ -35,7 +35,7 @@ fn go(state: &mut State, needle: &str, found: Option<SampleId>, effects: &mut Qu
     }
 }
 
-/// Looks through all images on screen, beginning with place `from`.
+/// Searches all images on screen, starting at position `from`.
 fn find(state: &State, needle: &str, from: usize) -> Option<SampleId> {
     if needle.is_empty() {
         return None;
@@ -64,7 +64,7 @@ fn at_place(state: &State, text: &str) -> Option<SampleId> {
 fn fit(name: &str, needle: &str) -> Option<Fit> {
     let file_name = name.rsplit('/').next().unwrap_or(name);
     if name.is_ascii() {
-        // Nearly all names, a hundred thousand of them at every key: nothing is allocated.
+        // Runs for nearly all of a hundred thousand names at every key, so it allocates nothing.
         let needle = needle.as_bytes();
         let is_here = |window: &[u8]| window.eq_ignore_ascii_case(needle);
         let begins = file_name.as_bytes().get(..needle.len()).is_some_and(is_here);

@@ -1,4 +1,4 @@
-//! The form about a model of the user's own.
+//! The form for a model of the user's own.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,14 +13,14 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// How many images common ways to prepare images are compared on.
+/// The number of images for comparing common ways to prepare images.
 const PRESET_IMAGES: usize = 12;
 
 pub(super) fn open(state: &mut State, subject: ImportSubject, effects: &mut Queue<Effect>) {
     recognize(state, subject, 0, effects);
 }
 
-/// Begins anew with another reading of the outputs.
+/// Restarts the form with another reading of the outputs.
 pub(super) fn choose_reading(state: &mut State, reading: usize, effects: &mut Queue<Effect>) {
     close_presets(state, effects);
     if open_form(state).is_some()
@@ -65,7 +65,7 @@ pub(super) fn recognized(
     }
 }
 
-/// The form that can be changed now.
+/// The form, if it can be changed now.
 fn open_form(state: &mut State) -> Option<&mut ImportForm> {
     match &mut state.import.as_mut()?.status {
         ImportStatus::Form(form) if !form.is_saving => Some(form),
@@ -85,7 +85,7 @@ pub(super) fn change(state: &mut State, card: ModelCard, labels: LabelChoice, ef
     }
 }
 
-/// Runs the model with common ways to prepare images, on the image in view and the first ones on screen.
+/// Runs the model with common ways to prepare images, on the current image and the first ones on screen.
 pub(super) fn find_preprocessing(state: &mut State, effects: &mut Queue<Effect>) {
     let shown = state.selection.shown();
     let others = state.order().ids().take(PRESET_IMAGES).filter(|sample| Some(*sample) != shown);
@@ -109,7 +109,7 @@ pub(super) fn presets_tried(state: &mut State, task: TaskId, result: Result<Arc<
     settle(state, task, result, |state| open_form(state).map(|form| &mut form.presets));
 }
 
-/// The comparison is not shown any more; if it is still being made, it is cancelled.
+/// Closes the comparison, and cancels it if it is pending.
 pub(super) fn close_presets(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(form) = open_form(state) else {
         return;
@@ -126,7 +126,7 @@ pub(super) fn labels_picked(state: &mut State, path: PathBuf, effects: &mut Queu
     }
 }
 
-/// Runs the model with the card as it is now; results of earlier cards are dropped.
+/// Runs the model with the current card; results of earlier cards are dropped.
 fn try_out(state: &mut State, effects: &mut Queue<Effect>) {
     let id = ImportId(state.ids.next());
     let shown = state.selection.shown();

@@ -1,4 +1,4 @@
-//! Judging: every verdict, note and tag goes through here, to memory and to the project at once.
+//! Judging: every verdict, note and tag passes through here, to memory and to the project immediately.
 
 use super::{browse, project_requests, view};
 use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
@@ -6,7 +6,7 @@ use crate::review::{PredictionStatus, next_less_certain};
 use crate::state::judgments::{EditOutcome, Mark, in_order};
 use crate::state::{Effect, JudgeField, NoticeOffer, Overlay, Queue, Run, State, Step};
 
-/// More images than these are judged at once only after a question.
+/// Judging more images than this requires a confirmation.
 const MOST_AT_ONCE: usize = 20;
 
 /// Sets a verdict on the selected box, or else on every selected image; `None` clears it.
@@ -30,7 +30,8 @@ pub(super) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects:
     judge(state, verdict, effects);
 }
 
-/// After verdicts on boxes, the first key on an image without a selected box only says what the next one will judge.
+/// After verdicts on boxes, the first key on an image without a selected box only announces what the next one will
+/// judge.
 fn whole_image_question(state: &mut State) -> Option<&'static str> {
     let is_whole_image = judged_box(state).is_none() && state.selection.selected().len() == 1;
     if !state.judges_boxes || !is_whole_image {
@@ -44,13 +45,13 @@ fn whole_image_question(state: &mut State) -> Option<&'static str> {
     Some("No box is selected, so the next verdict applies to the whole image")
 }
 
-/// Without a box, verdicts are on the image again.
+/// Selects a box. Without one, verdicts apply to the image again.
 pub(super) fn select_box(state: &mut State, selected: Option<usize>) {
     state.shown.selected_box = selected;
     state.judges_boxes &= selected.is_some();
 }
 
-/// The user has confirmed that many images are to be judged at once.
+/// Judges many images after the user's confirmation.
 pub(super) fn confirm_mass_verdict(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay == Overlay::MassVerdict {
         state.overlay = Overlay::None;
@@ -100,7 +101,7 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
         let of = |run| VerdictTarget { run, box_index: None };
         let target = of(predicted.map(Run::id));
         marks.push((sample, Mark::Verdict(target, verdict.cloned())));
-        // Taking a verdict back must not bring an older one to light, that was given without a prediction.
+        // Clearing a verdict must not reveal an older one that was given without a prediction.
         if verdict.is_none() && target.run.is_some() {
             marks.push((sample, Mark::Verdict(of(None), None)));
         }
@@ -108,7 +109,7 @@ fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)
     marks
 }
 
-/// Takes back every verdict on a run's prediction for this image.
+/// Clears every verdict on a run's prediction for this image.
 pub(super) fn take_back_prediction(state: &mut State, run: RunId, sample: SampleId, effects: &mut Queue<Effect>) {
     let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
     let label = format!("clear the verdicts on {name}");
@@ -118,7 +119,7 @@ pub(super) fn take_back_prediction(state: &mut State, run: RunId, sample: Sample
     edit(state, label, marks, effects);
 }
 
-/// The box that a verdict is about, if it is about one.
+/// The box that a verdict would apply to, if any.
 fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     let sample = state.shown_sample()?;
     let run = state.run()?.id();
@@ -129,8 +130,8 @@ fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
     (is_alone && is_box).then_some((sample, run, box_index))
 }
 
-/// To the next box without a verdict, and from the last one of an image to the next image. Where a verdict was only
-/// changed, to the next box of the list.
+/// Advances to the next box without a verdict, and from the last box of an image to the next image; after a changed
+/// verdict, to the next box in the list.
 fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: bool, effects: &mut Queue<Effect>) {
     let visible = state.shown_boxes();
     let place = visible.iter().position(|&index| index == judged as usize);
@@ -144,7 +145,6 @@ fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: 
     }
 }
 
-/// Replaces the note of these images.
 pub(super) fn set_note(state: &mut State, samples: &SampleSet, text: &str, effects: &mut Queue<Effect>) {
     let text = text.trim();
     let what = images_name(state, samples);
@@ -154,7 +154,6 @@ pub(super) fn set_note(state: &mut State, samples: &SampleSet, text: &str, effec
     edit(state, label, marks.collect(), effects);
 }
 
-/// Adds a tag to every selected image.
 pub(super) fn add_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
     let tag = tag.trim();
     if tag.is_empty() {
@@ -168,7 +167,6 @@ pub(super) fn add_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>)
     edit_tags(state, label, with_tag, effects);
 }
 
-/// Takes a tag away from every selected image.
 pub(super) fn remove_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
     let label = format!("remove the tag “{tag}” from {}", selected_name(state));
     let without_tag = |tags: &[String]| {
@@ -196,7 +194,7 @@ fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects:
     if let Some(outcome) = state.judgments.edit(label, marks) {
         state.reset_filters = None;
         save(state, &outcome, effects);
-        // An older notice may offer to undo something that is no longer the last edit.
+        // An older notice may offer to undo an edit that is no longer the last one.
         state.notice.take_if(|notice| notice.offer == Some(NoticeOffer::Undo));
         if outcome.samples().len() > 1 {
             state.show_offer(format!("Done: {}", outcome.label), NoticeOffer::Undo);
@@ -221,7 +219,7 @@ pub(super) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// What was changed from afar must be seen: a single image comes to the middle, whether or not the search finds it.
+/// Reports a change and makes it visible: a single image is shown even if it does not match the search.
 fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
     state.show_notice(format!("{what}: {}", outcome.label));
     let samples = outcome.samples();
@@ -247,7 +245,7 @@ fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
     state.judgments.begin_saving(ticket, &outcome.samples());
 }
 
-/// The next image in the order on screen that is not judged, from the shown one on and around the end.
+/// Shows the next unjudged image in the order on screen, from the shown one and around the end.
 pub(super) fn next_unjudged(state: &mut State, effects: &mut Queue<Effect>) {
     let order = state.order();
     let shown = state.shown_sample().and_then(|id| order.place_of(id));
@@ -259,8 +257,8 @@ pub(super) fn next_unjudged(state: &mut State, effects: &mut Queue<Effect>) {
     go_to(state, found, effects);
 }
 
-/// Of the images in the order on screen that have a prediction and no verdict, the one whose prediction is the next
-/// less certain after the shown one; begins again with the least certain.
+/// Among the images on screen with a prediction and no verdict, shows the one with the next higher uncertainty rank
+/// after the shown one; restarts with the least certain.
 pub(super) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(run) = state.run() else {
         state.show_notice("Choose a model first");
@@ -282,7 +280,7 @@ fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Queue<Effect>
     }
 }
 
-/// The field takes the keyboard in the next frame.
+/// Focuses the field in the next frame.
 pub(super) fn focus(state: &mut State, field: JudgeField) {
     state.settings.show_judging = true;
     state.judge_focus = Some((field, state.ids.next()));
@@ -295,7 +293,7 @@ fn can_judge(state: &State) -> Result<(), &'static str> {
     state.project.check_writable()
 }
 
-/// “accept coffee.png”, as it goes on after “Undo: ”.
+/// “accept coffee.png”, to follow “Undo: ”.
 fn verdict_label(verdict: Option<&Verdict>, what: &str) -> String {
     match verdict {
         Some(Verdict::Accept) => format!("accept {what}"),
@@ -310,7 +308,7 @@ fn selected_name(state: &State) -> String {
     images_name(state, state.selection.selected())
 }
 
-/// A single image by its file's name, several by their number.
+/// The file name of a single image, or the number of images.
 fn images_name(state: &State, samples: &SampleSet) -> String {
     let single = samples.iter().next().filter(|_| samples.len() == 1);
     match single.and_then(|sample| state.samples.get(sample)) {

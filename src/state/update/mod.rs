@@ -38,7 +38,7 @@ use crate::state::{
     BrowseEffect, EndpointsEffect, EvaluationCommand, ImportSubject, ModelsEffect, Queue, TruthAt, TruthReading,
 };
 
-/// Applies one message and gives what is to be done outside, in order.
+/// Applies one message and returns the effects to run outside, in order.
 pub fn update(state: &mut State, message: Message) -> Vec<Effect> {
     let mut effects = Queue::default();
     match message {
@@ -110,7 +110,7 @@ fn on_command(state: &mut State, command: Command, effects: &mut Queue<Effect>) 
     }
 }
 
-/// Does nothing if the action's own check refuses it.
+/// Runs an action unless its own check rejects it.
 fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
     if let Err(reason) = action.check(state) {
         state.show_notice(reason);
@@ -238,7 +238,7 @@ fn on_event(state: &mut State, event: Event, effects: &mut Queue<Effect>) {
     }
 }
 
-/// A problem that the user should see now, and find again in the list.
+/// Reports a problem immediately and adds it to the list.
 fn report_problem(state: &mut State, problem: Problem) {
     state.show_notice(problem.to_string());
     let sample = problem.uri.as_ref().and_then(|uri| state.samples.find(uri));

@@ -1,4 +1,4 @@
-//! The models of this computer, the settings that they run with, and ONNX Runtime.
+//! The local models, their settings, and ONNX Runtime.
 
 use std::path::PathBuf;
 
@@ -84,7 +84,7 @@ fn choose_model(state: &mut State, id: String, effects: &mut Queue<Effect>) {
     settings_changed(state, effects);
 }
 
-/// Model, device, batch or threads are different: predictions go to another run.
+/// Handles a change of model, device, batch or threads: predictions go to another run.
 pub(super) fn settings_changed(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
         // The reports are about this computer.
@@ -96,7 +96,7 @@ pub(super) fn settings_changed(state: &mut State, effects: &mut Queue<Effect>) {
     predict::go_to_active_run(state, effects);
 }
 
-/// The card of a model is another one: if the model is loaded, it is loaded anew.
+/// Handles a changed card: if the model is loaded, it is loaded again.
 pub(super) fn card_changed(state: &mut State, id: &str, effects: &mut Queue<Effect>) {
     if state.inference.local.key.as_ref().is_some_and(|key| key.model_id == id) {
         if state.inference.local.status.is_loading() {
@@ -106,7 +106,7 @@ pub(super) fn card_changed(state: &mut State, id: &str, effects: &mut Queue<Effe
     }
 }
 
-/// Downloads the weights of a model, or copies them from a file of the user's.
+/// Downloads the weights of a model, or copies them from the user's file.
 pub(super) fn fetch_model(state: &mut State, id: String, from: Option<PathBuf>, effects: &mut Queue<Effect>) {
     let Some(entry) = state.models.get(&id) else {
         return;

@@ -1,4 +1,4 @@
-//! Requests for predictions: which run they go to, what waits for the model, and what is sent to it.
+//! Requests for predictions: their run, the queue before the model is ready, and what is sent to the model.
 
 use super::run_tasks::{self, begin};
 use super::{judge, project_requests, remote, shown};
@@ -12,7 +12,7 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// Predicts with this remote model from now on; `None`: on this computer.
+/// Predicts with this remote model from now on; `None` predicts on this computer.
 pub(super) fn predict_at(state: &mut State, model: Option<RemoteModel>, effects: &mut Queue<Effect>) {
     state.overlay = Overlay::None;
     let is_other = state.inference.remote_model() != model.as_ref();
@@ -23,7 +23,7 @@ pub(super) fn predict_at(state: &mut State, model: Option<RemoteModel>, effects:
     go_to_active_run(state, effects);
 }
 
-/// This computer predicts again; the run on screen stays.
+/// Switches back to local predictions; the run on screen stays.
 pub(super) fn switch_to_local(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.remote.is_some() {
         run_tasks::cancel_preparation(state, effects);
@@ -31,14 +31,14 @@ pub(super) fn switch_to_local(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Shows the run that predictions go to now, which may be another one.
+/// Shows the run that predictions go to now, which may be a different one.
 pub(super) fn go_to_active_run(state: &mut State, effects: &mut Queue<Effect>) {
     let run = active_run(state);
     state.runs.switch_to(run);
     run_changed(state, effects);
 }
 
-/// Updates what depends on the run on screen.
+/// Updates everything that depends on the run on screen.
 pub(super) fn run_changed(state: &mut State, effects: &mut Queue<Effect>) {
     state.shown.selected_box = None;
     project_requests::load_runs_on_screen(state, effects);
@@ -46,7 +46,7 @@ pub(super) fn run_changed(state: &mut State, effects: &mut Queue<Effect>) {
     predict_shown_if_wanted(state, effects);
 }
 
-/// Runs belong to a source. The model stays loaded: [`begin_run`] begins its run over the new source.
+/// Resets runs, which belong to a source. The model stays loaded: [`begin_run`] starts its run over the new source.
 pub(super) fn source_changed(state: &mut State) {
     let inference = &mut state.inference;
     inference.queued = None;
@@ -58,7 +58,7 @@ pub(super) fn source_changed(state: &mut State) {
     }
 }
 
-/// The model that predicts now, and what a run of it begins with; `None` if its weights are missing, or if it is remote
+/// The model that predicts now, with what its run starts with; `None` if its weights are missing, or if it is remote
 /// and has not responded yet.
 fn active_model(state: &State) -> Option<(RunKey, &ModelCard, &LabelSet)> {
     if let Some(remote) = &state.inference.remote {
@@ -78,17 +78,18 @@ fn active_model(state: &State) -> Option<(RunKey, &ModelCard, &LabelSet)> {
     Some((key, &chosen.card, &chosen.labels))
 }
 
-/// Whether that model is loaded, or connected to.
+/// Whether that model is loaded or connected.
 pub(super) fn is_ready(state: &State) -> bool {
     active_model(state).is_some_and(|(key, ..)| state.inference.is_ready_for(&key))
 }
 
-/// The run that predictions go to now, if it has begun. For a remote model that has not responded yet: its newest run.
+/// The run that predictions go to now, if it has started. For a remote model that has not responded yet: its newest
+/// run.
 pub(super) fn active_run(state: &State) -> Option<RunId> {
     let remote = state.inference.remote_model();
     let model = active_model(state);
     let is_active = |run: &&Run| match (&model, remote) {
-        // The origin says how the remote model is asked, and how its responses are read.
+        // The origin includes how the remote model is requested and how its responses are read.
         (Some((key, card, _)), Some(_)) => run.info.key == *key && run.info.card.origin == card.origin,
         // The user may have edited the card since.
         (Some((key, card, labels)), None) => {
@@ -100,7 +101,7 @@ pub(super) fn active_run(state: &State) -> Option<RunId> {
     state.runs.iter().filter(is_active).last().map(Run::id)
 }
 
-/// The active run, which begins now if it has not; `None` if there is no [`active_model`].
+/// The active run, which is started if necessary; `None` if there is no [`active_model`].
 pub(super) fn begin_run(state: &mut State) -> Option<RunId> {
     let (key, card, labels) = active_model(state)?;
     let (card, labels) = (card.clone(), labels.clone());
@@ -117,7 +118,7 @@ pub(super) fn begin_run(state: &mut State) -> Option<RunId> {
     Some(run)
 }
 
-/// The same for what the user asked for: the project keeps the run, however little it holds.
+/// Like [`begin_run`], for a user's request: the project keeps the run, however little it contains.
 pub(super) fn begin_kept_run(state: &mut State) -> Option<RunId> {
     let run = begin_run(state)?;
     if let Some(run) = state.runs.get_mut(run) {
@@ -126,9 +127,10 @@ pub(super) fn begin_kept_run(state: &mut State) -> Option<RunId> {
     Some(run)
 }
 
-/// Opening an image predicts it, unless it has a prediction or predicting could only fail again.
+/// Predicts an image when it is opened, unless it has a prediction or predicting would only fail again.
 pub(super) fn predict_shown_if_wanted(state: &mut State, effects: &mut Queue<Effect>) {
-    // While the run is being read, `project_requests::read_missing` asks the project for this one prediction first.
+    // While the run is being read, `project_requests::read_missing` requests this one prediction from the project
+    // first.
     if state.run().is_none_or(Run::is_loaded) {
         predict_shown_if_missing(state, effects);
     }
@@ -153,7 +155,7 @@ fn has_prediction(run: &Run, sample: SampleId) -> bool {
     matches!(run.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed)
 }
 
-/// Because the user says so, also if there is a prediction, unless that was judged.
+/// Predicts the shown image on request, even if it has a prediction, unless that was judged.
 pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
     let run = state.project.is_writable().then(|| begin_kept_run(state));
     if let (Some(run), Some(sample)) = (run.flatten(), state.selection.shown()) {
@@ -167,14 +169,14 @@ pub(super) fn predict_shown(state: &mut State, effects: &mut Queue<Effect>) {
         }
         let run = state.runs.get(run);
         if run.is_some_and(|run| has_prediction(run, sample)) && !is_ready(state) {
-            // Once the model is ready, only an image without a prediction is predicted by itself.
+            // Once the model is ready, only an image without a prediction is predicted automatically.
             state.inference.queued = Some(QueuedImages::These([sample].into_iter().collect()));
         }
     }
     request_shown(state, effects);
 }
 
-/// Takes back the verdicts on the shown image's prediction, so that another one can replace it, and requests that.
+/// Clears the verdicts on the shown image's prediction, so that it can be replaced, and requests a new one.
 pub(super) fn predict_anew(state: &mut State, effects: &mut Queue<Effect>) {
     let run = begin_kept_run(state).or_else(|| active_run(state));
     if let (Some(run), Some(sample)) = (run, state.selection.shown()) {
@@ -183,7 +185,7 @@ pub(super) fn predict_anew(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Requests a prediction of the shown image, or gets the model ready first.
+/// Requests a prediction of the shown image, or prepares the model first.
 pub(super) fn request_shown(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(sample) = state.selection.shown() else {
         return;
@@ -218,7 +220,7 @@ fn predict_many(state: &mut State, images: QueuedImages, effects: &mut Queue<Eff
     prepare_queued(state, effects);
 }
 
-/// Gets ready what the queued images wait for: the project, the model, the predictions that are there already.
+/// Prepares what the queued images need: the project, the model and the existing predictions.
 pub(super) fn prepare_queued(state: &mut State, effects: &mut Queue<Effect>) {
     if state.inference.queued.is_none() || !state.project.is_writable() {
         return;
@@ -232,7 +234,7 @@ pub(super) fn prepare_queued(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// The queued images, as far as they are still to be predicted.
+/// The queued images that are still to be predicted.
 pub(super) fn queued_samples(state: &State, run: Option<&Run>) -> Option<SampleSet> {
     let is_unpredicted = |id: &SampleId| run.is_none_or(|run| run.lacks_prediction(*id));
     Some(match state.inference.queued.as_ref()? {
@@ -242,7 +244,7 @@ pub(super) fn queued_samples(state: &State, run: Option<&Run>) -> Option<SampleS
     })
 }
 
-/// Predicts the queued images, once the model is ready and it is known which images have a prediction.
+/// Predicts the queued images, once the model is ready and the existing predictions are known.
 pub(super) fn start_queued(state: &mut State, effects: &mut Queue<Effect>) {
     let active = active_run(state);
     let current = state.runs.current();
@@ -294,7 +296,7 @@ fn predict_one(state: &mut State, run_id: RunId, sample: SampleId, effects: &mut
     if is_remote && state.tasks.predicts(run_id, sample) {
         return;
     }
-    // The user has moved on from the image before. A prediction of it that has begun is still taken.
+    // The user has left the previous image. If its prediction has started, the result is still accepted.
     if !is_remote
         && let Some(passed) = state.inference.local.latest.replace(sample)
         && passed != sample
@@ -331,7 +333,7 @@ fn prepare(state: &mut State, run: Option<RunId>, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Loads the model of a run on this computer, unless that is under way.
+/// Loads the local model of a run, unless it is being loaded.
 pub(super) fn load(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     let Some(run) = state.runs.get(run_id) else {
         return;

@@ -1,4 +1,4 @@
-//! The project: what is read from it and written to it.
+//! Reading from and writing to the project.
 
 use std::path::PathBuf;
 
@@ -81,7 +81,7 @@ fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Ef
     }
 }
 
-/// Changes that are not saved stay in memory, so predicting stops until there is room on the disk.
+/// Pauses predictions, because unsaved changes stay in memory until there is room on the disk.
 fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mut Queue<Effect>) {
     if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
         return;
@@ -105,7 +105,7 @@ fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: V
         return;
     };
     for row in predictions {
-        // Images that have been moved away since keep their predictions in the project.
+        // The predictions of images that were moved away stay in the project.
         let Some(sample) = state.samples.find(&row.sample) else {
             continue;
         };
@@ -226,8 +226,8 @@ pub(super) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<E
     let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
         return;
     };
-    // So that asking for more predictions goes on with this run, where its model is still there. No image is sent
-    // anywhere for that.
+    // This lets further predictions continue this run, if its model is still available. No image is sent anywhere for
+    // that.
     if key.made.is_here() {
         predict::switch_to_local(state, effects);
     }

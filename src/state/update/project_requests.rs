@@ -1,4 +1,4 @@
-//! What is asked of the project: saving changes, and loading runs and predictions.
+//! Requests to the project: saving changes, and loading runs and predictions.
 
 use super::run_tasks;
 use crate::domain::{Change, RunId, SampleId};
@@ -7,7 +7,7 @@ use crate::state::runs::Loading;
 use crate::state::{Effect, Listing, PredictionRequest, ProjectEffect, Queue, Run, State, TaskKind};
 use crate::tasks::ProgressUnit;
 
-/// Sends changes to the disk. The ticket says, once it is saved, that they are there.
+/// Saves changes. They are on disk once the ticket is saved.
 pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<Effect>) -> u64 {
     let ticket = state.project.next_ticket();
     if let Some(source) = &state.source {
@@ -16,8 +16,8 @@ pub(super) fn save(state: &mut State, changes: Vec<Change>, effects: &mut Queue<
     ticket
 }
 
-/// Reads the summaries of the run on screen and of the one that it is compared with, once enough images are listed to
-/// match their predictions.
+/// Reads the summaries of the run on screen and of the one it is compared with, once enough images are listed to match
+/// their predictions.
 pub(super) fn load_runs_on_screen(state: &mut State, effects: &mut Queue<Effect>) {
     let compared = state.comparing.as_ref().map(|comparing| comparing.right);
     for run in state.runs.current().map(Run::id).into_iter().chain(compared) {
@@ -40,7 +40,7 @@ fn load_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
     effects.push(ProjectEffect::LoadRun { source, run: run_id, ticket });
 }
 
-/// The whole predictions that panels look at. Those that are not in memory are read.
+/// Reads the complete predictions that panels show, unless they are in memory.
 pub(super) fn load_predictions(state: &mut State, samples: &[SampleId], effects: &mut Queue<Effect>) {
     if let Some(run) = state.runs.current().map(Run::id) {
         state.runs.requested = samples.iter().map(|sample| (run, *sample)).collect();
@@ -48,7 +48,7 @@ pub(super) fn load_predictions(state: &mut State, samples: &[SampleId], effects:
     }
 }
 
-/// Requests the predictions that are shown and not in memory; the shown image comes first.
+/// Requests the shown predictions that are not in memory; the shown image comes first.
 pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
     let shown = state.runs.current().map(Run::id).zip(state.selection.shown());
     let shown = shown.filter(|(run, sample)| may_hold(state, *run, *sample));
@@ -71,7 +71,7 @@ pub(super) fn read_missing(state: &mut State, effects: &mut Queue<Effect>) {
     });
 }
 
-/// Whether the project may have this prediction while the memory has not.
+/// Whether the project may have this prediction although memory does not.
 pub(super) fn may_hold(state: &State, run: RunId, sample: SampleId) -> bool {
     let Some(known) = state.runs.get(run) else {
         return false;

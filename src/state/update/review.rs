@@ -1,4 +1,4 @@
-//! Searching, comparing and judging: which command and event does what.
+//! Dispatches commands and events about searching, comparing and judging.
 
 use super::{arrange, compare, explain, filmstrip, judge, view};
 use crate::state::{Effect, Queue, ReviewCommand, ReviewEvent, SLIDE_SECS, State};

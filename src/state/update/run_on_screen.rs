@@ -6,19 +6,19 @@ use super::{predict, project, project_requests};
 use crate::domain::{Change, JudgedSample, RunId, RunInfo};
 use crate::state::{Effect, NoticeOffer, ProjectContent, Queue, Run, State};
 
-/// The run on screen is kept in the project under this.
+/// The name of the run on screen in the project.
 const RUN_ON_SCREEN: &str = "run_on_screen";
 
-/// What the project remembers of its runs.
+/// The project's record of its runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::state) struct RememberedRuns {
     on_screen: Option<RunId>,
-    /// Runs that hold at most one prediction, an automatic one.
+    /// Runs with at most one prediction, an automatic one.
     automatic: Vec<RunId>,
 }
 
-/// Takes over what the project remembers, and takes the runs of one automatic prediction out of it: such a run would
-/// hide the others, and its prediction is made again where it is looked at.
+/// Restores the record from the project, and removes the runs with a single automatic prediction: such a run would hide
+/// the others, and its prediction is repeated when needed.
 pub(super) fn restore(state: &mut State, content: &mut ProjectContent, effects: &mut Queue<Effect>) {
     let view = content.views.iter().find(|(name, _)| name == RUN_ON_SCREEN);
     let remembered = view.and_then(|(_, json)| serde_json::from_str::<RememberedRuns>(json).ok());
@@ -41,7 +41,7 @@ pub(super) fn restore(state: &mut State, content: &mut ProjectContent, effects: 
     }
 }
 
-/// Forgets everything, for another source.
+/// Resets everything for another source.
 pub(super) fn forget(state: &mut State) {
     state.remembered_runs = RememberedRuns::default();
     (state.other_judged_run, state.judged_seen) = (None, None);
@@ -51,9 +51,9 @@ pub(super) fn is_automatic(state: &State, run: RunId) -> bool {
     state.remembered_runs.automatic.contains(&run)
 }
 
-/// Shows the run that was on screen last, unless the verdicts are in another one; else the run of the chosen model, or
-/// the newest. Its model is chosen then: to look at a project again begins no run in it. A model that was named on the
-/// command line comes first.
+/// Shows the last run on screen, unless the verdicts are in another one; else the run of the chosen model, or the
+/// newest. Then its model is chosen, so that reopening a project does not start another run. A model named on the
+/// command line takes precedence.
 pub(super) fn show(state: &mut State, effects: &mut Queue<Effect>) {
     let is_named = state.inference.remote.is_some() || state.models.is_named();
     match run_to_open(state).filter(|_| !is_named) {
@@ -71,13 +71,13 @@ fn run_to_open(state: &State) -> Option<RunId> {
     most_judged(state).or(last).or_else(|| predict::active_run(state)).or(newest)
 }
 
-/// The run in which most images have a verdict; `None` without verdicts.
+/// The run with the most judged images; `None` without verdicts.
 fn most_judged(state: &State) -> Option<RunId> {
     let counts = state.runs.iter().map(|run| (state.judgments.judged_images(run.id()), run.id()));
     counts.max().filter(|(count, _)| *count > 0).map(|(_, run)| run)
 }
 
-/// Says where the verdicts are if the run on screen has none, and writes down which run is on screen. After every
+/// Reports where the verdicts are if the run on screen has none, and records the run on screen. Called after every
 /// message.
 pub(super) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
     let on_screen = state.run().map(Run::id);
@@ -114,7 +114,7 @@ fn remember(state: &mut State, on_screen: Option<RunId>, effects: &mut Queue<Eff
 }
 
 impl State {
-    /// The run that has the verdicts, if the one on screen has none.
+    /// The run with the verdicts, if the one on screen has none.
     pub fn other_judged_run(&self) -> Option<RunId> {
         self.other_judged_run
     }

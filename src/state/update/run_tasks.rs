@@ -1,4 +1,4 @@
-//! Tasks: pausing, cancelling, ending.
+//! Tasks: pausing, canceling, ending.
 
 use crate::domain::RunId;
 use crate::state::{
@@ -23,8 +23,8 @@ pub(super) fn end(state: &mut State, task: TaskId, failure: Option<&Failure>) {
     }
 }
 
-/// Ends a task and puts its result where it was asked for. False if it is late: it is not asked for any more, or by
-/// another task.
+/// Ends a task and stores its result with the request. False if it is late, because the result is no longer requested
+/// or another task was started.
 pub(super) fn settle<T>(
     state: &mut State,
     task: TaskId,
@@ -48,7 +48,7 @@ pub(super) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Queue<
     }
 }
 
-/// The samples they work on are about to be forgotten. Their ends are still waited for.
+/// Cancels work on samples that are about to be dropped. Their ends are still awaited.
 pub(super) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| {
         matches!(
@@ -71,7 +71,7 @@ pub(super) fn cancel_preparation(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::Prepare | TaskKind::Connect));
 }
 
-/// The tree of buckets is about to be forgotten.
+/// Cancels browsing before the tree of buckets is dropped.
 pub(super) fn cancel_browsing(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
 }
@@ -81,7 +81,7 @@ pub(super) fn cancel_planning(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
 }
 
-/// The predictions of this run are about to be deleted.
+/// Cancels tasks of a run before its predictions are deleted.
 pub(super) fn cancel_run(state: &State, doomed: RunId, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| {
         matches!(kind, TaskKind::Predict { run, .. } | TaskKind::RemotePrediction { run, .. }

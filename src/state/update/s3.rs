@@ -1,4 +1,4 @@
-//! Finding a place in S3, and who is signed in there.
+//! Finding a location in S3, and signing in there.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ pub(super) fn on_event(state: &mut State, event: S3Event, effects: &mut Queue<Ef
     }
 }
 
-/// Shows the dialog, with the place that is open, or the last one.
+/// Shows or hides the dialog, with the open location or the last one.
 pub(super) fn toggle_picker(state: &mut State, effects: &mut Queue<Effect>) {
     if state.overlay == Overlay::OpenS3 {
         state.overlay = Overlay::None;
@@ -73,7 +73,7 @@ fn setup_read(state: &mut State, setup: Result<AwsSetup, String>) {
     state.s3.setup = Some(setup);
 }
 
-/// A path that is typed may be an address of S3. One that cannot be understood is shown in the dialog, which says why.
+/// Opens a typed path if it is an S3 address. An invalid address is shown in the dialog with the reason.
 pub(super) fn open_typed(state: &mut State, path: &Path, effects: &mut Queue<Effect>) -> bool {
     let Some(text) = path.to_str().filter(|text| S3Link::is_address(text)) else {
         return false;
@@ -85,7 +85,7 @@ pub(super) fn open_typed(state: &mut State, path: &Path, effects: &mut Queue<Eff
     true
 }
 
-/// A bucket that was opened before is opened in the same way again.
+/// The location for an address, with the same access as the last time for a known bucket.
 fn place_of(state: &State, text: &str) -> Result<S3Place, S3LinkError> {
     let link = S3Link::parse(text)?;
     let is_same = |known: &&S3Place| {
@@ -99,7 +99,7 @@ fn place_of(state: &State, text: &str) -> Result<S3Place, S3LinkError> {
     })
 }
 
-/// Changes the credentials and the server of the dialog, and forgets what was listed with others.
+/// Changes the credentials and the server of the dialog, and drops what was listed with others.
 pub(super) fn set_access(state: &mut State, access: S3Access, effects: &mut Queue<Effect>) {
     if state.s3.access == access {
         return;
@@ -126,7 +126,7 @@ fn buckets_listed(state: &mut State, task: TaskId, result: Result<Vec<String>, F
     state.s3.tree.buckets_listed(task, result);
 }
 
-/// Opens the tree down to this address, which may be in a bucket that is not listed.
+/// Opens the tree down to this address, which may be in an unlisted bucket.
 fn browse_to(state: &mut State, address: &S3Address, effects: &mut Queue<Effect>) {
     let access = state.s3.access.clone();
     check_sign_in(state, &access, effects);
@@ -143,7 +143,7 @@ fn set_open(state: &mut State, folder: &S3Address, is_open: bool, effects: &mut 
     }
 }
 
-/// Lists a folder, continues after the last page, or starts again after a failure.
+/// Lists a folder, continues after the last page, or restarts after a failure.
 fn list_more(state: &mut State, folder: &S3Address, effects: &mut Queue<Effect>) {
     if state.s3.tree.is_listing(folder) {
         return;
@@ -171,7 +171,7 @@ fn folder_ended(state: &mut State, folder: &S3Address, task: TaskId, result: Res
     state.s3.tree.folder_ended(folder, task, result);
 }
 
-/// Requests the identity of an access if it is unknown or was refused.
+/// Requests the identity of an access if it is unknown or was rejected.
 pub(super) fn check_sign_in(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let is_known =
         state.sign_ins.get(access).is_some_and(|sign_in| sign_in.identity.is_some() && sign_in.failure.is_none());
@@ -180,7 +180,7 @@ pub(super) fn check_sign_in(state: &mut State, access: &S3Access, effects: &mut 
     }
 }
 
-/// Requests the identity again, with credentials that are read again.
+/// Reads the credentials again and requests the identity.
 fn renew(state: &mut State, access: &S3Access, effects: &mut Queue<Effect>) {
     let known = state.sign_ins.get(access);
     if known.is_some_and(crate::state::SignIn::is_asking) {
@@ -208,7 +208,7 @@ fn signed_in(
     state.sign_ins.finish(access, task, result, renewal);
     let place = state.place();
     if is_signed_in && place.is_some_and(|place| place.access == *access) {
-        // Images that failed because the sign-in had ended.
+        // Images that failed because the sign-in had expired.
         watch::read_again(state, effects);
     }
 }

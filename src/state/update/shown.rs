@@ -40,8 +40,8 @@ pub(super) fn take(state: &mut State) {
     state.shown.failure = failure;
 }
 
-/// Why a prediction that was made remotely cannot be about the image, now that its size is known: outputs of jobs are
-/// opened without reading the images.
+/// Why a remote prediction cannot be for this image, now that its size is known: job outputs are opened without reading
+/// the images.
 fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
     let Display::Ready(info) = &state.shown.display else {
         return None;

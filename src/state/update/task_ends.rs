@@ -1,4 +1,4 @@
-//! What follows when a task ends.
+//! Follow-up actions when a task ends.
 
 use crate::domain::Problem;
 use crate::state::{Effect, ModelsEffect, Queue, State, TaskId, TaskKind, TaskOutcome};

@@ -19,7 +19,7 @@ use crate::state::{
     StoredRow, TaskId, TaskKind, TaskOutcome, TaskSignal, ViewChange,
 };
 
-/// Whether an effect of this pattern is among them.
+/// Whether an effect matches this pattern.
 macro_rules! has {
     ($effects:expr, $($pattern:tt)+) => {
         $effects.iter().any(|effect| matches!(effect, $($pattern)+))
@@ -34,7 +34,8 @@ mod remote;
 mod remote_inference;
 mod s3;
 
-/// Gives the effects but for orders: they are asked for after nearly everything, and have tests of their own.
+/// Runs a command and returns its effects except arrange requests, which follow nearly everything and have their own
+/// tests.
 fn command(state: &mut State, command: impl Into<Command>) -> Vec<Effect> {
     without_orders(update(state, Message::Command(command.into())))
 }
@@ -67,7 +68,7 @@ fn source_of(effects: &[Effect]) -> SourceId {
     id.expect("a source is opened")
 }
 
-/// A window with a ready model and three images listed; gives the effects of the first page.
+/// A window with a ready model and three listed images; also returns the effects of the first page.
 fn opened() -> (State, SourceId, Vec<Effect>) {
     let mut state = State::default();
     command(&mut state, Command::Start { source: None, model: None });
@@ -160,7 +161,7 @@ fn prepare_of(effects: &[Effect]) -> TaskId {
     found.expect("a model is prepared")
 }
 
-/// As [`opened`], with the model loaded and the first image asked for.
+/// Like [`opened`], with the model loaded and the first image requested.
 fn ready() -> (State, SourceId, RunId) {
     let (mut state, source, effects) = opened();
     let task = prepare_of(&effects);
@@ -169,7 +170,7 @@ fn ready() -> (State, SourceId, RunId) {
     (state, source, run)
 }
 
-/// About the file as it is.
+/// For the current file.
 fn new_prediction(sample: SampleId, result: Result<Prediction, String>) -> NewPrediction {
     NewPrediction { sample, stamp: FileStamp::default(), result }
 }
@@ -613,7 +614,7 @@ fn an_edited_card_begins_a_new_run_and_is_loaded_anew() {
     assert_ne!(state.run().map(Run::id), Some(first));
 }
 
-/// A stored run of the model `small` over the three images, the first of which has a prediction.
+/// A stored run of the model `small` over the three images, with a prediction for the first one.
 fn stored_run(id: RunId) -> RunInfo {
     let (mut state, ..) = ready();
     let info = state.runs.get_mut(RunId(1)).unwrap().info.clone();
@@ -632,7 +633,7 @@ fn project_with(source: SourceId, runs: Vec<RunInfo>) -> Event {
     }
 }
 
-/// A window on a folder whose project has a run, before anything of it has been read.
+/// A window on a folder whose project has a run that has not been read yet.
 fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
@@ -644,7 +645,7 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
     (state, source, run, effects)
 }
 
-/// The listing of the models may end before or after the project is open.
+/// The models may be listed before or after the project is open.
 #[test]
 fn looking_at_a_project_again_begins_no_run_of_another_model() {
     for is_listed_first in [true, false] {
@@ -665,7 +666,7 @@ fn looking_at_a_project_again_begins_no_run_of_another_model() {
         assert_eq!((state.run().map(Run::id), state.models.chosen_id()), (Some(RunId(7)), Some("small")));
         assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
     }
-    // A model of the command line was asked for.
+    // A model was named on the command line.
     let mut state = State::default();
     command(&mut state, Command::Start { source: None, model: Some("large".to_owned()) });
     event(&mut state, models(&["small", "large"]));
@@ -732,7 +733,7 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
     let page = page(&["a.jpg"]);
     event(&mut state, BrowseEvent::Listed { source, page });
     assert_eq!(state.run().unwrap().id(), RunId(12));
-    // Another program has added runs to the project that this one goes on in.
+    // Another program has added runs to the project that this one continues in.
     let result = Ok((PathBuf::from("/data/copy.spotcheck"), RunId(20)));
     event(&mut state, ProjectEvent::SavedAs { source, result });
     command(&mut state, InferenceCommand::SetThreads(Some(1)));
@@ -809,7 +810,7 @@ fn predict_all_in_the_first_moment_waits_for_the_project() {
     );
 }
 
-/// As [`ready`], with a prediction for the first image that is being explained; gives the task.
+/// Like [`ready`], with a prediction for the first image that is being explained; returns the task.
 fn explaining() -> (State, TaskId) {
     let (mut state, source, run) = ready();
     prediction(&mut state, source, run, 0);
@@ -871,7 +872,7 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
     command(&mut state, BrowseCommand::Show(SampleId(1)));
     let seen = page(&["a.jpg", "0.jpg"]).samples;
     changed(&mut state, source, ListingChange::Seen(seen.clone()));
-    // Told again, by a listing that is still going on.
+    // Reported again by a listing that is still running.
     let page = Page { samples: seen, ..Page::default() };
     event(&mut state, BrowseEvent::Listed { source, page });
     assert_eq!(state.samples.len(), 4);

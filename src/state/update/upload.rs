@@ -1,4 +1,4 @@
-//! The dialog about an upload, its plan and its end.
+//! The upload dialog, its plan and the end of an upload.
 
 use std::path::Path;
 use std::sync::Arc;

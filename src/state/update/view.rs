@@ -43,7 +43,7 @@ pub(super) fn set_min_score(state: &mut State, card: &ModelCard, score: f32, eff
     save_filters(state, card, effects);
 }
 
-/// Brings the filters back that were reset last. Returns whether there are any.
+/// Restores the filters before the last reset. Returns whether there are any.
 pub(super) fn undo_reset(state: &mut State, effects: &mut Queue<Effect>) -> bool {
     let Some((card, view)) = state.reset_filters.take() else {
         return false;
@@ -58,7 +58,7 @@ fn set_filters(state: &mut State, card: &ModelCard, view: ViewSettings, effects:
     save_filters(state, card, effects);
 }
 
-/// Writes the live filters of a model to the project, which travels with them.
+/// Saves the live filters of a model in the project as well, so that they travel with it.
 fn save_filters(state: &mut State, card: &ModelCard, effects: &mut Queue<Effect>) {
     if !state.project.is_writable() {
         return;
@@ -70,7 +70,7 @@ fn save_filters(state: &mut State, card: &ModelCard, effects: &mut Queue<Effect>
     project_requests::save(state, vec![Change::SetView { name, json }], effects);
 }
 
-/// Takes over how the project was looked at last. What a newer version wrote and this one cannot read is left alone.
+/// Restores the last view of the project. Unreadable values from a newer version are left unchanged.
 pub(super) fn restore(state: &mut State, name: &str, json: &str) {
     if let Some(model_id) = ViewSettings::model_of_name(name)
         && let Ok(view) = serde_json::from_str(json)
@@ -126,8 +126,8 @@ pub(super) fn on_action(state: &mut State, action: Action, effects: &mut Queue<E
     }
 }
 
-/// The next box in the order of the list, from the best score on; after the last comes the first. An image that is
-/// enlarged follows.
+/// Selects the next box in the list, starting with the highest score; the first follows the last. An enlarged image
+/// moves along.
 pub(super) fn walk_boxes(state: &mut State, by: isize) {
     let Some(prediction) = state.shown.prediction.clone() else {
         return;
@@ -152,8 +152,7 @@ pub(super) fn walk_boxes(state: &mut State, by: isize) {
     }
 }
 
-/// A box that the filters have hidden is not selected any more: no key may judge what is not to be seen. After every
-/// message.
+/// Deselects a box hidden by the filters, so that no key judges an invisible box. Called after every message.
 pub(super) fn follow(state: &mut State) {
     let is_hidden = |index: &mut usize| state.shown.prediction.is_some() && !state.shown_boxes().contains(index);
     let mut selected = state.shown.selected_box;
@@ -161,7 +160,7 @@ pub(super) fn follow(state: &mut State) {
     state.shown.selected_box = selected;
 }
 
-/// Closes the dialogs over the panels: they are not for the audience.
+/// Closes the dialogs over the panels, because they are not for the audience.
 pub(super) fn present(state: &mut State) {
     state.overlay = crate::state::Overlay::None;
     state.presenting = Some(crate::state::Presenting { is_playing: false });
@@ -172,7 +171,7 @@ fn zoom_interface(state: &mut State, by: f32) {
     state.settings.interface_zoom = zoom.clamp(0.5, 3.0);
 }
 
-/// The state for diagnostics. It contains no secrets, only paths and messages.
+/// The state for diagnostics. Contains no secrets, only paths and messages.
 pub(super) fn diagnostics(state: &State) -> Vec<String> {
     let mut lines = vec![format!("graphics: {}", state.graphics)];
     let model = state.models.chosen_id().unwrap_or("none");

@@ -45,7 +45,7 @@ pub(super) fn changed(state: &mut State, source: SourceId, change: ListingChange
     }
 }
 
-/// Lists the source again. If the listing failed, the source is opened again.
+/// Lists the source again. If the listing failed, the source is reopened.
 pub(super) fn reload(state: &mut State, effects: &mut Queue<Effect>) {
     let Some(source) = &state.source else {
         return;
@@ -92,7 +92,7 @@ pub(super) fn listed_again(
     read_again(state, effects);
 }
 
-/// Forgets read errors: the files may be readable now.
+/// Forgets read errors, because the files may be readable now.
 pub(super) fn read_again(state: &mut State, effects: &mut Queue<Effect>) {
     state.samples.forget_unreadable();
     if matches!(state.shown.display, Display::Failed(_)) {
@@ -109,7 +109,7 @@ fn is_missing(state: &State, id: SampleId, present: &HashSet<&SampleUri>) -> boo
     entry.is_some_and(|entry| !present.contains(&entry.uri))
 }
 
-/// New files come last, so that no other one changes its place.
+/// New files come last, so that no other one moves.
 fn update_samples(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
     let mut new = Vec::new();
     let mut changed = SampleSet::default();
@@ -138,7 +138,7 @@ fn update_samples(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<E
     }
 }
 
-/// The file itself, or everything in the folder that it was.
+/// The file itself, or everything in the folder it used to be.
 fn below(state: &State, uri: &SampleUri) -> Vec<SampleId> {
     if let Some(id) = state.samples.find(uri) {
         return vec![id];

@@ -1,4 +1,4 @@
-//! The form that deploys a model to a real-time endpoint.
+//! The form for deploying a model to a real-time endpoint.
 
 use super::{endpoints, forms};
 use crate::domain::EndpointPlan;
@@ -9,7 +9,7 @@ use crate::state::{
 
 pub(in super::super) fn open_form(state: &mut State, effects: &mut Queue<Effect>) {
     let mut draft = state.settings.endpoint.clone();
-    // Role and folder of the last job serve here, too.
+    // The last job's role and folder can be reused here.
     let job = &state.settings.job;
     for (field, known) in [(&mut draft.model.role, &job.model.role), (&mut draft.base, &job.base)] {
         if field.is_empty() {
@@ -19,7 +19,7 @@ pub(in super::super) fn open_form(state: &mut State, effects: &mut Queue<Effect>
     forms::open(state, draft, Overlay::DeployEndpoint, effects);
 }
 
-/// Checks the form with this draft, and cancels the check before it.
+/// Checks the form with this draft, and cancels the previous check.
 pub(in super::super) fn check(state: &mut State, draft: EndpointDraft, effects: &mut Queue<Effect>) {
     forms::forget_check::<EndpointDraft>(state, effects);
     let request = draft.request(state);
@@ -38,7 +38,7 @@ pub(in super::super) fn checked(
     forms::checked::<EndpointDraft>(state, task, result);
 }
 
-/// Uploads the model and starts the endpoint that was checked.
+/// Uploads the model and starts the checked endpoint.
 pub(in super::super) fn deploy(state: &mut State, effects: &mut Queue<Effect>) {
     let title = |plan: &EndpointPlan| format!("Deploy the endpoint {}", plan.config.name);
     if let Some((plan, ticket)) = forms::begin_start::<EndpointDraft>(state, TaskKind::Endpoints, title) {
@@ -47,7 +47,7 @@ pub(in super::super) fn deploy(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// The endpoint's page takes the place of the form.
+/// Replaces the form with the endpoint's page.
 pub(in super::super) fn deployed(
     state: &mut State,
     task: TaskId,

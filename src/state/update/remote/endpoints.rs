@@ -1,4 +1,4 @@
-//! The list of endpoints, and single ones watched and deleted.
+//! The list of endpoints, and watching and deleting single ones.
 
 use super::super::run_tasks;
 use super::lists::ListOf;
@@ -103,13 +103,13 @@ pub(in super::super) fn open(state: &mut State, id: &EndpointId, effects: &mut Q
     }
 }
 
-/// Asks for a confirmation before the endpoint is deleted.
+/// Asks for confirmation before the endpoint is deleted.
 fn ask_to_delete(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     state.remote.endpoints.confirming = Some(id.clone());
     open(state, id, effects);
 }
 
-/// Stores the records of this machine, and deletes the endpoints whose deletion time has passed.
+/// Stores the records of this computer, and deletes the endpoints whose deletion time has passed.
 fn records_read(
     state: &mut State,
     records: Vec<EndpointRecord>,
@@ -138,7 +138,7 @@ fn records_read(
             new.push(id.clone());
         }
         let endpoint = endpoints.of(&id);
-        // It was listed with the present credentials, the stored ones may be older.
+        // It was listed with the current credentials; the stored ones may be older.
         endpoint.id = id;
         endpoint.record = Some(record);
     }
@@ -150,7 +150,7 @@ fn records_read(
     }
 }
 
-/// Lists the endpoints that were deployed from here again: they may have changed or been deleted by another program.
+/// Polls the endpoints deployed from this computer again, because another program may have changed or deleted them.
 fn watch_deployed(state: &mut State, effects: &mut Queue<Effect>) {
     let known = state.remote.endpoints.known.iter();
     let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
@@ -180,7 +180,7 @@ fn stop_watching(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>
     }
 }
 
-/// `None`: there is none of this name, or no longer.
+/// `None` if no endpoint has this name, or no longer.
 fn polled(
     state: &mut State,
     id: &EndpointId,
@@ -210,12 +210,12 @@ fn polled(
     }
 }
 
-/// Shows a notice if the status of an endpoint that was deployed from here has changed.
+/// Shows a notice if the status of an endpoint deployed from this computer has changed.
 fn show_change(state: &mut State, id: &EndpointId, before: &EndpointPresence, now: &EndpointPresence) {
     let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
     match (before, now) {
         (_, EndpointPresence::Present(endpoint)) => match endpoint.status {
-            // Seen for the first time, nothing has happened since it was deployed.
+            // When it is polled for the first time, nothing has changed since it was deployed.
             EndpointStatus::InService if *before != EndpointPresence::Unknown => {
                 state.show_notice(format!("The endpoint {name} is in service"));
             }
@@ -260,7 +260,7 @@ fn watch_ended(state: &mut State, id: &EndpointId, task: TaskId, result: Result<
     }
 }
 
-/// The end of what its containers wrote, which says why one does not start.
+/// Reads the end of its containers' log, which shows why one does not start.
 fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
     if state.remote.endpoints.of(id).log.is_loading() {
         return;
@@ -339,7 +339,7 @@ fn deletion_done(state: &mut State, id: &EndpointId, task: TaskId, cause: Deleti
     let before = endpoint.deletion.replace(deletion);
     let kept_before = before.map(|before| before.kept);
     let kept = endpoint.deletion.as_ref().map(|now| &now.kept);
-    // A deletion that failed is retried now and then, and reported once.
+    // A failed deletion is retried periodically and reported once.
     if is_left && kept_before.as_ref() == kept {
         return;
     }
@@ -380,7 +380,7 @@ fn is_on_screen(state: &State, id: &EndpointId) -> bool {
     state.overlay == Overlay::Endpoints && state.remote.endpoints.open.as_ref() == Some(id)
 }
 
-/// Shows the new status in the list, if the endpoint is in it.
+/// Updates the status in the list, if the endpoint is in it.
 fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
     let endpoints = &mut state.remote.endpoints;
     let region = endpoints.listed_in.as_ref().map(|access| &access.region);

@@ -1,4 +1,4 @@
-//! The common parts of the forms of jobs and endpoints: open, check, start.
+//! The common parts of the job and endpoint forms: open, check, start.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// Opens the form with this draft, for the chosen model and with the access to the images that are open.
+/// Opens the form with this draft, for the chosen model and with the access to the open images.
 pub(super) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay, effects: &mut Queue<Effect>) {
     let place = state.place().cloned();
     if let Some(place) = place {
@@ -32,7 +32,7 @@ pub(super) fn open<D: Draft>(state: &mut State, mut draft: D, overlay: Overlay, 
     s3::check_sign_in(state, &access, effects);
 }
 
-/// Cancels the check; a start goes on.
+/// Cancels the check; a start continues.
 pub(super) fn forget_check<D: Draft>(state: &mut State, effects: &mut Queue<Effect>) {
     if let Some(task) = D::form(state).check.task() {
         run_tasks::signal(state, task, TaskSignal::Cancel, effects);
@@ -44,7 +44,7 @@ pub(super) fn forget_check<D: Draft>(state: &mut State, effects: &mut Queue<Effe
     }
 }
 
-/// Keeps the draft and what is missing in it, or begins to check `request`, which has this title.
+/// Stores the draft and what is missing in it, or starts to check `request`, which has this title.
 pub(super) fn begin_check<D: Draft, R>(
     state: &mut State,
     draft: D,
@@ -68,13 +68,13 @@ pub(super) fn begin_check<D: Draft, R>(
     }
 }
 
-/// Stores the result of a check, unless a newer one has begun.
+/// Stores the result of a check, unless a newer one has started.
 pub(super) fn checked<D: Draft>(state: &mut State, task: TaskId, result: Result<Box<FormCheck<D::Plan>>, Failure>) {
     let result = result.map(|found| *found);
     settle(state, task, result, |state| Some(&mut D::form(state).check));
 }
 
-/// Begins to start what was checked, unless it is not well or being started already.
+/// Starts what was checked, unless the check found a problem or it is being started already.
 pub(super) fn begin_start<D: Draft>(
     state: &mut State,
     kind: TaskKind,
@@ -91,7 +91,7 @@ pub(super) fn begin_start<D: Draft>(
     Some((plan, ticket))
 }
 
-/// Ends the start. Gives what was started, for its page to take the place of the form.
+/// Ends the start. Returns what was started, so that its page replaces the form.
 pub(super) fn started<D: Draft, I>(
     state: &mut State,
     task: TaskId,

@@ -1,4 +1,4 @@
-//! The form that starts a Batch Transform job.
+//! The form for starting a Batch Transform job.
 
 use super::super::run_tasks;
 use super::{begin, forms, jobs, settle};
@@ -28,7 +28,7 @@ fn forget_rehearsal(state: &mut State, effects: &mut Queue<Effect>) {
     state.remote.rehearsal = Loadable::NotLoaded;
 }
 
-/// Checks the form with this draft, and cancels the check before it.
+/// Checks the form with this draft, and cancels the previous check.
 pub(in super::super) fn check(state: &mut State, draft: JobDraft, effects: &mut Queue<Effect>) {
     forms::forget_check::<JobDraft>(state, effects);
     forget_rehearsal(state, effects);
@@ -48,7 +48,7 @@ pub(in super::super) fn checked(
     forms::checked::<JobDraft>(state, task, result);
 }
 
-/// Tries the archive on this machine, with some of the images, as Batch Transform would run it.
+/// Tests the archive on this computer with some of the images, the way Batch Transform would run it.
 pub(in super::super) fn rehearse(state: &mut State, options: RehearsalOptions, effects: &mut Queue<Effect>) {
     if state.remote.rehearsal.is_loading() {
         return;
@@ -58,7 +58,7 @@ pub(in super::super) fn rehearse(state: &mut State, options: RehearsalOptions, e
     else {
         return;
     };
-    // The rehearsal uses the job's settings, including those that the check has set.
+    // The test uses the job's settings, including those set by the check.
     if let Some(check) = state.remote.job_form.check.ready() {
         job.spec.clone_from(&check.plan.spec);
     }
@@ -79,7 +79,7 @@ pub(in super::super) fn rehearsed(state: &mut State, task: TaskId, result: Resul
     settle(state, task, result, |state| Some(&mut state.remote.rehearsal));
 }
 
-/// Packs, uploads and starts what was checked.
+/// Packs and uploads what was checked, and starts it.
 pub(in super::super) fn start(state: &mut State, effects: &mut Queue<Effect>) {
     let title = |plan: &TransformPlan| format!("Start the job {}", plan.spec.job_name);
     if let Some((plan, ticket)) = forms::begin_start::<JobDraft>(state, TaskKind::StartJob, title) {
@@ -88,7 +88,7 @@ pub(in super::super) fn start(state: &mut State, effects: &mut Queue<Effect>) {
     }
 }
 
-/// The job's page takes the place of the form.
+/// Replaces the form with the job's page.
 pub(in super::super) fn started(
     state: &mut State,
     task: TaskId,

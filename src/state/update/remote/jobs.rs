@@ -109,7 +109,7 @@ pub(in super::super) fn watch_again(state: &mut State, effects: &mut Queue<Effec
     }
 }
 
-/// Looks at a job again and again until it is over.
+/// Polls a job until it ends.
 pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     if state.remote.job_of(id).watching.is_some() {
         return;
@@ -125,14 +125,14 @@ pub(in super::super) fn watch(state: &mut State, id: &JobId, effects: &mut Queue
     effects.push(JobsEffect::Watch { id: id.clone(), ticket });
 }
 
-/// Looks at a job from the beginning: what it is counted with has changed.
+/// Restarts polling a job, because the basis of its counts has changed.
 pub(super) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     stop_watching(state, id, effects);
     state.remote.job_of(id).watching = None;
     watch(state, id, effects);
 }
 
-/// Now, and after the next start.
+/// Stops watching, now and after the next start.
 fn stop_watching(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     forget_watching(state, id);
     let watching = state.remote.job(id).and_then(|job| job.watching);
@@ -195,7 +195,7 @@ fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd, ef
             job.failure = Some(failure);
             forget_watching(state, id);
         }
-        // The job itself goes on and is watched again at the next start.
+        // The job itself continues and is watched again at the next start.
         WatchEnd::Failed(failure) => job.failure = Some(failure),
     }
 }
@@ -217,7 +217,7 @@ fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
         }
         _ => {
             state.show_notice(format!("Job {name} {status}. Outputs: {outputs}"));
-            // Failed objects may have been uploaded again since, and look as if they had come later.
+            // Failed objects may have been uploaded again since, and would look as if they were newer.
             if has_failed {
                 find_outcome(state, id, effects);
             }
@@ -226,7 +226,7 @@ fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     find_leftovers(state, id, effects);
 }
 
-/// Begins a task about a known job: `note` writes its id down with the job.
+/// Starts a task for a known job: `note` stores its id with the job.
 fn begin_for(
     state: &mut State,
     id: &JobId,
@@ -283,7 +283,7 @@ fn outcome_found(state: &mut State, id: &JobId, task: TaskId, result: Result<Job
     settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.outcome));
 }
 
-/// Plans a job of its own for only what failed.
+/// Plans a separate job for only the failed objects.
 fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice, effects: &mut Queue<Effect>) {
     if job_outcome(state, id).is_none_or(|found| found.failed.is_empty()) {
         return;
@@ -311,7 +311,7 @@ fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     }
 }
 
-/// Starts what was planned, unless the check says that it would fail.
+/// Starts the plan, unless the check predicts a failure.
 fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let Some(job) = state.remote.job(id) else {
         return;
@@ -361,7 +361,6 @@ fn retry_started(
     }
 }
 
-/// Lists the leftovers of the job.
 fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     effects.extend(begin_for(
         state,
@@ -379,7 +378,7 @@ fn leftovers_found(state: &mut State, id: &JobId, task: TaskId, result: Result<L
     settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.left));
 }
 
-/// Only what was listed before.
+/// Deletes only the listed leftovers.
 fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let left = state.remote.job(id).and_then(|job| job.left.ready());
     let found = match left {

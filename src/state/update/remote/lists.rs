@@ -1,4 +1,4 @@
-//! The common parts of the lists of jobs and endpoints: open, read from the beginning, read more.
+//! The common parts of the lists of jobs and endpoints: open, read from the start, read more.
 
 use super::super::{run_tasks, s3};
 use super::{begin, end};
@@ -18,7 +18,7 @@ pub(super) struct ListOf<S, T> {
 }
 
 impl<S: Clone + PartialEq, T> ListOf<S, T> {
-    /// Opens or closes the dialog. A list that was read before is read again; the first time, the user asks for it.
+    /// Opens or closes the dialog. A list that was read before is read again; the first time, the user requests it.
     pub(super) fn toggle_dialog(&self, state: &mut State, effects: &mut Queue<Effect>) {
         if state.overlay == self.dialog {
             state.overlay = Overlay::None;
@@ -36,7 +36,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         }
     }
 
-    /// Reads the list from its beginning; a reading under way is cancelled.
+    /// Reads the list from the start; cancels a pending request.
     pub(super) fn read(&self, state: &mut State, query: ListQuery<S>, effects: &mut Queue<Effect>) {
         if let Some(task) = (self.place)(state).status.task() {
             run_tasks::signal(state, task, TaskSignal::Cancel, effects);
@@ -67,7 +67,7 @@ impl<S: Clone + PartialEq, T> ListOf<S, T> {
         effects.push((self.effect)(access, query, ticket));
     }
 
-    /// Takes a page. False if it is late.
+    /// Stores a page. False if it is late.
     pub(super) fn take(
         &self,
         state: &mut State,

@@ -1,4 +1,4 @@
-//! Remote work: sending models to SageMaker, the jobs there, and the endpoints.
+//! Remote work: sending models to SageMaker, its jobs and its endpoints.
 
 pub(super) mod endpoint_form;
 pub(super) mod endpoints;

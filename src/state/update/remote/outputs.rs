@@ -1,4 +1,4 @@
-//! Outputs of remote jobs become a run of the open images.
+//! Outputs of remote jobs that become a run of the open images.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub(in super::super) fn on_event(state: &mut State, event: OutputsEvent, effects
     }
 }
 
-/// The dialog has been opened or closed.
+/// Handles opening or closing the dialog.
 pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Queue<Effect>) {
     state.remote.outputs.failure = None;
     if state.overlay == Overlay::OpenOutputs {
@@ -60,7 +60,7 @@ pub(in super::super) fn outputs_dialog(state: &mut State, effects: &mut Queue<Ef
     }
 }
 
-/// Shows the first predictions, so that one sees how they are read before all of them are.
+/// Previews the first predictions, to show how they are read before all of them are.
 fn preview_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>) {
     let (None, Some(open)) = (state.remote.outputs.task, &state.source) else {
         return;
@@ -126,7 +126,7 @@ fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<
     effects.push(OutputsEffect::Open { request, ticket });
 }
 
-/// Opens predictions of another program, if that can be done now.
+/// Opens predictions from another tool, if that is possible now.
 pub(in super::super) fn open_predictions(state: &mut State, from: PredictionsFrom, effects: &mut Queue<Effect>) {
     let is_idle = state.remote.outputs.task.is_none();
     let busy = "Other predictions are still being read; wait, or cancel that task";
@@ -160,7 +160,7 @@ fn known_runs(state: &State) -> Vec<RunInfo> {
     state.runs.iter().map(|run| run.info.clone()).collect()
 }
 
-/// The run is there, and its predictions follow.
+/// Shows the new run; its predictions follow.
 fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRun, effects: &mut Queue<Effect>) {
     if state.source.as_ref().is_none_or(|open| open.id != source) {
         return;
@@ -186,7 +186,7 @@ fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRu
     }
 }
 
-/// The names of the classes are learned with the predictions.
+/// Stores the class names, which are discovered with the predictions.
 fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, effects: &mut Queue<Effect>) {
     let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
     let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
@@ -230,7 +230,7 @@ fn outputs_read(
         }
         state.remote.outputs.failure = result.err();
         if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
-            // There the labels and the mapping can be chosen.
+            // The labels and the mapping can be chosen there.
             state.overlay = Overlay::OpenOutputs;
             effects.push(OutputsEffect::ListMappings);
         }
@@ -245,8 +245,8 @@ pub(in super::super) fn compare_with_local(state: &mut State, effects: &mut Queu
 }
 
 impl State {
-    /// The newest run that can be compared with the one on screen: a local one for a remote one, and the other way
-    /// round; of the same model, or else of the same task.
+    /// The newest run to compare with the one on screen: a local one for a remote one, and vice versa; of the same
+    /// model, or else for the same task.
     pub fn other_side(&self) -> Option<RunId> {
         let current = self.run()?;
         let is_here = |run: &Run| run.info.key.made == InferenceLocation::Here;

@@ -1,4 +1,4 @@
-//! The table of prices, and what is computed again when it changes.
+//! The price table, and what is recomputed when it changes.
 
 use super::{job_form, jobs};
 use crate::domain::PriceTable;

@@ -1,4 +1,4 @@
-//! How remote responses are read: examples to try a mapping on, and the user's mappings.
+//! How remote responses are read: examples for testing a mapping, and the user's mappings.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::domain::{ReadingRequest, RemoteAddress, ResponseExamples};
 use crate::state::{Effect, OutputsEffect, Queue, ReadingTrial, SavedMapping, SourceId, State};
 
-/// Examples of other images than those that are open are dropped.
+/// Stores examples; drops those of images that are not open.
 pub(in super::super) fn set_examples(
     state: &mut State,
     source: SourceId,
@@ -25,7 +25,7 @@ pub(in super::super) fn set_examples(
     try_it(state, request, effects);
 }
 
-/// Finds out what the examples say when they are read so.
+/// Reads the examples this way.
 pub(in super::super) fn try_it(state: &mut State, request: ReadingRequest, effects: &mut Queue<Effect>) {
     let question = state.ids.next();
     let reading = &mut state.remote.reading;
@@ -81,7 +81,7 @@ pub(in super::super) fn delete(state: &mut State, path: PathBuf, effects: &mut Q
     effects.push(OutputsEffect::DeleteMapping(path));
 }
 
-/// The fields of a deleted mapping stay in the form, so that it can be saved again.
+/// Removes a deleted mapping. Its fields stay in the form, so that it can be saved again.
 pub(in super::super) fn deleted(state: &mut State, result: Result<String, String>, effects: &mut Queue<Effect>) {
     match result {
         Ok(name) => state.show_notice(format!("Deleted the mapping {name}")),

@@ -1,6 +1,6 @@
 //! Predicting with a remote model: connecting to it, and storing its predictions.
 //!
-//! Only the image in view and what the user asks for is sent: no neighbors, and no image twice.
+//! Only the current image and images requested by the user are sent: no neighbors, and no image twice.
 
 use super::super::{engine, predict, project_requests, shown};
 use super::begin;
@@ -11,10 +11,10 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// How many of the queued images are tried to find out what a model responds with.
+/// The number of queued images sent to determine a model's response format.
 const PROBES: usize = 3;
 
-/// Finds out what the remote model responds with: for the image in view, or the first queued images.
+/// Determines the response format of the remote model with the current image or the first queued images.
 pub(in super::super) fn connect(state: &mut State, effects: &mut Queue<Effect>) {
     let samples = samples_to_try(state);
     let (Some(remote), Some(source)) = (&state.inference.remote, &state.source) else {
@@ -63,7 +63,7 @@ pub(in super::super) fn connected(
     match result {
         Ok(found) => model_found(state, source, at_ms, found, effects),
         Err(_) if !state.is_open(source) => {
-            // The images that were to be sent are no longer open.
+            // The images to send are no longer open.
             state.inference.reset();
             predict::predict_shown_if_wanted(state, effects);
         }
@@ -128,7 +128,7 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<
             EngineFailure::new(message, offer)
         }
     });
-    // Another image may have come into view meanwhile.
+    // Another image may be shown by now.
     predict::predict_shown_if_wanted(state, effects);
 }
 

@@ -1,4 +1,4 @@
-//! The dialog about a remote model.
+//! The dialog for a remote model.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::state::{
 };
 use crate::tasks::ProgressUnit;
 
-/// Shows the dialog with the endpoint that was chosen last.
+/// Shows the dialog with the last chosen endpoint.
 pub(in super::super) fn edit_endpoint(state: &mut State, effects: &mut Queue<Effect>) {
     let is_endpoint = |model: &&RemoteModel| matches!(model.at, RemoteAddress::Endpoint { .. });
     let last = last_of(state, is_endpoint).unwrap_or_else(|| {
@@ -55,7 +55,7 @@ pub(in super::super) fn edit(state: &mut State, model: RemoteModel, effects: &mu
     effects.push(OutputsEffect::ListMappings);
 }
 
-/// A mapping is tried on the first response of this model, not on those of other models.
+/// Uses the first response of this model for testing a mapping, not those of other models.
 fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Queue<Effect>) {
     let remote = state.inference.remote.as_ref();
     let first = remote.filter(|remote| remote.model.at == model.at).and_then(|remote| remote.first_response.clone());
@@ -68,7 +68,7 @@ fn show_first_prediction(state: &mut State, model: &RemoteModel, effects: &mut Q
     }
 }
 
-/// Requests a prediction of the shown image, only to see how the response is read.
+/// Requests a prediction of the shown image, only to show how the response is read.
 pub(in super::super) fn show_response(state: &mut State, model: RemoteModel, effects: &mut Queue<Effect>) {
     let (false, Some(source), Some(sample)) = (
         state.remote.remote_model.response.is_loading(),
@@ -111,7 +111,7 @@ fn stop_checking(state: &mut State, effects: &mut Queue<Effect>) {
     form.checked = None;
 }
 
-/// Checks whether the model is available, in place of an earlier check.
+/// Checks whether the model is available; replaces an earlier check.
 pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &mut Queue<Effect>) {
     stop_checking(state, effects);
     let title = format!("Check {}", model.name());
@@ -123,7 +123,7 @@ pub(in super::super) fn check(state: &mut State, model: RemoteModel, effects: &m
     effects.push(InferenceEffect::CheckRemoteModel { model, ticket });
 }
 
-/// A failure is shown in the dialog alone, not listed as a problem: the name may be half typed.
+/// Stores the check. A failure appears only in the dialog, not among the problems, because the name may be half typed.
 pub(in super::super) fn checked(state: &mut State, task: TaskId, result: Result<RemoteCheck, Failure>) {
     state.tasks.forget(task);
     state.remote.remote_model.check.settle(task, result);

@@ -8,7 +8,7 @@ use crate::state::{
     ScrollTarget,
 };
 
-/// An order that was asked for.
+/// A requested order.
 struct RequestedArrangement {
     id: RequestId,
     pace: Pace,
@@ -31,7 +31,7 @@ fn on(state: &mut State, requested: impl Into<Command>) -> Option<RequestedArran
     send(state, Message::Command(requested.into()))
 }
 
-/// Does what the worker does; gives what is asked for next.
+/// Responds like the worker; returns the next request.
 fn respond(state: &mut State, asked: &RequestedArrangement) -> Option<RequestedArrangement> {
     let arrangement = arrange(&asked.request, &|| false).unwrap();
     let id = asked.id;

@@ -1,4 +1,4 @@
-//! Endpoints: what is kept of them, watching, and deleting.
+//! Endpoints: records, watching and deleting.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn known(state: &State) -> &KnownEndpoint {
     state.remote.endpoints.get(&id()).expect("it is known")
 }
 
-/// Looked at while it is watched.
+/// Reports a poll.
 fn see(state: &mut State, presence: EndpointPresence) {
     let task = known(state).watching.expect("it is watched");
     let endpoint = match presence {
@@ -70,7 +70,7 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
-    // Read again, it is nothing new.
+    // Reading the same records again changes nothing.
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(effects.is_empty(), "{effects:?}");
     see(&mut state, EndpointPresence::example(EndpointStatus::Creating));
@@ -162,7 +162,7 @@ fn nothing_is_deleted_before_that_is_confirmed() {
             if id.name == "cats"),
         "{effects:?}"
     );
-    // It is not looked at meanwhile: what it says would be out of date.
+    // Polling stops meanwhile, because its results would be outdated.
     assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)), "{effects:?}");
 }
 
@@ -227,7 +227,7 @@ fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_che
         delete_after_ms: None,
     });
     let check = FormCheck { preflight: Preflight::default(), commands: Vec::new(), plan: Arc::clone(&plan) };
-    // Nothing is deployed that was not checked.
+    // Nothing is deployed without a check.
     assert!(command(&mut state, EndpointsCommand::Deploy).is_empty());
     event(&mut state, EndpointsEvent::Checked { task: task.expect("it is checked"), result: Ok(Box::new(check)) });
     let effects = command(&mut state, EndpointsCommand::Deploy);

@@ -3,13 +3,13 @@ use crate::domain::{Change, Detection, JudgedSample, SampleSet, Verdict, Verdict
 use crate::review::VerdictKind;
 use crate::state::{NoticeOffer, ProjectCommand};
 
-/// Of the images that are judged.
+/// The verdicts of the judged images.
 fn verdicts(state: &State) -> Vec<VerdictKind> {
     let samples = state.samples.ids();
     samples.filter_map(|id| state.verdict_of(id)).collect()
 }
 
-/// What is sent to the project file.
+/// The changes sent to the project file.
 fn changes(effects: &[Effect]) -> Vec<Change> {
     let saves = effects.iter().filter_map(|effect| match effect {
         Effect::Project(ProjectEffect::Save { changes, .. }) => Some(changes.clone()),
@@ -49,7 +49,7 @@ fn boxes(count: usize) -> Prediction {
     }
 }
 
-/// As [`ready`], with two boxes on the first image.
+/// Like [`ready`], with two boxes on the first image.
 fn with_boxes() -> (State, RunId) {
     let (mut state, source, run) = ready();
     let predictions = vec![new_prediction(SampleId(0), Ok(boxes(2)))];
@@ -82,7 +82,7 @@ fn a_verdict_goes_on_to_the_next_image_unless_that_is_switched_off() {
     assert_eq!(verdicts(&state), [VerdictKind::Reject; 2]);
 }
 
-/// As [`with_boxes`], with a verdict on the second box and the file written to since.
+/// Like [`with_boxes`], with a verdict on the second box and a file change since.
 fn judged_and_outdated() -> (State, SourceId, RunId) {
     let (mut state, run) = with_boxes();
     let source = state.source.as_ref().unwrap().id;
@@ -177,7 +177,7 @@ fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
     event(&mut state, ProjectEvent::Opened { source, content });
     let page = page(&["a.jpg", "b.jpg"]);
     event(&mut state, BrowseEvent::Listed { source, page });
-    // The prediction there is not about this file; nothing is known of the others yet.
+    // The existing prediction is not for this file; the others are not known yet.
     let predictions = vec![(run, SampleId(0), None)];
     let effects = event(&mut state, ProjectEvent::PredictionsLoaded { source, predictions });
     assert!(!has!(effects, Effect::Inference(InferenceEffect::Prepare { .. })), "{effects:?}");
@@ -417,7 +417,7 @@ fn the_least_certain_prediction_comes_first() {
         command(&mut state, Action::NextUncertain);
         visited.push(state.shown_sample().unwrap().0);
     }
-    // The shown one is the most certain, so the round begins with the least.
+    // The shown one is the most certain, so the round starts with the least certain.
     assert_eq!(visited, [2, 1, 0]);
 }
 
@@ -459,7 +459,7 @@ fn a_project_that_another_program_holds_is_not_judged() {
     assert!(notice.text.contains("read-only"), "{}", notice.text);
 }
 
-/// The runs 7 and 8 of the model `small`; verdicts on these, and what the project remembers.
+/// The runs 7 and 8 of the model `small`, with these verdicts and this record in the project.
 fn reopened_with(judged: &[(RunId, &str)], remembered: &str) -> (State, Vec<Effect>) {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
@@ -527,7 +527,7 @@ fn a_run_of_one_automatic_prediction_is_not_kept() {
     assert_eq!(state.runs.iter().count(), 2, "they hide nothing");
 }
 
-/// What the project is told to remember of its runs.
+/// The record of runs sent to the project.
 fn remembered(effects: &[Effect]) -> Option<String> {
     let is_about_runs = |change: Change| match change {
         Change::SetView { name, json } if name == "run_on_screen" => Some(json),

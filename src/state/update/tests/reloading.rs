@@ -1,11 +1,11 @@
-//! Listing again what is open, and reading ahead of what is looked at.
+//! Listing the open source again, and reading ahead.
 
 use std::collections::HashSet;
 
 use super::*;
 use crate::state::{BrowseCommand, BrowseEffect, BrowseEvent, Relisting};
 
-/// Three images listed and the listing ended.
+/// Three listed images, with the listing finished.
 fn listed() -> (State, SourceId) {
     let (mut state, source, _) = opened();
     let task = list_task(&state).unwrap();

@@ -1,4 +1,4 @@
-//! Sending to SageMaker, and the jobs there.
+//! Sending models to SageMaker, and its jobs.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ fn listed() -> State {
     state
 }
 
-/// The form, filled in.
+/// The completed form.
 fn draft(state: &State) -> JobDraft {
     let draft = state.remote.job_form.draft.clone();
     JobDraft {
@@ -135,7 +135,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
     assert_eq!((root.as_str(), target.to_string().as_str()), ("/photos", "s3://bucket/out/images/photos/"));
     assert_eq!(request.spec.output.folder.to_string(), "s3://bucket/out/cats-1/");
 
-    // Another check takes its place, and the late check is dropped.
+    // Another check replaces it, and the late check is dropped.
     let mut two = draft;
     two.spec.instance_count = 2;
     let (second, _) = check(&mut state, two);
@@ -183,7 +183,7 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
     assert_eq!(state.overlay, Overlay::Jobs);
     assert_eq!(state.remote.open, Some(id("cats-1")));
-    // The next form begins as this one ended, with another name.
+    // The next form starts with the values of this one, with another name.
     command(&mut state, Action::StartJob);
     assert_eq!(state.remote.job_form.draft.model.role, draft.model.role);
     assert_eq!(state.remote.job_form.draft.spec.job_name, "");
@@ -208,7 +208,7 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
     assert_eq!(request.images.from, ImagesFrom::Objects { folder });
     assert_eq!(request.spec.input.objects, InputObjects::Manifest(manifest.clone()));
 
-    // Other files beside the images would make the job fail.
+    // Other files next to the images would make the job fail.
     let notes = &mut state.source.as_mut().unwrap().notes;
     notes.push("One object was left out".to_owned());
     let (_, request) = check(&mut state, draft);
@@ -268,7 +268,7 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
     assert!(state.settings.watched_jobs.is_empty());
     let problems = state.problems.entries();
     assert!(problems[0].problem.message.contains("1 missing"));
-    // Looking at it again does not watch what is over.
+    // Opening it again does not watch a finished job.
     assert!(!has!(command(&mut state, JobsCommand::Open(id)), Effect::Jobs(JobsEffect::Watch { .. })));
 }
 
@@ -312,7 +312,7 @@ fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
             Event::Jobs(JobsEvent::RetryPlanned { id: id.clone(), task, result: Ok(Box::new(retry_plan(grade))) });
         event(state, planned);
     };
-    // A job that would fail is not started, nor one that was cancelled.
+    // A job that would fail is not started, nor one that was canceled.
     plan(CheckGrade::Problem, &mut state);
     assert!(!has!(command(&mut state, start.clone()), Effect::Jobs(JobsEffect::StartRetry { .. })));
     plan(CheckGrade::Ok, &mut state);
@@ -392,7 +392,7 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
     let failure = Failure::Failed { message: "The sign-in is over".to_owned(), renewal: None };
     event(&mut state, JobsEvent::WatchEnded { id: id.clone(), task, end: WatchEnd::Failed(failure) });
     assert!(state.remote.job(&id).unwrap().failure.is_some());
-    // The job itself goes on, so the next start looks at it, too.
+    // The job itself continues, so the next start watches it as well.
     assert!(state.settings.watched_jobs.contains(&id));
     let effects = command(&mut state, JobsCommand::Watch(id.clone()));
     assert!(has!(effects, Effect::Jobs(JobsEffect::Watch { .. })), "{effects:?}");
@@ -513,7 +513,7 @@ fn examples_of_other_images_are_forgotten() {
     assert!(state.remote.reading.examples().is_some());
     command(&mut state, BrowseCommand::Open("/other".into()));
     assert!(state.remote.reading.examples().is_none());
-    // What comes late is about the images before, too.
+    // A late result is about the previous images as well.
     assert!(question(&looked_at(&mut state)).is_none());
     assert!(state.remote.reading.examples().is_none());
 }

@@ -102,7 +102,7 @@ fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
     };
     assert_eq!(sample, SampleId(1));
     assert!(requests(&command(&mut state, Action::PredictShown)).is_empty());
-    // There and back: what is answered, or on its way, is not sent again.
+    // There and back: images that are predicted or pending are not sent again.
     assert!(requests(&command(&mut state, BrowseCommand::Walk(Step::By(-1)))).is_empty());
     assert!(requests(&command(&mut state, BrowseCommand::Walk(Step::By(1)))).is_empty());
     let ended = remote_prediction(source, task, run, sample, RemoteOutcome::NotSent);

@@ -1,4 +1,4 @@
-//! Places in S3, the dialog that finds them, and who is signed in.
+//! Locations in S3, the dialog for finding them, and signing in.
 
 use std::path::PathBuf;
 
@@ -21,7 +21,7 @@ fn place(state: &State) -> &S3Place {
     state.place().unwrap()
 }
 
-/// The task of the question who is signed in.
+/// The task that requests the identity.
 fn sign_in_of(effects: &[Effect]) -> TaskId {
     let found = effects.iter().find_map(|effect| match effect {
         Effect::S3(S3Effect::SignIn { ticket, .. }) => Some(ticket.id),
@@ -179,7 +179,7 @@ fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
     assert_eq!(known.identity.as_ref().unwrap().who, "alice");
     assert_eq!(known.failure, Some(expired()));
     assert!(state.tasks.is_idle());
-    // A place that is opened now asks again, because the user may have renewed it.
+    // Opening a location requests the identity again, because the user may have renewed the sign-in.
     let place = S3Place { access: work.clone(), ..S3Place::new(S3Address::new("photos", "")) };
     let effects = command(&mut state, BrowseCommand::OpenPlace(Box::new(place)));
     signed_in(&mut state, &work, sign_in_of(&effects), Some(9));
