@@ -1,4 +1,4 @@
-//! Searching, sorting and counting, beside the window.
+//! Searching, sorting and counting, next to the window's thread.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,7 +43,7 @@ pub(super) fn arrange_worker(shared: &Arc<Shared>) -> LatestSender<Request> {
     })
 }
 
-/// Sends first the order, which is urgent, then the statistics. False if the window is gone.
+/// Sends the urgent order first, then the statistics. False if the window is gone.
 fn send_arrangement(shared: &Shared, arranger: &mut Arranger, request: &Request, cancelled: &dyn Fn() -> bool) -> bool {
     let id = request.id;
     let arranged = guarded(|| Ok(arranger.arrange(&request.what, cancelled)));
@@ -51,7 +51,7 @@ fn send_arrangement(shared: &Shared, arranger: &mut Arranger, request: &Request,
         Ok(Some(arrangement)) => arrangement,
         Ok(None) => return true,
         Err(reason) => {
-            // Whatever it was in the middle of.
+            // Its state may be inconsistent after a panic.
             *arranger = Arranger::default();
             return shared.report(ReviewEvent::ArrangeFailed { id, reason });
         }

@@ -57,7 +57,7 @@ fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket
         "list images",
         ticket,
         move |shared, ticket| match list(shared, source, spec, &ticket.control) {
-            // Another source is being opened: this is not a failure.
+            // Another source is being opened, which is not a failure.
             Err(_) if ticket.control.is_cancelled() => Ok(()),
             listed => listed,
         },
@@ -67,7 +67,7 @@ fn open(shared: &Arc<Shared>, source: SourceId, spec: SourceSpec, ticket: Ticket
 
 fn list(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskControl) -> Result<(), String> {
     let place = find(shared, id, spec, control)?;
-    // The reference is weak: the source owns the receiver of changes.
+    // The reference is weak, because the source owns the receiver of changes.
     let listener = Arc::downgrade(shared);
     place.source.watch(Box::new(move |change| {
         if let Some(shared) = listener.upgrade() {
@@ -84,7 +84,7 @@ fn list(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskCont
     }
     shared.report(BrowseEvent::Opened { source: id, name: place.name, place: place.in_s3 });
     for page in pages {
-        // Cancelled: another source is being opened. The images listed so far stay.
+        // Canceled, because another source is being opened. The images listed so far stay.
         if control.checkpoint().is_err() {
             break;
         }
@@ -96,7 +96,7 @@ fn list(shared: &Arc<Shared>, id: SourceId, spec: SourceSpec, control: &TaskCont
     Ok(())
 }
 
-/// Lists the source again. Changes are reported page by page, so that no frame has much to do.
+/// Lists the source again. Changes are reported page by page, to limit the work per frame.
 fn list_again(shared: &Arc<Shared>, source: SourceId, ticket: Ticket) {
     shared.run_task(
         "list images again",
@@ -128,11 +128,11 @@ fn relist(shared: &Shared, id: SourceId, control: &TaskControl) -> Result<Relist
     Ok(found)
 }
 
-/// A source that can be listed.
+/// A source to list.
 struct Place {
     source: Arc<dyn Source>,
     name: String,
-    /// The folder whose default project is to be opened; `None` if a project is open already.
+    /// The folder whose default project should be opened; `None` if a project is open already.
     project_root: Option<String>,
     /// That folder, if it is in S3.
     in_s3: Option<S3Place>,
@@ -180,7 +180,7 @@ impl Place {
 }
 
 fn open_in_s3(shared: &Arc<Shared>, place: &S3Place, control: &TaskControl) -> Result<Place, String> {
-    // The reference is weak: the source owns the receiver of problems.
+    // The reference is weak, because the source owns the receiver of problems.
     let listener = Arc::downgrade(shared);
     let with_cache = |source: S3Source| {
         source.with_cache(Arc::clone(&shared.cache), move |error| {
@@ -218,7 +218,7 @@ fn common_folder(paths: &[PathBuf]) -> PathBuf {
     common.unwrap_or_default()
 }
 
-/// People type `~/images`.
+/// Expands `~`, as in `~/images`.
 pub(super) fn with_home(path: &Path) -> PathBuf {
     match (path.strip_prefix("~"), std::env::home_dir()) {
         (Ok(below), Some(home)) => home.join(below),
@@ -230,7 +230,7 @@ fn sample_images() -> Option<PathBuf> {
     shipped("assets/samples", "samples").filter(|folder| folder.is_dir())
 }
 
-/// The path of a file that comes with Spotcheck: beside the installed program, or in the folder it was built in.
+/// The path of a file shipped with Spotcheck: next to the installed program, or in the folder it was built in.
 pub(super) fn shipped(in_sources: &str, installed: &str) -> Option<PathBuf> {
     let program = std::env::current_exe().ok();
     let beside = program.as_deref().and_then(Path::parent);

@@ -1,4 +1,4 @@
-//! Compares the predictions of two runs.
+//! Comparing the predictions of two runs.
 
 use std::sync::Arc;
 
@@ -21,7 +21,7 @@ pub(super) fn compare(shared: &Arc<Shared>, request: CompareRequest, ticket: Tic
 }
 
 fn agreement(project: Project, request: CompareRequest, ticket: &Ticket) -> Result<Agreement, Failure> {
-    // The comparison reads the project: predictions that are not saved yet would be missing.
+    // The comparison reads the project, so everything must be saved first.
     project.flush().map_err(|error| error.to_string())?;
     let mut comparison = *request.comparison;
     let samples = request.samples.iter().cloned();

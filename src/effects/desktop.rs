@@ -15,14 +15,14 @@ use crate::domain::{Prediction, RgbImage, SampleUri, ViewSettings};
 use crate::export::{DrawnObjects, TruthMarks, annotate};
 use crate::state::{AnnotationsPick, DrawnTruth, Event, FilePick, FileRequest, SourceId};
 
-/// A dialog that ends without a result sooner than a person can click was never shown.
+/// A dialog that ends without a result faster than a person can click was never shown.
 const SOONER_THAN_A_PERSON: Duration = Duration::from_millis(250);
 
 const PROJECT_EXTENSION: &str = "spotcheck";
 
 const LABEL_EXTENSIONS: [&str; 6] = ["txt", "names", "pbtxt", "json", "yaml", "yml"];
 
-/// Files of ground truth and predictions.
+/// Extensions of ground-truth and prediction files.
 pub(super) const ANNOTATION_EXTENSIONS: [&str; 10] =
     ["json", "jsonl", "jsonlines", "ndjson", "csv", "tsv", "txt", "xml", "yaml", "yml"];
 
@@ -52,15 +52,15 @@ const ANNOTATIONS: FileKind = (
     &["json", "jsonl", "csv", "tsv", "yaml", "yml", "xml", "txt", "tfrecord", "tfrecords", "record", "gz"],
 );
 
-/// Opens the file dialog of the desktop, in the folder that was used last. It does not block: macOS shows the others on
-/// its main thread only.
+/// Opens the desktop's file dialog in the last used folder, without blocking. macOS shows blocking dialogs only on its
+/// main thread.
 pub(super) fn pick(shared: &Arc<Shared>, request: FileRequest) {
     let (sender, promise) = Promise::new();
     shared.dialogs.lock().push(promise);
     shared.spawn("file dialog", move |shared| {
         let begun = Instant::now();
         let folder = shared.last_folder.lock().clone();
-        // A promise must be kept, so a panic of the dialog is reported as a result too.
+        // Every request needs a result, so a panic of the dialog is reported as well.
         let pick = match guarded(|| Ok(block_on(ask(&request, folder)))) {
             Ok(Some(paths)) => {
                 if let Some(path) = paths.first() {
@@ -80,7 +80,7 @@ pub(super) fn pick(shared: &Arc<Shared>, request: FileRequest) {
     });
 }
 
-/// The folder of what was opened last, for the next file dialog.
+/// Remembers the folder of the last opened path for the next file dialog.
 pub(super) fn remember_folder(shared: &Shared, path: &Path) {
     let folder = if path.is_dir() { Some(path) } else { path.parent() };
     if let Some(folder) = folder {
@@ -206,7 +206,7 @@ impl Drawn {
     }
 }
 
-/// The image at full size with what is drawn over it.
+/// Copies the image at full size with what is drawn over it.
 pub(super) fn copy_image(shared: &Arc<Shared>, source: SourceId, uri: SampleUri, drawn: Option<Drawn>) {
     shared.spawn("copy the image", move |shared| {
         let Some(source) = shared.source(source) else {
@@ -230,7 +230,7 @@ pub(super) fn copy_image(shared: &Arc<Shared>, source: SourceId, uri: SampleUri,
     });
 }
 
-/// Starts the program again with the same arguments and closes this window.
+/// Restarts the program with the same arguments and closes this window.
 pub(super) fn restart(shared: &Arc<Shared>) {
     shared.spawn("restart", |shared| {
         let started = std::env::current_exe()

@@ -1,4 +1,4 @@
-//! Diagnostics for a report of a problem, without secrets.
+//! Diagnostics for a bug report, without secrets.
 
 use std::sync::Arc;
 

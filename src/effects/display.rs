@@ -1,4 +1,4 @@
-//! The image in the middle: a coarse one first, then the visible tiles.
+//! The shown image: a coarse version first, then the visible tiles.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -14,13 +14,13 @@ use crate::source::for_task;
 use crate::state::{BrowseEvent, DisplayInfo, SourceId};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// The maximum of the file's boxes that are listed one by one.
+/// The limit of the file's boxes that are listed one by one.
 const MAX_LISTED_BOXES: usize = 20;
-/// The number of threads: one may cut while another waits for the window to take a tile.
+/// The number of threads: one can cut while another waits for the window to take a tile.
 const CUTTERS: usize = 2;
 
-/// Opens one image at a time; a newer request replaces one that has not begun. One thread decodes, others cut tiles of
-/// what is decoded already.
+/// Opens one image at a time; a newer request replaces one that has not started. One thread decodes; others cut tiles
+/// from what is decoded.
 pub(super) struct DisplayMaker {
     queue: Arc<DisplayQueue>,
 }
@@ -29,7 +29,7 @@ struct Request {
     source: SourceId,
     sample: SampleId,
     uri: SampleUri,
-    /// Ends the reading once another image is shown.
+    /// Cancels reading once another image is shown.
     control: TaskControl,
 }
 
@@ -41,12 +41,12 @@ struct DisplayQueue {
 
 struct Content {
     request: Option<Request>,
-    /// The state of the last request.
+    /// The control of the last request.
     reading: Option<TaskControl>,
     open: Option<Open>,
     /// The requested tiles, most urgent first.
     requested: VecDeque<TileKey>,
-    /// Being cut right now.
+    /// Tiles that are being cut.
     under_way: HashSet<TileKey>,
     /// Levels of the open image that cannot be decoded.
     failed: HashSet<usize>,
@@ -113,7 +113,7 @@ impl DisplayMaker {
         self.queue.changed.notify_all();
     }
 
-    /// Replaces the tiles that were requested before, except those that are being cut.
+    /// Replaces the previously requested tiles, except those being cut.
     pub(super) fn request_tiles(&self, source: SourceId, sample: SampleId, tiles: Vec<TileKey>) {
         let mut content = self.queue.content.lock();
         if content.shows(source, sample) {
@@ -153,7 +153,7 @@ impl Content {
         levels.find(|level| !image.is_loaded(*level) && !self.failed.contains(level))
     }
 
-    /// The most urgent tile that can be cut at once.
+    /// The most urgent tile that can be cut immediately.
     fn next_tile(&mut self) -> Option<(Open, TileKey)> {
         let open = self.open.as_ref()?;
         let can_be_cut = |key: &TileKey| open.image.is_loaded(key.level) && !self.under_way.contains(key);
@@ -178,7 +178,7 @@ impl DisplayQueue {
         found
     }
 
-    /// False if another image has been requested meanwhile.
+    /// Makes this the open image; false if another image was requested meanwhile.
     fn put_on(&self, open: &Open) -> bool {
         let mut content = self.content.lock();
         let is_wanted = content.request.is_none();
@@ -203,13 +203,13 @@ impl DisplayQueue {
     }
 }
 
-/// False if the window is gone.
+/// Opens an image; false if the window is gone.
 fn open(shared: &Shared, queue: &DisplayQueue, request: &Request) -> bool {
     let (source, sample) = (request.source, request.sample);
     let result = match guarded(|| open_image(shared, request)) {
         Ok((info, image)) => {
             let open = Open { source, sample, image: Arc::new(image) };
-            // Before the window hears of it and asks for tiles.
+            // Before the window learns about it and requests tiles.
             if !queue.put_on(&open) {
                 return true;
             }
@@ -238,7 +238,7 @@ fn open_image(shared: &Shared, request: &Request) -> Result<(DisplayInfo, ImageP
     Ok((info, image))
 }
 
-/// The image with the few tiles that replace all others, so that it is complete from its first frame on.
+/// Delivers the image with its coarsest tiles, so that it is complete from its first frame on.
 fn deliver_image(shared: &Shared, open: &Open) -> bool {
     let layout = open.image.layout();
     shared.deliver(Delivery::RgbImage {
@@ -256,7 +256,7 @@ fn coarsest_tiles(layout: TileLayout) -> impl Iterator<Item = TileKey> {
     (0..rows).flat_map(move |row| (0..columns).map(move |column| TileKey { level, column, row }))
 }
 
-/// False if the window is gone.
+/// Decodes a level; false if the window is gone.
 fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> bool {
     let result = guarded(|| {
         let loaded = open.image.load(level);
@@ -275,7 +275,7 @@ fn load(shared: &Shared, queue: &DisplayQueue, open: &Open, level: usize) -> boo
     true
 }
 
-/// False if the window is gone.
+/// Cuts a tile; false if the window is gone.
 fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool {
     let tile = guarded(|| Ok(open.image.tile(key)));
     // The level was dropped while the tile was cut.
@@ -299,7 +299,7 @@ fn cut(shared: &Shared, queue: &DisplayQueue, open: &Open, key: TileKey) -> bool
     is_window_open
 }
 
-/// The properties that are stored beside the image about its content.
+/// The stored properties of an image's content.
 fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));
@@ -324,7 +324,7 @@ fn truth_rows(truth: &Truth, size: [u32; 2]) -> Vec<(String, String)> {
     rows
 }
 
-/// Names and values as the inspector shows them.
+/// Names and values for the inspector.
 fn rows(details: &ImageDetails, size: [u32; 2], bytes: u64) -> Vec<(String, String)> {
     let mut rows = Vec::new();
     let mut row = |name: &str, value: String| rows.push((name.to_owned(), value));

@@ -1,6 +1,6 @@
-//! Loading a model and asking it.
+//! Loading a model and predicting with it.
 //!
-//! One model is loaded at a time. A long prediction keeps the one it began with, even while another is being loaded.
+//! One model is loaded at a time. A long prediction keeps its model, even while another one is being loaded.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -52,14 +52,14 @@ pub(super) fn carry_out(effects: &mut Effects, effect: InferenceEffect) {
     }
 }
 
-/// The longest time that predictions are collected before a bundle is sent to the window.
+/// The longest time for collecting predictions into a bundle for the window.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
 const BUNDLE_LEN: usize = 256;
 
 pub(super) struct EngineWorker {
     loaded: Arc<Loaded>,
     single: LatestSender<(ImageRequest, TaskControl)>,
-    /// Ends the reading of the last requested image.
+    /// Cancels reading the last requested image.
     reading: Mutex<Option<TaskControl>>,
 }
 
@@ -67,11 +67,11 @@ pub(super) struct EngineWorker {
 #[derive(Default)]
 struct Loaded {
     current: Mutex<Option<(RunKey, Arc<OnnxPredictor>)>>,
-    /// Held while a model is being loaded, so that two are never loaded at once.
+    /// Held while a model is being loaded, so that only one is loaded at a time.
     loading: Mutex<()>,
 }
 
-/// The model of many predictions.
+/// The model for many predictions.
 pub(super) enum BulkModel {
     Here(Arc<OnnxPredictor>),
     Remote(Box<Connected>),
@@ -85,7 +85,7 @@ impl BulkModel {
         }
     }
 
-    /// Tells the window how fast it is, or that it is gone.
+    /// Reports the speed of the model to the window, or that it is lost.
     fn report(&self, shared: &Shared, key: RunKey, outcome: &PredictOutcome) {
         match (self, &outcome.stopped) {
             (Self::Here(predictor), _) => report_device(shared, key, predictor, outcome.stopped.as_ref()),
@@ -99,7 +99,7 @@ impl BulkModel {
         }
     }
 
-    /// What must be known before predictions are reported.
+    /// Reports what the window must know before predictions.
     fn before_predictions(&self, shared: &Shared, source: SourceId, run: RunId) {
         if let Self::Remote(remote) = self {
             remote.report_classes(shared, source, run);
@@ -161,7 +161,7 @@ impl EngineWorker {
         self.loaded.get(key)
     }
 
-    /// Replaces a request that has not begun, or whose image has not been read yet.
+    /// Predicts one image. Replaces a request that has not started or whose image has not been read yet.
     pub(super) fn predict_one(&self, request: ImageRequest) {
         let reading = TaskControl::new(ProgressUnit::Bytes);
         let mut current = self.reading.lock();
@@ -263,7 +263,7 @@ impl PrepareError {
     }
 }
 
-/// Why an image has no prediction: a problem of the image, or the reason why it was not tried.
+/// Why an image has no prediction: a problem with the image, or the reason why it was not attempted.
 enum NotPredicted {
     Failed(String),
     Stopped(Stopped),
@@ -295,7 +295,7 @@ fn predict_single(shared: &Shared, predictor: &OnnxPredictor, request: ImageRequ
     };
     let read_and_predict = || -> Result<Prediction, NotPredicted> {
         let bytes = for_task(&opened, reading).read(&entry.uri)?;
-        // Once it is read, an image is predicted even if another one is in view by now.
+        // Once it is read, an image is predicted even if another one is shown by now.
         let control = TaskControl::new(ProgressUnit::Images);
         Ok(predict_bytes(predictor, &bytes, &shared.limits(), &control)?)
     };
@@ -322,7 +322,7 @@ fn prediction(result: SampleResult) -> Result<Prediction, String> {
     result.map_err(|problem| problem.message)
 }
 
-/// Reports how fast the device is, or that it was lost.
+/// Reports the speed of the device, or that it was lost.
 fn report_device(shared: &Shared, key: RunKey, predictor: &OnnxPredictor, stopped: Option<&Stopped>) {
     let key = Box::new(key);
     shared.report(match stopped {
@@ -381,7 +381,7 @@ fn task_outcome(outcome: &PredictOutcome, secs: f64) -> TaskOutcome {
     }
 }
 
-/// Collects predictions so that the window is not woken for each.
+/// Collects predictions, so that the window is not woken for each one.
 struct Bundle<'s> {
     shared: &'s Shared,
     model: &'s BulkModel,

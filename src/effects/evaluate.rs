@@ -1,4 +1,4 @@
-//! Reads ground truth, and evaluates runs.
+//! Reading ground truth, and evaluating runs.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::state::{
 };
 use crate::tasks::TaskControl;
 
-/// Images that a message names.
+/// The limit of images named in a message.
 const MAX_NAMED: usize = 5;
 
 pub(super) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
@@ -78,7 +78,7 @@ fn truth_from(
         }
         TruthSource::Verdicts { source, run, view } => {
             let project = shared.project(source).ok_or(Failure::Cancelled)?;
-            // It is read from the project: verdicts that are not saved yet would be missing.
+            // The ground truth is read from the project, so all verdicts must be saved first.
             project.flush().map_err(|error| error.to_string())?;
             (TruthAt::Verdicts(run.id), TruthFrom::Verdicts { project, run, view })
         }
@@ -145,7 +145,7 @@ fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Res
     Ok(run)
 }
 
-/// All numbers of a run, to be exported.
+/// All metrics of a run, for an export.
 pub(super) fn measured(
     shared: &Shared,
     request: &EvaluateRequest,
@@ -157,7 +157,7 @@ pub(super) fn measured(
 
 fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -> Result<Sides, Failure> {
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
-    // The evaluation reads the project: predictions that are not saved yet would be missing.
+    // The evaluation reads the project, so everything must be saved first.
     project.flush().map_err(|error| error.to_string())?;
     let stamped =
         |(at, sample): (usize, &Sample)| (sample.uri.clone(), (Some(SampleId::from_index(at)), sample.stamp()));

@@ -1,4 +1,4 @@
-//! Finding out which parts of an image carry a prediction.
+//! Determining which parts of an image a prediction depends on.
 
 use std::sync::Arc;
 

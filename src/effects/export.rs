@@ -1,4 +1,4 @@
-//! Exports, from the project and the images of the open source.
+//! Exports from the project and the images of the open source.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
     }
 }
 
-/// Counts the boxes that could be exported.
+/// Counts the boxes available for export.
 pub(super) fn box_counter(shared: &Arc<Shared>) -> LatestSender<(RequestId, Box<BoxCountRequest>)> {
     worker(shared, "count boxes", |shared, (id, what): (RequestId, Box<BoxCountRequest>), _| {
         let counts = guarded(|| Ok(counts(&what)));

@@ -1,4 +1,4 @@
-//! The strip with all boxes of one class: gathering its frames, and cutting the boxes out of their images.
+//! The strip with all boxes of one class: gathering its frames, and cropping the boxes from their images.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::domain::{BoundingBox, Prediction, PredictionContent, RgbImage, RunId,
 use crate::review::{FilmBox, FilmRequest, filmstrip};
 use crate::state::{CropRequest, RequestId, ReviewEvent, SourceId};
 
-/// Longer side of a crop in pixels.
+/// The longer side of a crop in pixels.
 const CROP_SIDE: u32 = 192;
-/// The margin around a box, as a share of its longer side.
+/// The margin around a box, as a fraction of its longer side.
 const CONTEXT: f32 = 0.1;
-/// The number of threads. More would take the cores from the image in view.
+/// The number of threads. More would slow down the shown image.
 const WORKERS: usize = 2;
 
 pub(super) struct Filmstrips {
@@ -24,7 +24,7 @@ pub(super) struct Filmstrips {
     crops: Arc<Queue>,
 }
 
-/// The requested crops, most urgent first, and those in work.
+/// The requested crops, most urgent first, and those in progress.
 struct Queue {
     requested: Mutex<CropQueue>,
     changed: Condvar,
@@ -38,7 +38,7 @@ struct CropQueue {
     is_open: bool,
 }
 
-/// Boxes of one image: it is decoded once for all of them.
+/// Boxes of one image, which is decoded once for all of them.
 struct Job {
     source: SourceId,
     run: RunId,
@@ -84,7 +84,7 @@ impl Filmstrips {
         Self { gathering, crops }
     }
 
-    /// Replaces the earlier requests, except crops that are being made.
+    /// Replaces the previous requests, except crops in progress.
     pub(super) fn request(&self, source: SourceId, run: RunId, crops: Vec<CropRequest>) {
         let mut requested = self.crops.requested.lock();
         if (requested.source, requested.run) != (source, run) {
@@ -140,7 +140,7 @@ impl CropQueue {
     }
 }
 
-/// False if the window is gone.
+/// Crops the boxes of a job; false if the window is gone.
 fn cut_out(shared: &Shared, job: &Job) -> bool {
     let made = guarded(|| images(shared, job));
     job.crops.iter().enumerate().all(|(number, crop)| {
@@ -158,7 +158,7 @@ fn cut_out(shared: &Shared, job: &Job) -> bool {
     })
 }
 
-/// Cuts one image for each crop of the job.
+/// Returns one image per crop of the job.
 fn images(shared: &Shared, job: &Job) -> Result<Vec<RgbImage>, String> {
     let Some(first) = job.crops.first() else {
         return Ok(Vec::new());
@@ -179,7 +179,7 @@ fn read_prediction(shared: &Shared, job: &Job, crop: &CropRequest) -> Result<Pre
     prediction.ok_or("The prediction no longer exists")?
 }
 
-/// The box with a little around it; for a classifier the whole image.
+/// The box with a margin around it; for a classifier the whole image.
 fn part_of(prediction: &Prediction, crop: &CropRequest) -> BoundingBox {
     let (width, height) = (prediction.width, prediction.height);
     let whole = BoundingBox::new(0.0, 0.0, width as f32, height as f32);

@@ -1,4 +1,4 @@
-//! Predictions of other programs opened as a run of the open images, and what was dropped on the window.
+//! Opening predictions from other tools as a run of the open images, and identifying what was dropped on the window.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -42,7 +42,7 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
         *line = format!("{}: {}", file.name, line.trim_start());
     }
     let has_problems = !file.found.annotations.problems.is_empty();
-    // Only the numbers of results are those of the data set, whatever it is.
+    // Only the ids in results are those of the dataset, whichever it is.
     let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);
     let truth = truth.map(|truth| (&truth.labels[..], &truth.images[..]));
     let run =
@@ -101,7 +101,7 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     Ok(OutputsEnd { outcome: TaskOutcome::Done(summary.join("; ")), is_complete, notes })
 }
 
-/// The files at a place, and the place as it can be found again later: a path is made absolute.
+/// The files at a location, and the location in permanent form: a path becomes absolute.
 pub(super) fn files_at(shared: &Shared, at: &Location) -> Result<(Location, Files), String> {
     let at = match at {
         Location::Path(path) => {
@@ -114,12 +114,12 @@ pub(super) fn files_at(shared: &Shared, at: &Location) -> Result<(Location, File
     Ok((at, files))
 }
 
-/// Corrections of classes in a file.
+/// The class corrections in a file.
 pub(super) fn corrections_in(path: &Path) -> Result<ClassCorrections, String> {
     read_class_map(&browse::with_home(path))
 }
 
-/// Counts bytes first, and images afterwards.
+/// Reads annotations. Progress counts bytes first, and images afterwards.
 fn read(shared: &Shared, at: &Location, control: &TaskControl) -> Result<AnnotationFile, OutputsFailure> {
     let (_, files) = files_at(shared, at)?;
     control.set_step("reading the predictions");
@@ -150,7 +150,7 @@ impl From<ImportError> for OutputsFailure {
     }
 }
 
-/// Finds out what was dropped.
+/// Identifies what was dropped.
 pub(super) fn look(shared: &Arc<Shared>, source: SourceId, paths: Vec<PathBuf>, ticket: Ticket) {
     let reported = paths.clone();
     shared.run_task(
@@ -161,7 +161,7 @@ pub(super) fn look(shared: &Arc<Shared>, source: SourceId, paths: Vec<PathBuf>, 
     );
 }
 
-/// What annotations have is kept until they are opened.
+/// The kind of what was dropped. Annotations are kept until they are opened.
 fn kind_of(shared: &Shared, paths: Vec<PathBuf>, control: &TaskControl) -> Result<DroppedKind, String> {
     if paths.iter().any(|path| holds_images(path, control)) {
         return Ok(DroppedKind::Images);
@@ -178,13 +178,13 @@ fn kind_of(shared: &Shared, paths: Vec<PathBuf>, control: &TaskControl) -> Resul
             *shared.dropped.lock() = Some((listed, found));
             Ok(if has_scores { DroppedKind::Predictions } else { DroppedKind::Truth })
         }
-        // Lines with the images themselves.
+        // Lines that contain the images themselves.
         Err(AnnotationsError::Unknown { .. }) if is_lines => Ok(DroppedKind::Images),
         Err(error) => Err(error.to_string()),
     }
 }
 
-/// Whether a folder has images, or a file has the name of no annotations.
+/// Whether a folder has images, or a file does not have the name of annotations.
 fn holds_images(path: &Path, control: &TaskControl) -> bool {
     if !path.is_dir() {
         let extension = path.extension().unwrap_or_default();

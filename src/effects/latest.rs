@@ -1,4 +1,4 @@
-//! A box for one request that a newer one replaces, begun or not.
+//! A slot for one request, which a newer one replaces even after it has started.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,10 +11,9 @@ use super::Shared;
 /// The sending end. Dropping it ends all waits at the other end.
 pub(super) struct LatestSender<T>(Arc<Slot<T>>);
 
-/// The waiting end.
 pub(super) struct LatestReceiver<T>(Arc<Slot<T>>);
 
-/// Lasts until there is a newer request than the one that was taken with it.
+/// Valid until there is a newer request than the one taken with it.
 pub(super) struct Turn<T> {
     slot: Arc<Slot<T>>,
     number: u64,
@@ -32,7 +31,7 @@ struct Content<T> {
     is_open: bool,
 }
 
-/// Starts a thread that works on one request at a time, until `work` returns false.
+/// Starts a thread that handles one request at a time, until `work` returns false.
 pub(super) fn worker<T: Send + 'static>(
     shared: &Arc<Shared>,
     name: &str,
@@ -56,7 +55,7 @@ pub(super) fn latest<T>() -> (LatestSender<T>, LatestReceiver<T>) {
 }
 
 impl<T> LatestSender<T> {
-    /// Replaces a request that was not taken yet, and returns that one.
+    /// Replaces a request that was not taken yet, and returns the replaced one.
     pub(super) fn put(&self, request: T) -> Option<T> {
         let mut content = self.0.content.lock();
         self.0.newest.fetch_add(1, Ordering::Relaxed);

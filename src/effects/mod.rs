@@ -1,8 +1,8 @@
-//! Carries out effects on background tasks and reports the results as events.
+//! Runs effects as background tasks and reports the results as events.
 //!
-//! Nothing here ever blocks the window: each effect is handed to a thread, and results come back through bounded
-//! channels with a wake-up call. Pixels do not pass through the state; they go to the window in a channel of their own.
-//! The only home of file dialogs and of opening things on the desktop.
+//! Nothing here blocks the window: each effect is passed to a thread, and results return through bounded channels with
+//! a wake-up call. Pixels do not pass through the state; they reach the window in a separate channel. Only this module
+//! shows file dialogs and opens things on the desktop.
 
 mod arrange;
 mod browse;
@@ -52,11 +52,11 @@ use crate::state::{
 use crate::store::Project;
 use crate::tasks::{self, TaskControl, Waker};
 
-/// Workers wait when the window is this many events behind.
+/// The number of pending events at which workers wait for the window.
 const EVENTS_WAITING: usize = 256;
 const DELIVERIES_WAITING: usize = 32;
 
-/// Starts work and holds its threads. Dropping it lets them end after what they are doing.
+/// Starts work and owns its threads. Dropping it lets them finish their current step.
 pub struct Effects {
     shared: Arc<Shared>,
     thumbnails: thumbnails::ThumbnailMaker,
@@ -88,7 +88,7 @@ pub enum Delivery {
         side: u32,
         image: RgbImage,
     },
-    /// The image for the canvas, whose pixels come in tiles.
+    /// The image for the canvas, whose pixels arrive in tiles.
     RgbImage {
         source: SourceId,
         sample: SampleId,
@@ -101,7 +101,7 @@ pub enum Delivery {
         key: TileKey,
         tile: Tile,
     },
-    /// A box cut out of its image, or why it cannot be.
+    /// A box cropped from its image, or why it cannot be cropped.
     Crop {
         source: SourceId,
         run: RunId,
@@ -119,7 +119,7 @@ pub enum Delivery {
 }
 
 impl Delivery {
-    /// Pixels for the graphics card.
+    /// The number of bytes to upload to the GPU.
     pub fn bytes(&self) -> usize {
         match self {
             Self::Thumbnail { image, .. } => image.rgb().len() / 3 * 4,
@@ -138,7 +138,7 @@ struct Shared {
     dirs: AppDirs,
     library: Library,
     limits: Mutex<DecodeLimits>,
-    /// Thumbnails, and images that came from far away.
+    /// Thumbnails and remote images.
     cache: Arc<DiskCache>,
     thumbnail_cache: ThumbnailCache,
     aws: Aws,
@@ -146,11 +146,11 @@ struct Shared {
     events: Sender<Event>,
     deliveries: Sender<Delivery>,
     dialogs: Mutex<Vec<Promise<FilePick>>>,
-    /// The folder that the next file dialog shows first.
+    /// The initial folder of the next file dialog.
     last_folder: Mutex<Option<PathBuf>>,
     source: Mutex<Option<(SourceId, Arc<dyn Source>)>>,
     project: Mutex<Option<(SourceId, Project)>>,
-    /// The last files that were dropped and what was read of them, until something is opened.
+    /// The last dropped files with what was read from them, until something is opened.
     dropped: Mutex<Option<(Vec<FileEntry>, Found)>>,
     model_work: Arc<ModelWork>,
 }
@@ -159,7 +159,7 @@ impl Effects {
     pub fn start(dirs: AppDirs, waker: Waker) -> (Self, Inbox) {
         let (events, events_received) = crossbeam_channel::bounded(EVENTS_WAITING);
         let (deliveries, deliveries_received) = crossbeam_channel::bounded(DELIVERIES_WAITING);
-        // The settings say how large it may be before anything is read.
+        // The settings limit its size before anything is read.
         let cache = Arc::new(DiskCache::new(dirs.cache.join("thumbnails"), 0));
         let shared = Arc::new(Shared {
             library: Library::open(&dirs),
@@ -191,13 +191,13 @@ impl Effects {
             endpoints: remote::EndpointDeleter::default(),
             shared,
         };
-        // Measuring reads a folder of the system, which may be slow.
+        // Measuring reads a system folder, which may be slow.
         effects.shared.spawn("clean up", |_| Scratch::clean_up());
         let inbox = Inbox { events: events_received, deliveries: deliveries_received };
         (effects, inbox)
     }
 
-    /// The file dialogs that have been closed since the last call.
+    /// The file dialogs that were closed since the last call.
     pub fn picked(&self) -> Vec<Event> {
         let mut dialogs = self.shared.dialogs.lock();
         let mut picked = Vec::new();
@@ -243,7 +243,7 @@ impl Effects {
     }
 }
 
-/// The program ends only after the project's queue is saved and no model is at work.
+/// The program ends only after the project's queue is saved and no model is running.
 impl Drop for Effects {
     fn drop(&mut self) {
         let project = self.shared.project.lock().take();
@@ -261,14 +261,14 @@ impl Shared {
         self.limits.lock().clone()
     }
 
-    /// False if the window is gone; the worker then stops.
+    /// Reports an event; false if the window is gone, so that the worker stops.
     fn report(&self, event: impl Into<Event>) -> bool {
         let is_open = self.events.send(event.into()).is_ok();
         self.waker.wake();
         is_open
     }
 
-    /// False if the window is gone; the worker then stops.
+    /// Delivers a result; false if the window is gone, so that the worker stops.
     fn deliver(&self, delivery: Delivery) -> bool {
         let is_open = self.deliveries.send(delivery).is_ok();
         self.waker.wake();
@@ -279,14 +279,14 @@ impl Shared {
         self.report(Event::Problem(Problem::general(message)));
     }
 
-    /// The open source, if it still is the one that was meant.
+    /// The open source, if it is still this one.
     fn source(&self, id: SourceId) -> Option<Arc<dyn Source>> {
         let current = self.source.lock();
         let (open, source) = current.as_ref()?;
         (*open == id).then(|| Arc::clone(source))
     }
 
-    /// Makes a source the open one, unless a later one has been opened meanwhile.
+    /// Sets the open source, unless a later one was opened meanwhile.
     fn set_source(&self, id: SourceId, source: Arc<dyn Source>) {
         let mut current = self.source.lock();
         if current.as_ref().is_none_or(|(open, _)| *open < id) {
@@ -301,7 +301,7 @@ impl Shared {
         (*open == id).then(|| project.clone())
     }
 
-    /// Makes a project that of the open source, unless a later source has been opened meanwhile.
+    /// Sets the project of the open source, unless a later source was opened meanwhile.
     fn set_project(&self, id: SourceId, project: Project) {
         let mut current = self.project.lock();
         let before = match &*current {
@@ -309,7 +309,7 @@ impl Shared {
             _ => current.replace((id, project)),
         };
         drop(current);
-        // Closing waits until everything is saved: not with the lock.
+        // Closing waits until everything is saved, so the lock must not be held.
         drop(before);
     }
 
@@ -319,7 +319,7 @@ impl Shared {
         drop(earlier);
     }
 
-    /// A task with a name. A panic in it becomes a problem that the user sees, instead of silence.
+    /// Spawns a named thread. A panic in it becomes a problem that the user sees.
     fn spawn(self: &Arc<Self>, name: &str, work: impl FnOnce(&Arc<Self>) + Send + 'static) {
         let shared = Arc::clone(self);
         let on_panic = {
@@ -336,7 +336,7 @@ impl Shared {
         tasks::spawn(name, work, on_panic);
     }
 
-    /// Runs `work` for a task in the background and reports the event of its result, also if `work` panics.
+    /// Runs `work` for a task in the background and reports the event of its result, even if `work` panics.
     fn run_task<T, F: From<String>, E: Into<Event>>(
         self: &Arc<Self>,
         name: &str,
@@ -352,7 +352,7 @@ impl Shared {
         );
     }
 
-    /// What was read of these files when they were dropped, once; `None` if they have changed since.
+    /// Takes what was read from these files when they were dropped; `None` if they have changed since.
     fn take_dropped(&self, files: &Files, control: &TaskControl) -> Option<Found> {
         let (dropped, found) = self.dropped.lock().take()?;
         (files.list(control).ok()? == dropped).then_some(found)
@@ -379,7 +379,7 @@ impl Shared {
     }
 }
 
-/// Runs a worker's step so that a panic becomes an error: the worker must continue with the next file.
+/// Runs a worker's step and turns a panic into an error, so that the worker continues with the next file.
 fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(work));
     result.unwrap_or_else(|panic| Err(internal_error(&tasks::panic_text(&*panic))))

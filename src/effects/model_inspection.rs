@@ -1,4 +1,4 @@
-//! Looks into a model of the user's own, tries cards on it, and takes it into the library.
+//! Inspecting a model of the user's own, testing cards with it, and adding it to the library.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,11 +26,11 @@ use crate::vision::recognize::{
     Basis, Dimension, Finding, Overrules, Port, Recognition, draft_output, image_layouts, preview,
 };
 
-/// The model that the form is about.
+/// The model in the form.
 #[derive(Default)]
 pub(super) struct ModelInspector {
     model: Arc<Mutex<Option<InspectedModel>>>,
-    /// Of the work that a newer request replaces.
+    /// The control of the work that a newer request replaces.
     current: Mutex<Option<TaskControl>>,
 }
 
@@ -38,17 +38,17 @@ struct InspectedModel {
     weights: PathBuf,
     inspection: Inspection,
     found_labels: LabelSet,
-    /// Whether the graph is known to take several images in a call.
+    /// Whether the graph is known to accept several images per call.
     takes_batches: bool,
-    /// The image that was decoded last.
+    /// The last decoded image.
     image: Option<(SourceId, SampleUri, RgbImage)>,
 }
 
-/// What is sent in if no image is open: gray of this width and height, in pixels.
+/// The size of the gray input used if no image is open: width and height in pixels.
 const GREY_SIZE: [u32; 2] = [640, 480];
-/// The most boxes in the preview.
+/// The limit of boxes in the preview.
 const MOST_BOXES: usize = 300;
-/// How many boxes are in the preview if none of them would be shown.
+/// The number of boxes in the preview if none of them would be shown.
 const BEST_BOXES: usize = 3;
 
 impl ModelInspector {
@@ -99,7 +99,7 @@ impl ModelInspector {
         shared.spawn_reporting("add a model", work, move |reason| ended(Err(reason)));
     }
 
-    /// Frees the memory of the model once what is under way has ended.
+    /// Releases the memory of the model once pending work has ended.
     pub(super) fn close(&self) {
         self.begin();
         if let Some(mut model) = self.model.try_lock() {
@@ -107,7 +107,7 @@ impl ModelInspector {
         }
     }
 
-    /// The control of new work, which replaces what is under way.
+    /// The control of new work, which replaces pending work.
     fn begin(&self) -> TaskControl {
         let control = TaskControl::new(ProgressUnit::Bytes);
         if let Some(earlier) = self.current.lock().replace(control.clone()) {
@@ -150,7 +150,7 @@ fn recognize(
     Ok(start)
 }
 
-/// A model that is not recognized is left to the user, unless it has no image input.
+/// The initial form. A model that is not recognized is left to the user, unless it has no image input.
 fn start_of_file(inspection: &mut Inspection, reading: usize, control: &TaskControl) -> anyhow::Result<ImportStart> {
     match inspection.recognize(None, &Overrules::with_reading(reading), control) {
         Ok(recognition) => {
@@ -272,7 +272,7 @@ fn try_card(
     trial
 }
 
-/// Adds what the card gives to `trial`, up to the first thing that does not work.
+/// Adds the results of the card to `trial`, up to the first failure.
 fn fill_in(
     trial: &mut ImportTrial,
     shared: &Shared,
@@ -305,7 +305,7 @@ fn fill_in(
     let tried = model.inspection.try_card(&card, &labels, &prepared, control);
     let (prediction, misfits) = tried.map_err(|misfit| fatal(misfit.field, capitalized(&misfit.text)))?;
     for misfit in misfits {
-        // A gray image tells about shapes, not about values.
+        // A gray image confirms shapes, but not values.
         if misfit.field == "labels" {
             trial.problems.push(fatal(misfit.field, misfit.text));
         } else if uri.is_some() {
@@ -324,7 +324,7 @@ fn fill_in(
     Ok(())
 }
 
-/// The boxes that the window would show; if there are none, the best ones. `sure` is set to the number of the former.
+/// The boxes that the window would show, or else the best ones. `sure` is set to the number of the former.
 fn worth_showing(mut prediction: Prediction, card: &ModelCard, sure: &mut usize) -> Prediction {
     let view = ViewSettings { min_score: ImportTrial::MIN_SCORE, ..ViewSettings::of_model(card) };
     let visible = view.visible_detections(&prediction, &[]);
@@ -358,7 +358,7 @@ fn try_presets(
     for (sample, uri) in &request.images {
         control.checkpoint().map_err(|_| Failure::Cancelled)?;
         let bytes = source.read(uri).ok();
-        // An image that cannot be read has its own message in the list.
+        // An unreadable image has its own message in the list.
         if let Some(Ok(decoded)) = bytes.map(|bytes| decode::decode(&bytes, &shared.limits())) {
             let folder = Path::new(uri.as_str()).parent().and_then(Path::file_name).unwrap_or_default();
             let truth = truth_of(&folder.to_string_lossy(), &labels);
@@ -405,7 +405,7 @@ fn preset_row(trial: PresetTrial) -> PresetRow {
     }
 }
 
-/// Decodes the image in view, unless it was the last one.
+/// Decodes the current image, unless it was the last one.
 fn load_image(
     shared: &Shared,
     model: &mut InspectedModel,
@@ -433,7 +433,7 @@ fn chosen_labels(model: &InspectedModel, choice: &LabelChoice) -> anyhow::Result
     }
 }
 
-/// The card names a built-in set itself, and a file once it is written.
+/// Sets the labels. The card names a built-in set itself, and a file once it is saved.
 fn set_labels(card: &mut ModelCard, choice: &LabelChoice) {
     card.labels = match choice {
         LabelChoice::BuiltIn(name) => Some(name.clone()),
@@ -446,7 +446,7 @@ fn save(shared: &Shared, model: Option<&InspectedModel>, request: SaveRequest) -
     let mut card = request.card;
     let labels = chosen_labels(model, &request.labels)?;
     let is_added = matches!(request.subject, ImportSubject::Added(_));
-    // The file beside the card stays, and the card names it.
+    // The file next to the card stays, and the card refers to it.
     let stays = is_added && request.labels == LabelChoice::Found;
     if !stays {
         set_labels(&mut card, &request.labels);

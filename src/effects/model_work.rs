@@ -1,8 +1,8 @@
-//! Work inside ONNX Runtime, which must be over before the program ends.
+//! Work inside ONNX Runtime, which must end before the program does.
 //!
-//! At exit ONNX Runtime, and each provider that is a library of its own, destroys its globals; a thread that is inside
-//! a call then crashes the whole process. So closing the window cancels what loads a model or predicts with it, and
-//! waits for it.
+//! At exit, ONNX Runtime and each separate provider library destroy their globals; a thread inside a call then crashes
+//! the whole process. So closing the window cancels everything that loads a model or predicts with it, and waits for
+//! it.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use parking_lot::{Condvar, Mutex};
 
 use crate::tasks::TaskControl;
 
-/// The longest wait when the window is closed. Loading a model cannot be cancelled and takes seconds with the largest.
+/// The longest wait when the window is closed. Loading a model cannot be canceled and takes seconds for the largest.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 #[derive(Default)]
@@ -28,14 +28,15 @@ struct WorkState {
     is_closed: bool,
 }
 
-/// Marks a call of ONNX Runtime until it is dropped. Drop it after the predictor: dropping one is a call, too.
+/// Marks a call into ONNX Runtime until it is dropped. Drop it after the predictor, because dropping that is a call as
+/// well.
 pub(super) struct Working {
     work: Arc<ModelWork>,
     number: u64,
 }
 
 impl ModelWork {
-    /// `None` once the window is being closed; then `control` is cancelled, too.
+    /// Marks the start of a call; `None` once the window is closing, when `control` is canceled as well.
     pub(super) fn begin(self: &Arc<Self>, control: &TaskControl) -> Option<Working> {
         let mut state = self.state.lock();
         if state.is_closed {

@@ -63,7 +63,7 @@ fn model_entry(entry: LibraryEntry) -> ModelEntry {
 fn fetch(shared: &Arc<Shared>, id: String, from: Option<PathBuf>, ticket: Ticket) {
     let work = move |shared: &Arc<Shared>, ticket: &Ticket| {
         match shared.library.fetch(&id, from.as_deref(), &ticket.control) {
-            // A mirror that failed is reported although the next one worked. If none worked, the error names all.
+            // A failed mirror is reported although the next one worked. If none worked, the error names all of them.
             Ok(model) => Ok((format!("{} is ready", model.card.name), ticket.control.notes())),
             Err(FetchError::Cancelled(_)) => Err(Failure::Cancelled),
             Err(error) => Err(Failure::new(error.to_string())),

@@ -9,11 +9,11 @@ use crate::state::SourceId;
 use crate::store::{Project, StoreError};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// The number of unknown samples from which on reading the whole run is faster than reading them one by one.
+/// The number of unknown samples above which reading the whole run is faster than reading them one by one.
 const WHOLE_RUN_FROM: usize = 2000;
 const READ_LEN: usize = 64;
 
-/// The overlaps of one run at one IoU, kept from one request to the next.
+/// The overlaps of one run at one IoU, kept between requests.
 #[derive(Default)]
 pub(super) struct Overlaps(Option<Known>);
 
@@ -26,7 +26,8 @@ struct Known {
 }
 
 impl Overlaps {
-    /// `None` if the view hides no overlaps. Predictions that could not be read stay unknown, and are counted as such.
+    /// The hidden boxes; `None` if the view hides no overlaps. Unreadable predictions stay unknown, and are counted as
+    /// such.
     pub(super) fn of(
         &mut self,
         shared: &Shared,
@@ -46,7 +47,7 @@ impl Overlaps {
             self.0 = Some(Known { source, run, predictions: predictions.clone(), hidden });
         }
         let known = self.0.as_mut()?;
-        // An image that was predicted again has other boxes.
+        // An image that was predicted again has different boxes.
         for id in predictions.changed_since(&known.predictions) {
             known.hidden.forget(id);
         }

@@ -31,9 +31,9 @@ pub(super) fn carry_out(effects: &mut Effects, effect: ProjectEffect) {
     }
 }
 
-/// Predictions that are read at once: few enough that the first ones are on screen soon.
+/// The number of predictions per read: few enough that the first ones appear quickly.
 const READ_LEN: usize = 64;
-/// The number of waits for threads that still read from the project when it is opened anew.
+/// The number of waits for threads that still read from the project when it is reopened.
 const HANDOVER_ATTEMPTS: u32 = 40;
 /// The name of this program for others that find the project in use.
 const PROGRAM: &str = "the window of Spotcheck";
@@ -44,12 +44,12 @@ pub(super) struct Request {
     pub(super) requested: Vec<PredictionRequest>,
 }
 
-/// Reads whole predictions.
+/// Reads complete predictions.
 pub(super) fn prediction_reader(shared: &Arc<Shared>) -> LatestSender<Request> {
     worker(shared, "read predictions", |shared, request, _| read_predictions(shared, &request))
 }
 
-/// False if the window is gone.
+/// Reads and reports predictions; false if the window is gone.
 fn read_predictions(shared: &Shared, request: &Request) -> bool {
     let Some(project) = shared.project(request.source) else {
         return true;
@@ -89,8 +89,8 @@ fn read_part(project: &Project, part: &[PredictionRequest]) -> Result<Vec<Loaded
     Ok(predictions)
 }
 
-/// Opens the default project of the folder `root`, which may be a `place` in S3, whatever thread it takes, and tells
-/// the window. Where no file can be used the project is in memory, and the window says so.
+/// Opens the default project of the folder `root`, which may be a `place` in S3, and reports it to the window, however
+/// long it takes. If no file can be used, the project is in memory, and the window shows this.
 pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String, place: Option<S3Place>) {
     shared.spawn("open the project", move |shared| {
         let path = match &place {
@@ -118,10 +118,10 @@ pub(super) fn open_default(shared: &Arc<Shared>, source: SourceId, root: String,
     });
 }
 
-/// Opens a project file that the user chose; returns the folder of its images, and how that is reached if it is in S3.
+/// Opens a project file that the user chose; returns the folder of its images, and the access if that is in S3.
 ///
 /// # Errors
-/// It cannot be opened, or does not name the folder of its images.
+/// The project cannot be opened, or does not contain the folder of its images.
 pub(super) fn open_chosen(
     shared: &Arc<Shared>,
     source: SourceId,
@@ -142,7 +142,7 @@ fn open_file(
     root: Option<&str>,
     mode: OpenMode,
 ) -> Result<Opened, StoreError> {
-    // The project of the source before may be the same file.
+    // The project of the previous source may be the same file.
     shared.close_project_before(source);
     let request = OpenRequest { path, root, mode, program: PROGRAM };
     let mut attempts_left = HANDOVER_ATTEMPTS;
@@ -162,7 +162,7 @@ fn open_file(
 }
 
 fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send + use<> {
-    // `Shared` owns the project: a strong reference from here would keep it open forever.
+    // `Shared` owns the project; a strong reference from here would keep it open forever.
     let shared: Weak<Shared> = Arc::downgrade(shared);
     move |event| {
         let Some(shared) = shared.upgrade() else {
@@ -183,7 +183,7 @@ fn on_saved(shared: &Arc<Shared>, source: SourceId) -> impl Fn(SaveEvent) + Send
     }
 }
 
-/// Makes the project that of the open source and reports its content to the window.
+/// Sets the project of the open source and reports its content to the window.
 fn take_over(
     shared: &Shared,
     source: SourceId,
@@ -299,7 +299,7 @@ fn save_as(shared: &Arc<Shared>, source: SourceId, path: PathBuf) {
     );
 }
 
-/// Saves a copy of a project that is read-only here: the copy is writable.
+/// Saves a copy of a project that is read-only here; the copy is writable.
 fn go_on_in_copy(
     shared: &Arc<Shared>,
     source: SourceId,
@@ -313,7 +313,7 @@ fn go_on_in_copy(
     Ok((copy, next_run))
 }
 
-/// Stores the new folder of the images in a project and opens it anew.
+/// Stores the new folder of the images in a project and reopens it.
 fn move_to(shared: &Arc<Shared>, source: SourceId, folder: PathBuf) {
     shared.spawn("move a project", move |shared| {
         let Some(project) = shared.project(source) else {

@@ -1,4 +1,4 @@
-//! Looking into S3 for a place to open, and who is signed in there.
+//! Browsing S3 for a location to open, and signing in.
 
 use std::sync::Arc;
 
@@ -17,7 +17,7 @@ pub(super) fn carry_out(effects: &mut Effects, effect: S3Effect) {
     }
 }
 
-/// Pages of a folder that are listed at once; the rest is listed on request.
+/// The number of pages of a folder per request; the rest is listed on demand.
 const PAGES_AT_ONCE: usize = 10;
 
 fn read_setup(shared: &Arc<Shared>) {
@@ -96,7 +96,7 @@ fn list_pages(shared: &Shared, listing: FolderListing, ticket: &Ticket) -> Resul
     Ok(request.continuation)
 }
 
-/// An empty object of the folder's own name stands for the folder.
+/// Converts a page. An empty object with the folder's own name stands for the folder.
 fn page_of(folder: &S3Address, page: ListedPage) -> S3FolderPage {
     let objects = page.objects.iter();
     S3FolderPage { objects: objects.filter(|object| object.key != folder.prefix).count() as u64, folders: page.folders }
@@ -113,7 +113,7 @@ pub(super) fn failure(shared: &Shared, access: &S3Access, error: AwsError) -> Fa
     }
 }
 
-/// The command for signing in again, if the user has to do that.
+/// The command that renews the sign-in, if the user has to run one.
 pub(super) fn renewal(shared: &Shared, access: &S3Access) -> Option<String> {
     let setup = shared.aws.setup().ok()?;
     setup.renewal_of(&access.credentials).map(str::to_owned)

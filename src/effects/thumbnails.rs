@@ -1,8 +1,8 @@
-//! Small images for the grid: first what is on screen, and nothing that has scrolled away. After all of them, the
-//! images that are likely to be shown next are read ahead.
+//! Thumbnails for the grid: the visible ones first, and none that have scrolled away. After all of them, the images
+//! that are likely to be shown next are read ahead.
 //!
-//! A worker makes one image from start to end. If a source waits for a network, more workers read at once than may
-//! decode.
+//! A worker makes one image from start to end. If a source waits for a network, more workers may read than decode at a
+//! time.
 
 mod queue;
 
@@ -20,16 +20,17 @@ use crate::state::{BrowseEvent, SourceId, ThumbnailRequest};
 
 /// Most of them wait for a network most of the time.
 const MAX_READERS: usize = 16;
-/// A few at once; more would take the cores from predictions.
+/// More would slow down predictions.
 const MAX_DECODERS: usize = 4;
-/// Thumbnails on their way to the disk. Where it is slower than the workers, some are not kept: they can be made again.
+/// The number of thumbnails waiting for the disk. If it is slower than the workers, some are not stored; they can be
+/// made again.
 const MAX_UNKEPT: usize = 256;
 
 pub(super) struct ThumbnailMaker {
     messages: Sender<Message>,
 }
 
-/// A thumbnail that is to be saved in the disk cache.
+/// A thumbnail to save in the disk cache.
 struct UnsavedThumbnail {
     key: ThumbnailKey,
     image: RgbImage,
@@ -66,19 +67,19 @@ impl ThumbnailMaker {
         Self { messages }
     }
 
-    /// Replaces the earlier requests. Of what is being made, large files that are no longer requested are cancelled.
+    /// Replaces the previous requests. Large files in progress that are no longer requested are canceled.
     pub(super) fn request(&self, shared: &Shared, source: SourceId, side: u32, requests: Vec<ThumbnailRequest>) {
         let useful = shared.source(source).map(|source| source.useful_reads());
         let readers = useful.unwrap_or(1).clamp(1, MAX_READERS);
         self.send(Message::Request { source, readers, side, requests });
     }
 
-    /// Replaces what was to be read ahead before.
+    /// Replaces the images to read ahead.
     pub(super) fn read_ahead(&self, source: SourceId, samples: Vec<Sample>) {
         self.send(Message::ReadAhead { source, samples });
     }
 
-    /// Another image is shown, `shown`: nothing else may delay it.
+    /// Stops reading ahead when another image, `shown`, is shown: nothing else may delay it.
     pub(super) fn stop_reading_ahead(&self, shown: SampleUri) {
         self.send(Message::StopReadingAhead(shown));
     }
@@ -95,7 +96,6 @@ impl Drop for ThumbnailMaker {
     }
 }
 
-/// A counting semaphore.
 struct Semaphore {
     free: Mutex<usize>,
     changed: Condvar,
@@ -123,7 +123,7 @@ impl Drop for Permit<'_> {
     }
 }
 
-/// False if the window is gone.
+/// Runs a job; false if the window is gone.
 fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
     // The source was closed meanwhile.
     let Some(source) = shared.source(job.source) else {
@@ -142,7 +142,7 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
                     && !tools.unsaved.is_full()
                 {
                     let image = image.clone();
-                    // The cache's queue is full or gone: the thumbnail will be made again.
+                    // The cache's queue is full or gone; the thumbnail will be made again.
                     let _kept = tools.unsaved.try_send(UnsavedThumbnail { key, image });
                 }
                 Ok(made)
@@ -161,7 +161,7 @@ fn carry_out(shared: &Shared, job: &Job, tools: &Tools) -> bool {
     }
 }
 
-/// `None` if it is no longer requested.
+/// Makes a thumbnail; `None` if it is no longer requested.
 fn make(
     shared: &Shared,
     source: &dyn Source,
@@ -182,7 +182,7 @@ fn make(
     image.map(Some).map_err(|error| error.to_string())
 }
 
-/// False if the window is gone.
+/// Delivers a thumbnail; false if the window is gone.
 fn deliver(
     shared: &Shared,
     source: SourceId,
@@ -198,7 +198,7 @@ fn deliver(
     }
 }
 
-/// Writes what the workers have made, until they are gone.
+/// Saves the workers' thumbnails until the workers are gone.
 fn save_thumbnails(shared: &Shared, unsaved: &Receiver<UnsavedThumbnail>) {
     for UnsavedThumbnail { key, image } in unsaved {
         if let Err(error) = shared.thumbnail_cache.put(&key, &image) {

@@ -1,10 +1,10 @@
-//! YOLO: a text file an image with a line a box, `class x_center y_center width height`, in parts of the image's size,
-//! as Ultralytics describes it (<https://docs.ultralytics.com/datasets/detect/>).
+//! YOLO: one text file per image with one line per box, `class x_center y_center width height`, as fractions of the
+//! image's size, as described by Ultralytics (<https://docs.ultralytics.com/datasets/detect/>).
 //!
 //! ```text
 //! labels/sub/photo.txt   images/sub/photo.jpg (copies, if requested)
-//! data.yaml              classes.txt     classes.csv: YOLO's ids, counted from 0, beside the model's
-//! images.csv             which label file belongs to which image
+//! data.yaml              classes.txt     classes.csv: YOLO's ids, which start at 0, next to the model's
+//! images.csv             the label file of each image
 //! ```
 
 use std::collections::HashMap;

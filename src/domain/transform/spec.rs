@@ -27,7 +27,7 @@ const MAX_EXPERIMENT_NAME: usize = 120;
 const MAX_TIMEOUT_S: u32 = 3600;
 const MAX_RETRIES: u32 = 3;
 
-/// Everything that `CreateTransformJob` takes. A field that is `None` or empty is not sent: SageMaker's default holds.
+/// The parameters of `CreateTransformJob`. `None` or empty fields are not sent, so that SageMaker's defaults apply.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransformSpec {
     /// 1 to 63 letters, digits and hyphens, unique within account and region.

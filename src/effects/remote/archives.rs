@@ -1,4 +1,4 @@
-//! Models packed for jobs and endpoints, kept in the cache as long as they may be used again.
+//! Models packed for jobs and endpoints, cached as long as they may be reused.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -17,15 +17,14 @@ use crate::remote::transform::{JobError, NewArchive, NewModel};
 use crate::state::{ChosenModel, ModelRequest};
 use crate::tasks::TaskControl;
 
-/// Below the cache.
+/// Below the cache folder.
 const ARCHIVES: &str = "archives";
-/// The number of archives that are kept, the last used ones: switching between a few models packs none of them again.
+/// The number of archives to keep, those used last: switching between a few models packs none of them again.
 const KEPT: usize = 4;
-/// The age from which on an archive may be deleted: a newer one may still be on its way to S3.
+/// The minimum age for deleting an archive: a newer one may still be uploading.
 const MAY_BE_IN_USE: Duration = Duration::from_hours(24);
 
-/// The archive of a model, packed where it is not; one of this machine goes `to` there. `None`: SageMaker has the
-/// model.
+/// The archive of a model, packed if necessary; a local one is uploaded to `to`. `None` if SageMaker has the model.
 pub(super) fn archive_of(
     shared: &Shared,
     model: &ChosenModel,
@@ -46,7 +45,7 @@ pub(super) fn archive_of(
     Ok(Some(NewArchive::Here { path, to, content }))
 }
 
-/// The model of the container: one that SageMaker has, or one to be made under this name for an instance type.
+/// The model of the container: an existing one in SageMaker, or one to create under this name for an instance type.
 pub(super) fn model_source(
     shared: &Shared,
     request: ModelRequest,
@@ -72,7 +71,7 @@ pub(super) fn model_source(
     model.source(&shared.aws.s3(s3), &region, instance_type, control)
 }
 
-/// The model as an archive. What was packed once is used again: the same model gives the same bytes.
+/// The model as an archive. An existing archive is reused: the same model results in the same bytes.
 fn packed(shared: &Shared, model_id: &str, instance_type: &str, control: &TaskControl) -> Result<PathBuf, JobError> {
     let plan_error = |error: &dyn std::fmt::Display| JobError::Plan(error.to_string());
     let model = shared.library.find(model_id).map_err(|error| plan_error(&error))?;
@@ -100,7 +99,7 @@ fn packed(shared: &Shared, model_id: &str, instance_type: &str, control: &TaskCo
     Ok(path)
 }
 
-/// Like [`packed`], for a folder: it is not packed again if names, sizes and times are the same.
+/// Like [`packed`], for a folder: it is not packed again if names, sizes and times are unchanged.
 fn packed_saved_model(shared: &Shared, model: &Path, control: &TaskControl) -> Result<PathBuf, JobError> {
     let failed = |error: PackageError| match error {
         PackageError::Cancelled(_) => JobError::Cancelled,
@@ -125,7 +124,7 @@ fn packed_saved_model(shared: &Shared, model: &Path, control: &TaskControl) -> R
     Ok(path)
 }
 
-/// If two windows pack the same at once, the first archive stays: an upload of it may be under way.
+/// If two windows pack the same model simultaneously, the first archive stays, because it may be uploading.
 fn unless_packed_meanwhile(packed: Result<Packaged, PackageError>) -> Result<(), PackageError> {
     match packed {
         Err(PackageError::Target(ExportError::Exists { .. })) => Ok(()),
@@ -145,8 +144,8 @@ fn archives_folder(shared: &Shared) -> Result<PathBuf, JobError> {
     }
 }
 
-/// Marks an archive as used by its time of change, roughly: a file that changes while it is being sent would be
-/// refused.
+/// Marks an archive as used by its modification time, at a coarse resolution: a file that changes while it is being
+/// uploaded would be rejected.
 fn note_use(archive: &Path) {
     let modified = archive.metadata().and_then(|metadata| metadata.modified());
     let is_recent = |used_at: SystemTime| {
@@ -158,12 +157,12 @@ fn note_use(archive: &Path) {
     }
     let file = File::options().append(true).open(archive);
     if let Err(error) = file.and_then(|file| file.set_modified(SystemTime::now())) {
-        // If this fails, the model may be packed again than needed.
+        // If this fails, the model may be packed again unnecessarily.
         log::debug!("{}: {error}", archive.display());
     }
 }
 
-/// Deletes what was used longest ago.
+/// Deletes the least recently used archives.
 fn forget_old(folder: &Path, now: SystemTime) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;

@@ -1,5 +1,5 @@
-//! Watches the endpoints that were deployed from this machine while the window is open: their records, which another
-//! Spotcheck may change, and when they are to be deleted. It reads only files of this machine.
+//! Watches the endpoints deployed from this computer while the window is open: their records, which another Spotcheck
+//! may change, and their deletion times. Reads only local files.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,15 +12,15 @@ use crate::domain::EndpointRecord;
 use crate::state::{EndpointId, EndpointsEvent};
 use crate::tasks::{TaskControl, now_ms};
 
-/// The period of the checks: a handful of small files, and a clock that runs while the machine sleeps.
+/// The period of the checks. They read a handful of small files, and a clock that runs while the computer sleeps.
 const EVERY: Duration = Duration::from_secs(2);
-/// How often the endpoints themselves are to be listed: another program may have deleted them.
+/// The period for listing the endpoints themselves, because another program may have deleted them.
 const LIST_EVERY_MS: i64 = 5 * 60_000;
-/// After a deletion that failed, and twice as long after each further one.
+/// The delay after a failed deletion, doubled after each further one.
 const FIRST_RETRY_MS: i64 = 30_000;
 const LONGEST_RETRY_MS: i64 = 15 * 60_000;
 
-/// Ends its thread when it is dropped.
+/// Ends its thread when dropped.
 #[derive(Default)]
 pub(in super::super) struct EndpointDeleter(Option<(TaskControl, JoinHandle<()>)>);
 
@@ -85,19 +85,19 @@ fn watch(shared: &Arc<Shared>, control: &TaskControl) {
     }
 }
 
-/// How often each endpoint was reported to be due.
+/// How often each endpoint was reported as due.
 #[derive(Default)]
 struct Tries(HashMap<(String, String), Try>);
 
 struct Try {
-    /// The deletion time of these tries: another one starts the count again.
+    /// The deletion time of these attempts: another one restarts the count.
     delete_at_ms: i64,
     count: u32,
     next_ms: i64,
 }
 
 impl Tries {
-    /// The endpoints whose deletion time has passed, each again after a while, as long as its record is there.
+    /// The endpoints whose deletion time has passed, repeated after a delay as long as the record exists.
     fn due(&mut self, records: &[EndpointRecord], now_ms: i64) -> Vec<EndpointId> {
         let mut due = Vec::new();
         let mut tries = HashMap::new();
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(count(Some(1000), second + FIRST_RETRY_MS), 0);
         let third = second + 2 * FIRST_RETRY_MS;
         assert_eq!(count(Some(1000), third), 1);
-        // Put off, and due again.
+        // Postponed, and due again.
         let later = third + 1;
         assert_eq!(count(Some(later + 1), later), 0);
         assert_eq!(count(Some(later + 1), later + 1), 1);

@@ -1,4 +1,4 @@
-//! Checks the endpoint form and deploys an endpoint from it.
+//! Checking the endpoint form and deploying an endpoint from it.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ fn check_request(
     Ok(FormCheck { preflight, commands: Vec::new(), plan: Arc::new(plan) })
 }
 
-/// The plan, with a packed model and its container if one is made.
+/// The plan, with a packed model and its container if one is created.
 fn plan_of(shared: &Shared, request: EndpointRequest, control: &TaskControl) -> Result<EndpointPlan, JobError> {
     let mut sagemaker = SageMakerAccess::from(&request.access);
     sagemaker.region = Some(shared.aws.sagemaker(&sagemaker).region(Some(control))?);
@@ -78,7 +78,7 @@ pub(in super::super) fn start(shared: &Arc<Shared>, plan: Arc<EndpointPlan>, tic
     );
 }
 
-/// A cancelled deployment that left nothing behind has not failed.
+/// A canceled deployment that left nothing behind is not a failure.
 fn failure_of(error: &DeployError) -> Failure {
     let is_cancelled = matches!(error.error, EndpointError::Cancelled);
     match error.kept.is_empty() {

@@ -1,4 +1,4 @@
-//! Endpoints: their list, and single ones watched and deleted.
+//! Endpoints: listing them, and watching and deleting single ones.
 
 use std::sync::Arc;
 
@@ -82,7 +82,7 @@ fn run_once<T: Send + 'static>(
     );
 }
 
-/// Reports the endpoint until it no longer changes by itself.
+/// Polls the endpoint until it no longer changes by itself.
 fn watch(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
     run_once(
         shared,
@@ -127,14 +127,15 @@ fn follow(shared: &Shared, id: &EndpointId, ticket: &Ticket) -> Result<(), AwsEr
     })
 }
 
-/// The configuration of an endpoint; `None` if it cannot be read: the permission to list endpoints need not include it.
+/// The configuration of an endpoint; `None` if it cannot be read, because the permission to list endpoints may not
+/// include it.
 fn config_of(sagemaker: &SageMaker, endpoint: Option<&Endpoint>, control: &TaskControl) -> Option<EndpointConfig> {
     let name = endpoint?.config_name.as_deref()?;
     let config = sagemaker.describe_endpoint_config(name, Some(control));
     config.ok().flatten()
 }
 
-/// The price from the table; `None` if that cannot be read, which is reported when an endpoint is deployed.
+/// The price from the price table; `None` if that cannot be read, which is reported when an endpoint is deployed.
 fn price_of(shared: &Shared, id: &EndpointId, config: &EndpointConfig) -> Option<f64> {
     let prices = read_prices(&shared.dirs.prices()).ok()?;
     let price = prices.find(config.instance_type.as_deref()?, Some(id.region()))?;
@@ -164,7 +165,7 @@ fn read_log(shared: &Arc<Shared>, id: EndpointId, ticket: Ticket) {
     );
 }
 
-/// A deletion that fails is due from now on, and tried again.
+/// Deletes an endpoint. If that fails, it is due from now on and retried.
 fn delete(shared: &Arc<Shared>, id: EndpointId, cause: DeletionCause, ticket: Ticket) {
     run_once(
         shared,
@@ -197,7 +198,7 @@ fn delete_now(
             Ok(EndpointDeletion { deleted: vec![format!("endpoint {name}")], kept: Vec::new() })
         }
         Err(error) => {
-            // A cancelled deletion keeps the deletion time that was set before.
+            // A canceled deletion keeps the earlier deletion time.
             let is_cancelled = matches!(error, EndpointError::Cancelled);
             if let (true, Some(record)) = (is_cancelled, &requested) {
                 records.write(record)?;

@@ -1,4 +1,4 @@
-//! Checks the job form, makes a plan of it, and starts the job.
+//! Checking the job form, planning the job and starting it.
 
 use std::collections::HashSet;
 use std::path::PathBuf;
@@ -100,7 +100,7 @@ fn plan_of(shared: &Shared, request: JobRequest, control: &TaskControl) -> Resul
     })
 }
 
-/// The images inside of the files that are sent, if all of those files are listed.
+/// The images inside the files to send, if all of those files are listed.
 fn inside_of(images: &JobImages) -> Option<ImagesInside> {
     let of_file = |sample: &Sample| sample.uri.record().map(|_| sample.uri.file().to_owned());
     let files: HashSet<String> = images.samples().filter_map(of_file).collect();

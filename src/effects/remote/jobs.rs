@@ -1,4 +1,4 @@
-//! The jobs of an account: their list, and single ones watched, stopped, sent again and cleaned up after.
+//! The jobs of an account: listing them, and watching, stopping, retrying and cleaning up single ones.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket)
     );
 }
 
-/// Reports the progress of the job again and again until it is over.
+/// Polls the job until it ends.
 fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     let of_event = id.clone();
     shared.run_task(
@@ -152,14 +152,14 @@ fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     });
 }
 
-/// The job and what became of its images.
+/// The job and the outcome of its images.
 fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(TransformJob, JobOutcome), JobError> {
     let job = shared.aws.sagemaker(&id.sagemaker).describe_transform_job(&id.name, Some(control))?;
     let outcome = outcome(&shared.aws, (&id.sagemaker, &id.s3), &job, &records(shared), control)?;
     Ok((job, outcome))
 }
 
-/// Plans a job of its own for the images that have no output now: some may have been replaced since they failed.
+/// Plans a separate job for the images that have no output now: some may have been replaced since they failed.
 fn plan_retry(shared: &Arc<Shared>, id: JobId, choice: RetryChoice, ticket: Ticket) {
     let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
         let (job, outcome) = outcome_of(shared, id, control)?;

@@ -1,5 +1,5 @@
-//! Remote work: checks, starts, watches and cleans up after SageMaker jobs, watches and deletes endpoints, and predicts
-//! with remote models.
+//! Remote work: checks, starts, watches and cleans up SageMaker jobs, watches and deletes endpoints, and predicts with
+//! remote models.
 
 mod archives;
 mod auto_delete;

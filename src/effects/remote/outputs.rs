@@ -1,4 +1,4 @@
-//! Outputs of jobs, or of folders of them, opened as a run of the open images.
+//! Opening outputs of jobs or folders as a run of the open images.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -34,7 +34,7 @@ pub(in super::super) fn carry_out(effects: &mut Effects, effect: OutputsEffect) 
     }
 }
 
-/// The longest time that predictions are collected before a bundle is sent to the window.
+/// The longest time for collecting predictions into a bundle for the window.
 const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
 const BUNDLE_LEN: usize = 256;
 
@@ -82,12 +82,12 @@ fn first_outputs(
     Ok(examples)
 }
 
-/// Outputs about the open images.
+/// Outputs for the open images.
 struct Found {
     source: Arc<dyn Source>,
     outputs: FoundOutputs,
     made: InferenceLocation,
-    /// The reasons why something could not be read, for people.
+    /// Why something could not be read, for display.
     notes: Vec<String>,
 }
 
@@ -132,7 +132,7 @@ fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> R
     })
 }
 
-/// Tells the window which run the predictions are added to.
+/// Reports the run that the predictions are added to.
 ///
 /// # Errors
 /// The window was closed.
@@ -189,7 +189,7 @@ fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Re
     }
 }
 
-/// Sends predictions to the window, some at a time.
+/// Sends predictions to the window in bundles.
 pub(in super::super) struct Bundles<'b> {
     shared: &'b Shared,
     source: SourceId,
@@ -210,7 +210,7 @@ impl<'b> Bundles<'b> {
         Self { shared, source, run, samples, waiting: Vec::new(), sent: Instant::now(), control }
     }
 
-    /// Sends what waits.
+    /// Sends the pending bundle.
     pub(in super::super) fn send(&mut self) {
         self.sent = Instant::now();
         if self.waiting.is_empty() {

@@ -1,4 +1,4 @@
-//! The table of prices is read, and a price added to it.
+//! Reading the price table, and adding prices to it.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Mappings of predictions: tried on examples, listed, saved and loaded.
+//! Mappings of predictions: testing them on examples, listing, saving and loading them.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use crate::library::{built_in_labels, check_mapping, labels_from_file, parse_map
 use crate::remote::outputs::{ExampleReadings, OutputShape, ReadingChoice};
 use crate::state::{Event, OutputsEvent, ReadingTrial, SavedMapping};
 
-/// The labels that a field names: a built-in set, or a file; `None` for an empty one.
+/// The labels for a field: a built-in set, or a file; `None` for an empty field.
 pub(in super::super) fn labels_of(text: &str) -> Result<Option<LabelSet>, String> {
     match text.trim() {
         "" => Ok(None),
@@ -20,7 +20,7 @@ pub(in super::super) fn labels_of(text: &str) -> Result<Option<LabelSet>, String
     }
 }
 
-/// The mapping with the label set that is named beside it; a file of labels goes with it only when it is saved.
+/// The mapping with its label set; a label file is included only when it is saved.
 fn checked_mapping(mapping: &OutputMapping, labels: &str) -> Result<OutputMapping, String> {
     let labels = labels.trim();
     let mapping = OutputMapping { labels: built_in_labels(labels).map(|_| labels.to_owned()), ..mapping.clone() };
@@ -113,7 +113,7 @@ fn load_now(path: PathBuf) -> Result<SavedMapping, String> {
     Ok(saved_mapping(path, mapping))
 }
 
-/// A mapping with its file of labels, which is beside it.
+/// A mapping with the label file next to it.
 fn saved_mapping(path: PathBuf, mapping: OutputMapping) -> SavedMapping {
     let labels = match mapping.labels.as_deref() {
         None => String::new(),
@@ -134,7 +134,7 @@ pub(in super::super) fn delete(shared: &Arc<Shared>, path: PathBuf) {
     );
 }
 
-/// The way to read predictions, from the fields of a request.
+/// How to read predictions, from the fields of a request.
 pub(super) fn choice_of(request: &ReadingRequest) -> Result<ReadingChoice, String> {
     let mapping = request.mapping.as_deref();
     let mapping = mapping.map(|mapping| checked_mapping(mapping, &request.labels));

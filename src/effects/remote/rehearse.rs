@@ -1,4 +1,4 @@
-//! The archive of a job tried on this machine before anything is paid for.
+//! Testing a job's archive on this computer before anything is paid for.
 
 use std::sync::Arc;
 
@@ -77,7 +77,7 @@ fn try_out(shared: &Shared, request: &RehearsalRequest, control: &TaskControl) -
     Ok(report(&rehearsal, &samples.samples))
 }
 
-/// The archive's own model on this machine.
+/// The archive's model as a local model.
 fn model_here(
     shared: &Shared,
     request: &RehearsalRequest,

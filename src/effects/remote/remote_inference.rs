@@ -1,4 +1,4 @@
-//! Remote models: checking them, connecting to them, and predicting one image after the other.
+//! Remote models: checking them, connecting to them, and predicting one image at a time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -28,7 +28,7 @@ use crate::state::{
 use crate::tasks::{TaskControl, now_ms};
 use crate::vision::PredictError;
 
-/// How many images that came into view are predicted at once.
+/// The number of shown images that may be predicted at a time.
 const CONCURRENT_REQUESTS: usize = 3;
 /// Only an image that stays in view for this long is sent, because predictions cost money.
 const MIN_VIEW_TIME: Duration = Duration::from_millis(200);
@@ -39,13 +39,13 @@ pub(in super::super) struct RemoteWorker {
     requests: LatestSender<Queued>,
 }
 
-/// The model that was connected to.
+/// The connected model.
 #[derive(Clone)]
 pub(in super::super) struct Connected {
     key: RunKey,
     model: RemoteModel,
     pub(in super::super) predictor: Arc<RemotePredictor>,
-    /// How many classes were reported to the window.
+    /// The number of classes reported to the window.
     reported_classes: Arc<AtomicUsize>,
 }
 
@@ -72,7 +72,7 @@ impl RemoteWorker {
         Self { connected, requests }
     }
 
-    /// Finds out what a model responds with.
+    /// Determines the response format of a model.
     pub(in super::super) fn connect(&self, shared: &Arc<Shared>, request: ConnectRequest) {
         let connected = Arc::clone(&self.connected);
         let (source, task) = (request.source, request.ticket.id);
@@ -160,7 +160,7 @@ fn connect(
         key: ready_model.key.clone(),
         model: model.clone(),
         predictor: Arc::clone(&ready_model.predictor),
-        // Facts that an earlier run does not know yet are reported with the next prediction.
+        // Classes that an earlier run does not know yet are reported with the next prediction.
         reported_classes: Arc::new(AtomicUsize::new(before.map_or(labels.len(), |run| run.labels.len()))),
     });
     Ok(FoundModel {
@@ -177,18 +177,18 @@ fn connect(
     })
 }
 
-/// A model's response about an image of this width and height.
+/// A model's response for an image of this width and height.
 struct Response {
     body: Vec<u8>,
     took: Duration,
     size: [u32; 2],
 }
 
-/// Why there is no response about an image.
+/// Why there is no response for an image.
 enum NoResponse {
     Cancelled,
     SourceUnreachable(String),
-    /// No other image would do better.
+    /// Other images would fail as well.
     OutOfReach(String),
     /// This image cannot be predicted.
     Image(String),
@@ -224,7 +224,7 @@ fn request_response(
     Ok(Response { body, took, size })
 }
 
-/// Sends one image after the other until a response can be recognized.
+/// Sends one image after another until a response is recognized.
 fn first_response<'r>(
     shared: &Shared,
     client: &RemoteClient,
@@ -271,7 +271,7 @@ fn first_response<'r>(
     )))
 }
 
-/// A response to try a mapping on.
+/// A response for testing a mapping.
 fn examples_of(entry: &Sample, response: &Response) -> Arc<ResponseExamples> {
     let example = ExampleResponse {
         uri: entry.uri.clone(),
@@ -297,7 +297,7 @@ fn s3_failure(shared: &Shared, model: &RemoteModel, error: NoResponse) -> Failur
     }
 }
 
-/// The command that signs in again, if the message advises it.
+/// The command that renews the sign-in, if the message suggests it.
 fn renewal_in(shared: &Shared, model: &RemoteModel, message: &str) -> Option<String> {
     let RemoteAddress::Endpoint { access, .. } = &model.at else {
         return None;
@@ -358,7 +358,7 @@ fn predicted(request: &ImageRequest, result: Result<Prediction, String>, took: O
     }
 }
 
-/// Requests a response about one image, to show how it is read.
+/// Requests a response for one image, to show how it is read.
 pub(in super::super) fn show_response(
     shared: &Arc<Shared>,
     source: SourceId,
@@ -381,7 +381,7 @@ pub(in super::super) fn show_response(
     );
 }
 
-/// Checks whether a model is available, without sending it an image.
+/// Checks whether a model is available, without sending an image.
 pub(in super::super) fn check(shared: &Arc<Shared>, model: RemoteModel, ticket: Ticket) {
     shared.run_task(
         "check a remote model",

@@ -1,5 +1,5 @@
-//! Decides which thumbnail is made next. It has a thread of its own, so that the window only ever sends a message: on a
-//! lock that it shared with workers it might wait for one that the system has suspended.
+//! Decides which thumbnail to make next. Runs in its own thread, so that the window only sends messages: a lock shared
+//! with workers could make it wait for a suspended thread.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
@@ -10,38 +10,38 @@ use crate::domain::{Sample, SampleId, SampleUri};
 use crate::state::{SourceId, ThumbnailRequest};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-/// The total size of the files that are being read; a single one may be larger.
+/// The limit for the total size of files being read; a single one may be larger.
 const MAX_BYTES: u64 = 256 << 20;
-/// The smallest file that is cancelled when it scrolls away; smaller ones are nearly done.
+/// The smallest file to cancel when it scrolls away; smaller ones are nearly done.
 const CANCELLED_FROM_BYTES: u64 = 1 << 20;
 
-/// Messages of the window and of the workers.
+/// Messages from the window and the workers.
 pub(super) enum Message {
-    /// Replaces the earlier requests.
+    /// Replaces the previous requests.
     Request {
         source: SourceId,
-        /// How many files of the source are read at once.
+        /// The number of files of the source to read at a time.
         readers: usize,
         side: u32,
         requests: Vec<ThumbnailRequest>,
     },
-    /// Replaces what was to be read ahead before.
+    /// Replaces the images to read ahead.
     ReadAhead {
         source: SourceId,
         samples: Vec<Sample>,
     },
-    /// Another image is shown, this one: nothing else may delay it.
+    /// Another image, this one, is shown: nothing else may delay it.
     StopReadingAhead(SampleUri),
     Done(Job),
     /// The window is gone.
     Close,
 }
 
-/// Sends jobs to the workers, as many as may run at once, until the window is gone.
+/// Sends jobs to the workers, as many as may run at a time, until the window is gone.
 pub(super) fn dispatch(messages: &Receiver<Message>, jobs: &Sender<Job>) {
     let mut queue = ThumbnailQueue::new();
     while let Ok(message) = messages.recv() {
-        // Of several requests that came meanwhile only the last one counts.
+        // Of several requests that arrived meanwhile, only the last one counts.
         for message in std::iter::once(message).chain(messages.try_iter()) {
             match message {
                 Message::Request { source, readers, side, requests } => queue.request(source, readers, side, requests),
@@ -62,25 +62,25 @@ pub(super) fn dispatch(messages: &Receiver<Message>, jobs: &Sender<Job>) {
     }
 }
 
-/// The requested thumbnails, and those in work.
+/// The requested thumbnails, and those in progress.
 pub(super) struct ThumbnailQueue {
     source: SourceId,
     side: u32,
-    /// How many files of the source are read at once.
+    /// The number of files of the source to read at a time.
     readers: usize,
     /// Most urgent first.
     requests: VecDeque<ThumbnailRequest>,
-    /// To be read once there is no request left, most likely first.
+    /// Read after all requests, most likely first.
     ahead: VecDeque<Sample>,
-    /// Being made right now.
+    /// In progress.
     under_way: HashMap<JobKey, RunningJob>,
     next_serial: u64,
-    /// Workers with a job, including cancelled ones.
+    /// Workers with a job, including canceled ones.
     busy: usize,
 }
 
 struct RunningJob {
-    /// A cancelled job may still run while the next one with its key does.
+    /// A canceled job may still be running when the next one with its key starts.
     serial: u64,
     size_bytes: u64,
     control: TaskControl,
@@ -139,7 +139,7 @@ impl ThumbnailQueue {
         }
     }
 
-    /// Replaces the earlier requests. Of what is being made, large files that are no longer requested are cancelled.
+    /// Replaces the previous requests. Large files in progress that are no longer requested are canceled.
     fn request(&mut self, source: SourceId, readers: usize, side: u32, requests: Vec<ThumbnailRequest>) {
         self.switch_to(source);
         (self.readers, self.side) = (readers, side);
@@ -158,7 +158,7 @@ impl ThumbnailQueue {
         self.ahead = samples.into();
     }
 
-    /// Reading `shown` continues: its thumbnail or the canvas waits for it.
+    /// Stops reading ahead. Reading `shown` continues, because its thumbnail or the canvas waits for it.
     fn stop_reading_ahead(&mut self, shown: &SampleUri) {
         self.ahead.clear();
         self.cancel_where(|key, _| matches!(key, JobKey::Ahead(uri) if uri != shown));
@@ -183,7 +183,7 @@ impl ThumbnailQueue {
         }
     }
 
-    /// Cancels running jobs that are no longer requested. They may be started again at once.
+    /// Cancels running jobs that are no longer requested. They may be started again immediately.
     fn cancel_where(&mut self, is_stale: impl Fn(&JobKey, &RunningJob) -> bool) {
         self.under_way.retain(|key, job| {
             let goes_on = !is_stale(key, job);
@@ -205,7 +205,7 @@ impl ThumbnailQueue {
             }
         }
         if !self.requests.is_empty() {
-            // There is no room for the next one; what matters less does not overtake it.
+            // There is no room for the next one, and less urgent ones must not overtake it.
             return None;
         }
         while let Some(sample) = self.ahead.pop_front_if(|sample| sample.size_bytes <= room) {
@@ -216,7 +216,7 @@ impl ThumbnailQueue {
         None
     }
 
-    /// How large the next file may be.
+    /// The size limit of the next file.
     fn room(&self) -> u64 {
         if self.under_way.is_empty() {
             return u64::MAX;
@@ -225,7 +225,7 @@ impl ThumbnailQueue {
         MAX_BYTES.saturating_sub(taken)
     }
 
-    /// `None` if it is running already.
+    /// Starts a job; `None` if it is running already.
     fn begin(&mut self, what: JobContent) -> Option<Job> {
         let key = what.key();
         if self.under_way.contains_key(&key) {
@@ -264,12 +264,12 @@ mod tests {
         queue.request(SourceId(source), 4, side, requests(samples, 1000));
     }
 
-    /// `None` if there is nothing to do now.
+    /// Takes a job; `None` if there is nothing to do now.
     fn take(queue: &mut ThumbnailQueue) -> Option<Job> {
         queue.next_job()
     }
 
-    /// The number of the sample.
+    /// The number of the next sample, if any.
     fn taken(queue: &mut ThumbnailQueue) -> Option<u32> {
         match take(queue)?.what {
             JobContent::Thumbnail { request, .. } => Some(request.sample.0),
