@@ -390,7 +390,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_comes_back_after_a_restart_and_each_kind_is_counted() {
+    fn entry_survives_a_restart() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().join("c"), PLENTY);
         assert_eq!(cache.get(&key("a")), None);
@@ -406,14 +406,14 @@ mod tests {
     }
 
     #[test]
-    fn where_the_parts_of_a_key_begin_and_end_matters() {
+    fn key_parts_do_not_run_together() {
         let of = |parts: &[&[u8]]| CacheKey::new(EntryKind::Image, parts);
         assert_ne!(of(&[b"ab", b"c"]), of(&[b"a", b"bc"]));
         assert_eq!(of(&[b"ab", b"c"]), of(&[b"ab", b"c"]));
     }
 
     #[test]
-    fn a_damaged_entry_is_as_good_as_none_and_is_replaced() {
+    fn damaged_entry_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
         cache.put(&key("a"), &content(90)).unwrap();
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_under_the_name_of_another_is_not_believed() {
+    fn entry_under_another_name_is_ignored() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
         cache.put(&key("a"), &content(90)).unwrap();
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bound_holds_and_what_was_used_lately_stays() {
+    fn recently_used_entries_stay_within_the_limit() {
         let folder = tempfile::tempdir().unwrap();
         let max_bytes = 712 * 10 * SHARDS as u64;
         let cache = DiskCache::new(folder.path().to_owned(), max_bytes);
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn images_never_drive_out_thumbnails_nor_thumbnails_images() {
+    fn images_and_thumbnails_have_separate_limits() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), 712 * 20 * SHARDS as u64);
         let few = || (0..4 * SHARDS).map(|number| format!("few {number}"));
@@ -481,7 +481,7 @@ mod tests {
     }
 
     #[test]
-    fn an_entry_that_would_drive_out_many_is_not_kept() {
+    fn oversized_entry_is_not_kept() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), 1 << 20);
         assert_eq!(cache.max_entry_bytes(), 16 << 10);
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_killed_program_left_unfinished_is_no_entry_and_goes() {
+    fn unfinished_entry_of_a_killed_program_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
         let key = key("a");
@@ -510,7 +510,7 @@ mod tests {
     }
 
     #[test]
-    fn several_programs_at_once_find_only_whole_entries() {
+    fn parallel_programs_find_only_whole_entries() {
         let folder = tempfile::tempdir().unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -531,7 +531,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_cannot_be_written_is_said_once_and_tried_again_after_clearing() {
+    fn read_only_folder_is_reported_once_until_cleared() {
         let folder = tempfile::tempdir().unwrap();
         let place = folder.path().join("c");
         // A file in place of the folder: it cannot be written whatever the permissions.
@@ -550,7 +550,7 @@ mod tests {
     /// `/dev/full` behaves like a full disk.
     #[cfg(target_os = "linux")]
     #[test]
-    fn a_full_disk_is_said_once_and_leaves_neither_half_an_entry_nor_more_attempts() {
+    fn full_disk_is_reported_once() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().to_owned(), PLENTY);
         let (before, keys) = (key("before"), [key("a"), key("b")]);
@@ -585,7 +585,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bound_of_zero_keeps_nothing_and_clearing_leaves_nothing() {
+    fn limit_of_zero_keeps_no_entry() {
         let folder = tempfile::tempdir().unwrap();
         let cache = DiskCache::new(folder.path().join("c"), 0);
         cache.put(&key("a"), &content(1)).unwrap();

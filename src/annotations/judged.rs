@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn accepted_and_corrected_boxes_are_true_and_unsure_ones_do_not_count() {
+    fn accepted_and_corrected_boxes_are_ground_truth() {
         let detection = |class_id: u32, label: &str| Detection {
             bounds: BoundingBox::new(1.0, 2.0, 4.0, 6.0),
             class_id,
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn the_class_of_an_image_is_the_accepted_or_the_right_one() {
+    fn image_class_is_the_accepted_or_corrected_one() {
         let class = |index: u32, label: &str| ClassScore { index, label: label.to_owned(), score: 0.5 };
         let classes = PredictionContent::Classes(vec![class(1, "cat"), class(2, "dog")]);
         let prediction = Prediction { width: 10, height: 20, content: classes, warnings: vec![] };

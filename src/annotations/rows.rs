@@ -170,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn rows_have_the_lines_in_which_they_begin() {
+    fn rows_have_their_first_line() {
         check("a,b\r\n\r\n\nc,d\r\n\"e\nf\",g\nh,i", &[(1, "a|b"), (4, "c|d"), (5, "e\nf|g"), (7, "h|i")]);
         check("\u{feff}a,b\rc,d\r\re,f", &[(1, "a|b"), (2, "c|d"), (4, "e|f")]);
     }
 
     #[test]
-    fn an_open_quote_costs_its_line_alone() {
+    fn open_quote_costs_only_its_line() {
         let open = "! has a quote that is not closed";
         check("a,b\n\"c,d\ne,f\n\"g,h", &[(1, "a|b"), (2, open), (3, "e|f"), (4, open)]);
         check("a,b\nc,\"d\nfree text", &[(1, "a|b"), (2, open), (3, "free text")]);

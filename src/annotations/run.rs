@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_in_pixels_and_the_best_comes_first() {
+    fn boxes_are_in_pixels_sorted_by_score() {
         let annotations = Annotations {
             classes: vec![class(Some(17), Some("cat")), class(Some(18), Some("dog"))],
             ..Annotations::default()
@@ -185,7 +185,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_that_the_model_does_not_have_are_left_out() {
+    fn classes_unknown_to_the_model_are_skipped() {
         let annotations =
             Annotations { classes: vec![class(None, Some("Cat")), class(None, Some("cow"))], ..Annotations::default() };
         let labels = LabelSet::parse("dog\ncat").unwrap();
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn results_get_the_names_of_the_truth_and_images_without_results_are_empty() {
+    fn results_use_ground_truth_names() {
         let id = |number: i64| Some(AnnotatedImageId::Number(number));
         let mut results = Annotations {
             classes: vec![class(Some(3), None), class(Some(1), None)],

@@ -73,7 +73,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_are_found_again_at_the_next_start() {
+    fn settings_are_restored_at_start() {
         let folder = tempfile::tempdir().unwrap();
         let config = folder.path().join("not yet there");
         let mut file = SettingsFile::of(&config);
@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_cannot_be_read_is_kept_aside_and_not_written_over() {
+    fn unreadable_settings_are_kept_aside() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join(FILE_NAME), "{ half a").unwrap();
         let mut file = SettingsFile::of(folder.path());

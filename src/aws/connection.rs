@@ -336,7 +336,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_region_is_found_in_an_error_that_names_it() {
+    fn region_is_found_in_an_error() {
         let body = b"<Error><Code>AuthorizationHeaderMalformed</Code><Region>eu-west-1</Region></Error>";
         assert_eq!(region_in_body(body).as_deref(), Some("eu-west-1"));
         assert_eq!(region_in_body(b"<Error/>"), None);

@@ -388,7 +388,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_reason_of_a_refusal_is_found_wherever_the_protocol_allows_it() {
+    fn refusal_reason_is_found_in_every_protocol() {
         for (header, body) in [
             (None, r#"{"__type":"ValidationException","message":"no"}"#),
             (None, r#"{"__type":"com.amazon.coral.validate#ValidationException","Message":"no"}"#),
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn services_are_found_where_botocore_finds_them() {
+    fn service_endpoints_match_botocore() {
         let table = include_str!("../../tests/aws/endpoints.txt");
         for line in table.lines().filter(|line| !line.starts_with('#')) {
             let [service, region, fips, dual_stack, url] =
@@ -417,7 +417,7 @@ mod tests {
     }
 
     #[test]
-    fn only_being_asked_too_much_is_worth_asking_again() {
+    fn only_throttling_is_retried() {
         let throttled = Refusal::read(None, br#"{"__type":"ThrottlingException"}"#);
         let refused = Refusal::read(None, br#"{"__type":"ValidationException"}"#);
         assert_eq!(throttled.retryable_error_kind(), Some(ErrorKind::ThrottlingError));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_signer_shows_no_secret() {
+    fn signer_shows_no_secret() {
         let signer = Signer {
             credentials: Credentials::new("AKIA", "very-secret", Some("token".into()), None, "test"),
             region: "eu-west-1".to_owned(),

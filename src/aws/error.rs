@@ -716,7 +716,7 @@ mod tests {
     }
 
     #[test]
-    fn each_refusal_says_what_and_what_to_do() {
+    fn refusals_have_cause_and_remedy() {
         for (status, code, kind, words) in [
             (403, "AccessDenied", AwsErrorKind::AccessDenied, "s3:ListBucket on the bucket photos"),
             (403, "", AwsErrorKind::AccessDenied, "s3:ListBucket on the bucket photos"),
@@ -740,7 +740,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sign_in_that_is_over_names_the_command_that_renews_it() {
+    fn expired_sign_in_names_its_renewal_command() {
         let whose = Credentials::Profile("work".to_owned());
         let expired = CredentialsError::provider_error("the SSO token has expired and cannot be refreshed");
         let error = AwsError::of_credentials(&expired, &Operation::Buckets, &caller(whose));
@@ -749,7 +749,7 @@ mod tests {
     }
 
     #[test]
-    fn no_credentials_at_all_name_the_ways_out() {
+    fn missing_credentials_name_the_alternatives() {
         let none = CredentialsError::not_loaded_no_source();
         let refused = |operation| AwsError::of_credentials(&none, &operation, &caller(Credentials::Ambient));
         let error = refused(Operation::Buckets);

@@ -182,7 +182,7 @@ mod tests {
     use crate::tasks::ProgressUnit;
 
     #[test]
-    fn a_wait_ends_when_its_task_is_cancelled() {
+    fn wait_ends_on_cancel() {
         let network = Arc::new(Network::new(RetryPolicy::default()));
         let control = TaskControl::new(ProgressUnit::Images);
         let (owner, waiting) = (control.clone(), Arc::clone(&network));

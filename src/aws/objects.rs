@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_come_back_from_their_encoding() {
+    fn keys_round_trip() {
         for (encoded, key) in [
             ("photos/a.jpg", "photos/a.jpg"),
             ("a+b%2Bc%20d.jpg", "a b+c d.jpg"),
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_missing_after_a_cut_is_asked_for() {
+    fn missing_bytes_are_requested_after_a_cut() {
         assert_eq!(range_after(None, 0), None);
         assert_eq!(range_after(None, 7).as_deref(), Some("bytes=7-"));
         assert_eq!(range_after(Some(&(10..20)), 0).as_deref(), Some("bytes=10-19"));

@@ -155,7 +155,7 @@ credential_process = /opt/give-keys --secret hidden
     }
 
     #[test]
-    fn profiles_of_both_files_are_told_with_how_they_sign_in_and_what_renews_them() {
+    fn profiles_are_listed_with_kind_and_renewal() {
         let found = setup(&[]);
         let lines: Vec<String> = found
             .profiles
@@ -187,7 +187,7 @@ credential_process = /opt/give-keys --secret hidden
     }
 
     #[test]
-    fn what_the_usual_credentials_come_down_to_is_said() {
+    fn default_credentials_are_described() {
         let keys = [("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b"), ("AWS_PROFILE", "work")];
         for (env, expected) in [
             (&keys[..], AmbientSignIn::Environment),
@@ -202,7 +202,7 @@ credential_process = /opt/give-keys --secret hidden
     }
 
     #[test]
-    fn without_a_configuration_there_are_no_profiles_and_nothing_to_sign_in_with() {
+    fn no_configuration_means_no_profiles() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         let env = Env::from_slice(&[("HOME", "/nowhere")]);
         let found = runtime.block_on(setup_of(&Fs::from_slice(&[]), &env)).unwrap();

@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checksum_is_taken_from_where_it_stands_for_the_whole_content() {
+    fn checksum_covers_the_whole_content() {
         // The hash of no bytes, from `sha256sum` and from `openssl dgst -sha256 -binary | base64`.
         let hex = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
         let base64 = "47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=";
@@ -459,7 +459,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crc_is_written_as_s3_wants_it() {
+    fn crc_is_encoded_for_s3() {
         // The CRC of "hello
         // ": `gzip -c | tail -c8 | head -c4`, byte-swapped, in base64.
         assert_eq!(crc32_text(0x363a_3020), "NjowIA==");

@@ -225,7 +225,7 @@ mod tests {
     use super::message_of;
 
     #[test]
-    fn an_error_says_each_cause_once() {
+    fn error_names_each_cause_once() {
         let said = anyhow!("canceled").context("canceled");
         assert_eq!(message_of(&said), "Canceled");
         let inside = anyhow!("no such file").context("could not read it: no such file: a.txt");

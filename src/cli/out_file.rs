@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_is_empty_or_was_written_by_predict_may_be_replaced() {
+    fn only_empty_and_own_files_are_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let line = "{\"uri\":\"/a.jpg\",\"status\":\"failed\",\"error\":\"empty\"}\n";
         for (content, may_be_replaced) in [
@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_is_never_written_however_it_is_spelt_and_whether_it_is_there_or_not() {
+    fn inputs_are_never_written_under_any_spelling() {
         let folder = tempfile::tempdir().unwrap();
         let inside = folder.path().join("inside");
         fs::create_dir(&inside).unwrap();
@@ -203,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_not_there_is_named() {
+    fn missing_folder_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("missing");
         for refused in [

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_given_counts_before_what_a_link_says() {
+    fn explicit_options_override_links() {
         let args = S3Args { region: Some("eu-west-1".to_owned()), anonymous: true, ..S3Args::default() };
         let Location::S3(place) = parse("https://bucket.s3.us-east-2.amazonaws.com/a/", &args).unwrap() else {
             panic!("it is in S3");
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_place_in_s3_has_a_layout() {
+    fn only_s3_locations_have_a_layout() {
         let folder = LayoutArgs { layout: Some(Layout::Folder) };
         let listed = |text, layout: LayoutArgs| layout.of(parse(text, &S3Args::default())?);
         let layout_of = |place| match place {

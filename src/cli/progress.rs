@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn line_is_repeated_only_if_something_changed() {
+    fn line_is_repeated_only_after_a_change() {
         let printed = progress("transforming", 3, "$0.01 so far");
         for (last, now, expected) in [
             (None, progress("", 0, ""), LINE_EVERY),

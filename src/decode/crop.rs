@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_holds_the_pixels_of_its_place_even_where_it_reaches_beyond_the_image() {
+    fn crop_beyond_the_image_holds_its_pixels() {
         let bytes = encode_png(&image(100, 80)).unwrap();
         let bounds = [
             BoundingBox::new(40.0, 16.0, 56.0, 32.0),
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_part_of_a_jpeg_is_decoded_at_a_fraction_and_lies_in_its_place() {
+    fn large_jpeg_crop_is_decoded_reduced() {
         let bytes = encode_jpeg(&image(1600, 1200), 95).unwrap();
         let bounds = [BoundingBox::new(800.0, 400.0, 1600.0, 1200.0)];
         assert_eq!(level_for(&bounds, 100), 3);

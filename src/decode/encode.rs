@@ -58,14 +58,14 @@ mod tests {
     }
 
     #[test]
-    fn a_png_gives_back_the_same_pixels() {
+    fn png_round_trips() {
         let file = encode_png(&gradient()).unwrap();
         let decoded = decode(&file, &DecodeLimits::default()).unwrap();
         assert_eq!(decoded.image, gradient());
     }
 
     #[test]
-    fn a_jpeg_gives_back_nearly_the_same_pixels() {
+    fn jpeg_round_trips_approximately() {
         let file = encode_jpeg(&gradient(), 95).unwrap();
         let image = decode(&file, &DecodeLimits::default()).unwrap().image;
         assert_eq!((image.width(), image.height()), (40, 30));

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_is_quoted_and_other_bytes_are_shown_in_hexadecimal() {
+    fn text_is_quoted_and_bytes_are_hexadecimal() {
         let message = |bytes: &[u8]| Format::of(bytes).unwrap_err().to_string();
         assert!(message(b"hello\nworld").contains("begins with the text “hello world”"));
         assert!(message("grüße ".repeat(9).as_bytes()).contains("the text “grüße grüße"));
@@ -132,13 +132,13 @@ mod tests {
     }
 
     #[test]
-    fn well_known_formats_that_cannot_be_read_are_named() {
+    fn unsupported_formats_are_named() {
         let message = Format::of(b"\0\0\0\x18ftypheic\0\0\0\0").unwrap_err().to_string();
         assert!(message.starts_with("is a HEIC image"), "{message}");
     }
 
     #[test]
-    fn a_word_that_begins_with_bm_is_no_bitmap() {
+    fn word_starting_with_bm_is_not_a_bitmap() {
         let text = b"BMW models and their prices in a long list";
         assert!(matches!(Format::of(text), Err(DecodeError::UnknownFormat { .. })));
     }

@@ -378,7 +378,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libjpeg_messages_are_told_apart() {
+    fn libjpeg_messages_are_classified() {
         for (message, expected) in [
             ("Premature end of JPEG file", Trouble::Truncated),
             ("Corrupt JPEG data: bad Huffman code", Trouble::Lost),

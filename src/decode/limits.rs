@@ -230,7 +230,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn two_giants_are_never_held_at_once() {
+    fn two_huge_images_are_never_held_together() {
         let budget = MemoryBudget::new(100);
         let giant = budget.acquire(80);
         let (sender, receiver) = mpsc::channel();
@@ -248,7 +248,7 @@ mod tests {
     }
 
     #[test]
-    fn lent_memory_is_released_when_another_reservation_waits() {
+    fn borrowed_memory_is_released_for_a_reservation() {
         let budget = MemoryBudget::new(100);
         let kept = Arc::new(Mutex::new(Some(budget.acquire(80))));
         let lent = Arc::clone(&kept);
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn a_share_can_be_split_and_both_parts_are_given_back() {
+    fn split_reservation_is_fully_returned() {
         let budget = MemoryBudget::new(100);
         let mut whole = budget.acquire(80);
         let part = whole.split_off(30);
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_above_the_whole_budget_runs_alone() {
+    fn request_above_the_budget_runs_alone() {
         let budget = MemoryBudget::new(100);
         let mut giant = budget.acquire(1000);
         assert_eq!(budget.used_bytes(), 1000);
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_over_the_limit_is_refused_with_its_size() {
+    fn image_over_the_limit_is_refused_with_its_size() {
         let limits = DecodeLimits { max_megapixels: 1, ..DecodeLimits::default() };
         assert_eq!(limits.check(1000, 1000), Ok(()));
         let message = limits.check(1001, 1000).unwrap_err().to_string();

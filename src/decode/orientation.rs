@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_orientation_turns_a_two_by_three_image_upright() {
+    fn orientations_turn_images_upright() {
         // 2 wide, 3 high: 0 1 / 2 3 / 4 5
         for (exif, width, expected) in [
             (1, 2, [0, 1, 2, 3, 4, 5]),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_mean_nothing_are_upright() {
+    fn unknown_orientations_are_upright() {
         for value in [0, 9, 65535] {
             assert_eq!(Orientation::from_exif(value), Orientation::Upright);
         }

@@ -256,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_hold_the_pixels_of_their_place_and_their_border() {
+    fn tiles_hold_their_pixels_and_border() {
         let image = gradient(1100, 600);
         let bytes = encode_png(&image).unwrap();
         let pyramid = ImagePyramid::open(bytes, &limits(1 << 30)).unwrap();
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn each_pixel_of_a_smaller_level_is_the_mean_of_four_and_odd_sides_are_rounded_up() {
+    fn level_pixels_average_four_and_odd_sides_round_up() {
         let mut rgb = vec![0; 1025 * 3 * 3];
         let gray = |x: usize, y: usize| (y * 1025 + x) * 3;
         for (x, y, value) in [(0, 0, 0), (1, 0, 10), (0, 1, 30), (1, 1, 200), (1024, 2, 80)] {
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_jpeg_is_coarse_first_and_fine_when_it_is_wanted() {
+    fn large_jpeg_is_coarse_until_needed() {
         let bytes = encode_jpeg(&gradient(5000, 3600), 90).unwrap();
         let limits = limits(1 << 30);
         let pyramid = ImagePyramid::open(bytes, &limits).unwrap();
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_are_released_when_memory_is_needed_and_decoded_again_on_request() {
+    fn pixels_are_released_and_decoded_again() {
         let image = gradient(600, 400);
         let limits = limits(10 << 20);
         let pyramid = ImagePyramid::open(encode_png(&image).unwrap(), &limits).unwrap();

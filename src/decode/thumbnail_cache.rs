@@ -84,7 +84,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kept_thumbnail_comes_back_as_it_was() {
+    fn cached_thumbnail_round_trips() {
         let folder = tempfile::tempdir().unwrap();
         let cache = ThumbnailCache::new(folder.path().to_owned(), 1 << 30);
         let key = ThumbnailKey::new(&sample("a"), 128).unwrap();
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_written_anew_moved_or_is_wanted_larger_has_another_key() {
+    fn changed_moved_or_resized_file_has_another_key() {
         let original = sample("a");
         let with = |change: fn(&mut Sample)| {
             let mut changed = original.clone();

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_goes_with_its_owner_and_what_a_kill_left_goes_with_the_next() {
+    fn scratch_folder_is_removed_with_its_owner() {
         let parent = tempfile::tempdir().unwrap();
         let used = Scratch::new_in(parent.path()).unwrap();
         std::fs::write(used.path().join("a"), b"x").unwrap();

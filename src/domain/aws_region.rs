@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_known_regions_look_like_regions_and_other_words_do_not() {
+    fn known_regions_are_well_formed() {
         for region in AWS_REGIONS {
             assert_eq!(region_problem(region), None, "{region}");
             assert_eq!(region_doubt(region), None, "{region}");
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn a_region_that_is_misspelt_names_the_one_that_is_meant_and_a_new_one_names_none() {
+    fn misspelled_region_suggests_the_closest() {
         let doubt = |region| region_doubt(region).unwrap();
         assert!(doubt("us-esat-1").ends_with("; did you mean us-east-1?"));
         assert!(doubt("eu-wst-2").ends_with("; did you mean eu-west-2?"));

@@ -21,7 +21,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_are_shown_in_the_unit_that_fits() {
+    fn bytes_have_a_suitable_unit() {
         for (bytes, expected) in [
             (0, "0 B"),
             (1023, "1023 B"),

@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn one_name_is_one_color_however_it_is_spelled() {
+    fn name_color_ignores_spelling() {
         assert_eq!(class_color("Traffic_Light"), class_color("traffic light"));
         assert_eq!(class_color("Hard-Hat"), class_color("hard_hat"));
         // Colors are part of the interface: the same in every version.
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_of_one_data_set_have_different_colors() {
+    fn classes_of_a_data_set_have_different_colors() {
         for names in [
             "car,van,truck,pedestrian,person sitting,cyclist,tram,misc",
             "road,sidewalk,building,wall,fence,pole,traffic light,traffic sign,vegetation,terrain,sky,person,rider",
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_of_a_model_differ_and_neighbors_clearly() {
+    fn neighboring_classes_differ_clearly() {
         let of_names: Vec<[u8; 3]> = common_names().into_iter().map(class_color).collect();
         let of_ids: Vec<[u8; 3]> = (0..91).map(|id| class_color(&format!("class {id}"))).collect();
         for (colors, least) in [(&of_names, 15), (&of_ids, 1)] {

@@ -121,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn levels_end_where_they_are_small_enough() {
+    fn levels_end_at_a_small_size() {
         for (size, coarsest) in [([1, 1], 0), ([1024, 9], 0), ([1025, 9], 1), ([3000, 20], 2), ([20_000, 15_000], 5)] {
             assert_eq!(TileLayout::new(size).coarsest(), coarsest, "{size:?}");
         }
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_overlap_by_their_borders_and_end_with_the_image() {
+    fn tiles_overlap_by_their_borders() {
         let layout = TileLayout::new([1100, 3]);
         let key = |column| TileKey { level: 0, column, row: 0 };
         let spans: Vec<Range<u32>> = (0..3).map(|column| layout.outer(key(column))[0].clone()).collect();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_small_view_of_a_large_image_takes_a_small_level() {
+    fn small_view_uses_a_small_level() {
         let layout = TileLayout::new([4096, 4]);
         let levels = [2.0, 1.0, 0.6, 0.5, 0.3, 0.001].map(|scale| layout.level_for(scale));
         assert_eq!(levels, [0, 0, 0, 1, 1, 2]);

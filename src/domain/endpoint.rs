@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_that_sagemaker_would_refuse_is_told_and_an_arn_leads_to_the_name_in_it() {
+    fn invalid_name_is_reported_and_an_arn_accepted() {
         for name in ["cats", "Cats-2", "a--b"] {
             assert_eq!(endpoint_name_problem(name), None, "{name}");
         }
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_costs_what_its_instances_cost_since_it_was_made() {
+    fn endpoint_cost_counts_instances_since_creation() {
         let config = EndpointConfig {
             name: "cats".to_owned(),
             model_name: "cats".to_owned(),

@@ -109,20 +109,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn iou_of_two_boxes_that_share_a_quarter_of_each() {
+    fn iou_of_boxes_sharing_a_quarter() {
         let left = BoundingBox::new(0.0, 0.0, 2.0, 2.0);
         let right = BoundingBox::new(1.0, 1.0, 3.0, 3.0);
         assert!((left.iou(&right) - 1.0 / 7.0).abs() < 1e-6);
     }
 
     #[test]
-    fn iou_of_boxes_without_area_is_zero_not_nan() {
+    fn iou_of_empty_boxes_is_zero() {
         let point = BoundingBox::new(1.0, 1.0, 1.0, 1.0);
         assert!(point.iou(&point).abs() < f32::EPSILON);
     }
 
     #[test]
-    fn a_transform_maps_model_pixels_back_to_the_image() {
+    fn transform_maps_model_pixels_to_the_image() {
         let image_from_model = AxisTransform { scale: [2.0, 4.0], offset: [10.0, -4.0] };
         let bounds = image_from_model.apply(BoundingBox::new(1.0, 1.0, 2.0, 3.0));
         assert_eq!(bounds, BoundingBox::new(12.0, 0.0, 14.0, 8.0));

@@ -166,7 +166,7 @@ mod tests {
     use super::super::LabelSet;
 
     #[test]
-    fn names_for_people_come_before_those_for_programs_and_the_rest_is_passed_over() {
+    fn display_names_are_preferred() {
         let labels = LabelSet::parse_label_map(
             "# COCO\nitem {\n  name: \"/m/01g317\"\n  id: 1\n  display_name: \"person\"\n}\n\
              item: { id: 90, name: 'tooth\\'brush' keypoints { id: 3 label: \"}\" } frequency: FREQUENT }\n",
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_map_that_cannot_be_read_names_the_line() {
+    fn label_map_errors_name_the_line() {
         for (text, line) in [
             ("item {\n id: 1\n", 3),
             ("item { id: 1 }", 1),

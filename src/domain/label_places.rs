@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_box_again_and_again_fills_the_places_around_it_in_a_fixed_order() {
+    fn equal_boxes_place_labels_in_a_fixed_order() {
         let mut places = places();
         let around = BoundingBox::new(100.0, 100.0, 200.0, 200.0);
         let found: Vec<_> = (0..8).map(|_| left_top(places.take(around, [()], |()| SIZE))).collect();
@@ -133,7 +133,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shorter_label_is_taken_where_the_longer_one_has_no_room() {
+    fn shorter_label_is_used_without_room() {
         let mut places = places();
         let lengths = [[60.0, 16.0], [28.0, 16.0]];
         let wide = BoundingBox::new(0.0, 0.0, 100.0, 300.0);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_stay_inside_and_a_box_out_of_sight_has_none() {
+    fn labels_stay_inside_and_hidden_boxes_have_none() {
         let mut places = places();
         let corner = BoundingBox::new(390.0, 0.0, 500.0, 20.0);
         let found = left_top(places.take(corner, [()], |()| SIZE));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn no_label_goes_to_a_reserved_place() {
+    fn reserved_positions_stay_free() {
         let mut places = places();
         places.reserve(BoundingBox::new(0.0, 0.0, 400.0, 150.0));
         let around = BoundingBox::new(100.0, 100.0, 200.0, 200.0);
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_must_be_seen_has_a_place_where_others_are() {
+    fn important_label_is_placed_over_others() {
         let mut places = places();
         let around = BoundingBox::new(0.0, 0.0, 60.0, 16.0);
         while places.take(around, [()], |()| SIZE).is_some() {}
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_boxes_have_no_more_labels_than_are_looked_at_and_none_covers_another() {
+    fn thousands_of_boxes_have_few_separate_labels() {
         let mut places = places();
         let found: Vec<BoundingBox> = (0..5000)
             .filter_map(|number| {

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_before_names_are_not_part_of_them() {
+    fn leading_numbers_are_not_part_of_names() {
         let labels = LabelSet::parse("0 Rock\n1 Paper\n2 Big scissors\n").unwrap();
         assert_eq!(labels.iter().map(|(_, name)| name).collect::<Vec<_>>(), ["Rock", "Paper", "Big scissors"]);
         for text in ["1 euro\n2 euro\n", "0 Rock\n1\n", "0 Rock\nPaper\n", "0 Rock"] {
@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_bad_line_is_named() {
+    fn invalid_line_is_named() {
         for (text, line) in [("1\ta\nb", 2), ("a\n\nb", 2), ("1\ta\n1\tb", 2), ("x\ta", 1)] {
             assert_eq!(LabelSet::parse(text).unwrap_err().line, line, "{text:?}");
         }

@@ -67,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn class_is_as_long_as_the_pattern_allows() {
+    fn longest_class_matches() {
         for (pattern, name, class) in [
             ("*_{class}.png", "0017_cat.png", Some("cat")),
             ("*_{class}.png", "0017_cat.jpg", None),

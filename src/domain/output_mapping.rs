@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pointers_are_read_as_rfc_6901_writes_them() {
+    fn pointers_follow_rfc_6901() {
         let to = |key: &str| JsonStep::To(key.to_owned());
         for (text, steps) in [
             ("", vec![]),

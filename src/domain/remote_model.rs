@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_known_by_the_address_that_made_it() {
+    fn run_is_identified_by_its_address() {
         let cats = RemoteModel::at_endpoint("cats", SageMakerAccess::default());
         let made = |name: &str| InferenceLocation::Endpoint { name: name.to_owned(), region: "eu-west-1".to_owned() };
         assert!(cats.is_where(&made("cats")));

@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_run_is_named_after_its_model_and_what_is_unusual_about_it() {
+    fn run_is_named_after_model_and_options() {
         let usual = RunKey {
             model_id: "toy".to_owned(),
             weights_sha256: String::new(),

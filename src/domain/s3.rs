@@ -308,7 +308,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_is_shown_as_it_is_typed_and_kept_as_text() {
+    fn address_round_trips() {
         for text in ["s3://bucket/", "s3://bucket/photos/", "s3://bucket/a b/100%/고양이+.jpg", "s3://bucket//leading"]
         {
             let address = S3Address::parse(text).unwrap();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_and_their_parents_are_known() {
+    fn folders_have_parents() {
         let address = S3Address::parse("s3://bucket/a/b/c.jpg").unwrap();
         assert!(!address.is_folder());
         assert_eq!(address.last_part(), "c.jpg");
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_key_comes_back_from_its_uri_and_from_no_other_bucket() {
+    fn key_round_trips_within_its_bucket() {
         let address = S3Address::new("bucket", "photos/");
         let uri = address.uri_of("photos/a b%20.jpg");
         assert_eq!(uri.as_str(), "s3://bucket/photos/a b%20.jpg");
@@ -354,7 +354,7 @@ mod tests {
     }
 
     #[test]
-    fn a_place_is_kept_with_how_it_is_reached_and_older_files_without_it_are_read() {
+    fn location_keeps_its_access_and_reads_older_files() {
         let mut place = S3Place::new(S3Address::new("bucket", "photos/"));
         assert_eq!(serde_json::from_str::<S3Place>(r#"{"address":"s3://bucket/photos/"}"#).unwrap(), place);
         place.access = S3Access {
@@ -375,7 +375,7 @@ mod tests {
     }
 
     #[test]
-    fn people_are_named_shortly() {
+    fn identities_are_short() {
         for (arn, who) in [
             ("arn:aws:iam::123456789012:user/alice", "alice"),
             ("arn:aws:iam::123456789012:user/team/vision/alice", "alice"),

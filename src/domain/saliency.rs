@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn strength_is_relative_to_the_largest_fall_and_never_negative() {
+    fn strength_is_relative_to_the_largest_drop() {
         let saliency = Saliency { rows: 1, columns: 3, drops: vec![0.2, 0.4, -0.1], baseline: 0.5 };
         let strengths: Vec<f32> = (0..3).map(|column| saliency.strength(0, column)).collect();
         assert_eq!(strengths, [0.5, 1.0, 0.0]);
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn where_the_score_falls_nowhere_nothing_is_strong() {
+    fn no_score_drop_means_no_strength() {
         let saliency = Saliency { rows: 1, columns: 1, drops: vec![-0.3], baseline: 0.5 };
         assert_eq!(saliency.strength(0, 0), 0.0);
     }

@@ -152,7 +152,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_inside_a_file_of_many_knows_its_file_and_number() {
+    fn record_image_knows_its_file_and_number() {
         for (uri, record, file_name) in [
             ("/photos/cat.jpg", None, "cat.jpg"),
             ("/photos/a.tfrecord/#17", Some(("/photos/a.tfrecord", 17)), "a.tfrecord/#17"),
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn images_in_lines_are_known_by_the_name_of_their_file() {
+    fn line_images_use_their_file_name() {
         for (uri, expected) in [
             ("/lists/a.jsonl/#0", true),
             ("s3://b/A.JSONLINES/#3", true),

@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn its_length_counts_each_sample_once() {
+    fn length_counts_each_sample_once() {
         let mut set: SampleSet = [0, 63, 64, 64].map(SampleId).into_iter().collect();
         assert_eq!(set.len(), 3);
         assert!(set.remove(SampleId(63)));

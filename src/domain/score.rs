@@ -11,7 +11,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hundredths_are_the_numbers_that_people_write() {
+    fn scores_round_to_decimal_hundredths() {
         for hundredth in 0..=100 {
             let written = f64::from(hundredth) / 100.0;
             assert_eq!(decimal(written as f32), written);

@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_a_list() {
+    fn shared_list_behaves_like_a_vec() {
         let list: SharedList<usize> = (0..2000).collect();
         assert_eq!(list.len(), 2000);
         assert_eq!(list.get(1999), Some(&1999));

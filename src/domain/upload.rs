@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_plan_counts_what_it_would_do() {
+    fn plan_counts_its_actions() {
         let conflict = PlannedState::Conflict { etag: None, why: "other".to_owned() };
         let plan = UploadPlan {
             target: S3Place::new(S3Address::new("bucket", "photos/")),
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_left_out_is_said_in_words() {
+    fn skipped_files_are_described() {
         let describe = |hidden, others| SkippedFiles { hidden, others }.describe();
         assert_eq!(describe(0, 0), None);
         assert_eq!(describe(1, 2).as_deref(), Some("1 hidden file or folder and 2 files that are not images"));

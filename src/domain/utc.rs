@@ -36,7 +36,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn moments_are_written_as_gnu_date_writes_them() {
+    fn times_match_gnu_date() {
         // `date -u -d @SECONDS '+%F %T UTC'`
         for (seconds, text) in [
             (0, "1970-01-01 00:00:00 UTC"),

@@ -229,7 +229,7 @@ mod tests {
     const SQUARE: [f32; 4] = [0.0, 0.0, 10.0, 10.0];
 
     #[test]
-    fn the_threshold_of_a_class_replaces_the_global_one() {
+    fn class_minimum_score_overrides_the_global_one() {
         let prediction = prediction(&[(1, 0.4, SQUARE), (2, 0.4, SQUARE), (2, 0.6, SQUARE)]);
         let mut view = ViewSettings::default();
         assert_eq!(view.visible_detections(&prediction, &[]), [2]);
@@ -238,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn solo_and_hide_leave_the_other_classes_out() {
+    fn solo_and_hide_exclude_classes() {
         let prediction = prediction(&[(1, 0.9, SQUARE), (2, 0.8, SQUARE)]);
         let solo = ViewSettings { solo_class: Some(2), ..Default::default() };
         assert_eq!(solo.visible_detections(&prediction, &[]), [1]);
@@ -247,14 +247,14 @@ mod tests {
     }
 
     #[test]
-    fn nms_keeps_the_better_of_two_of_one_class_and_both_of_different_classes() {
+    fn nms_keeps_the_better_box_per_class() {
         let prediction = prediction(&[(1, 0.7, SQUARE), (1, 0.9, SQUARE), (2, 0.8, SQUARE)]);
         let view = ViewSettings { nms_iou: Some(0.5), ..Default::default() };
         assert_eq!(view.visible_detections(&prediction, &[]), [1, 2]);
     }
 
     #[test]
-    fn a_prediction_without_overlaps_keeps_the_best_boxes_in_their_order() {
+    fn prediction_without_overlaps_keeps_its_order() {
         let boxes = [(1, 0.9, SQUARE), (1, 0.8, SQUARE), (2, 0.001, SQUARE), (1, 0.0, [20.0, 0.0, 30.0, 10.0])];
         let all = prediction(&boxes);
         assert_eq!(all.clone().without_overlaps(None), all);
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn a_confirmed_box_is_visible_whatever_the_settings_and_changes_nothing_for_the_others() {
+    fn accepted_box_is_visible_and_affects_no_others() {
         let other_place = [20.0, 0.0, 30.0, 10.0];
         let prediction = prediction(&[
             (1, 0.9, SQUARE),
@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_boxes_those_are_kept_that_no_better_one_overlaps() {
+    fn nms_keeps_boxes_no_better_one_overlaps() {
         let mut seed = 1_u32;
         let mut random = |limit: u32| {
             seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn a_score_that_is_not_a_number_is_never_shown() {
+    fn nan_score_is_never_shown() {
         let prediction = prediction(&[(1, f32::NAN, SQUARE)]);
         assert!(ViewSettings::default().visible_detections(&prediction, &[]).is_empty());
     }

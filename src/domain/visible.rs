@@ -33,7 +33,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn control_characters_are_shown_and_everything_else_stays() {
+    fn control_characters_are_made_visible() {
         for (name, expected) in [
             ("고양이 é \\ '.jpg", "고양이 é \\ '.jpg"),
             ("\u{1b}[31mred.jpg", "\\u{1b}[31mred.jpg"),

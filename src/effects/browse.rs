@@ -247,13 +247,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_manual_and_the_sample_images_are_found() {
+    fn manual_and_samples_are_found() {
         assert!(sample_images().is_some());
         assert!(shipped("docs/README.md", "docs/README.md").is_some_and(|page| page.is_file()));
     }
 
     #[test]
-    fn images_of_several_folders_share_the_project_of_the_folder_around_them() {
+    fn folders_share_the_project_of_their_parent() {
         let paths = ["/photos/a/1.jpg", "/photos/b/c/2.jpg"].map(PathBuf::from);
         assert_eq!(common_folder(&paths), PathBuf::from("/photos"));
         assert_eq!(common_folder(&paths[..1]), PathBuf::from("/photos/a"));

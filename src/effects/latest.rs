@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_newest_request_is_taken() {
+    fn only_the_newest_request_is_handled() {
         let (sender, receiver) = latest();
         sender.put(1);
         sender.put(2);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn a_turn_is_over_with_a_newer_request_or_the_sender() {
+    fn turn_ends_with_a_newer_request_or_the_sender() {
         let (sender, receiver) = latest();
         sender.put(1);
         let (_, turn) = receiver.take().unwrap();

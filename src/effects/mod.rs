@@ -394,7 +394,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_panic_over_one_file_is_a_reason_and_the_worker_goes_on() {
+    fn panic_costs_one_file() {
         let result: Result<(), String> = guarded(|| panic!("index out of bounds"));
         let reason = result.unwrap_err();
         assert!(reason.contains("index out of bounds"), "{reason}");

@@ -78,7 +78,7 @@ mod tests {
     use crate::tasks::ProgressUnit;
 
     #[test]
-    fn closing_cancels_what_is_under_way_waits_for_it_and_lets_nothing_begin() {
+    fn closing_cancels_and_waits_for_work() {
         let work = Arc::new(ModelWork::default());
         let control = TaskControl::new(ProgressUnit::Images);
         let working = work.begin(&control).unwrap();

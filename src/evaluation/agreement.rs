@@ -382,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn equal_scores_are_not_reported_as_a_difference() {
+    fn equal_scores_are_no_difference() {
         let differences = |largest: f32| ScoreDifferences { count: 2, sum: largest.into(), largest };
         assert_eq!(differences(0.0).text().unwrap(), "are identical");
         assert_eq!(differences(0.5).text().unwrap(), "differ by 0.250 on average and 0.500 at most");
@@ -390,14 +390,14 @@ mod tests {
     }
 
     #[test]
-    fn a_small_difference_is_not_told_as_none() {
+    fn small_difference_is_not_rounded_to_none() {
         for (difference, text) in [(0.0, "0.000"), (1.2e-4, "1.2e-4"), (0.0123, "0.012")] {
             assert_eq!(difference_text(difference), text);
         }
     }
 
     #[test]
-    fn boxes_are_matched_as_numpy_matches_them() {
+    fn box_matches_equal_numpy() {
         let expected = expected();
         let mut comparison = comparison();
         for (number, case) in expected.detections.iter().enumerate() {
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_compared_as_numpy_compares_them() {
+    fn class_comparison_equals_numpy() {
         let expected = expected();
         let mut comparison = comparison();
         for (number, case) in expected.classifications.iter().enumerate() {
@@ -458,7 +458,7 @@ mod tests {
     }
 
     #[test]
-    fn any_flip_is_worse_than_any_difference_of_scores() {
+    fn class_change_outranks_score_difference() {
         let mut comparison = comparison();
         let sure = classes(&[(1, 1.0)]);
         comparison.add(SampleId(0), Some(&sure), Some(&classes(&[(1, 0.0)])));
@@ -473,7 +473,7 @@ mod tests {
     }
 
     #[test]
-    fn images_that_one_run_has_not_predicted_are_counted_and_not_compared() {
+    fn unpredicted_images_are_counted_only() {
         let mut comparison = comparison();
         let prediction = classes(&[(1, 0.9)]);
         comparison.add(SampleId(0), Some(&prediction), None);
@@ -490,7 +490,7 @@ mod tests {
     }
 
     #[test]
-    fn two_runs_without_a_box_agree() {
+    fn runs_without_boxes_agree() {
         let mut comparison = comparison();
         comparison.add(SampleId(5), Some(&boxes(vec![])), Some(&boxes(vec![])));
         let agreement = comparison.finish();
@@ -500,7 +500,7 @@ mod tests {
     }
 
     #[test]
-    fn scores_that_are_no_numbers_do_not_spoil_the_sums() {
+    fn nan_scores_do_not_affect_sums() {
         let mut comparison = comparison();
         let broken = classes(&[(1, f32::NAN)]);
         comparison.add(SampleId(0), Some(&broken), Some(&classes(&[(1, 0.5)])));

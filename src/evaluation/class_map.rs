@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_are_the_same_where_their_names_are() {
+    fn classes_match_by_name() {
         let map = ClassMap::between(&labels("1\tperson\n3\tcar"), &labels("person\nbicycle\ncar"));
         assert_eq!(map.left_of(0), 1);
         assert_eq!(map.left_of(2), 3);
@@ -60,13 +60,13 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_stands_for_two_classes_keeps_them_apart() {
+    fn ambiguous_name_keeps_classes_apart() {
         let map = ClassMap::between(&labels("crane\ndog\ncrane"), &labels("crane\ncat\ncrane"));
         assert_eq!((map.left_of(0), map.left_of(2)), (0, 2));
     }
 
     #[test]
-    fn classes_by_number_are_compared_by_number() {
+    fn numbered_classes_match_by_number() {
         let map = ClassMap::between(&labels("cat\ndog"), &LabelSet::default());
         assert_eq!(map.left_of(1), 1);
     }

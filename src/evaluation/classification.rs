@@ -223,22 +223,22 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_those_of_scikit_learn() {
+    fn metrics_match_scikit_learn() {
         check_fixture(include_str!("../../tests/evaluation/classification/plain.json"));
     }
 
     #[test]
-    fn numbers_are_those_of_scikit_learn_with_equal_scores_and_classes_without_images_or_predictions() {
+    fn metrics_match_scikit_learn_with_ties_and_gaps() {
         check_fixture(include_str!("../../tests/evaluation/classification/ties.json"));
     }
 
     #[test]
-    fn numbers_are_those_of_scikit_learn_of_few_images_with_one_class_each() {
+    fn metrics_match_scikit_learn_for_few_images() {
         check_fixture(include_str!("../../tests/evaluation/classification/few.json"));
     }
 
     #[test]
-    fn without_images_nothing_is_measured() {
+    fn no_images_give_no_metrics() {
         let metrics = ClassificationEvaluation::new(vec![EvaluatedClass::default()]).finish();
         assert_eq!((metrics.images, metrics.top1, metrics.top5, metrics.ece), (0, None, None, None));
     }

@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn classes_without_objects_take_no_category() {
+    fn empty_classes_have_no_category() {
         let mut have_objects = vec![false; 100_000];
         have_objects[70_000] = true;
         let numbers = CocoBuilder::new(&have_objects).evaluate().unwrap();

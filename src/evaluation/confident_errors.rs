@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_has_its_most_confident_error_above_the_minimum_score_of_the_class() {
+    fn most_confident_error_above_the_class_minimum() {
         let errors = errors(&[
             image("right", &[(0, 10.0, 0.9)]),
             image("hidden", &[(1, 10.0, 0.79), (0, 50.0, 0.49)]),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_the_most_confident_are_kept_and_of_equals_the_first() {
+    fn most_confident_errors_are_kept() {
         let images: Vec<ImageSides> = (0..100)
             .map(|number| image(&number.to_string(), &[(0, 50.0, 0.5 + f64::from(number % 10) / 100.0)]))
             .collect();

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn a_curve_is_read_at_any_threshold() {
+    fn curve_is_read_at_any_score() {
         let (curve, outcomes) = curve([(0.9, true), (0.5, false), (0.5, true)], 4);
         assert_eq!(curve.at(0.95), None);
         for threshold in [0.9, 0.7, 0.5, 0.1] {
@@ -210,14 +210,14 @@ mod tests {
     }
 
     #[test]
-    fn nothing_to_measure_is_an_empty_curve() {
+    fn no_data_is_an_empty_curve() {
         assert_eq!(curve([], 4).0, Curve::default());
         assert_eq!(curve([(0.9, false)], 0).0, Curve::default());
         assert_eq!(curve([(0.9, false)], 3).0.points.len(), 1);
     }
 
     #[test]
-    fn a_long_curve_has_few_points_and_looks_the_same() {
+    fn long_curve_is_simplified() {
         let mut random = fastrand::Rng::with_seed(7);
         let count = 20_000;
         // High scores are correct more often than low ones.

@@ -223,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_of_a_share_is_that_of_the_binomial_distribution() {
+    fn proportion_interval_is_binomial() {
         // 300 of 1,000 images: the fraction has a standard deviation of sqrt(0.3 * 0.7 / 1000).
         for drawn in shares(300, 1000) {
             check(drawn.interval(), 0.3, 1.96 * (0.3_f64 * 0.7 / 1000.0).sqrt(), 0.003);
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_of_a_difference_is_as_narrow_as_what_differs() {
+    fn paired_interval_is_narrow() {
         // One is correct in 310 of 1,000 images, the other in 300 of them: the difference has a standard deviation of
         // sqrt(0.01 * 0.99 / 1000), each fraction alone one of sqrt(0.3 * 0.7 / 1000).
         for (one, other) in shares(310, 1000).iter().zip(&shares(300, 1000)) {
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn interval_reaches_down_by_the_bias() {
+    fn interval_includes_the_bias() {
         // Each half is 0.02 too high, and the standard error is 0.05: NumPy and SciPy return 0.4 - 0.02 / (sqrt(2) - 1)
         // - t.ppf(0.975, 99) * 0.05 and 0.4 + t.ppf(0.975, 99) * 0.05.
         let halves = (0..200).map(|draw| {
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn cancelled_or_unmeasurable_there_is_no_interval() {
+    fn canceled_or_unmeasurable_has_no_interval() {
         assert_eq!(each_draw(100, |_| 1.0, || true), None);
         assert_eq!(DrawnNumber::Repeated([Some(1.0), None].repeat(50)).interval(), None);
         let halves = vec![None; 100];

@@ -77,7 +77,7 @@ mod tests {
     const FAR_AWAY: [f32; 4] = [50.0, 0.0, 60.0, 10.0];
 
     #[test]
-    fn the_surest_box_chooses_first_and_takes_the_closest() {
+    fn best_box_chooses_the_closest_object_first() {
         let left = [scored(1, 0.4, HERE), scored(1, 0.9, HERE)];
         let right = [scored(1, 0.5, NEARLY_HERE), scored(1, 0.3, HERE)];
         let matches = match_boxes(&left, &right);
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_over_another_of_a_different_class_is_unmatched_and_named() {
+    fn box_of_a_different_class_is_unmatched() {
         let left = [scored(1, 0.9, HERE), scored(1, 0.8, FAR_AWAY)];
         let right = [scored(2, 0.9, NEARLY_HERE)];
         let matches = match_boxes(&left, &right);
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_that_are_no_numbers_match_nothing() {
+    fn nan_boxes_match_no_object() {
         let broken = [scored(1, f32::NAN, [f32::NAN; 4])];
         let matches = match_boxes(&broken, &broken);
         assert_eq!(matches.only_left, [0]);

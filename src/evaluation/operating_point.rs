@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_threshold_never_splits_equal_scores() {
+    fn best_minimum_score_never_splits_ties() {
         let outcomes = ScoredOutcomes::new([(0.9, true), (0.5, true), (0.5, false), (0.5, false), (0.5, false)], 2);
         let best = outcomes.best().unwrap();
         assert_eq!(best.threshold, 0.9);

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn the_border_has_the_color_of_the_class_and_the_inside_is_untouched() {
+    fn border_has_the_class_color() {
         let image = plain(400, 300, 90);
         let drawn = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
         for (x, y) in [(100, 150), (101, 150), (299, 150), (200, 80), (200, 199)] {
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn the_label_stands_on_the_box_or_inside_it_where_there_is_no_room() {
+    fn label_is_above_or_inside_its_box() {
         let image = plain(400, 300, 90);
         let is_plate = |drawn: &RgbImage, y| drawn.pixel(102, y) == Some(class_color("class 3"));
         let low = drawn(&image, &boxes(&image, &[(3, 0.9, [100.0, 80.0, 300.0, 200.0])]));
@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn a_label_at_the_right_edge_stays_inside_the_image() {
+    fn label_stays_inside_the_image() {
         let image = plain(400, 300, 90);
         let right = drawn(&image, &boxes(&image, &[(3, 0.9, [395.0, 100.0, 399.0, 200.0])]));
         // The plate is moved to the left: its color is far from the box.
@@ -374,7 +374,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_view_hides_is_not_drawn() {
+    fn hidden_boxes_are_not_drawn() {
         let image = plain(100, 100, 90);
         let weak = boxes(&image, &[(3, 0.4, [10.0, 40.0, 90.0, 90.0])]);
         assert_eq!(drawn(&image, &weak), image);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn the_better_of_two_boxes_lies_on_top() {
+    fn better_box_is_drawn_on_top() {
         let image = plain(400, 300, 90);
         let same_place = [100.0, 80.0, 300.0, 200.0];
         let both = boxes(&image, &[(3, 0.9, same_place), (4, 0.8, same_place)]);
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_classes_are_written_into_the_corner_and_nowhere_else() {
+    fn classes_are_drawn_in_the_corner() {
         let image = plain(400, 300, 90);
         let drawn = drawn(&image, &classes(&image, &["tabby cat", "tiger cat"]));
         assert_ne!(drawn.pixel(20, 20), image.pixel(20, 20));
@@ -399,7 +399,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_every_size_and_boxes_of_every_shape_are_drawn_without_panic() {
+    fn images_and_boxes_of_any_size_are_drawn() {
         let long = "a label that is much longer than any image of this test is wide, by far";
         for (width, height) in [(1, 1), (1, 200), (200, 1), (7, 7), (30, 20), (40_000, 10)] {
             let image = plain(width, height, 90);
@@ -416,7 +416,7 @@ mod tests {
         }
     }
     #[test]
-    fn an_object_of_the_ground_truth_is_dashed() {
+    fn ground_truth_object_is_dashed() {
         let image = plain(400, 300, 90);
         let label = Some(["truth: cat", "cat"].map(str::to_owned));
         let truth = TruthBox { bounds: BoundingBox::new(100.0, 150.0, 300.0, 250.0), label, is_missed: false };
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn ground_truth_is_drawn_as_on_screen() {
+    fn ground_truth_matches_the_canvas() {
         let image = plain(400, 300, 90);
         let predicted = boxes(&image, &[(3, 0.9, [20.0, 60.0, 120.0, 150.0])]);
         let mut predictions = Predictions::new(ModelTask::Detection);

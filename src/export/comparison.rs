@@ -507,7 +507,7 @@ mod tests {
     }
 
     #[test]
-    fn json_holds_the_summary_and_an_entry_for_each_image_that_was_predicted() {
+    fn json_has_a_summary_and_predicted_images() {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path(), "out.json");
         let report = write(ComparisonFormat::Json, &target, &control()).unwrap();
@@ -534,7 +534,7 @@ mod tests {
     }
 
     #[test]
-    fn csv_is_a_table_of_the_images_and_one_with_the_summary_beside_it() {
+    fn csv_has_an_image_table_and_a_summary() {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path(), "out.csv");
         let report = write(ComparisonFormat::Csv, &target, &control()).unwrap();
@@ -554,7 +554,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_export_leaves_nothing_and_an_existing_summary_is_kept() {
+    fn canceled_export_keeps_the_existing_summary() {
         let folder = tempfile::tempdir().unwrap();
         let is_empty = || std::fs::read_dir(folder.path()).unwrap().next().is_none();
         let cancelled = control();

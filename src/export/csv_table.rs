@@ -189,7 +189,7 @@ mod tests {
     use crate::export::sampler::{self, Sampled};
 
     #[test]
-    fn each_box_is_a_row_and_an_image_without_boxes_has_one_too() {
+    fn each_box_or_empty_image_is_a_row() {
         let rows = vec![
             sampler::row("a.jpg", &[(1, 0.9, [-5.0, 2.0, 30.5, 400.0]), (2, 0.8, [200.0, 0.0, 300.0, 5.0])]),
             sampler::row("b.jpg", &[]),
@@ -208,7 +208,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_or_note_never_becomes_a_formula() {
+    fn names_and_notes_are_never_formulas() {
         let mut row = sampler::row("=HYPERLINK(\"x\").jpg", &[]);
         row.note = Some("@SUM(A1)".to_owned());
         row.tags = ["-1+1".to_owned()].into();

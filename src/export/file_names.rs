@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_that_differ_only_in_extension_or_case_get_numbers() {
+    fn colliding_names_get_numbers() {
         let mut names = FileNames::default();
         assert_eq!(names.free("a/x", "txt"), "a/x.txt");
         assert_eq!(names.free("b/x", "txt"), "b/x.txt");
@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn no_name_leads_out_of_the_folder_or_is_refused_by_a_file_system() {
+    fn names_stay_inside_the_folder() {
         for (name, stem, extension) in [
             ("a/b.c/x.y.JPG", "a/b.c/x.y", "JPG"),
             ("../../etc/passwd", "etc/passwd", ""),

@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_existing_file_is_replaced_and_nothing_else_stays_in_the_folder() {
+    fn existing_image_file_is_replaced_cleanly() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.png");
         fs::write(&path, "old").unwrap();
@@ -64,7 +64,7 @@ mod tests {
     }
 
     #[test]
-    fn the_extension_chooses_the_format() {
+    fn extension_selects_the_format() {
         let folder = tempfile::tempdir().unwrap();
         for (name, format) in [("a.JPG", Format::Jpeg), ("b.jpeg", Format::Jpeg), ("c", Format::Png)] {
             let path = folder.path().join(name);
@@ -75,7 +75,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_file_can_be_read_by_those_who_can_read_other_new_files() {
+    fn new_file_has_default_permissions() {
         use std::os::unix::fs::PermissionsExt;
         let folder = tempfile::tempdir().unwrap();
         let (ours, plain) = (folder.path().join("ours.png"), folder.path().join("plain"));

@@ -202,7 +202,7 @@ mod tests {
     use crate::export::sampler::{self, Sampled};
 
     #[test]
-    fn judgments_stand_only_where_there_are_any_and_behind_what_the_model_said() {
+    fn judgments_follow_the_prediction_if_present() {
         let mut rows = vec![sampler::row("a.jpg", &[(1, 0.9, [-1.0, 2.0, 30.5, 40.0])]), sampler::row("b.jpg", &[])];
         let plain = Sampled::of(ExportFormat::Jsonl, rows.clone());
         let card = sampler::run().card;
@@ -232,7 +232,7 @@ mod tests {
     }
 
     #[test]
-    fn images_without_a_prediction_have_their_line() {
+    fn unpredicted_images_have_a_line() {
         let mut failed = sampler::row("bad.jpg", &[]);
         failed.result = Some(Err("truncated".to_owned()));
         let mut unasked = sampler::row("new.jpg", &[]);

@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_appears_when_it_is_whole_and_leaves_nothing_when_it_is_cancelled() {
+    fn file_appears_only_when_complete() {
         let folder = tempfile::tempdir().unwrap();
         let target = target(folder.path().join("out.csv"), Existing::Keep);
         let mut cancelled = WholeFile::create(&target).unwrap();
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_there_is_replaced_only_when_that_was_said_and_an_image_or_a_project_never() {
+    fn replacing_requires_consent_and_never_hits_images() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.csv");
         fs::write(&path, "old").unwrap();
@@ -296,7 +296,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_device_is_never_replaced_also_behind_a_link() {
+    fn device_is_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("out.csv");
         std::os::unix::fs::symlink("/dev/null", &link).unwrap();
@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_appears_meanwhile_is_kept() {
+    fn file_that_appears_meanwhile_is_kept() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("out.csv");
         let file = WholeFile::create(&target(path.clone(), Existing::Keep)).unwrap();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_no_export_wrote_is_never_replaced() {
+    fn foreign_folder_is_never_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("labels");
         fs::create_dir(&path).unwrap();
@@ -336,7 +336,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_is_cancelled_is_removed_and_one_left_behind_is_not_touched() {
+    fn canceled_folder_is_removed() {
         let folder = tempfile::tempdir().unwrap();
         let left_behind = folder.path().join("labels.partial");
         fs::create_dir(&left_behind).unwrap();
@@ -349,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_folder_is_not_made() {
+    fn misspelled_folder_is_not_created() {
         let path = PathBuf::from("/no/such/folder/out");
         let target = target(path, Existing::Keep);
         assert!(matches!(WholeFile::create(&target), Err(ExportError::NoFolder { .. })));

@@ -39,7 +39,7 @@ fn images(sampled: &Sampled) -> Vec<String> {
 }
 
 #[test]
-fn hidden_boxes_are_exported_only_when_all_are_asked_for() {
+fn hidden_boxes_are_exported_only_on_request() {
     let rows = vec![sampler::row("a.jpg", &[CAT, DOG, FAINT])];
     let visible = Sampled::of(ExportFormat::Coco, rows.clone());
     assert_eq!(annotations(&visible), [(1, 1), (1, 2)]);
@@ -49,7 +49,7 @@ fn hidden_boxes_are_exported_only_when_all_are_asked_for() {
 }
 
 #[test]
-fn a_judged_class_replaces_the_models_in_datasets_where_the_model_has_it() {
+fn corrected_class_replaces_the_predicted_one() {
     let mut row = sampler::row("a.jpg", &[CAT, DOG]);
     row.box_verdicts.insert(0, Verdict::WrongClass(" Dog".to_owned()));
     row.box_verdicts.insert(1, Verdict::WrongClass("fox".to_owned()));
@@ -65,7 +65,7 @@ fn a_judged_class_replaces_the_models_in_datasets_where_the_model_has_it() {
 }
 
 #[test]
-fn a_box_without_a_verdict_has_that_of_its_image() {
+fn box_inherits_the_image_verdict() {
     let verdicts = |image: Option<Verdict>, first_box: Option<Verdict>, name: &str| {
         let mut row = sampler::row(name, &[CAT, DOG]);
         row.verdict = image;
@@ -94,7 +94,7 @@ fn a_box_without_a_verdict_has_that_of_its_image() {
 }
 
 #[test]
-fn datasets_say_which_images_they_cannot_hold() {
+fn datasets_report_unsupported_images() {
     let mut failed = sampler::row("bad.jpg", &[]);
     failed.result = Some(Err("truncated".to_owned()));
     let mut unasked = sampler::row("new.jpg", &[]);
@@ -110,7 +110,7 @@ fn datasets_say_which_images_they_cannot_hold() {
 }
 
 #[test]
-fn images_that_would_share_a_label_file_get_files_of_their_own_and_that_is_said() {
+fn colliding_label_files_are_separate_and_reported() {
     let names = ["a/x.jpg", "b/x.jpg", "a/x.png", "../x.jpg"];
     let rows: Vec<ExportRow> = names.iter().map(|name| sampler::row(name, &[CAT])).collect();
     let yolo = Sampled::of(ExportFormat::Yolo, rows.clone());
@@ -126,7 +126,7 @@ fn images_that_would_share_a_label_file_get_files_of_their_own_and_that_is_said(
 }
 
 #[test]
-fn yolo_counts_classes_without_gaps_and_keeps_the_models_ids_beside() {
+fn yolo_renumbers_classes_and_keeps_model_ids() {
     let unlabeled = (90, 0.8, [0.0, 0.0, 100.0, 80.0]);
     let rows = vec![sampler::row("a.jpg", &[DOG, unlabeled]), sampler::row("b.jpg", &[])];
     let yolo = Sampled::of(ExportFormat::Yolo, rows);
@@ -141,7 +141,7 @@ fn yolo_counts_classes_without_gaps_and_keeps_the_models_ids_beside() {
 }
 
 #[test]
-fn a_name_or_note_cannot_break_xml_or_html() {
+fn names_and_notes_cannot_break_xml_or_html() {
     let nasty = "<script>alert('x')</script> & \"co\" \u{1}]]>.jpg";
     let mut row = sampler::row(nasty, &[CAT]);
     row.note = Some("</figure><script src=https://example.org>".to_owned());
@@ -172,7 +172,7 @@ fn a_name_or_note_cannot_break_xml_or_html() {
 }
 
 #[test]
-fn a_classifiers_run_is_refused_by_formats_that_hold_boxes() {
+fn classifier_run_is_refused_by_box_formats() {
     let mut context = sampler::context();
     context.run.card.task = crate::domain::ModelTask::Classification;
     for &format in ExportFormat::VARIANTS {
@@ -183,7 +183,7 @@ fn a_classifiers_run_is_refused_by_formats_that_hold_boxes() {
 }
 
 #[test]
-fn a_cancelled_or_failed_export_of_any_format_leaves_nothing() {
+fn canceled_and_failed_exports_leave_no_files() {
     for &format in ExportFormat::VARIANTS {
         let folder = tempfile::tempdir().unwrap();
         let target = ExportTarget { path: folder.path().join("out"), existing: Existing::Keep };
@@ -206,7 +206,7 @@ fn a_cancelled_or_failed_export_of_any_format_leaves_nothing() {
 }
 
 #[test]
-fn images_that_cannot_be_read_are_listed_and_the_rest_is_written() {
+fn unreadable_images_are_listed_and_skipped() {
     let image = RgbImage::new(100, 80, vec![90; 100 * 80 * 3]).unwrap();
     let jpeg = encode_jpeg(&image, 90).unwrap();
     let files = [("/photos/good.jpg".to_owned(), jpeg)];
@@ -255,7 +255,7 @@ impl Source for Gone {
 }
 
 #[test]
-fn a_source_that_is_out_of_reach_gives_no_export_without_its_images() {
+fn unreachable_source_fails_image_exports() {
     let context = ExportContext { source: Arc::new(Gone), ..sampler::context() };
     for format in [ExportFormat::Yolo, ExportFormat::Voc, ExportFormat::AnnotatedImages] {
         let rows = vec![sampler::row("a.jpg", &[CAT]), sampler::row("b.jpg", &[CAT])];
@@ -269,7 +269,7 @@ fn a_source_that_is_out_of_reach_gives_no_export_without_its_images() {
 }
 
 #[test]
-fn no_image_of_a_small_report_is_both_least_and_most_certain() {
+fn small_report_repeats_no_image() {
     let (sure, unsure) = ((1, 0.95, CAT.2), (1, 0.55, CAT.2));
     let rows = vec![
         sampler::row("sure.jpg", &[sure]),

@@ -158,7 +158,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn pixels_are_counted_from_one_with_both_edges_inside() {
+    fn pixels_are_one_based_and_inclusive() {
         for (low, high, expected) in
             [(0.0, 10.0, [1, 10]), (0.0, 1.0, [1, 1]), (3.4, 7.6, [4, 8]), (9.7, 10.0, [10, 10]), (4.2, 4.4, [5, 5])]
         {

@@ -184,13 +184,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_cannot_mean_something_else_in_yaml() {
+    fn yaml_names_are_quoted() {
         assert_eq!(yaml_text("no"), "\"no\"");
         assert_eq!(yaml_text("a \"b\" \\ c\n\u{7f}"), r#""a \"b\" \\ c\u000a\u007f""#);
     }
 
     #[test]
-    fn a_box_is_given_by_its_center_in_parts_of_the_image() {
+    fn boxes_are_relative_centers() {
         let bounds = BoundingBox::new(10.0, 0.0, 30.0, 80.0);
         assert_eq!(center_and_size(bounds, 100, 80), [0.2, 0.5, 0.2, 1.0]);
     }

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_takes_the_first_that_works_and_keeps_every_reason() {
+    fn auto_uses_the_first_working_device() {
         let selected = select(DeviceChoice::Auto, |device| match device {
             Device::Cpu => Ok("a session"),
             device => Err(refuse(device)),
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn auto_tries_nothing_slower_than_what_works() {
+    fn auto_stops_at_the_first_working_device() {
         let mut tried = Vec::new();
         let selected = select(DeviceChoice::Auto, |device| {
             tried.push(device);
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_device_named_explicitly_never_falls_back() {
+    fn explicit_device_never_falls_back() {
         let mut tried = Vec::new();
         let selected = select(DeviceChoice::Only(Device::WebGpu), |device| {
             tried.push(device);
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_fails_on_the_processor_too_is_the_models_error() {
+    fn model_error_is_recognized_on_the_cpu() {
         let selected = select(DeviceChoice::Auto, |_| {
             Err::<(), _>(InferenceError::Load { weights: "model.onnx".into(), reason: "no such operator".to_owned() })
         });

@@ -198,7 +198,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn any_file_name_gives_an_id() {
+    fn file_names_give_valid_ids() {
         for (stem, id) in [("ResNet 50 (v2)", "resnet-50--v2-"), ("..", "model"), ("모델", "--"), ("", "model")] {
             assert_eq!(id_of(stem), id);
         }

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn close_scores_do_not_decide_between_crop_and_stretch() {
+    fn close_scores_do_not_separate_crop_and_stretch() {
         let (crop, stretch, other) = ("torchvision", "transformers-imagenet", "unit");
         for (measured, images, is_undecided) in [
             (vec![(crop, 0.8, None), (stretch, 0.75, None), (other, 0.2, None)], 0, true),

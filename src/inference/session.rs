@@ -277,7 +277,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn running_out_of_memory_is_told_from_losing_the_device_and_from_a_bad_model() {
+    fn memory_device_and_model_errors_are_distinguished() {
         for message in [
             "CUDA failure 2: out of memory ; GPU=0 ; hostname=box",
             "Non-zero status code returned while running Conv node. Status Message: Failed to allocate memory for \

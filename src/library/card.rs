@@ -322,7 +322,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_field_is_refused_with_its_line_and_column() {
+    fn unknown_field_has_line_and_column() {
         for (after, added) in [
             ("task", "confidence = 3"),
             ("bytes", "md5 = \"\""),
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_that_cannot_be_is_refused_where_it_stands() {
+    fn invalid_value_has_its_position() {
         for (from, to, field) in [
             ("id = \"resnet50-v2\"", "id = \"../resnet\"", "id"),
             ("name = \"ResNet-50 v2\"", "name = \" \"", "name"),
@@ -372,7 +372,7 @@ mod tests {
     }
 
     #[test]
-    fn a_written_card_reads_back_the_same() {
+    fn card_round_trips() {
         for built_in in built_in::CARDS {
             let card = parse_card(built_in.text, Path::new(built_in.id)).unwrap();
             let text = write_card(&card).unwrap();
@@ -381,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn british_spellings_of_earlier_versions_are_read() {
+    fn british_spellings_are_read() {
         let text = include_str!("../../models/ssd-mobilenet-coco/model.toml");
         let former = [("license", "licence"), ("\"rgb\"", "\"grey\""), ("model-pixels", "normalised")];
         let former = former.iter().fold(text.to_owned(), |text, (now, then)| text.replacen(now, then, 1));
@@ -393,7 +393,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_written_as_people_wrote_them() {
+    fn numbers_keep_their_notation() {
         let card = parse_card(CARD, Path::new("model.toml")).unwrap();
         let text = write_card(&card).unwrap();
         assert!(text.contains("mean = [0.485, 0.456, 0.406]"), "{text}");

@@ -181,7 +181,7 @@ mod tests {
     use crate::dirs::AppDirs;
 
     #[test]
-    fn a_mapping_is_deleted_with_the_labels_that_were_kept_for_it_and_nothing_else_is() {
+    fn mapping_is_deleted_with_its_labels_only() {
         let home = tempfile::tempdir().unwrap();
         let library = Library::open(&AppDirs::below(home.path()));
         let labels = home.path().join("mine.txt");
@@ -230,7 +230,7 @@ background = true
 "#;
 
     #[test]
-    fn written_mapping_reads_back_the_same() {
+    fn mapping_round_trips() {
         for text in [DETECTOR, CLASSIFIER] {
             let mapping = parse_mapping(text, Path::new("m.toml")).unwrap();
             let written = write_mapping(&mapping).unwrap();
@@ -239,7 +239,7 @@ background = true
     }
 
     #[test]
-    fn former_name_of_the_prediction_is_read() {
+    fn former_prediction_name_is_read() {
         let former = CLASSIFIER.replace("[prediction.", "[answer.");
         let path = Path::new("m.toml");
         assert_eq!(parse_mapping(&former, path).unwrap(), parse_mapping(CLASSIFIER, path).unwrap());
@@ -248,7 +248,7 @@ background = true
     }
 
     #[test]
-    fn what_cannot_be_is_refused_where_it_stands() {
+    fn invalid_mapping_has_its_position() {
         for (text, from, to, line, reason) in [
             (DETECTOR, "boxes = ", "box = ", 7, "unknown field `box`"),
             (DETECTOR, "\"xywh\"", "\"xwyh\"", 10, "unknown variant"),
@@ -267,7 +267,7 @@ background = true
     }
 
     #[test]
-    fn a_saved_mapping_is_found_by_its_id_with_its_labels() {
+    fn saved_mapping_is_found_with_its_labels() {
         let home = tempfile::tempdir().unwrap();
         let library = Library::open(&AppDirs::below(home.path()));
         assert!(library.mappings().0.is_empty());

@@ -611,7 +611,7 @@ mod tests {
     }
 
     #[test]
-    fn every_built_in_card_is_usable_and_bears_the_name_of_its_folder() {
+    fn built_in_cards_are_usable_and_match_their_folder() {
         for (built_in, known) in built_in::CARDS.iter().zip(BUILT_IN.iter()) {
             assert_eq!(built_in.id, known.card.id);
             assert_ne!(known.card.license, "unknown", "{}", built_in.id);
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn built_in_label_sets_have_the_classes_they_are_named_for() {
+    fn built_in_label_sets_are_complete() {
         for (name, len, max_id, some_id, some_name) in [
             ("imagenet", 1000, 999, 285, "Egyptian cat"),
             ("coco-80", 80, 79, 15, "cat"),
@@ -640,7 +640,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_the_repository_are_those_of_their_cards() {
+    fn repository_weights_match_their_cards() {
         let library = Home::new().library;
         let control = TaskControl::new(ProgressUnit::Bytes);
         let in_repository = library.entries().into_iter();
@@ -655,7 +655,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_model_says_how_to_fetch_it() {
+    fn missing_model_names_the_fetch_command() {
         let error = Home::new().library.find("resnet50-v2").unwrap_err();
         assert_eq!(
             error.to_string(),
@@ -664,14 +664,14 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_model_names_the_known_ones() {
+    fn unknown_model_lists_the_known_ones() {
         let error = Home::new().library.find("resnet51").unwrap_err().to_string();
         assert!(error.contains("resnet51"), "{error}");
         assert!(error.contains("ssd-mobilenet-coco"), "{error}");
     }
 
     #[test]
-    fn the_default_is_the_large_model_once_it_is_there() {
+    fn default_is_the_large_model_once_present() {
         let home = Home::new();
         let default = |task| home.library.default_for(task).unwrap().card.id;
         assert_eq!(default(ModelTask::Classification), "efficientnet-lite0");
@@ -685,7 +685,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_of_the_wrong_size_are_named_and_not_used() {
+    fn weights_of_the_wrong_size_are_not_used() {
         let home = Home::new();
         let path = home.write("faster-rcnn/model.onnx", "not the model");
         let entry = home.library.entry_of("faster-rcnn").unwrap();
@@ -697,7 +697,7 @@ mod tests {
     }
 
     #[test]
-    fn a_removed_download_frees_its_bytes_and_is_missing_again() {
+    fn removed_download_is_missing_again() {
         let home = Home::new();
         home.pretend_downloaded("resnet50-v1-int8");
         home.write("resnet50-v1-int8/model.onnx.part", "1234");
@@ -708,13 +708,13 @@ mod tests {
     }
 
     #[test]
-    fn models_that_come_with_spotcheck_are_not_removed() {
+    fn bundled_models_are_not_removed() {
         let result = Home::new().library.remove("efficientnet-lite0");
         assert!(matches!(result, Err(LibraryError::ComesWithSpotcheck { .. })));
     }
 
     #[test]
-    fn an_added_model_is_found_by_its_id_and_by_the_file_it_came_from() {
+    fn added_model_is_found_by_id_and_file() {
         let home = Home::new();
         let weights = home.folder.path().join("My Model.onnx");
         fs::write(&weights, "weights").unwrap();
@@ -739,7 +739,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graph_whose_weights_are_in_a_second_file_is_not_added_without_them() {
+    fn graph_needs_its_external_weights() {
         let home = Home::new();
         let weights = home.folder.path().join("model.onnx");
         // As torch writes it: an entry in a tensor's `external_data`.
@@ -752,7 +752,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_of_an_added_model_is_replaced_and_that_of_another_is_not() {
+    fn only_added_model_cards_are_replaced() {
         let home = Home::new();
         let weights = home.folder.path().join("m.onnx");
         fs::write(&weights, "weights").unwrap();
@@ -786,7 +786,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_cannot_be_added_leaves_nothing_behind() {
+    fn failed_addition_leaves_no_files() {
         let home = Home::new();
         let weights = home.folder.path().join("model.onnx");
         fs::write(&weights, "weights").unwrap();
@@ -800,7 +800,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_is_found_by_the_card_beside_it() {
+    fn model_file_is_found_by_its_card() {
         let home = Home::new();
         let folder = home.folder.path();
         for (card, weights) in [("model.toml", "model.onnx"), ("other.toml", "other.onnx")] {
@@ -813,7 +813,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_nothing_is_known_about_is_told_apart_from_one_that_is_not_there() {
+    fn unknown_and_missing_files_are_distinguished() {
         let home = Home::new();
         let path = home.folder.path().join("some.onnx");
         let find = || home.library.find(path.to_str().unwrap());
@@ -823,7 +823,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_card_is_one_problem_and_the_rest_works() {
+    fn broken_card_is_one_problem() {
         let home = Home::new();
         home.write("good/model.toml", own_card_text("good", b"weights"));
         home.write("good/model.onnx", "weights");

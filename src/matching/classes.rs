@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_differ_only_in_their_spelling_are_not_merged_if_a_side_has_both() {
+    fn distinct_spellings_on_one_side_are_kept() {
         use ClassReason::Name;
         let name = |name: &str| class(None, name);
         let both = [name("Cat"), name("cat")];
@@ -302,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_classes_with_one_name_the_one_with_the_same_number_is_taken() {
+    fn duplicate_names_match_by_number() {
         let cranes = [class(Some(134), "crane"), class(Some(517), "crane")];
         check(
             &[class(Some(517), "crane"), class(None, "crane")],
@@ -313,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn a_person_is_right() {
+    fn corrections_override_names() {
         let from = [class(Some(1), "auto"), class(Some(2), "cat"), class(Some(3), "dog")];
         let to = [class(Some(7), "car"), class(Some(8), "cat"), class(Some(9), "")];
         check(
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_correction_is_refused_with_its_line() {
+    fn wrong_correction_is_refused_with_its_line() {
         for (text, line) in [
             ("a,b,c", 1),
             ("cat,1\ncat,2", 2),

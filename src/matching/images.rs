@@ -367,7 +367,7 @@ mod tests {
     use Unmatched::{Ambiguous, Missing};
 
     #[test]
-    fn results_match_by_id_and_names_come_before_ids() {
+    fn results_match_by_id_after_names() {
         let truth = [(number(1), "a.jpg"), (number(2), "b.jpg"), (text("x"), "c.jpg")];
         check(
             &[(number(2), ""), (number(3), ""), (text("x"), ""), (text("a"), "")],
@@ -395,7 +395,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_other_folders_need_one_that_agrees() {
+    fn other_folders_need_one_matching_image() {
         let named = |names: &[&'static str]| names.iter().map(|name| (None, *name)).collect::<Vec<_>>();
         let truth = named(&["train/1.jpg", "train/2.jpg", "train/3.jpg"]);
         check(&named(&["val/1.jpg", "val/2.jpg"]), &truth, &[Err(Ambiguous), Err(Ambiguous)]);
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn as_much_of_a_path_counts_as_makes_it_unique() {
+    fn shortest_unique_path_suffix_is_used() {
         check(
             &[(None, "val/a/1.jpg"), (None, "val/b/1.jpg"), (None, "val/b/2.jpg"), (None, "3.jpg")],
             &[(None, "b/1.jpg"), (None, "a/1.jpg"), (None, "2.jpg"), (None, "x/3.jpg"), (None, "y/3.jpg")],
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_is_not_unique_is_not_guessed_because_its_twin_was_matched() {
+    fn ambiguous_name_is_not_guessed() {
         check(
             &[(None, "a/x.jpg"), (None, "b/x.jpg")],
             &[(None, "a/x.jpg"), (None, "c/x.jpg")],
@@ -432,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn accents_match_however_they_are_encoded_and_first_as_they_are() {
+    fn accents_match_in_any_encoding() {
         let (one, two) = ("caf\u{e9}.jpg", "cafe\u{301}.jpg");
         check(&[(None, one)], &[(None, two)], &[Ok((0, Path))]);
         check(&[(None, "a/caf\u{e9}.png")], &[(None, two)], &[Ok((0, Stem))]);
@@ -442,7 +442,7 @@ mod tests {
     }
 
     #[test]
-    fn extensions_and_leading_zeros_are_the_last_that_count() {
+    fn extensions_and_leading_zeros_match_last() {
         check(
             &[(None, "labels/a"), (None, "b.png"), (number(17), ""), (None, ".c")],
             &[(None, "a.jpg"), (None, "b.jpg"), (None, "0017.jpg"), (None, "c")],

@@ -437,7 +437,7 @@ mod tests {
     }
 
     #[test]
-    fn text_counts_each_reason_and_names_numbers() {
+    fn summary_counts_reasons_and_numbers() {
         let text = |truth: &[&str], predicted: &[&str]| summary(truth, predicted, ClassList::Predicted).text();
         assert_eq!(text(&["1 cat", "2 dog"], &["- cat"]), "1 of 2 images by id; 1 of 2 classes by name");
         let by_number = "1 of 2 images by id; 2 of 3 classes by number (1 = cat, 2 = dog)";
@@ -448,7 +448,7 @@ mod tests {
     }
 
     #[test]
-    fn truth_classes_without_a_match_are_named() {
+    fn unmatched_ground_truth_classes_are_named() {
         let summary = summary(&["1 cat", "2 dog", "3"], &["- cat", "- cow"], ClassList::Predicted);
         let expected = "2 of 3 classes in the ground truth have no match in the predictions, so everything in them \
                         counts as false negatives: dog (1), class 3 (1).";
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn doubts_are_what_speaks_against_a_match() {
+    fn doubts_are_listed() {
         use ClassList::{Complete, Predicted};
         let doubts = |truth: &[&str], predicted: &[&str], list| summary(truth, predicted, list).doubts;
         let numbered = |text: &str| {

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_larger_than_the_budget_goes_alone_and_closing_ends_every_wait() {
+    fn oversized_items_run_alone_and_closing_wakes_all() {
         let budget = ByteBudget::new(10);
         let small = budget.take(4).unwrap();
         std::thread::scope(|scope| {

@@ -162,7 +162,7 @@ fn check_results(results: &[(usize, SampleResult)], len: usize, broken: &[usize]
 }
 
 #[test]
-fn results_come_in_listing_order_whatever_finishes_first() {
+fn results_arrive_in_listing_order() {
     for (lanes, batch) in [(1, 1), (1, 8), (4, 1)] {
         let jitter = |widths: &[u32], _: &TaskControl| {
             std::thread::sleep(Duration::from_millis(u64::from(widths[0] * 7 % 5)));
@@ -175,7 +175,7 @@ fn results_come_in_listing_order_whatever_finishes_first() {
 }
 
 #[test]
-fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
+fn slow_source_and_model_overlap_in_bounded_memory() {
     const LEN: usize = 24;
     let step = Duration::from_millis(50);
     let computed = Arc::new(AtomicUsize::new(0));
@@ -210,7 +210,7 @@ fn a_slow_source_and_a_slow_model_overlap_and_few_images_are_in_memory() {
 }
 
 #[test]
-fn a_file_that_is_no_image_is_one_problem_and_the_rest_goes_on() {
+fn non_image_is_one_problem() {
     for (lanes, batch) in [(1, 4), (3, 1)] {
         let source = TestSource { broken: vec![3, 17], ..source(20) };
         let (outcome, results) = run(&request(source, TestPredictor::new(lanes, batch, |_, _| Ok(()))));
@@ -220,7 +220,7 @@ fn a_file_that_is_no_image_is_one_problem_and_the_rest_goes_on() {
 }
 
 #[test]
-fn batches_are_made_of_consecutive_images_in_every_run() {
+fn batches_hold_consecutive_images() {
     let batches = Arc::new(Mutex::new(BTreeMap::new()));
     for _ in 0..3 {
         let seen = Arc::clone(&batches);
@@ -255,7 +255,7 @@ impl ResultSink for Record {
 }
 
 #[test]
-fn a_run_that_goes_on_forms_the_same_batches_and_gives_only_what_is_missing() {
+fn resumed_run_forms_the_same_batches() {
     let calls = Arc::new(Mutex::new(Vec::new()));
     for (lanes, batch, expected) in
         [(1, 8, vec![(9..=16).collect::<Vec<u32>>(), (25..=30).collect()]), (3, 1, vec![vec![10], vec![12], vec![30]])]
@@ -285,7 +285,7 @@ fn a_run_that_goes_on_forms_the_same_batches_and_gives_only_what_is_missing() {
 }
 
 #[test]
-fn a_result_arrives_before_its_turn() {
+fn result_can_arrive_early() {
     let slow_first = |widths: &[u32], _: &TaskControl| {
         if widths == [1] {
             std::thread::sleep(Duration::from_millis(50));
@@ -301,7 +301,7 @@ fn a_result_arrives_before_its_turn() {
 }
 
 #[test]
-fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
+fn out_of_memory_halves_the_batch() {
     let small_device = |widths: &[u32], _: &TaskControl| match widths.len() {
         0..=2 => Ok(()),
         _ => Err(PredictError::OutOfMemory("no more".to_owned())),
@@ -314,7 +314,7 @@ fn a_device_out_of_memory_gets_smaller_batches_and_says_so() {
 }
 
 #[test]
-fn an_image_that_the_model_refuses_costs_only_itself() {
+fn refused_image_costs_only_itself() {
     let picky = |widths: &[u32], _: &TaskControl| {
         if widths.contains(&6) {
             return Err(PredictError::Failed("I do not like this one".to_owned()));
@@ -327,7 +327,7 @@ fn an_image_that_the_model_refuses_costs_only_itself() {
 }
 
 #[test]
-fn a_panic_in_the_model_is_the_problem_of_one_image() {
+fn model_panic_is_a_problem_of_one_image() {
     let buggy = |widths: &[u32], _: &TaskControl| {
         assert_ne!(widths, [4], "oops");
         Ok(())
@@ -339,7 +339,7 @@ fn a_panic_in_the_model_is_the_problem_of_one_image() {
 }
 
 #[test]
-fn a_lost_device_stops_the_run_and_keeps_what_was_done() {
+fn lost_device_stops_the_run_and_keeps_results() {
     for lanes in [1, 2] {
         let predicted = Arc::new(AtomicUsize::new(0));
         let count = Arc::clone(&predicted);
@@ -361,7 +361,7 @@ fn a_lost_device_stops_the_run_and_keeps_what_was_done() {
 }
 
 #[test]
-fn cancel_ends_a_run_within_a_second_even_inside_the_model() {
+fn cancel_ends_a_run_inside_the_model() {
     for lanes in [1, 2] {
         let (entered_sender, entered) = bounded(2);
         let endless = move |_: &[u32], control: &TaskControl| {
@@ -387,7 +387,7 @@ fn cancel_ends_a_run_within_a_second_even_inside_the_model() {
 }
 
 #[test]
-fn a_paused_run_stands_still_and_goes_on_where_it_was() {
+fn paused_run_resumes() {
     let request = request(source(200), TestPredictor::new(2, 1, |_, _| Ok(())));
     let control = TaskControl::new(ProgressUnit::Images);
     control.pause();
@@ -408,7 +408,7 @@ fn a_paused_run_stands_still_and_goes_on_where_it_was() {
 }
 
 #[test]
-fn nothing_to_do_is_done_at_once() {
+fn empty_run_ends_immediately() {
     let (outcome, results) = run(&request(source(0), TestPredictor::new(2, 1, |_, _| Ok(()))));
     assert_eq!((outcome.done, outcome.failed, outcome.stopped), (0, 0, None));
     assert!(results.is_empty());
@@ -448,7 +448,7 @@ fn file_request(
 }
 
 #[test]
-fn a_model_that_takes_files_gets_each_undecoded_and_its_predictions_come_in_listing_order() {
+fn file_model_receives_undecoded_images_in_order() {
     for lanes in [1, 5] {
         let source = TestSource { len: 40, broken: vec![3], ..TestSource::default() };
         let request = file_request(source, lanes, |width| match width {
@@ -471,7 +471,7 @@ fn a_model_that_takes_files_gets_each_undecoded_and_its_predictions_come_in_list
 }
 
 #[test]
-fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_predicted_stays() {
+fn unreachable_model_ends_the_run_and_keeps_results() {
     let source = TestSource { len: 500, ..TestSource::default() };
     let request = file_request(source, 2, |width| match width {
         20.. => Err(PredictError::OutOfReach("gone".to_owned())),
@@ -486,7 +486,7 @@ fn a_model_that_is_out_of_reach_ends_the_run_and_what_was_predicted_stays() {
 }
 
 #[test]
-fn a_source_that_is_out_of_reach_ends_the_run_and_gives_images_no_result() {
+fn unreachable_source_ends_the_run_without_results() {
     for lanes in [1, 2] {
         let source = TestSource { len: 500, broken: vec![3], gone_from: Some(20), ..TestSource::default() };
         let (outcome, results) = run(&file_request(source, lanes, |_| Ok(())));

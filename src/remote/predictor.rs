@@ -230,7 +230,7 @@ mod tests {
     const OWN: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification","classes":[{"index":1,"label":"cat","score":0.75}]}"#;
 
     #[test]
-    fn an_image_is_wrapped_as_the_model_wants_it() {
+    fn image_is_wrapped_for_the_model() {
         let encode = |form, signature: Option<&str>| {
             let encoding = RequestEncoding { form, signature: signature.map(str::to_owned) };
             let request = encoding.encode(b"abc");
@@ -261,7 +261,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_a_prediction_and_one_about_another_image_is_none() {
+    fn response_becomes_a_prediction_of_its_image() {
         let prediction = ask(OWN, [4, 3]).unwrap();
         assert_eq!(prediction.classes()[0].label, "cat");
         let error = ask(OWN, [3, 4]).unwrap_err().to_string();
@@ -269,7 +269,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_of_no_known_shape_ends_the_run_and_a_failure_is_one_of_its_image() {
+    fn unknown_response_ends_the_run() {
         let unknown = ask(r#"{"cat": "yes"}"#, [4, 3]).unwrap_err();
         assert!(matches!(unknown, PredictError::OutOfReach(_)), "{unknown}");
         let failed = ask(r#"{"status":"failed","error":"no image"}"#, [4, 3]).unwrap_err();
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn the_card_of_a_model_remote_can_be_written_and_read() {
+    fn remote_model_card_round_trips() {
         for task in [ModelTask::Classification, ModelTask::Detection] {
             let card = card_of_remote("My Endpoint", task, &[], "endpoint");
             assert_eq!(card.id, "my-endpoint");

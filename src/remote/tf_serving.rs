@@ -275,7 +275,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_address_names_a_model_and_gets_its_verb() {
+    fn address_names_a_model_and_gets_its_verb() {
         for (text, url) in [
             ("http://127.0.0.1:8501/v1/models/resnet:predict", "http://127.0.0.1:8501/v1/models/resnet:predict"),
             (

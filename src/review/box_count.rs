@@ -31,7 +31,7 @@ mod tests {
     use crate::review::{Mark, VerdictKind};
 
     #[test]
-    fn the_boxes_of_the_chosen_images_are_counted_as_the_view_shows_them() {
+    fn boxes_are_counted_as_shown() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         predictions.record_summary(SampleId(0), 9, 9, &[1, 1, 2], &[0.9, 0.8, 0.3]);
         predictions.record_summary(SampleId(2), 9, 9, &[1], &[0.7]);

@@ -204,7 +204,7 @@ mod tests {
     use crate::review::testing::Random;
 
     #[test]
-    fn the_columnar_form_passes_what_the_view_passes() {
+    fn columnar_form_equals_the_view() {
         let mut random = Random::new(1);
         for round in 0..200_u32 {
             let mut view = ViewSettings { min_score: random.unit(), ..ViewSettings::default() };
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn the_fast_way_and_the_general_way_agree() {
+    fn fast_and_general_paths_agree() {
         let mut random = Random::new(2);
         let view = ViewSettings::default();
         let gate = Gate::new(ModelTask::Detection, &view, None, None);
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn a_classifier_is_as_certain_as_its_first_two_scores_differ() {
+    fn classifier_certainty_is_its_top_score_margin() {
         let facts = classification_facts(&[0.5, 0.25, 0.1]);
         assert_eq!((facts.best, facts.margin), (Some(0.5), Some(0.25)));
         assert_eq!(classification_facts(&[0.5]).margin, Some(0.5));

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn the_boxes_of_a_class_come_by_score_from_either_end() {
+    fn boxes_of_a_class_are_ordered_by_score() {
         let mut request = request(ModelTask::Detection);
         assert_eq!(found(&request), [(0, 0), (2, 1), (0, 2)]);
         request.images.view = view(0.5);
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_that_a_person_confirmed_is_there_whatever_the_threshold() {
+    fn accepted_box_is_included_at_any_score() {
         let mut request = request(ModelTask::Detection);
         request.images.view = view(0.5);
         let mark = Mark { boxes: [(2, VerdictKind::Accept)].into(), ..Mark::default() };
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_that_better_ones_hide_are_left_out() {
+    fn suppressed_boxes_are_excluded() {
         let mut suppressed = Suppressed::new(0.5);
         let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
         suppressed.record(SampleId(0), &[square; 3], &[1, 2, 1], &[0.9, 0.8, 0.3]);
@@ -193,14 +193,14 @@ mod tests {
     }
 
     #[test]
-    fn of_a_classifier_only_the_top_class_counts_whatever_its_score() {
+    fn classifier_counts_only_the_top_class() {
         let mut request = request(ModelTask::Classification);
         request.images.view = view(0.95);
         assert_eq!(found(&request), [(0, 0)]);
     }
 
     #[test]
-    fn a_cancelled_search_ends() {
+    fn canceled_search_ends() {
         let frames = filmstrip(&request(ModelTask::Detection), &|| true);
         assert_eq!(frames, None);
     }

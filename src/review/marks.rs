@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_image_is_judged_once_it_or_every_box_that_is_shown_is_and_the_worst_verdict_counts() {
+    fn worst_verdict_counts_once_all_boxes_are_judged() {
         let boxes = |boxes: &[(u32, VerdictKind)]| Mark { boxes: boxes.into(), ..Mark::default() };
         let shown = || [0, 2].into_iter();
         assert_eq!(Mark::default().judged(shown()), None);
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn a_kind_has_the_word_of_its_verdict() {
+    fn verdict_kinds_have_their_words() {
         for verdict in [Verdict::Accept, Verdict::Reject, Verdict::Unsure, Verdict::WrongClass("cat".to_owned())] {
             assert_eq!(VerdictKind::from(&verdict).into_str(), verdict.into_str());
         }

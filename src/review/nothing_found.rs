@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn several_images_without_a_sure_box_are_suspicious() {
+    fn many_images_without_confident_boxes_are_suspicious() {
         for (images, suspicious) in [
             (&[][..], false),
             (&[&[][..], &[0.1]], false),

@@ -363,7 +363,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prediction_comes_back_as_it_was_recorded() {
+    fn prediction_round_trips() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         predictions.record(SampleId(4000), &boxes(&[0.9, 0.2]));
         predictions.record(SampleId(2), &boxes(&[]));
@@ -377,7 +377,7 @@ mod tests {
     }
 
     #[test]
-    fn the_classes_of_a_classifier_are_kept_in_their_order() {
+    fn classifier_classes_keep_their_order() {
         let class = |index, score| ClassScore { index, label: String::new(), score };
         let mut predictions = Predictions::new(ModelTask::Classification);
         let prediction = Prediction {
@@ -391,7 +391,7 @@ mod tests {
     }
 
     #[test]
-    fn the_counts_follow_second_predictions() {
+    fn counts_follow_replaced_predictions() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         predictions.record_failure(SampleId(0), "broken".to_owned());
         assert_eq!((predictions.predicted(), predictions.failed()), (0, 1));
@@ -406,7 +406,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_run_keeps_its_predictions_and_the_rest_is_unpredicted() {
+    fn canceled_run_keeps_its_predictions() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         for id in [0, 1, 2].map(SampleId) {
             predictions.set_waiting(id);
@@ -433,7 +433,7 @@ mod tests {
     }
 
     #[test]
-    fn predictions_that_were_replaced_or_forgotten_have_changed_and_new_ones_have_not() {
+    fn replaced_predictions_are_reported_as_changed() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         for id in [0, 1, 2, 600] {
             predictions.record(SampleId(id), &boxes(&[0.9]));
@@ -449,7 +449,7 @@ mod tests {
     }
 
     #[test]
-    fn replaced_predictions_leave_at_most_as_much_behind_as_there_is() {
+    fn replaced_predictions_leave_bounded_garbage() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         for round in 0..50_u32 {
             for id in 0..SAMPLES_A_PIECE as u32 {

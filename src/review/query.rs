@@ -281,7 +281,7 @@ mod tests {
     }
 
     #[test]
-    fn a_class_that_the_model_does_not_know_is_told_with_a_near_one() {
+    fn unknown_class_suggests_a_similar_one() {
         let check = |text: &str, expected: &str| {
             let got = warnings(text, ModelTask::Detection);
             assert!(got.len() == 1 && got[0].contains(expected), "{text}: {got:?}");
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_full_of_unknown_classes_gives_a_few_short_warnings() {
+    fn unknown_classes_give_few_short_warnings() {
         let word = "x".repeat(4000);
         for text in [format!("class:{word}"), "class:zebra or ".repeat(600) + "a"] {
             let warnings = warnings(&text, ModelTask::Detection);
@@ -304,7 +304,7 @@ mod tests {
     }
 
     #[test]
-    fn two_classes_of_one_name_are_both_meant_and_a_nameless_one_goes_by_its_number() {
+    fn duplicate_and_nameless_classes_are_found() {
         let labels = LabelSet::parse("1\tcrane\n2\tcrane\n3\t7").unwrap();
         let ids = |pattern: &str| {
             let query = Query::parse(&format!("class:\"{pattern}\"")).unwrap();
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_star_stands_for_any_letters() {
+    fn star_matches_any_letters() {
         for (pattern, text, expected) in [
             ("cat", "cat", true),
             ("cat", "cats", false),
@@ -334,14 +334,14 @@ mod tests {
     }
 
     #[test]
-    fn every_example_of_the_help_can_be_typed() {
+    fn help_examples_parse() {
         for (example, meaning) in Query::help() {
             assert!(Query::parse(example).is_ok(), "{example}: {meaning}");
         }
     }
 
     #[test]
-    fn two_bounds_make_a_span() {
+    fn two_bounds_make_a_range() {
         let span = |low, high| Span { low, includes_low: false, high, includes_high: true };
         let both = span(0.2, 0.8).and(span(0.5, 0.9)).and(Span::ANY);
         assert_eq!(both, span(0.5, 0.8));

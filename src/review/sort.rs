@@ -162,7 +162,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ranks_are_in_the_order_of_their_numbers() {
+    fn ranks_follow_their_numbers() {
         let floats = [-1.5, -0.25, 0.0, 0.125, 0.5, 1.0, f32::INFINITY];
         assert!(floats.is_sorted_by_key(|value| from_float(*value)));
         assert_eq!(from_float(-0.0), from_float(0.0));

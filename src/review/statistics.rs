@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pass_counts_what_many_plain_ones_count() {
+    fn single_pass_equals_separate_counts() {
         let mut random = Random::new(3);
         let mut predictions = Predictions::new(ModelTask::Detection);
         let mut suppressed = Suppressed::new(0.5);
@@ -273,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn a_classifier_counts_its_first_classes() {
+    fn classifier_counts_top_classes() {
         let mut predictions = Predictions::new(ModelTask::Classification);
         for (sample, score) in [0.9, 0.6, 0.2].into_iter().enumerate() {
             predictions.record_summary(SampleId::from_index(sample), 1, 1, &[4, 7], &[score, 0.1]);
@@ -288,7 +288,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_request_is_not_counted() {
+    fn canceled_request_is_not_counted() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         predictions.record_summary(SampleId(0), 1, 1, &[1], &[0.5]);
         let (view, marks) = (ViewSettings::default(), Marks::default());

@@ -129,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn the_bits_hide_what_the_view_hides_at_every_threshold() {
+    fn suppression_bits_match_the_view() {
         let mut random = Random::new(5);
         let mut suppressed = Suppressed::new(0.4);
         for sample in 0..40 {
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_forgotten_hides_nothing() {
+    fn forgotten_predictions_hide_no_boxes() {
         let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
         let boxes = (&[square; 2][..], &[1, 1][..], &[0.9, 0.8][..]);
         let sample = |id| (SampleId(id), boxes.0, boxes.1, boxes.2);

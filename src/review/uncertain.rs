@@ -52,7 +52,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_image_gets_its_turn_from_the_least_certain_on() {
+    fn images_come_in_order_of_uncertainty() {
         let mut predictions = Predictions::new(ModelTask::Classification);
         for (id, margin) in [(0, 0.5), (1, 0.125), (2, 0.125), (4, 0.25)] {
             predictions.record_summary(SampleId(id), 1, 1, &[1, 2], &[0.5, 0.5 - margin]);

@@ -12,7 +12,7 @@ const FILES: [(&str, &[u8]); 4] =
     [("0.jpg", b""), ("2 with space & %.png", b"two"), ("10+.jpg", b"ten"), ("고양이.jpg", b"cat")];
 
 #[test]
-fn a_local_folder_keeps_the_contract() {
+fn local_folder_keeps_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in FILES {
         std::fs::write(folder.path().join(name), bytes).unwrap();
@@ -29,7 +29,7 @@ fn memory_keeps_the_contract() {
 }
 
 #[test]
-fn a_folder_in_which_files_of_records_are_looked_for_keeps_the_contract() {
+fn folder_with_records_keeps_the_contract() {
     let folder = tempfile::tempdir().unwrap();
     for (name, bytes) in FILES {
         std::fs::write(folder.path().join(name), bytes).unwrap();

@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn each_line_is_a_sample_as_it_stands_whether_it_holds_an_image_or_not() {
+    fn each_line_is_a_sample() {
         let text = b"{\"b64\": \"Y2F0\", \"image\": \"cat.jpg\"}\r\n\n \n{\"b64\": \"?\"}\nnone\n{\"b64\": \"ZG9n\"}";
         let source = lines_of(text);
         let found = samples(&source);
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_found_across_blocks_and_pages_and_also_before_they_are_listed() {
+    fn lines_are_found_across_blocks_and_pages() {
         let long = "x".repeat(3 << 19);
         let mut text = String::new();
         for number in 0..700 {

@@ -227,7 +227,7 @@ mod tests {
     }
 
     #[test]
-    fn files_come_in_natural_order_with_hidden_and_other_files_left_out() {
+    fn files_are_in_natural_order_without_hidden_ones() {
         let folder =
             folder_with(&["img10.jpg", "img2.JPG", ".hidden.png", "a/1.png", ".git/x.png", "notes.txt", "고양이.webp"]);
         assert_eq!(names(folder.path()), ["a/1.png", "img2.JPG", "img10.jpg", "고양이.webp"]);
@@ -239,13 +239,13 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_folder_is_an_error() {
+    fn missing_folder_is_an_error() {
         let missing = Path::new("/no/such/folder");
         assert!(matches!(LocalSource::open(missing), Err(SourceError::NoSuchPlace)));
     }
 
     #[test]
-    fn a_missing_path_of_a_list_is_a_problem_and_the_rest_goes_on() {
+    fn missing_listed_path_is_one_problem() {
         let folder = folder_with(&["b.jpg"]);
         let paths = [folder.path().join("a.jpg"), folder.path().join("b.jpg")];
         let page = LocalSource::from_paths(paths).pages().next().unwrap();
@@ -255,7 +255,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_loop_of_symbolic_links_is_named_once_and_survived() {
+    fn symbolic_link_loop_is_reported_once() {
         let folder = folder_with(&["a/b/1.jpg"]);
         std::os::unix::fs::symlink(folder.path(), folder.path().join("a/b/back")).unwrap();
         let page = LocalSource::open(folder.path()).unwrap().pages().next().unwrap();
@@ -264,14 +264,14 @@ mod tests {
     }
 
     #[test]
-    fn a_large_folder_comes_in_natural_order_though_its_first_page_is_not_waited_for() {
+    fn large_folder_is_in_natural_order() {
         let names_in: Vec<String> = (0..1000).map(|number| format!("{number}.jpg")).collect();
         let folder = folder_with(&names_in.iter().map(String::as_str).collect::<Vec<_>>());
         assert_eq!(names(folder.path()), names_in);
     }
 
     #[test]
-    fn the_first_page_of_a_large_folder_is_small() {
+    fn first_page_of_a_large_folder_is_small() {
         let names: Vec<String> = (0..250).map(|number| format!("{number}.jpg")).collect();
         let folder = folder_with(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let lens: Vec<usize> =

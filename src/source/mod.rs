@@ -251,7 +251,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn dots_are_taken_back_through_the_disk_and_nothing_else_is_changed() {
+    fn dots_are_resolved_through_the_file_system() {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
         std::fs::create_dir_all(root.join("far/inside")).unwrap();

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn the_second_reader_costs_nothing_also_when_each_reads_for_a_task() {
+    fn second_reader_costs_no_read() {
         let counting = Arc::new(Counting::default());
         let twice: Arc<dyn Source> = Arc::new(ReadTwice::new(counting.clone()));
         let for_run = for_task(&twice, &TaskControl::new(ProgressUnit::Images));
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_not_read_again_are_dropped_oldest_first() {
+    fn unused_bytes_are_dropped_oldest_first() {
         let counting = Arc::new(Counting::default());
         let twice = ReadTwice::new(counting.clone());
         let uri = |name: char| SampleUri::new(format!("{name}/{}", MAX_WAITING_BYTES / 2 - 1));

@@ -676,7 +676,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_key_means_two_things() {
+    fn shortcuts_are_unique() {
         let mut seen = BTreeSet::new();
         for action in Action::VARIANTS {
             for keys in action.keys() {
@@ -686,7 +686,7 @@ mod tests {
     }
 
     #[test]
-    fn every_action_is_in_the_table_once_and_says_what_it_does() {
+    fn actions_are_listed_once_with_a_description() {
         let labels: BTreeSet<&str> = Action::VARIANTS.iter().map(|action| action.label()).collect();
         assert_eq!(labels.len(), Action::VARIANTS.len());
         for action in Action::VARIANTS {
@@ -696,7 +696,7 @@ mod tests {
     }
 
     #[test]
-    fn what_needs_an_image_is_off_in_an_empty_window() {
+    fn image_actions_are_disabled_in_an_empty_window() {
         let state = State::default();
         assert!(Action::PredictShown.check(&state).is_err());
         assert!(Action::CopyImage.check(&state).is_err());

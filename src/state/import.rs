@@ -408,13 +408,13 @@ mod tests {
     use crate::domain::{ChannelOrder, ResizeRule};
 
     #[test]
-    fn assumed_numbers_are_as_short_as_in_the_card() {
+    fn assumed_numbers_are_short() {
         let numbers = serde_json::to_value([0.7_f32, 0.485, 255.0]).unwrap();
         assert_eq!(written(&numbers), "[0.7, 0.485, 255]");
     }
 
     #[test]
-    fn a_field_that_the_user_sets_is_no_longer_assumed_and_can_be_undone() {
+    fn set_field_is_not_assumed_and_can_be_undone() {
         let mut form = ImportForm::new(testing::start());
         assert_eq!(form.assumed(), ["input.channels = rgb", r#"input.resize = {"stretch":{"height":32,"width":32}}"#]);
         form.card.input.channels = ChannelOrder::Bgr;
@@ -431,7 +431,7 @@ mod tests {
     }
 
     #[test]
-    fn fields_that_were_not_set_at_the_start_are_undone_together() {
+    fn initially_unset_fields_are_undone_together() {
         let mut form = ImportForm::new(testing::start());
         let before = form.card.clone();
         form.card.input.batches = true;

@@ -535,7 +535,7 @@ mod tests {
     }
 
     #[test]
-    fn undoing_everything_gives_the_beginning_and_redoing_everything_the_end() {
+    fn undo_and_redo_reach_both_ends() {
         for seed in 0..20 {
             let mut random = Random(seed);
             let mut judgments = judgments();
@@ -564,7 +564,7 @@ mod tests {
     }
 
     #[test]
-    fn what_undoing_writes_is_what_then_holds() {
+    fn undo_writes_the_current_state() {
         let mut judgments = judgments();
         judgments.edit("one".to_owned(), [verdict(0, Verdict::Accept)]);
         judgments.edit("two".to_owned(), [verdict(0, Verdict::Reject)]);
@@ -576,7 +576,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_edit_forgets_what_was_undone_and_one_that_changes_nothing_does_not() {
+    fn new_edit_clears_redo() {
         let mut judgments = judgments();
         judgments.edit("one".to_owned(), [verdict(0, Verdict::Accept)]);
         judgments.undo();
@@ -589,7 +589,7 @@ mod tests {
     }
 
     #[test]
-    fn each_run_has_verdicts_of_its_own_and_those_given_without_a_prediction_serve_all() {
+    fn verdicts_belong_to_runs_or_to_all() {
         let mut judgments = judgments();
         let mark = Mark::Verdict(UNANSWERED, Some(Verdict::Unsure));
         judgments.edit("early".to_owned(), [(SampleId(0), mark)]);
@@ -602,7 +602,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_project_holds_waits_for_the_listing() {
+    fn stored_verdicts_wait_for_the_listing() {
         let uri = SampleUri::new("/photos/a.jpg");
         let mut judgments = judgments();
         let stored = JudgedSample {
@@ -620,7 +620,7 @@ mod tests {
     }
 
     #[test]
-    fn a_deleted_run_takes_its_verdicts_along_and_leaves_the_rest_of_the_history() {
+    fn deleted_run_loses_its_verdicts_only() {
         let mut judgments = judgments();
         judgments.edit("verdict".to_owned(), [verdict(0, Verdict::Accept)]);
         let note = (SampleId(0), Mark::Note("dark".to_owned()));
@@ -633,7 +633,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sample_is_saving_until_its_last_ticket_is_in() {
+    fn sample_is_saving_until_its_last_ticket() {
         let mut judgments = judgments();
         let both: SampleSet = [SampleId(0), SampleId(1)].into_iter().collect();
         let one: SampleSet = [SampleId(1)].into_iter().collect();

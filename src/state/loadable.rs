@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_late_result_is_dropped_and_a_cancelled_one_can_be_asked_for_again() {
+    fn late_result_is_dropped_and_canceled_one_repeated() {
         let (first, second) = (TaskId(1), TaskId(2));
         let mut value = Loadable::Loading(second);
         assert!(!value.settle(first, Ok(1)));

@@ -67,7 +67,7 @@ mod tests {
     use crate::domain::PredictionContent;
 
     #[test]
-    fn what_was_looked_at_last_stays() {
+    fn recently_viewed_pages_stay() {
         let prediction = Arc::new(Prediction {
             width: 1,
             height: 1,

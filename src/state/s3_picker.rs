@@ -113,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_way_to_an_object_leads_through_its_folders() {
+    fn path_to_an_object_lists_its_folders() {
         for (address, expected) in [
             ("s3://abc/", vec!["s3://abc/"]),
             ("s3://abc/x.jpg", vec!["s3://abc/"]),

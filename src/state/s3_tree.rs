@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tree_shows_what_was_opened_and_remembers_what_was_closed() {
+    fn tree_remembers_closed_folders() {
         let mut tree = S3Tree::default();
         tree.buckets_requested(TaskId(1));
         assert!(tree.buckets_listed(TaskId(1), Ok(vec!["b".to_owned(), "a".to_owned()])));
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_of_many_pages_goes_on_where_it_was() {
+    fn folder_of_many_pages_continues() {
         let mut tree = S3Tree::default();
         tree.add_bucket("a");
         let bucket = S3Address::new("a", "");
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn late_responses_are_dropped_and_a_cancelled_folder_closes() {
+    fn late_responses_are_dropped_and_canceling_closes() {
         let mut tree = S3Tree::default();
         tree.add_bucket("a");
         let bucket = S3Address::new("a", "");

@@ -220,7 +220,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn no_map_of_uris_is_so_large_that_a_frame_waits_while_it_grows() {
+    fn uri_map_growth_never_blocks_a_frame() {
         let mut by_uri = ByUri::default();
         let uri = |number: usize| SampleUri::new(format!("/photos/{number}.jpg"));
         for number in 0..20_000 {

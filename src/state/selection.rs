@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn a_range_grows_and_shrinks_around_its_anchor() {
+    fn range_grows_and_shrinks_around_its_anchor() {
         let mut selection = Selection::default();
         selection.show(SampleId(5));
         let order = Order::of_listing(10);
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn removing_the_shown_sample_shows_another_selected_one() {
+    fn removed_sample_yields_to_another_selected_one() {
         let mut selection = Selection::default();
         selection.show(SampleId(1));
         selection.toggle(SampleId(3));

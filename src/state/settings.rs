@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn settings_survive_being_written_and_read() {
+    fn settings_round_trip() {
         let mut settings = Settings { theme: ThemeChoice::Dark, ..Settings::default() };
         let view = ViewSettings { min_score_by_class: [(3, 0.25)].into(), ..ViewSettings::default() };
         settings.set_view("m", view);
@@ -209,14 +209,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_of_an_older_version_takes_defaults_for_what_it_lacks() {
+    fn older_settings_use_defaults() {
         let settings: Settings = serde_json::from_str(r#"{"theme":"light","gone":1}"#).unwrap();
         assert_eq!(settings.theme, ThemeChoice::Light);
         assert!(settings.predict_on_open);
     }
 
     #[test]
-    fn nonsense_is_brought_back_into_range() {
+    fn invalid_settings_are_clamped() {
         let settings =
             Settings { interface_zoom: 0.0, thumbnail_side: f32::NAN, max_megapixels: 0, ..Settings::default() }
                 .checked();
@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_opened_again_moves_to_the_front_of_the_recent_ones() {
+    fn reopened_folder_moves_to_the_front() {
         let mut settings = Settings::default();
         for path in ["a", "b", "a"] {
             settings.remember_recent(Path::new(path));

@@ -101,7 +101,7 @@ mod tests {
     const MINUTE: i64 = 60 * 1000;
 
     #[test]
-    fn a_sign_in_that_ends_soon_is_renewed_once_and_then_warned_of() {
+    fn expiring_sign_in_is_renewed_once_then_warned() {
         let now = 1_000 * MINUTE;
         let access = S3Access::default();
         let mut all = SignIns::default();

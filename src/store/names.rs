@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sample_below_the_root_is_named_from_there_and_found_under_another_root() {
+    fn sample_is_named_relative_to_the_root() {
         for (root, uri, expected) in [
             ("/photos", "/photos/a/b.jpg", Some("a/b.jpg")),
             ("/photos/", "/photos/b.jpg", Some("b.jpg")),
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_root_inside_or_around_the_files_folder_travels_with_the_file() {
+    fn root_near_the_project_travels_with_it() {
         for (file, root, expected) in [
             ("/photos/p.spotcheck", "/photos", Some(".")),
             ("/photos/p.spotcheck", "/photos/a/b", Some("a/b")),

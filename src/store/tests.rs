@@ -150,7 +150,7 @@ fn wait_for(events: &Receiver<SaveEvent>, wanted: impl Fn(&SaveEvent) -> bool) -
 }
 
 #[test]
-fn everything_that_was_written_is_there_after_opening_again() {
+fn project_round_trips() {
     let bench = Bench::new();
     let (run, other) = bench.with(|project| {
         let (run, other) = (add_run(project, "first"), add_run(project, "second"));
@@ -200,7 +200,7 @@ fn everything_that_was_written_is_there_after_opening_again() {
 }
 
 #[test]
-fn floats_keep_every_bit_and_failures_their_reason() {
+fn floats_and_failures_round_trip() {
     let odd = [f32::MIN_POSITIVE / 3.0, -0.0, f32::NAN, f32::NEG_INFINITY, 0.1 + 0.2, f32::MAX];
     let boxes: Vec<(u32, f32, [f32; 4])> =
         odd.iter().map(|&value| (90, value, [value, -value, 1e-20, value])).collect();
@@ -247,7 +247,7 @@ fn floats_keep_every_bit_and_failures_their_reason() {
 }
 
 #[test]
-fn a_prediction_is_replaced_as_a_whole() {
+fn prediction_is_replaced_as_a_whole() {
     let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
     let run = add_run(&project, "run");
     let sample = SampleUri::new("/photos/a.jpg");
@@ -262,7 +262,7 @@ fn a_prediction_is_replaced_as_a_whole() {
 }
 
 #[test]
-fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_again() {
+fn deleted_run_loses_its_data_and_id() {
     let bench = Bench::new();
     let run = bench.with(|project| {
         let run = add_run(project, "run");
@@ -282,7 +282,7 @@ fn a_deleted_run_takes_its_predictions_and_verdicts_and_its_id_is_never_given_ag
 }
 
 #[test]
-fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
+fn unsavable_change_is_reported_and_skipped() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let of_unknown_run = predictions(RunId(99), vec![stored("/photos/a.jpg", Err(String::new()))]);
@@ -295,7 +295,7 @@ fn what_can_never_be_saved_is_said_and_does_not_hold_up_the_rest() {
 }
 
 #[test]
-fn a_full_disk_is_said_the_changes_are_kept_and_saved_once_there_is_room() {
+fn full_disk_is_reported_and_changes_saved_later() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let project = &opened.project;
@@ -325,7 +325,7 @@ fn limit_pages(project: &Project, pages: u32) {
 }
 
 #[test]
-fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
+fn copy_contains_unsaved_changes() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let run = add_run(&opened.project, "run");
@@ -342,7 +342,7 @@ fn a_copy_holds_what_could_not_be_saved_in_the_full_original() {
 }
 
 #[test]
-fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() {
+fn removed_project_file_can_be_saved_elsewhere() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     opened.project.write(1, note("/photos/a.jpg", "before")).unwrap();
@@ -359,7 +359,7 @@ fn a_project_file_that_was_removed_while_open_is_said_and_can_be_saved_remote() 
 }
 
 #[test]
-fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
+fn second_opener_reads_and_knows_the_writer() {
     let bench = Bench::new();
     let first = bench.open().project;
     let (second, _) = open_at(&bench.path(), OpenMode::Write).unwrap();
@@ -381,7 +381,7 @@ fn the_second_opener_reads_is_told_who_writes_and_sees_what_is_saved() {
 }
 
 #[test]
-fn a_reader_does_not_keep_others_from_writing() {
+fn reader_does_not_block_writers() {
     let bench = Bench::new();
     bench.with(|project| project.write(1, note("/photos/a.jpg", "first")).unwrap());
     let (reader, _) = open_at(&bench.path(), OpenMode::Read).unwrap();
@@ -394,7 +394,7 @@ fn a_reader_does_not_keep_others_from_writing() {
 }
 
 #[test]
-fn where_nothing_can_be_written_beside_a_project_it_is_read_from_a_copy() {
+fn project_in_a_read_only_folder_is_read_from_a_copy() {
     let bench = Bench::new();
     bench.with(|project| project.write(1, note("/photos/a.jpg", "there")).unwrap());
     // A folder in place of the lock file denies the lock to every user, even one who may write everywhere.
@@ -406,7 +406,7 @@ fn where_nothing_can_be_written_beside_a_project_it_is_read_from_a_copy() {
 }
 
 #[test]
-fn a_project_in_memory_does_everything_but_stay() {
+fn project_in_memory_works_until_closed() {
     let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
     let run = add_run(&project, "run");
     let boxes = prediction(&[(1, 0.5, [1.0; 4])]);
@@ -425,7 +425,7 @@ fn a_project_in_memory_does_everything_but_stay() {
 }
 
 #[test]
-fn a_hundred_thousand_predictions_are_streamed_and_counted() {
+fn hundred_thousand_predictions_are_streamed() {
     const COUNT: usize = 100_000;
     let bench = Bench::new();
     let run = bench.with(|project| {
@@ -469,7 +469,7 @@ fn a_hundred_thousand_predictions_are_streamed_and_counted() {
 }
 
 #[test]
-fn a_worker_waits_while_too_much_is_queued_and_can_be_cancelled() {
+fn queue_limit_blocks_until_canceled() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     opened.project.flush().unwrap();
@@ -490,7 +490,7 @@ fn a_worker_waits_while_too_much_is_queued_and_can_be_cancelled() {
 }
 
 #[test]
-fn a_file_of_the_first_format_is_brought_up_to_date() {
+fn first_format_is_upgraded() {
     let bench = Bench::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-1.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
@@ -529,7 +529,7 @@ fn a_file_of_the_first_format_is_brought_up_to_date() {
 }
 
 #[test]
-fn a_file_of_the_second_format_still_knows_which_files_its_predictions_belong_to() {
+fn second_format_keeps_file_versions() {
     let bench = Bench::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-2.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
@@ -549,7 +549,7 @@ fn a_file_of_the_second_format_still_knows_which_files_its_predictions_belong_to
 }
 
 #[test]
-fn runs_of_the_third_format_were_made_here() {
+fn third_format_runs_are_local() {
     let bench = Bench::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-3.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
@@ -576,7 +576,7 @@ fn runs_of_the_third_format_were_made_here() {
 }
 
 #[test]
-fn predictions_of_the_fourth_format_have_no_warnings() {
+fn fourth_format_has_no_warnings() {
     let bench = Bench::new();
     let fixture = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/projects/version-4.spotcheck");
     std::fs::copy(fixture, bench.path()).unwrap();
@@ -588,7 +588,7 @@ fn predictions_of_the_fourth_format_have_no_warnings() {
 }
 
 #[test]
-fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
+fn run_remembers_its_origin_and_learns_classes() {
     let bench = Bench::new();
     let made = InferenceLocation::TransformJob { name: "photos-1".to_owned(), region: "eu-west-1".to_owned() };
     let sample = SampleUri::new("/photos/a.jpg");
@@ -628,7 +628,7 @@ fn a_run_remembers_where_it_was_made_and_learns_the_names_of_its_classes() {
 }
 
 #[test]
-fn a_file_of_a_newer_format_is_refused_and_left_as_it_is() {
+fn newer_format_is_refused_unchanged() {
     let bench = Bench::new();
     bench.with(|_| ());
     let connection = rusqlite::Connection::open(bench.path()).unwrap();
@@ -643,7 +643,7 @@ fn a_file_of_a_newer_format_is_refused_and_left_as_it_is() {
 }
 
 #[test]
-fn another_programs_file_is_refused_and_left_as_it_is() {
+fn foreign_file_is_refused_unchanged() {
     let bench = Bench::new();
     let connection = rusqlite::Connection::open(bench.path()).unwrap();
     connection.execute_batch("CREATE TABLE shopping (thing TEXT)").unwrap();
@@ -668,7 +668,7 @@ fn filled(bench: &Bench, notes: usize) -> Vec<u8> {
 }
 
 #[test]
-fn a_damaged_file_is_kept_aside_and_what_can_be_read_is_rescued() {
+fn damaged_file_is_kept_and_rescued() {
     type Damage = fn(&mut Vec<u8>);
     let cases: [(&str, Damage, bool); 4] = [
         ("garbage", |bytes| *bytes = b"not a database at all ".repeat(300), false),
@@ -709,7 +709,7 @@ fn a_damaged_file_is_kept_aside_and_what_can_be_read_is_rescued() {
 }
 
 #[test]
-fn a_chosen_file_that_is_no_project_is_left_as_it_is() {
+fn chosen_foreign_file_is_unchanged() {
     let bench = Bench::new();
     let open = || {
         let request = OpenRequest { path: &bench.path(), root: None, mode: OpenMode::WriteExisting, program: "a test" };
@@ -742,7 +742,7 @@ fn edit(path: &Path, from: &str, to: &str) {
 
 /// SQLite finds nothing wrong with such a file, but no prediction could ever be saved in it.
 #[test]
-fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
+fn file_with_other_tables_is_damaged() {
     let drops = TABLES.map(|table| format!("DROP TABLE {table}"));
     let by_sql = [
         "ALTER TABLE answers RENAME TO replies",
@@ -788,7 +788,7 @@ fn a_file_with_other_tables_than_those_of_a_project_is_damaged() {
 }
 
 #[test]
-fn a_large_file_is_looked_through_only_for_so_long() {
+fn large_file_is_checked_for_a_limited_time() {
     let bench = Bench::new();
     let bytes = filled(&bench, 10_000);
     let found_in = |page: usize, time| {
@@ -816,7 +816,7 @@ fn forbid_predictions(path: &Path) -> Connection {
 }
 
 #[test]
-fn what_no_attempt_can_save_is_not_tried_again_and_kept_for_another_file() {
+fn unsavable_change_is_not_retried() {
     let bench = Bench::new();
     bench.with(|_| ());
     let connection = forbid_predictions(&bench.path());
@@ -843,7 +843,7 @@ fn what_no_attempt_can_save_is_not_tried_again_and_kept_for_another_file() {
 }
 
 #[test]
-fn a_project_that_can_never_be_saved_is_closed_all_the_same() {
+fn unsavable_project_can_be_closed() {
     let bench = Bench::new();
     bench.with(|_| ());
     drop(forbid_predictions(&bench.path()));
@@ -859,7 +859,7 @@ fn a_project_that_can_never_be_saved_is_closed_all_the_same() {
 }
 
 #[test]
-fn an_empty_file_is_begun_anew_and_said() {
+fn empty_file_becomes_a_project() {
     let bench = Bench::new();
     std::fs::write(bench.path(), b"").unwrap();
     let opened = bench.open();
@@ -867,7 +867,7 @@ fn an_empty_file_is_begun_anew_and_said() {
 }
 
 #[test]
-fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
+fn copy_replaces_a_file_and_keeps_its_images() {
     let bench = Bench::new();
     let target = bench.folder.path().join("copy.spotcheck");
     let (old, _) = open_at(&target, OpenMode::Write).unwrap();
@@ -887,7 +887,7 @@ fn a_copy_replaces_what_was_there_and_is_about_the_same_images() {
 }
 
 #[test]
-fn a_project_goes_on_in_its_copy_and_nothing_queued_meanwhile_is_lost() {
+fn project_continues_in_its_copy_without_loss() {
     let bench = Bench::new();
     let target = bench.folder.path().join("copy.spotcheck");
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
@@ -913,7 +913,7 @@ fn a_project_goes_on_in_its_copy_and_nothing_queued_meanwhile_is_lost() {
 }
 
 #[test]
-fn a_project_in_memory_goes_on_in_a_file() {
+fn project_in_memory_continues_in_a_file() {
     let folder = tempfile::tempdir().unwrap();
     let project = Project::in_memory(Some("/photos"), |_| ()).unwrap();
     project.write(1, note("/photos/a.jpg", "before")).unwrap();
@@ -927,7 +927,7 @@ fn a_project_in_memory_goes_on_in_a_file() {
 }
 
 #[test]
-fn a_run_under_the_number_of_another_one_is_refused_with_its_predictions() {
+fn duplicate_run_id_is_refused() {
     let bench = Bench::new();
     let (opened, events) = open_at(&bench.path(), OpenMode::Write).unwrap();
     let project = &opened.project;
@@ -948,7 +948,7 @@ fn a_run_under_the_number_of_another_one_is_refused_with_its_predictions() {
 }
 
 #[test]
-fn a_project_that_moves_together_with_its_images_finds_them() {
+fn project_moved_with_its_images_finds_them() {
     let folder = tempfile::tempdir().unwrap();
     let folder = folder.path().canonicalize().unwrap();
     let (before, after) = (folder.join("before"), folder.join("after"));
@@ -974,7 +974,7 @@ fn a_project_that_moves_together_with_its_images_finds_them() {
 }
 
 #[test]
-fn a_project_is_pointed_to_the_place_where_its_images_are_now() {
+fn project_is_relocated_to_its_images() {
     let bench = Bench::new();
     bench.with(|project| {
         let run = add_run(project, "run");
@@ -1001,7 +1001,7 @@ fn a_project_is_pointed_to_the_place_where_its_images_are_now() {
 }
 
 #[test]
-fn each_root_has_its_own_default_place() {
+fn roots_have_their_own_default_location() {
     let dirs = crate::dirs::AppDirs::below(Path::new("/home"));
     let place = |root: &str| default_path(&dirs, root).to_str().unwrap().to_owned();
     let photos = place("/data/my photos");

@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_moment_is_shown_in_local_time() {
+    fn time_is_shown_in_the_local_zone() {
         // 2026-11-21 22:30:00 UTC
         let now = 1_795_300_200_000;
         let zone = TimeZone::UTC;

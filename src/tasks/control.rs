@@ -235,7 +235,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_paused_task_waits_at_its_checkpoint_until_it_is_resumed() {
+    fn paused_task_waits_at_its_checkpoint() {
         let control = TaskControl::new(ProgressUnit::Images);
         control.pause();
         let worker = control.clone();
@@ -252,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn cancel_ends_a_pause_and_calls_the_hooks_that_are_still_held() {
+    fn cancel_ends_a_pause_and_calls_hooks() {
         let control = TaskControl::new(ProgressUnit::Images);
         let calls = Arc::new(AtomicUsize::new(0));
         let count = |calls: &Arc<AtomicUsize>| {

@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_left_follows_the_rate_so_far() {
+    fn time_left_follows_the_rate() {
         let progress = Progress {
             done: 25,
             done_before: 0,
@@ -87,7 +87,7 @@ mod tests {
         assert_eq!(progress.fraction(), Some(0.25));
     }
     #[test]
-    fn what_was_there_before_does_not_count_for_the_rate() {
+    fn earlier_items_do_not_affect_the_rate() {
         let progress = Progress {
             done: 90,
             done_before: 80,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn an_older_count_keeps_its_rate_and_less_time_is_left() {
+    fn older_count_keeps_its_rate() {
         let counted = |age_secs: u64| Progress {
             done: 200,
             done_before: 0,

@@ -167,7 +167,7 @@ mod tests {
     }
 
     #[test]
-    fn events_share_a_frame_until_one_may_redirect_the_rest() {
+    fn events_share_a_frame_until_focus_may_change() {
         let check = |is_typing: bool, events: &[Event], expected: usize| {
             assert_eq!(batch_len(events.iter(), is_typing), expected, "{events:?}");
         };
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn a_held_key_does_not_fill_the_queue() {
+    fn held_key_does_not_fill_the_queue() {
         let mut order = EventOrder::default();
         order.held.push_back(key(Key::Tab));
         assert!(order.is_surplus_repeat(&key(Key::Tab)));

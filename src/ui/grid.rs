@@ -681,7 +681,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_the_rows_on_screen_are_visited() {
+    fn only_visible_rows_are_visited() {
         let layout = Layout::new(500.0, 100.0, 100_000);
         let row_height = layout.cell.y + GAP;
         let visible = layout.visible(row_height * 1000.0 + 1.0, row_height * 1003.0 - 1.0);
@@ -690,7 +690,7 @@ mod tests {
     }
 
     #[test]
-    fn the_rows_just_outside_come_next_those_below_first() {
+    fn rows_below_the_screen_come_before_those_above() {
         let layout = Layout::new(500.0, 100.0, 1000);
         assert_eq!(layout.nearby(&(10..14), 9), [14, 15, 9, 8]);
         assert_eq!(layout.nearby(&(0..4), 3), [4, 5]);
@@ -698,7 +698,7 @@ mod tests {
     }
 
     #[test]
-    fn cells_far_down_keep_their_distances() {
+    fn distant_cells_keep_their_spacing() {
         let layout = Layout::new(100.0, 100.0, 1_000_000);
         let top = layout.row_height() * 900_000.0;
         let place = layout.visible(top, top + 1.0).start;
@@ -723,7 +723,7 @@ mod tests {
     }
 
     #[test]
-    fn a_scroll_request_leads_to_the_first_or_the_shown_image() {
+    fn scroll_request_reaches_the_first_or_shown_image() {
         let first = ScrollRequest::new(1, ScrollTarget::FirstImage);
         for before in [seen(0, 50), seen(205, 50)] {
             assert_eq!(before.followed_by(LastView { scroll: first, ..seen(0, 0) }).top, 0.0);
@@ -735,7 +735,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_that_has_just_been_shown_is_scrolled_to_and_one_in_sight_is_not() {
+    fn only_hidden_new_images_are_scrolled_to() {
         let before = seen(0, 0);
         assert_eq!(before.followed_by(seen(39, 0)).top, 0.0);
         let after = before.followed_by(seen(200, 0));
@@ -746,13 +746,13 @@ mod tests {
     }
 
     #[test]
-    fn who_scrolls_away_is_left_alone() {
+    fn manual_scrolling_is_respected() {
         let away = seen(0, 50);
         assert_eq!(away.followed_by(seen(0, 0)).top, away.top);
     }
 
     #[test]
-    fn the_shown_image_stays_where_it_is_on_screen_when_the_order_changes() {
+    fn shown_image_keeps_its_position_on_reorder() {
         let before = seen(204, 50);
         let mut now = seen(204, 0);
         now.place = Some(300);
@@ -762,7 +762,7 @@ mod tests {
     }
 
     #[test]
-    fn with_other_columns_the_same_images_are_on_screen() {
+    fn column_change_keeps_images_on_screen() {
         let wider = |seen: LastView| LastView { layout: Layout::new(1100.0, 100.0, 400), ..seen };
         let away = seen(0, 50);
         let after = away.followed_by(wider(seen(0, 0)));
@@ -773,7 +773,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_row_may_be_short_and_the_narrowest_grid_has_a_column() {
+    fn last_row_may_be_short() {
         let layout = Layout::new(10.0, 100.0, 3);
         assert_eq!(layout.columns, 1);
         assert_eq!(layout.rows(), 3);

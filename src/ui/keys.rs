@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_key_of_the_table_can_be_pressed() {
+    fn all_shortcuts_can_be_pressed() {
         for action in Action::VARIANTS {
             for keys in action.keys() {
                 assert!(parse(keys).is_some(), "{keys} of {action:?}");
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn punctuation_is_written_as_it_stands_on_the_key() {
+    fn punctuation_is_written_as_on_the_key() {
         let ctx = egui::Context::default();
         let text = |action| shortcut_text(&ctx, action).unwrap();
         assert_eq!(text(Action::Search), "/");
@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shortcut_is_not_a_longer_one() {
+    fn shortcut_ignores_longer_ones() {
         let with_shift = Modifiers::COMMAND | Modifiers::SHIFT;
         let wanted = KeyboardShortcut::new(Modifiers::COMMAND, Key::P);
         assert!(is_exactly(Modifiers::COMMAND, wanted));

@@ -254,7 +254,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_window_that_was_closed_while_presenting_gets_its_frame_back() {
+    fn window_closed_while_presenting_regains_its_frame() {
         assert!(must_switch(None, Some(true), false));
         assert!(!must_switch(None, None, false));
         assert!(!must_switch(Some(false), Some(true), false), "the user's own full screen stays");
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_come_to_light_one_after_the_other_and_all_within_two_seconds() {
+    fn boxes_appear_in_turn_within_two_seconds() {
         assert!(light(0, 0.3) > light(1, 0.3));
         assert!(light(0, 0.0) <= 0.0);
         assert!(light(500, LAST_BEGINS_SECS + FADE_SECS) >= 1.0);

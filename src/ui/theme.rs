@@ -304,7 +304,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_has_the_better_contrast_of_black_and_white() {
+    fn text_uses_the_better_contrast() {
         for name in ["cup", "person", "tie", "bottle", "helmet"] {
             assert_eq!(text_on(class_color(name)), Color32::BLACK, "{name}");
         }

@@ -158,7 +158,7 @@ mod tests {
     use crate::tasks::ProgressUnit;
 
     #[test]
-    fn parts_are_large_enough_for_s3_to_take_them_all() {
+    fn parts_are_large_enough_for_s3() {
         assert_eq!(part_bytes(LARGE), 8 * MIB);
         let terabytes = 5 * 1024 * 1024 * MIB;
         assert!(terabytes.div_ceil(part_bytes(terabytes)) <= MAX_PARTS);
@@ -166,7 +166,7 @@ mod tests {
     }
 
     #[test]
-    fn the_checksums_are_those_of_the_content() {
+    fn checksums_match_the_content() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("large.jpg");
         let content: Vec<u8> = (0..9 * MIB).map(|at| (at % 251) as u8).collect();
@@ -182,7 +182,7 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_changed_is_not_sent() {
+    fn changed_part_is_not_sent() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("large.jpg");
         std::fs::write(&path, vec![1; 1000]).unwrap();

@@ -109,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn images_and_tfrecord_files_are_for_upload_and_the_rest_is_counted() {
+    fn images_and_tfrecords_are_uploaded() {
         let folder = folder_with(&[
             "a/1.jpg",
             "train.tfrecord",
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn the_files_of_samples_are_named_from_the_root_and_come_once() {
+    fn sample_files_are_unique_and_relative() {
         let folder = folder_with(&["sub/1.jpg", "train.tfrecord"]);
         let other = folder_with(&["1.jpg", "train.tfrecord"]);
         let uri = |folder: &tempfile::TempDir, name: &str| SampleUri::new(folder.path().join(name).to_str().unwrap());

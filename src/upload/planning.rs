@@ -218,7 +218,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_that_s3_could_not_list_are_refused() {
+    fn keys_that_s3_cannot_list_are_refused() {
         assert_eq!(key_problem("photos/고양이 + %.jpg"), None);
         assert!(key_problem("a\nb.jpg").unwrap().contains("control"));
         assert!(key_problem(&"é".repeat(513)).unwrap().contains("1026 bytes"));

@@ -191,7 +191,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn images_say_what_they_are() {
+    fn images_have_a_content_type() {
         for (name, expected) in [
             ("a/b.JPG", "image/jpeg"),
             ("고양이.tiff", "image/tiff"),

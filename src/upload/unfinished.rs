@@ -122,7 +122,7 @@ mod tests {
     use crate::domain::S3Address;
 
     #[test]
-    fn what_was_written_down_is_found_again_by_its_key_and_bucket() {
+    fn unfinished_upload_is_found_by_key_and_bucket() {
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path().join("uploads");
         let target = S3Place::new(S3Address::new("bucket", "photos/"));

@@ -366,7 +366,7 @@ mod tests {
     }
 
     #[test]
-    fn the_part_that_carries_the_score_is_found_and_what_is_far_away_means_nothing() {
+    fn occlusion_finds_the_decisive_part() {
         let saliency = explain(&predictor(false), SaliencyTarget::Class(7));
         assert_eq!((saliency.rows, saliency.columns), (7, 14));
         assert_eq!(saliency.baseline, 1.0);
@@ -383,7 +383,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_is_followed_by_its_class_and_its_place() {
+    fn box_is_tracked_by_class_and_position() {
         let predictor = predictor(true);
         let bounds = BoundingBox::new(82.0, 20.0, 100.0, 40.0);
         let target = SaliencyTarget::Box { class_id: 7, bounds };
@@ -396,14 +396,14 @@ mod tests {
     }
 
     #[test]
-    fn a_batch_that_does_not_fit_is_halved() {
+    fn failed_batch_is_halved() {
         let small = RegionPredictor { fits: 1, ..predictor(false) };
         let whole = explain(&predictor(false), SaliencyTarget::Class(7));
         assert_eq!(explain(&small, SaliencyTarget::Class(7)), whole);
     }
 
     #[test]
-    fn a_cancelled_search_ends() {
+    fn canceled_search_ends() {
         let predictor = predictor(false);
         let control = control();
         control.cancel();
@@ -418,7 +418,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_image_is_made_smaller_and_its_box_with_it() {
+    fn large_image_and_its_box_are_downscaled() {
         let image = RgbImage::new(3200, 10, vec![9; 3200 * 10 * 3]).unwrap();
         assert_eq!((reduced(&image).width(), reduced(&image).height()), (1600, 5));
         let target = SaliencyTarget::Box { class_id: 1, bounds: BoundingBox::new(0.0, 2.0, 4.0, 8.0) };
@@ -429,7 +429,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_of_one_pixel_has_one_cell() {
+    fn single_pixel_image_has_one_cell() {
         let patches = Patches::new(1, 1, OcclusionGrid::default());
         assert_eq!((patches.rows, patches.columns), (1, 1));
         assert!((0..patches.count()).all(|patch| patches.pixels(patch) == [0..1, 0..1]));

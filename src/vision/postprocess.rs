@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn logits_get_a_softmax_and_come_best_first() {
+    fn logits_get_softmax_and_are_sorted() {
         let outputs = [("y", Tensor::f32([1, 3], vec![0.0, 2.0, 1.0]))];
         let prediction = run(&classifier(ClassValues::Logits, Background::None), outputs).unwrap();
         assert_eq!(tops(&prediction), [(1, "one"), (2, "two"), (0, "zero")]);
@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn background_is_left_out_and_subtracted() {
+    fn background_is_dropped_and_ids_shifted() {
         let outputs = [("y", Tensor::u8([1, 4], vec![200, 0, 51, 255]))];
         let prediction = run(&classifier(ClassValues::Probabilities, Background::First), outputs).unwrap();
         assert_eq!(tops(&prediction), [(2, "two"), (1, "one"), (0, "zero")]);
@@ -215,7 +215,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arg_max_becomes_one_class_with_score_one() {
+    fn arg_max_is_one_class_with_score_one() {
         let outputs = [("y", Tensor::i64([1], vec![2]))];
         let prediction = run(&classifier(ClassValues::ArgMax, Background::First), outputs).unwrap();
         assert_eq!(prediction.classes()[0].label, "one");
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn one_probability_is_for_two_classes() {
+    fn single_probability_covers_two_classes() {
         let outputs = |value: f32| [("y", Tensor::f32([1, 1], vec![value]))];
         let convention = classifier(ClassValues::SecondProbability, Background::None);
         let prediction = run(&convention, outputs(0.25)).unwrap();
@@ -234,14 +234,14 @@ mod tests {
     }
 
     #[test]
-    fn scores_that_are_no_numbers_are_an_error_not_a_prediction() {
+    fn nan_scores_are_an_error() {
         let outputs = [("y", Tensor::f32([1, 2], vec![f32::NAN, 1.0]))];
         let error = run(&classifier(ClassValues::Logits, Background::None), outputs).unwrap_err();
         assert!(error.to_string().contains("not numbers"), "{error}");
     }
 
     #[test]
-    fn normalized_yxyx_boxes_come_back_in_image_pixels_and_only_as_many_as_counted() {
+    fn normalized_yxyx_boxes_become_pixels_up_to_the_count() {
         let convention = DetectionOutput {
             count: Some("n".to_owned()),
             box_format: BoxFormat::Yxyx,
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_below_the_cut_off_are_dropped_and_the_rest_sorted() {
+    fn boxes_below_the_cutoff_are_dropped() {
         let outputs = [
             ("b", Tensor::f32([3, 4], vec![0.0; 12])),
             ("l", Tensor::i64([3], vec![0, 1, 2])),
@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_that_do_not_fit_together_or_are_missing_are_named() {
+    fn inconsistent_and_missing_outputs_are_named() {
         let misfit = [
             ("b", Tensor::f32([2, 4], vec![0.0; 8])),
             ("l", Tensor::i64([3], vec![0, 1, 2])),

@@ -504,7 +504,7 @@ mod tests {
     }
 
     #[test]
-    fn layouts_and_channel_orders_put_each_level_in_its_place() {
+    fn layouts_and_channel_orders_are_respected() {
         let planar = input(Layout::Nchw, ResizeRule::Keep {});
         assert_eq!(values(&preprocess(&planar, &two_pixels()).unwrap()), [1., 4., 2., 5., 3., 6.]);
         let bgr = ImageInput { channels: ChannelOrder::Bgr, ..input(Layout::Nhwc, ResizeRule::Keep {}) };
@@ -514,7 +514,7 @@ mod tests {
     }
 
     #[test]
-    fn mean_and_std_belong_to_the_models_channels() {
+    fn mean_and_std_follow_the_model_channels() {
         let bgr = ImageInput {
             channels: ChannelOrder::Bgr,
             mean: [3.0, 0.0, 0.0],
@@ -525,7 +525,7 @@ mod tests {
     }
 
     #[test]
-    fn padding_lies_right_and_below_and_boxes_go_back_through_the_ratio() {
+    fn padding_is_right_and_below() {
         let rule =
             ResizeRule::ShortSidePad { short_side: 3, max_long_side: 100, pad_to_multiple: 4, cut_to_multiple: 1 };
         let prepared = preprocess(&input(Layout::Chw, rule), &two_pixels()).unwrap();
@@ -537,7 +537,7 @@ mod tests {
     }
 
     #[test]
-    fn a_letterbox_is_centered_and_mapped_back() {
+    fn letterbox_is_centered_and_mapped_back() {
         let rule = ResizeRule::Letterbox {
             width: 4,
             height: 4,
@@ -578,7 +578,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_sizes_are_placed_by_the_published_rules() {
+    fn placements_match_published_rules() {
         let text = include_str!("../../tests/golden/placements.json");
         let cases: Vec<PlacementCase> = serde_json::from_str(text).unwrap();
         for case in cases {
@@ -601,7 +601,7 @@ mod tests {
     }
 
     #[test]
-    fn auxiliary_inputs_tell_the_sizes_before_and_after() {
+    fn auxiliary_inputs_hold_both_sizes() {
         let rule = ResizeRule::Letterbox {
             width: 8,
             height: 6,
@@ -629,7 +629,7 @@ mod tests {
     }
 
     #[test]
-    fn what_would_fill_the_memory_is_refused_with_its_size() {
+    fn oversized_input_is_refused_with_its_size() {
         let long = RgbImage::new(2_000_000, 1, vec![0; 6_000_000]).unwrap();
         let square = |side: u32, stride: Option<u32>| ResizeRule::Letterbox {
             width: side,
@@ -654,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn a_very_long_image_costs_no_more_than_its_crop() {
+    fn very_long_image_costs_only_its_crop() {
         let long = RgbImage::new(40_000, 10, vec![50; 1_200_000]).unwrap();
         let rule = ResizeRule::ShortSideCrop {
             short_side: 256,
@@ -669,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_too_long_for_pillow_is_refused_as_in_packages() {
+    fn image_too_long_for_pillow_is_refused() {
         let tall = RgbImage::new(1, 100_000, vec![7; 300_000]).unwrap();
         let rule = ResizeRule::ShortSideCrop {
             short_side: 256,
@@ -685,7 +685,7 @@ mod tests {
     }
 
     #[test]
-    fn a_crop_larger_than_the_image_is_refused() {
+    fn crop_larger_than_the_image_is_refused() {
         let rule = ResizeRule::ShortSideCrop {
             short_side: 10,
             long_side: Rounding::Down,

@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn a_window_equals_the_same_part_of_the_whole() {
+    fn window_equals_its_part_of_the_whole() {
         for &interpolation in Interpolation::VARIANTS {
             for (image, [width, height]) in
                 [(noise(37, 23), [20, 15]), (noise(40, 30), [20, 15]), (noise(9, 8), [20, 15])]
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn the_same_size_gives_the_same_pixels() {
+    fn same_size_gives_the_same_pixels() {
         let image = noise(9, 7);
         for &interpolation in Interpolation::VARIANTS {
             assert_eq!(resize(&image, ResizeWindow::whole(9, 7), interpolation), image.rgb(), "{interpolation:?}");
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn one_pixel_can_become_many_and_many_one() {
+    fn pixels_scale_from_and_to_one() {
         let pixel = RgbImage::new(1, 1, vec![200; 3]).unwrap();
         let wide = RgbImage::new(40_000, 1, vec![7; 120_000]).unwrap();
         for &interpolation in Interpolation::VARIANTS {

@@ -64,7 +64,7 @@ fn path(name: &str) -> PathBuf {
 }
 
 #[test]
-fn files_of_coco_give_the_numbers_of_pycocotools() {
+fn coco_metrics_match_pycocotools() {
     let fixtures = std::fs::read_dir(repository().join("tests/evaluation")).unwrap();
     let fixtures = fixtures.map(|entry| entry.unwrap().path()).filter(|path| path.join("results.json").is_file());
     let mut count = 0;
@@ -107,7 +107,7 @@ fn predicted(folder: &Path) -> (PathBuf, PathBuf) {
 }
 
 #[test]
-fn a_project_and_its_exported_boxes_give_the_same_numbers() {
+fn project_and_exported_boxes_give_equal_metrics() {
     let folder = tempfile::tempdir().unwrap();
     let (images, project) = predicted(folder.path());
     let export = |min_score: &str, out: &Path| {
@@ -157,7 +157,7 @@ fn a_project_and_its_exported_boxes_give_the_same_numbers() {
 }
 
 #[test]
-fn classes_in_a_table_are_held_against_lines_of_predict() {
+fn class_table_is_evaluated_against_predict_output() {
     let folder = tempfile::tempdir().unwrap();
     let lines = folder.path().join("predicted.jsonl");
     let mut predict = spotcheck(&["predict", "--model", "efficientnet-lite0", "--out"]);
@@ -183,7 +183,7 @@ fn classes_in_a_table_are_held_against_lines_of_predict() {
 }
 
 #[test]
-fn intervals_hold_the_number_and_are_the_same_again() {
+fn intervals_contain_the_value_and_are_reproducible() {
     let fixture = repository().join("tests/evaluation/crowds");
     let folder = tempfile::tempdir().unwrap();
     let numbers = |name: &str| {
@@ -205,7 +205,7 @@ fn intervals_hold_the_number_and_are_the_same_again() {
 }
 
 #[test]
-fn broken_ground_truth_ends_with_a_message_or_a_counted_problem() {
+fn broken_ground_truth_is_an_error_or_a_counted_problem() {
     let folder = tempfile::tempdir().unwrap();
     let fixture = repository().join("tests/evaluation/small");
     let results = fixture.join("results.json");
@@ -236,7 +236,7 @@ fn broken_ground_truth_ends_with_a_message_or_a_counted_problem() {
 }
 
 #[test]
-fn sides_that_are_swapped_and_classes_that_never_meet_are_refused() {
+fn swapped_sides_and_disjoint_classes_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, text: &str| {
         let path = folder.path().join(name);
@@ -284,7 +284,7 @@ fn of_texts(truth: (&str, &str), predictions: (&str, &str)) -> (Value, String) {
 }
 
 #[test]
-fn a_name_that_fits_several_images_is_called_ambiguous_and_one_is_singular() {
+fn ambiguous_image_names_are_counted() {
     let truth = "image,class\na/1.jpg,cat\nb/1.jpg,cat\n2.jpg,cat\n";
     let predictions = "image,class,score\n1.jpg,cat,0.9\n2.jpg,cat,0.9\n3.jpg,cat,0.9\n";
     let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
@@ -303,7 +303,7 @@ fn a_name_that_fits_several_images_is_called_ambiguous_and_one_is_singular() {
 }
 
 #[test]
-fn annotations_with_an_id_that_was_given_before_count_and_are_not_called_unusable() {
+fn duplicate_annotation_ids_are_kept() {
     let truth = json!({
         "images": [{"id": 1, "file_name": "a.jpg"}],
         "categories": [{"id": 1, "name": "cat"}],
@@ -322,7 +322,7 @@ fn annotations_with_an_id_that_was_given_before_count_and_are_not_called_unusabl
 }
 
 #[test]
-fn what_people_judged_in_a_project_is_ground_truth() {
+fn verdicts_in_a_project_are_ground_truth() {
     let folder = tempfile::tempdir().unwrap();
     let (images, project) = predicted(folder.path());
     let flags = [&images, Path::new("--project"), &project, Path::new("--truth"), &project];
@@ -367,7 +367,7 @@ fn what_people_judged_in_a_project_is_ground_truth() {
 }
 
 #[test]
-fn classes_in_the_names_of_images_are_ground_truth() {
+fn image_names_can_be_ground_truth() {
     let folder = tempfile::tempdir().unwrap();
     let images = folder.path().join("images");
     std::fs::create_dir(&images).unwrap();
@@ -388,7 +388,7 @@ fn classes_in_the_names_of_images_are_ground_truth() {
 }
 
 #[test]
-fn class_in_a_file_name_is_as_long_as_possible_and_shown() {
+fn longest_class_in_a_file_name_is_used() {
     let folder = tempfile::tempdir().unwrap();
     let predictions = folder.path().join("predictions.csv");
     let rows = "image,class,score\nn01484850_great_white_shark.JPEG,great white shark,0.9\n";
@@ -401,7 +401,7 @@ fn class_in_a_file_name_is_as_long_as_possible_and_shown() {
 }
 
 #[test]
-fn truth_whose_every_score_is_1_has_no_scores() {
+fn ground_truth_with_all_scores_1_has_no_scores() {
     let truth = "ImageID,LabelName,Confidence,XMin,XMax,YMin,YMax,IsGroupOf\n\
         a,/m/cat,1,0.1,0.3,0.1,0.3,0\na,/m/cat,1,0.5,0.9,0.5,0.9,-1\n";
     let predictions =
@@ -451,7 +451,7 @@ fn predictions_without_a_usable_score_are_refused() {
 }
 
 #[test]
-fn number_below_its_bound_has_an_exit_code_of_its_own() {
+fn metric_below_its_bound_has_its_own_exit_code() {
     let fixture = repository().join("tests/evaluation/plain");
     let ap50 = json_of(&fixture.join("expected.json"))["stats"][1].as_f64().unwrap();
     let check = |bound: &str, code: i32, expected: &str| {
@@ -468,7 +468,7 @@ fn number_below_its_bound_has_an_exit_code_of_its_own() {
 }
 
 #[test]
-fn names_with_line_breaks_stay_in_their_line() {
+fn names_with_line_breaks_stay_on_their_line() {
     let truth = json!({
         "images": [{"id": 1, "file_name": "a.jpg"}],
         "categories": [{"id": 1, "name": "two\nlines"}],
@@ -480,7 +480,7 @@ fn names_with_line_breaks_stay_in_their_line() {
 }
 
 #[test]
-fn boxes_that_are_fractions_get_the_sizes_of_the_images() {
+fn relative_boxes_use_image_sizes() {
     let folder = tempfile::tempdir().unwrap();
     let [images, labels] = ["images", "labels"].map(|name| folder.path().join(name));
     for folder in [&images, &labels] {
@@ -512,7 +512,7 @@ fn boxes_that_are_fractions_get_the_sizes_of_the_images() {
 }
 
 #[test]
-fn a_model_without_names_is_not_measured_as_always_wrong() {
+fn model_without_class_names_is_not_measured() {
     let folder = tempfile::tempdir().unwrap();
     let images = folder.path().join("images");
     for class in ["cat", "dog"] {
@@ -576,7 +576,7 @@ impl FileAndRun {
 }
 
 #[test]
-fn a_score_equal_to_the_minimum_score_counts() {
+fn score_equal_to_the_minimum_counts() {
     let scores = ["0.05", "0.1", "0.2", "0.3", "0.4", "0.6", "0.7", "0.8", "0.9"];
     let names: Vec<String> = scores.iter().map(|score| format!("{}.png", &score[2..])).collect();
     let mut rows = "image,class,score,x,y,w,h\n".to_owned();
@@ -596,7 +596,7 @@ fn a_score_equal_to_the_minimum_score_counts() {
 }
 
 #[test]
-fn an_imported_run_has_the_numbers_of_its_file() {
+fn imported_run_has_the_metrics_of_its_file() {
     let all = ["a.png", "b.png", "c.png", "d.png", "e.png"];
     // Nothing was found in d and e.
     let rows = "image,class,score,x,y,w,h\na.png,cat,0.9,10,10,20,20\nb.png,cat,0.8,10,12,20,20\n\
@@ -659,7 +659,7 @@ fn check_plots(folder: &Path, names: &[&str]) {
 }
 
 #[test]
-fn plots_and_the_table_of_the_classes_are_written_and_replaced_only_on_demand() {
+fn plots_and_class_table_are_written_once() {
     let folder = tempfile::tempdir().unwrap();
     let fixture = repository().join("tests/evaluation/plain");
     let (out, table, plots) =
@@ -699,7 +699,7 @@ fn plots_and_the_table_of_the_classes_are_written_and_replaced_only_on_demand() 
 }
 
 #[test]
-fn a_classifier_has_plots_and_a_table_of_its_own() {
+fn classifier_has_its_own_plots_and_table() {
     let folder = tempfile::tempdir().unwrap();
     let (truth, predictions) = (folder.path().join("truth.csv"), folder.path().join("predictions.csv"));
     let (mut truths, mut predicted) = ("image,class\n".to_owned(), "image,class,score\n".to_owned());
@@ -744,7 +744,7 @@ fn report(folder: &Path, truth: &str, predictions: &str, arguments: &[&Path]) ->
 }
 
 #[test]
-fn ground_truth_without_a_usable_entry_is_refused_with_the_first_reason() {
+fn unusable_ground_truth_is_refused_with_a_reason() {
     let folder = tempfile::tempdir().unwrap();
     let truth = folder.path().join("truth.csv");
     let predictions = folder.path().join("predictions.csv");
@@ -763,7 +763,7 @@ fn ground_truth_without_a_usable_entry_is_refused_with_the_first_reason() {
 }
 
 #[test]
-fn the_report_shows_the_most_confident_errors_with_their_images() {
+fn report_shows_the_most_confident_errors() {
     let folder = tempfile::tempdir().unwrap();
     let samples = repository().join("assets/samples");
     let truth = "image,class,x,y,w,h\ncoffee.png,cup,100,50,200,150\nchelsea.png,cat,10,10,400,280\n\
@@ -816,7 +816,7 @@ fn of_tables(truth: &str, predictions: &str, arguments: &[&str]) -> (Option<Valu
 }
 
 #[test]
-fn labels_of_other_splits_and_predictions_are_no_truth() {
+fn other_splits_and_predictions_are_not_ground_truth() {
     let label = "0 0.5 0.5 0.25 0.25\n";
     let files = [
         ("data/data.yaml", "names: [cat]\ntrain: images/train\nval: images/val\n"),
@@ -836,7 +836,7 @@ fn labels_of_other_splits_and_predictions_are_no_truth() {
 }
 
 #[test]
-fn contradicting_image_sizes_are_left_out_or_refused() {
+fn conflicting_image_sizes_are_skipped_or_refused() {
     // chelsea.png has 451 × 300 pixels, coffee.png 600 × 400.
     let truth = |size: [u32; 2]| {
         json!({
@@ -890,7 +890,7 @@ fn contradicting_image_sizes_are_left_out_or_refused() {
 }
 
 #[test]
-fn how_images_and_classes_were_matched_comes_first() {
+fn matching_summary_is_reported_first() {
     let truth = "image,class,class_id\na.jpg,cat,1\nb.jpg,dog,2\n";
     let named = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,0.9\n";
     let (metrics, said, code) = of_tables(truth, named, &[]);
@@ -948,7 +948,7 @@ fn how_images_and_classes_were_matched_comes_first() {
 }
 
 #[test]
-fn images_in_other_folders_are_refused_or_named() {
+fn images_in_other_folders_are_refused_or_mapped() {
     let truth = "image,class\ntrain/1.jpg,cat\ntrain/2.jpg,cat\n";
     let predictions =
         |folders: [&str; 2]| format!("image,class,score\n{}/1.jpg,cat,0.9\n{}/2.jpg,cat,0.9\n", folders[0], folders[1]);
@@ -963,7 +963,7 @@ fn images_in_other_folders_are_refused_or_named() {
 }
 
 #[test]
-fn label_file_without_its_image_is_left_out() {
+fn label_file_without_an_image_is_skipped() {
     let files = [
         ("images/a.png", "photo chelsea.png"),
         ("labels/a.txt", "0 0.5 0.5 0.5 0.5\n"),
@@ -1007,7 +1007,7 @@ fn of_coco(truth: &[[f64; 4]], results: &[[f64; 4]]) -> (Option<Value>, String, 
 }
 
 #[test]
-fn boxes_that_are_not_what_their_format_says_are_a_doubt() {
+fn doubtful_box_formats_are_reported() {
     let (one, other) = ([20.0, 20.0, 40.0, 40.0], [100.0, 30.0, 50.0, 20.0]);
     let edges = [[20.0, 20.0, 60.0, 60.0], [100.0, 30.0, 150.0, 50.0]];
     let twice = [[40.0, 40.0, 80.0, 80.0], [200.0, 60.0, 100.0, 40.0]];
@@ -1032,7 +1032,7 @@ fn boxes_that_are_not_what_their_format_says_are_a_doubt() {
 }
 
 #[test]
-fn ground_truth_of_crowds_alone_is_refused() {
+fn ground_truth_with_only_crowds_is_refused() {
     let truth = json!({
         "images": [{"id": 1, "file_name": "a.png", "width": 64, "height": 48}],
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 30, 20], "area": 600, "iscrowd": 1}],
@@ -1046,7 +1046,7 @@ fn ground_truth_of_crowds_alone_is_refused() {
 }
 
 #[test]
-fn images_and_classes_that_one_side_lacks_are_a_doubt() {
+fn unmatched_images_and_classes_are_reported() {
     let truth = "image,class,x,y,w,h\n1.png,cat,1,1,9,9\n2.png,cat,1,1,9,9\n3.png,dog,1,1,9,9\n4.png,cat,1,1,9,9\n";
     let head = "image,class,score,x,y,w,h\n";
     let row = |image: u32, class: &str| format!("{image}.png,{class},0.9,1,1,9,9\n");
@@ -1065,7 +1065,7 @@ fn images_and_classes_that_one_side_lacks_are_a_doubt() {
 }
 
 #[test]
-fn images_without_label_files_are_a_doubt_if_they_are_many() {
+fn many_missing_label_files_are_reported() {
     let label = "0 0.5 0.5 0.25 0.25\n";
     let predictions = "image,class,score,x,y,w,h\n1.png,0,0.9,170,112,112,75\n";
     let mut files = vec![("data.yaml", "val: images\n"), ("predictions.csv", predictions)];
@@ -1088,7 +1088,7 @@ fn images_without_label_files_are_a_doubt_if_they_are_many() {
 }
 
 #[test]
-fn folders_called_by_wordnet_ids_are_classes_of_imagenet() {
+fn wordnet_folders_are_imagenet_classes() {
     let files =
         [("photos/n02124075/chelsea.png", "photo chelsea.png"), ("photos/n07930864/coffee.png", "photo coffee.png")];
     let rows = "image,class,score\nn02124075/chelsea.png,Egyptian cat,0.9\nn07930864/coffee.png,espresso,0.8\n";
@@ -1099,7 +1099,7 @@ fn folders_called_by_wordnet_ids_are_classes_of_imagenet() {
 }
 
 #[test]
-fn a_project_without_its_folder_does_not_count_changed_images() {
+fn project_without_its_folder_ignores_changed_images() {
     let folder = tempfile::tempdir().unwrap();
     let (images, project) = (folder.path().join("images"), folder.path().join("p.spotcheck"));
     std::fs::create_dir(&images).unwrap();
@@ -1117,7 +1117,7 @@ fn a_project_without_its_folder_does_not_count_changed_images() {
 }
 
 #[test]
-fn a_wrong_split_is_refused_with_the_options_that_there_are() {
+fn unknown_split_lists_the_available_ones() {
     let label = "0 0.5 0.5 0.25 0.25\n";
     let files = [
         ("data.yaml", "names: [cat]\ntrain: images/train\nval: images/val\n"),

@@ -240,7 +240,7 @@ fn with_labels(boxes: Vec<(String, u64, [f64; 4])>) -> Vec<(String, String, [f64
 }
 
 #[test]
-fn json_lines_of_everything_are_what_predict_wrote_and_judgments_are_added() {
+fn jsonl_export_equals_predict_plus_judgments() {
     for model in [DETECTOR, CLASSIFIER] {
         let predicted = Predicted::new(model);
         let plain = predicted.exported("jsonl", "plain.jsonl", &["--all-boxes"]);
@@ -258,7 +258,7 @@ fn json_lines_of_everything_are_what_predict_wrote_and_judgments_are_added() {
 }
 
 #[test]
-fn an_outdated_prediction_is_skipped_and_reported() {
+fn outdated_prediction_is_skipped_and_reported() {
     let predicted = Predicted::new(DETECTOR);
     predicted.change(vec![
         predicted.judge("coffee.png", Some(0), Verdict::Accept),
@@ -288,7 +288,7 @@ fn an_outdated_prediction_is_skipped_and_reported() {
 }
 
 #[test]
-fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
+fn accepted_box_is_exported_whatever_its_score() {
     let predicted = Predicted::new(DETECTOR);
     let coffee = predicted.uri("coffee.png");
     let values = predicted.values();
@@ -344,7 +344,7 @@ fn a_box_that_a_person_confirmed_is_in_every_format_whatever_its_score() {
 }
 
 #[test]
-fn coco_opens_in_pycocotools_with_every_box_and_every_image() {
+fn coco_export_opens_in_pycocotools() {
     let predicted = Predicted::new(DETECTOR);
     let file = predicted.exported("coco", "coco.json", &["--min-score", "0.3"]);
     let read = python("read_coco.py", &[&file]);
@@ -360,7 +360,7 @@ fn coco_opens_in_pycocotools_with_every_box_and_every_image() {
 }
 
 #[test]
-fn yolo_and_voc_open_in_supervision_with_the_same_boxes() {
+fn yolo_and_voc_exports_open_in_supervision() {
     let predicted = Predicted::new(DETECTOR);
     // `supervision` looks for images in one folder only.
     let flat = ["--min-score", "0.3", "--with-images", "--filter", "!name:sub"];
@@ -382,7 +382,7 @@ fn yolo_and_voc_open_in_supervision_with_the_same_boxes() {
 }
 
 #[test]
-fn csv_is_read_by_python_row_by_row_and_holds_no_formula() {
+fn csv_export_is_read_by_python_without_formulas() {
     let predicted = Predicted::new(DETECTOR);
     predicted.change(vec![Change::SetNote {
         sample: predicted.uri("coffee.png"),
@@ -401,7 +401,7 @@ fn csv_is_read_by_python_row_by_row_and_holds_no_formula() {
 }
 
 #[test]
-fn the_report_is_one_page_that_needs_nothing_from_outside() {
+fn report_is_one_self_contained_page() {
     for model in [DETECTOR, CLASSIFIER] {
         let predicted = Predicted::new(model);
         predicted.change(vec![
@@ -428,7 +428,7 @@ fn the_report_is_one_page_that_needs_nothing_from_outside() {
 }
 
 #[test]
-fn annotated_images_show_more_than_the_images_and_a_broken_one_is_left_out() {
+fn annotated_images_skip_broken_ones() {
     let predicted = Predicted::new(DETECTOR);
     let folder = predicted.exported("pictures", "pictures", &["--picture-kind", "png"]);
     let drawn = image::open(folder.join("sub/coffee.png")).unwrap().into_rgb8();
@@ -440,7 +440,7 @@ fn annotated_images_show_more_than_the_images_and_a_broken_one_is_left_out() {
 }
 
 #[test]
-fn a_filter_and_verdicts_choose_what_is_exported() {
+fn filter_and_verdicts_select_the_export() {
     let predicted = Predicted::new(DETECTOR);
     predicted.change(vec![
         predicted.judge("coffee.png", None, Verdict::Accept),
@@ -465,7 +465,7 @@ fn a_filter_and_verdicts_choose_what_is_exported() {
 }
 
 #[test]
-fn nothing_is_overwritten_unasked_and_only_exports_are_replaced() {
+fn only_exports_are_overwritten_and_only_with_force() {
     let predicted = Predicted::new(DETECTOR);
     predicted.exported("coco", "out", &[]);
     let again = predicted.export("coco", &predicted.out("out"), &[]);
@@ -491,7 +491,7 @@ fn nothing_is_overwritten_unasked_and_only_exports_are_replaced() {
 }
 
 #[test]
-fn images_that_are_gone_are_listed_and_end_with_code_three() {
+fn missing_images_are_listed_with_exit_code_3() {
     let predicted = Predicted::new(DETECTOR);
     std::fs::remove_file(predicted.images().join("coffee.png")).unwrap();
     let out = predicted.out("with-images");
@@ -503,7 +503,7 @@ fn images_that_are_gone_are_listed_and_end_with_code_three() {
 }
 
 #[test]
-fn filters_that_are_too_long_or_too_deep_are_refused() {
+fn overlong_and_deep_filters_are_refused() {
     let predicted = Predicted::new(DETECTOR);
     let filtered = |name: &str, filter: &str| {
         let out = predicted.out(name);
@@ -535,7 +535,7 @@ fn filters_that_are_too_long_or_too_deep_are_refused() {
 }
 
 #[test]
-fn what_cannot_work_ends_with_a_reason() {
+fn impossible_exports_are_refused() {
     let predicted = Predicted::new(CLASSIFIER);
     let out = predicted.out("x");
     for (format, more, code, reason) in [

@@ -78,7 +78,7 @@ fn line<'l>(lines: &'l [Value], name: &str) -> &'l Value {
 }
 
 #[test]
-fn coco_results_become_a_run_with_the_names_of_their_data_set() {
+fn coco_results_are_imported_with_class_names() {
     let bench = Bench::new();
     let truth = bench.path("truth.json");
     let output = bench.import("results.json", &["--truth", truth.to_str().unwrap()]);
@@ -103,7 +103,7 @@ fn coco_results_become_a_run_with_the_names_of_their_data_set() {
 }
 
 #[test]
-fn classes_are_those_of_the_labels_and_corrections() {
+fn labels_and_corrections_name_the_classes() {
     let bench = Bench::new();
     let rows = "image,label,score,x1,y1,x2,y2\na.png,Katze,0.5,1,2,3,4\na.png,dog,0.25,1,2,3,4\nb.png,ufo,1,1,2,3,4\n";
     std::fs::write(bench.path("predictions.csv"), rows).unwrap();
@@ -122,7 +122,7 @@ fn classes_are_those_of_the_labels_and_corrections() {
 }
 
 #[test]
-fn classes_of_images_become_a_run_and_a_wrong_size_fails_its_image() {
+fn image_classes_are_imported_and_wrong_sizes_fail() {
     let bench = Bench::new();
     let lines = [
         r#"{"uri":"/elsewhere/a.png","status":"ok","width":60,"height":50,"classes":[{"index":1,"label":"dog","score":0.75}]}"#,
@@ -137,7 +137,7 @@ fn classes_of_images_become_a_run_and_a_wrong_size_fails_its_image() {
 }
 
 #[test]
-fn what_cannot_be_imported_is_said() {
+fn impossible_imports_are_refused() {
     let bench = Bench::new();
     let check = |output: Output, expected: &str| {
         assert_eq!(output.status.code(), Some(1));
@@ -154,7 +154,7 @@ fn what_cannot_be_imported_is_said() {
 }
 
 #[test]
-fn classes_that_the_data_set_lacks_and_boxes_outside_are_a_warning() {
+fn unknown_classes_and_outside_boxes_are_warnings() {
     let bench = Bench::new();
     let edges = json!([
         {"image_id": 1, "category_id": 99, "bbox": [1.5, 2, 10, 20], "score": 0.25},

@@ -38,7 +38,7 @@ fn with_home(home: &Path, args: &[&str]) -> Ended {
 }
 
 #[test]
-fn inspect_shows_the_graph_what_is_recognized_what_is_assumed_and_the_card() {
+fn inspect_reports_graph_findings_and_card() {
     let shown = ended(crate::support::spotcheck(&["models", "inspect", CIFAR, "--set", "input.channels=bgr"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let sections = [
@@ -61,7 +61,7 @@ fn inspect_shows_the_graph_what_is_recognized_what_is_assumed_and_the_card() {
 }
 
 #[test]
-fn the_preview_is_what_the_model_sees_in_the_cards_channel_order() {
+fn preview_is_in_the_channel_order_of_the_card() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("preview.png");
     let preview = target.to_str().unwrap();
@@ -90,7 +90,7 @@ fn the_preview_is_what_the_model_sees_in_the_cards_channel_order() {
 }
 
 #[test]
-fn what_cannot_be_used_still_shows_its_graph_and_the_reason() {
+fn unusable_model_shows_its_graph_and_a_reason() {
     let weights = "tests/cases/conventions/refused-raw-yolo/model.onnx";
     let shown = ended(crate::support::spotcheck(&["models", "inspect", weights]));
     assert_eq!(shown.code, Some(1));
@@ -100,7 +100,7 @@ fn what_cannot_be_used_still_shows_its_graph_and_the_reason() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_not_a_model_is_named_with_what_to_do() {
+fn missing_and_foreign_files_are_named() {
     for (file, reason) in
         [("missing.onnx", "Could not read the model missing.onnx"), ("Cargo.toml", "damaged or is not an ONNX model")]
     {
@@ -111,7 +111,7 @@ fn a_file_that_is_missing_or_not_a_model_is_named_with_what_to_do() {
 }
 
 #[test]
-fn a_known_model_is_shown_with_its_card() {
+fn known_model_is_shown_with_its_card() {
     let shown = ended(crate::support::spotcheck(&["models", "inspect", "ssd-mobilenet-coco"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(shown.stdout.contains("output    labels int64 [num]"), "{}", shown.stdout);
@@ -121,7 +121,7 @@ fn a_known_model_is_shown_with_its_card() {
 }
 
 #[test]
-fn an_added_model_is_listed_used_by_its_id_and_removed() {
+fn added_model_is_listed_used_and_removed() {
     let home = tempfile::tempdir().unwrap();
     let labels = home.path().join("names.txt");
     let names: Vec<String> = (0..10).map(|class| format!("thing {class}")).collect();
@@ -150,7 +150,7 @@ fn an_added_model_is_listed_used_by_its_id_and_removed() {
 }
 
 #[test]
-fn nothing_is_added_that_does_not_fit() {
+fn model_that_does_not_fit_is_not_added() {
     let home = tempfile::tempdir().unwrap();
     let labels = home.path().join("names.txt");
     std::fs::write(&labels, "only\ntwo").unwrap();
@@ -171,7 +171,7 @@ fn nothing_is_added_that_does_not_fit() {
 }
 
 #[test]
-fn a_folder_and_an_empty_file_are_not_inspected() {
+fn folder_and_empty_file_are_not_inspected() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.onnx");
     std::fs::write(&empty, "").unwrap();
@@ -189,7 +189,7 @@ fn a_folder_and_an_empty_file_are_not_inspected() {
 }
 
 #[test]
-fn a_bare_file_is_predicted_and_says_what_was_recognized_and_assumed() {
+fn bare_file_reports_findings_and_assumptions() {
     let predicted = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [
@@ -206,7 +206,7 @@ fn a_bare_file_is_predicted_and_says_what_was_recognized_and_assumed() {
 }
 
 #[test]
-fn a_bare_file_is_predicted_with_labels_and_the_advice_can_be_pasted_into_a_shell() {
+fn bare_file_is_predicted_with_labels() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("my model.onnx");
     std::fs::copy("tests/cases/conventions/sigmoids/model.onnx", &model).unwrap();
@@ -228,7 +228,7 @@ fn a_bare_file_is_predicted_with_labels_and_the_advice_can_be_pasted_into_a_shel
 }
 
 #[test]
-fn presets_are_tried_on_images_and_one_is_taken_by_its_name() {
+fn presets_are_tried_and_selected_by_name() {
     let home = tempfile::tempdir().unwrap();
     let model = "tests/cases/conventions/caffe2-resnet50/model.onnx";
     let tried =
@@ -246,7 +246,7 @@ fn presets_are_tried_on_images_and_one_is_taken_by_its_name() {
 }
 
 #[test]
-fn folders_with_wordnet_ids_give_the_accuracy() {
+fn wordnet_folders_give_the_accuracy() {
     let expected = std::fs::read_to_string("tests/cases/presets/expected.json").unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();
     let text = |field: &str| expected["imagenet"][field].as_str().unwrap();
@@ -265,7 +265,7 @@ fn folders_with_wordnet_ids_give_the_accuracy() {
 }
 
 #[test]
-fn a_detector_that_finds_nothing_is_reported() {
+fn detector_without_detections_is_reported() {
     let predict = |case: &str| {
         let model = format!("tests/cases/detectors/{case}/model.onnx");
         ended(crate::support::spotcheck(&["predict", "assets/samples", "--model", &model]))
@@ -279,7 +279,7 @@ fn a_detector_that_finds_nothing_is_reported() {
 }
 
 #[test]
-fn another_reading_of_the_outputs_is_listed_and_chosen() {
+fn output_alternatives_are_listed_and_selected() {
     let inspect = |more: &[&str]| {
         let model = "tests/cases/detectors/yolov8-rows/model.onnx";
         ended(crate::support::spotcheck(&[&["models", "inspect", model][..], more].concat()))
@@ -296,7 +296,7 @@ fn another_reading_of_the_outputs_is_listed_and_chosen() {
 }
 
 #[test]
-fn a_bare_file_is_predicted_with_a_preset() {
+fn bare_file_is_predicted_with_a_preset() {
     let expected = std::fs::read_to_string("tests/cases/presets/expected.json").unwrap();
     let expected: Value = serde_json::from_str(&expected).unwrap();
     for (preset, best) in expected["best_of_chelsea"].as_object().unwrap() {
@@ -320,7 +320,7 @@ fn a_bare_file_is_predicted_with_a_preset() {
 }
 
 #[test]
-fn labels_are_read_from_the_files_that_training_leaves() {
+fn labels_are_read_from_training_files() {
     let home = tempfile::tempdir().unwrap();
     let names: Vec<String> = (0..10).map(|class| format!("thing {class}")).collect();
     let id2label: Vec<String> = (0..10).map(|class| format!("\"{class}\": \"thing {class}\"")).collect();
@@ -344,7 +344,7 @@ fn labels_are_read_from_the_files_that_training_leaves() {
 }
 
 #[test]
-fn a_setting_that_contradicts_the_model_is_refused() {
+fn setting_that_contradicts_the_model_is_refused() {
     let model = "tests/cases/conventions/timm-config/model.onnx";
     for (setting, part) in [
         ("output.classification.values=probabilities", "so they are not probabilities: choose logits"),
@@ -364,7 +364,7 @@ fn a_setting_that_contradicts_the_model_is_refused() {
 }
 
 #[test]
-fn a_copy_of_a_known_model_is_shown_with_its_card() {
+fn copy_of_a_known_model_has_its_card() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.onnx");
     std::fs::copy("models/efficientnet-lite0/model.onnx", &copy).unwrap();

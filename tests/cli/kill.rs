@@ -34,7 +34,7 @@ const MODES: [Mode; 2] = [
 ];
 
 #[test]
-fn twenty_kills_at_random_moments_lose_nothing_that_was_shown_as_saved() {
+fn twenty_kills_lose_no_saved_prediction() {
     let mut random = Random::new();
     let folder = tempfile::tempdir().unwrap();
     let images = draw_images(folder.path());

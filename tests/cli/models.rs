@@ -110,7 +110,7 @@ fn good_server() -> HttpServer {
 }
 
 #[test]
-fn the_list_shows_each_model_with_what_a_choice_needs() {
+fn model_list_shows_task_size_and_state() {
     let home = Home::new();
     let small = home.listed("efficientnet-lite0");
     for expected in ["* ", "classification", "18 MiB", "ready", "Apache-2.0", "75.1%"] {
@@ -133,7 +133,7 @@ fn the_list_shows_each_model_with_what_a_choice_needs() {
 }
 
 #[test]
-fn an_unfinished_download_is_listed_with_what_is_there() {
+fn unfinished_download_is_listed_with_its_size() {
     let home = Home::new();
     let folder = home.path("").with_file_name("faster-rcnn");
     fs::create_dir_all(&folder).unwrap();
@@ -143,7 +143,7 @@ fn an_unfinished_download_is_listed_with_what_is_there() {
 }
 
 #[test]
-fn a_fetched_model_is_ready_and_a_removed_one_is_gone() {
+fn fetched_model_is_ready_until_removed() {
     let server = good_server();
     let home = Home::with_model(&[server.url("/")]);
     assert!(home.listed("mine").contains("not downloaded"));
@@ -159,7 +159,7 @@ fn a_fetched_model_is_ready_and_a_removed_one_is_gone() {
 }
 
 #[test]
-fn a_killed_download_goes_on_in_the_next_run() {
+fn killed_download_resumes() {
     let server = stalling_server();
     let home = Home::with_model(&[server.url("/")]);
     let mut fetch = stalled_fetch(&home);
@@ -173,7 +173,7 @@ fn a_killed_download_goes_on_in_the_next_run() {
 
 #[cfg(unix)]
 #[test]
-fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() {
+fn interrupt_ends_a_stalled_download() {
     let server = stalling_server();
     let home = Home::with_model(&[server.url("/")]);
     let fetch = stalled_fetch(&home);
@@ -197,7 +197,7 @@ fn an_interrupt_ends_a_stalled_download_within_a_second_and_says_how_to_go_on() 
 }
 
 #[test]
-fn a_failed_mirror_is_reported_when_the_next_one_works() {
+fn failed_mirror_is_reported_when_the_next_works() {
     let missing = HttpServer::start(|_| Reply::status("404 Not Found"));
     let server = good_server();
     let home = Home::with_model(&[missing.url("/weights"), server.url("/")]);
@@ -208,7 +208,7 @@ fn a_failed_mirror_is_reported_when_the_next_one_works() {
 }
 
 #[test]
-fn a_download_that_fails_says_why_and_what_helps() {
+fn failed_download_reports_cause_and_remedy() {
     let missing = HttpServer::start(|_| Reply::status("404 Not Found"));
     let home = Home::with_model(&[missing.url("/weights")]);
     let fetched = home.models(&["fetch", "mine"]);
@@ -224,7 +224,7 @@ fn a_download_that_fails_says_why_and_what_helps() {
 }
 
 #[test]
-fn weights_are_taken_from_a_file_only_if_they_are_the_right_ones() {
+fn only_matching_weights_are_taken_from_a_file() {
     let home = Home::with_model(&[]);
     let file = home.0.path().join("download.onnx");
     let from = ["fetch", "mine", "--from", file.to_str().unwrap()];
@@ -238,7 +238,7 @@ fn weights_are_taken_from_a_file_only_if_they_are_the_right_ones() {
 }
 
 #[test]
-fn a_download_goes_through_the_proxy_of_the_environment() {
+fn download_uses_the_proxy_of_the_environment() {
     let proxy = HttpServer::start(|request| {
         let reply = Reply::file(CONTENT, "\"1\"", request);
         match request.number {
@@ -257,7 +257,7 @@ fn a_download_goes_through_the_proxy_of_the_environment() {
 }
 
 #[test]
-fn an_unknown_model_is_an_error_that_names_the_known_ones() {
+fn unknown_model_error_lists_the_known_ones() {
     for command in ["fetch", "remove"] {
         let ended = Home::new().models(&[command, "resnet51"]);
         assert_eq!(ended.code, Some(1));
@@ -266,7 +266,7 @@ fn an_unknown_model_is_an_error_that_names_the_known_ones() {
 }
 
 #[test]
-fn a_broken_card_is_named_with_its_line_and_the_rest_is_listed() {
+fn broken_card_is_named_and_the_rest_listed() {
     let home = Home::new();
     fs::create_dir_all(home.path("")).unwrap();
     fs::write(home.path("model.toml"), "id = \"mine\"\ncolor = 1\n").unwrap();

@@ -70,7 +70,7 @@ fn check_refused(output: &Output, words: &str, file: &Path, before: Option<&[u8]
 }
 
 #[test]
-fn files_of_the_user_are_never_replaced_by_results() {
+fn user_files_are_never_replaced() {
     let bench = Bench::new();
     bench.write("notes.txt", "years of work");
     bench.write("answers.json", "{\"uri\":\"/a.jpg\"}\n");
@@ -94,7 +94,7 @@ fn files_of_the_user_are_never_replaced_by_results() {
 }
 
 #[test]
-fn results_never_replace_inputs_of_the_command() {
+fn results_never_replace_inputs() {
     let bench = Bench::new();
     // Each of them would pass as results, or as nothing.
     bench.write("labels.txt", "");
@@ -134,7 +134,7 @@ fn earlier_results_and_empty_files_are_replaced() {
 }
 
 #[test]
-fn a_model_is_not_replaced_by_its_archive_whatever_is_forced() {
+fn archive_never_replaces_its_model() {
     let bench = Bench::new();
     bench.write("model.onnx", "weights");
     let mut command = bench.command(&["transform", "package", "--model", "model.onnx"]);
@@ -145,7 +145,7 @@ fn a_model_is_not_replaced_by_its_archive_whatever_is_forced() {
 }
 
 #[test]
-fn an_export_does_not_replace_its_project_whatever_is_forced() {
+fn export_never_replaces_its_project() {
     let bench = Bench::new();
     let made = bench.fetch(&["--project", "p.spotcheck"]);
     assert!(made.status.success(), "{}", stderr(&made));
@@ -158,7 +158,7 @@ fn an_export_does_not_replace_its_project_whatever_is_forced() {
 }
 
 #[test]
-fn a_folder_that_is_not_there_or_cannot_be_written_is_named() {
+fn missing_and_read_only_folders_are_named() {
     let bench = Bench::new();
     let missing = bench.fetch(&["--out", "nowhere/o.jsonl"]);
     let words = "The output folder does not exist; create it, or choose another one: nowhere";

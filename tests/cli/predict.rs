@@ -61,7 +61,7 @@ fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
 }
 
 #[test]
-fn bad_images_are_named_with_their_reason_and_the_rest_is_predicted() {
+fn bad_images_are_reported_and_the_rest_predicted() {
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         let (folder, expected) = mixed_folder();
         let output = run(predict(folder.path(), model, &["--out", "-"]));
@@ -86,7 +86,7 @@ fn bad_images_are_named_with_their_reason_and_the_rest_is_predicted() {
 }
 
 #[test]
-fn damage_that_pillow_decodes_is_predicted_with_a_warning() {
+fn damage_that_pillow_decodes_gives_a_warning() {
     let folder = tempfile::tempdir().unwrap();
     let cases = repository().join("tests/cases/decode");
     for (case, name) in [("jpeg-hole-in-the-data", "damaged.jpg"), ("jpeg-lost-place", "suspect.jpg")] {
@@ -110,7 +110,7 @@ fn damage_that_pillow_decodes_is_predicted_with_a_warning() {
 }
 
 #[test]
-fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
+fn two_runs_write_identical_bytes() {
     let folder = tempfile::tempdir().unwrap();
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         let written = ["1.jsonl", "2.jsonl"].map(|name| {
@@ -133,7 +133,7 @@ fn two_runs_write_the_same_bytes_in_a_fixed_key_order() {
 }
 
 #[test]
-fn without_a_file_a_table_names_what_is_in_the_sample_images() {
+fn default_output_is_a_table() {
     let output = run(predict(&samples(), "ssd-mobilenet-coco", &[]));
     let table = String::from_utf8(output.stdout.clone()).unwrap();
     for (photo, thing) in
@@ -146,7 +146,7 @@ fn without_a_file_a_table_names_what_is_in_the_sample_images() {
 }
 
 #[test]
-fn paths_come_from_stdin_in_their_order_and_a_missing_one_is_named() {
+fn paths_are_read_from_stdin_in_order() {
     let mut command = predict(Path::new("-"), "efficientnet-lite0", &["--out", "-"]);
     let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let paths = "assets/samples/rocket.jpg\n/no/such.jpg\nassets/samples/chelsea.png\n";
@@ -171,7 +171,7 @@ fn s3_addresses_on_stdin_are_refused() {
 }
 
 #[test]
-fn limit_top_k_and_min_score_keep_less() {
+fn limit_top_k_and_min_score_reduce_the_output() {
     let output = run(predict(&samples(), "efficientnet-lite0", &["--out", "-", "--limit", "3", "--top-k", "2"]));
     let classified = lines(&output);
     assert_eq!(classified.len(), 3);
@@ -187,7 +187,7 @@ fn limit_top_k_and_min_score_keep_less() {
 }
 
 #[test]
-fn a_batch_gives_the_same_classes_and_is_refused_for_a_model_of_one_image() {
+fn batch_size_does_not_change_classes() {
     /// Another order of the same sums moves a score this much at most.
     const TOLERANCE: f64 = 1e-5;
     let of_batch = |size: &str| {
@@ -209,7 +209,7 @@ fn a_batch_gives_the_same_classes_and_is_refused_for_a_model_of_one_image() {
 
 #[cfg(unix)]
 #[test]
-fn a_listed_path_that_is_not_utf_8_is_reported() {
+fn listed_path_that_is_not_utf_8_is_reported() {
     use std::os::unix::ffi::OsStrExt;
     let folder = tempfile::tempdir().unwrap();
     let odd = folder.path().join(std::ffi::OsStr::from_bytes(b"caf\xe9.png"));
@@ -228,7 +228,7 @@ fn a_listed_path_that_is_not_utf_8_is_reported() {
 }
 
 #[test]
-fn annotated_images_show_more_than_the_originals_and_never_replace_them() {
+fn annotated_images_never_replace_originals() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("annotated");
     let arguments = ["--annotate", target.to_str().unwrap()];
@@ -259,7 +259,7 @@ fn annotated_images_show_more_than_the_originals_and_never_replace_them() {
 }
 
 #[test]
-fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
+fn predict_errors_have_their_exit_codes() {
     let empty = tempfile::tempdir().unwrap();
     let arguments: [(&Path, &str, &[&str], i32, &str); 6] = [
         (
@@ -290,7 +290,7 @@ fn what_cannot_work_ends_with_a_reason_and_the_right_exit_code() {
 
 #[cfg(unix)]
 #[test]
-fn predict_says_what_is_not_shown() {
+fn predict_reports_unused_options() {
     for (case, not_shown) in [
         ("yolov8-seg", "masks are not shown, only boxes"),
         ("yolov8-pose", "key points are not shown, only boxes"),
@@ -305,7 +305,7 @@ fn predict_says_what_is_not_shown() {
 }
 
 #[test]
-fn a_pipe_is_written_to_and_never_replaced_by_a_file() {
+fn pipe_is_written_to_and_never_replaced() {
     use std::os::unix::fs::FileTypeExt;
 
     let folder = tempfile::tempdir().unwrap();
@@ -324,7 +324,7 @@ fn a_pipe_is_written_to_and_never_replaced_by_a_file() {
 
 #[cfg(unix)]
 #[test]
-fn ctrl_c_or_sigterm_ends_a_run_within_a_second_and_keeps_its_predictions() {
+fn signals_end_a_run_and_keep_predictions() {
     for signal in ["-INT", "-TERM"] {
         check_ends_at(signal);
     }
@@ -354,7 +354,7 @@ fn check_ends_at(signal: &str) {
 
 #[cfg(unix)]
 #[test]
-fn control_characters_in_names_are_escaped_on_a_terminal_alone() {
+fn control_characters_are_escaped_on_terminals_only() {
     let folder = tempfile::tempdir().unwrap();
     let names = ["\u{1b}[31mred.jpg", "new\nline.jpg", "\u{9b}2Jbroken\r.jpg"];
     for name in &names[..2] {
@@ -383,7 +383,7 @@ fn control_characters_in_names_are_escaped_on_a_terminal_alone() {
 
 #[cfg(unix)]
 #[test]
-fn a_closed_pipe_ends_the_run_silently() {
+fn closed_pipe_ends_the_run_silently() {
     let error = "error: ";
     let failed = run(predict(Path::new("no/such/folder"), "efficientnet-lite0", &[]));
     assert!(stderr(&failed).starts_with(error), "{}", stderr(&failed));
@@ -398,7 +398,7 @@ fn a_closed_pipe_ends_the_run_silently() {
 }
 
 #[test]
-fn messages_say_what_is_wrong_and_what_to_do() {
+fn errors_name_cause_and_remedy() {
     let missing = "The file does not exist; check its path";
     let server = "http://127.0.0.1:9/v1/models/m";
     let cases: [(&[&str], i32, &[&str]); 9] = [
@@ -440,7 +440,7 @@ fn messages_say_what_is_wrong_and_what_to_do() {
 }
 
 #[test]
-fn nothing_is_collected_in_the_home_folder() {
+fn home_folder_stays_empty() {
     let home = tempfile::tempdir().unwrap();
     let mut command = predict(&samples().join("rocket.jpg"), "efficientnet-lite0", &[]);
     command.env("HOME", home.path()).env_remove("XDG_CACHE_HOME").env_remove("ORT_DISABLE_TELEMETRY");
@@ -450,7 +450,7 @@ fn nothing_is_collected_in_the_home_folder() {
 }
 
 #[test]
-fn a_png_with_a_wrong_checksum_fails_in_plain_words() {
+fn png_with_a_wrong_checksum_fails() {
     let folder = tempfile::tempdir().unwrap();
     let mut png = std::fs::read(samples().join("chelsea.png")).unwrap();
     let data = png.windows(4).position(|name| name == b"IDAT").unwrap();

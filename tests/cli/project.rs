@@ -118,7 +118,7 @@ fn check_says(output: &Output, code: i32, words: &[&str]) {
 }
 
 #[test]
-fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
+fn finished_run_is_written_again_without_inference() {
     let bench = Bench::new();
     let first = bench.predict(&[]);
     check_says(&first, 3, &["“SSD MobileNet v2, 1 thread”", "saved 6 of 6 predictions"]);
@@ -135,7 +135,7 @@ fn a_finished_run_is_in_the_project_and_is_written_again_without_computing() {
 }
 
 #[test]
-fn an_existing_run_is_neither_doubled_nor_overwritten_unasked() {
+fn existing_run_is_not_duplicated_or_overwritten() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let refused = bench.predict(&[]);
@@ -149,7 +149,7 @@ fn an_existing_run_is_neither_doubled_nor_overwritten_unasked() {
 /// The disk is full after half of the predictions, until files are deleted.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_reported_and_everything_is_saved_when_there_is_room() {
+fn full_disk_is_reported_and_saving_resumes() {
     let bench = Bench::with_forty_images();
     let mut child = bench.predict_on_a_full_disk();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -180,7 +180,7 @@ fn a_full_disk_is_reported_and_everything_is_saved_when_there_is_room() {
 /// As in an unattended job: the disk stays full, and only Ctrl+C ends the run.
 #[cfg(target_os = "linux")]
 #[test]
-fn a_run_that_waits_for_a_full_disk_ends_with_ctrl_c_and_continues_later() {
+fn run_waiting_for_disk_space_can_be_interrupted() {
     let bench = Bench::with_forty_images();
     let mut child = bench.predict_on_a_full_disk();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
@@ -223,7 +223,7 @@ fn edit(project: &Path, from: &[u8], to: &[u8]) {
 }
 
 #[test]
-fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() {
+fn every_command_reports_a_damaged_project() {
     type Damage = (&'static str, fn(&Path));
     let damages: [Damage; 5] = [
         ("a lost table", |project| {
@@ -269,7 +269,7 @@ fn a_damaged_project_is_reported_by_every_command_and_predicting_into_it_ends() 
 
 /// Nothing is wrong with the file as it is opened, so it shows only where a prediction is to be saved.
 #[test]
-fn a_run_whose_predictions_cannot_be_saved_ends_with_an_error() {
+fn run_that_cannot_be_saved_fails() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let connection = rusqlite::Connection::open(bench.project()).unwrap();
@@ -282,7 +282,7 @@ fn a_run_whose_predictions_cannot_be_saved_ends_with_an_error() {
 }
 
 #[test]
-fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
+fn new_and_changed_images_are_predicted() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "3"]), 0, &[]);
     bench.draw("1.png", 255);
@@ -297,7 +297,7 @@ fn what_is_new_or_changed_is_predicted_and_what_failed_only_when_asked() {
 }
 
 #[test]
-fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
+fn judged_prediction_survives_an_image_change() {
     let bench = Bench::new();
     let before = bench.predict(&[]);
     let sample = SampleUri::new(bench.images().join("0.png").to_str().unwrap());
@@ -318,7 +318,7 @@ fn a_prediction_that_a_person_judged_is_not_replaced_when_its_image_changes() {
 }
 
 #[test]
-fn a_project_that_is_open_is_refused_with_the_process_that_has_it_open() {
+fn open_project_is_refused_with_its_process() {
     let bench = Bench::new();
     let _open = bench.open(OpenMode::Write);
     let refused = bench.predict(&[]);
@@ -327,7 +327,7 @@ fn a_project_that_is_open_is_refused_with_the_process_that_has_it_open() {
 }
 
 #[test]
-fn a_project_is_shown_and_pointed_to_its_moved_images() {
+fn project_is_shown_and_relocated() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
     let moved = bench.folder.path().join("moved_images").join("images");
@@ -357,7 +357,7 @@ fn a_project_is_shown_and_pointed_to_its_moved_images() {
 }
 
 #[test]
-fn flags_that_make_no_sense_together_are_refused() {
+fn conflicting_flags_are_refused() {
     for flags in [
         &["--resume"][..],
         &["--project", "p.spotcheck", "--retry-failed"],
@@ -373,7 +373,7 @@ fn flags_that_make_no_sense_together_are_refused() {
 }
 
 #[test]
-fn two_runs_are_compared_as_a_summary_and_image_by_image() {
+fn two_runs_are_compared_per_image() {
     let bench = Bench::new();
     bench.predict(&[]);
     let out = bench.folder.path().join("comparison.json");
@@ -411,7 +411,7 @@ fn two_runs_are_compared_as_a_summary_and_image_by_image() {
 }
 
 #[test]
-fn an_outdated_prediction_is_not_compared() {
+fn outdated_prediction_is_not_compared() {
     let bench = Bench::new();
     bench.predict(&[]);
     bench.draw("0.png", 7);
@@ -424,7 +424,7 @@ fn an_outdated_prediction_is_not_compared() {
 }
 
 #[test]
-fn a_project_is_about_its_own_images_and_takes_no_others() {
+fn project_accepts_only_its_own_images() {
     let bench = Bench::new();
     check_says(&bench.predict(&[]), 3, &[]);
     let counts = || {
@@ -455,7 +455,7 @@ fn a_project_is_about_its_own_images_and_takes_no_others() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_is_the_same_however_one_comes_to_it() {
+fn folder_is_the_same_by_any_path() {
     let bench = Bench::new();
     let images = bench.images();
     std::fs::create_dir(bench.folder.path().join("aside")).unwrap();
@@ -486,7 +486,7 @@ fn a_folder_is_the_same_however_one_comes_to_it() {
 
 /// The folder goes as an unplugged disk does, and comes back.
 #[test]
-fn a_run_stops_when_its_folder_is_gone_and_predicts_exactly_the_rest_when_it_is_back() {
+fn run_resumes_when_its_folder_returns() {
     use std::io::{BufRead, BufReader, Read};
     use std::process::Stdio;
 

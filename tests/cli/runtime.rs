@@ -103,7 +103,7 @@ fn wheel(path: &Path, files: &[(&str, &[u8])]) {
 const METADATA: &str = "onnxruntime-1.32.0.dist-info/METADATA";
 
 #[test]
-fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
+fn status_reports_search_path_and_devices() {
     let prediction = PredictionContent::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
     prediction.must_say(&[
         "ORT_DYLIB_PATH: nothing",
@@ -116,14 +116,14 @@ fn status_says_where_it_looked_what_runs_where_and_why_nowhere_faster() {
 }
 
 #[test]
-fn without_a_runtime_status_names_the_command_that_installs_one_and_installs_nothing() {
+fn status_without_a_runtime_names_the_install_command() {
     let home = tempfile::tempdir().unwrap();
     PredictionContent::of(&mut status(home.path())).must_fail_with(&["spotcheck runtime install cpu"]);
     assert!(!home.path().join("data").exists());
 }
 
 #[test]
-fn without_python_the_message_holds_the_commands_that_help() {
+fn install_without_python_shows_commands() {
     let home = tempfile::tempdir().unwrap();
     let mut predict = spotcheck_at(home.path(), &["predict", "assets/samples", "--model", "efficientnet-lite0"]);
     PredictionContent::of(predict.env("PATH", home.path())).must_fail_with(&[
@@ -135,7 +135,7 @@ fn without_python_the_message_holds_the_commands_that_help() {
 }
 
 #[test]
-fn a_python_without_pip_is_distinguished_from_no_python() {
+fn python_without_pip_is_distinguished() {
     let home = tempfile::tempdir().unwrap();
     let python = home.path().join("python3");
     std::fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n").unwrap();
@@ -151,7 +151,7 @@ fn make_executable(path: &Path) {
 }
 
 #[test]
-fn without_a_network_the_message_says_how_to_install_offline() {
+fn install_without_network_explains_offline_use() {
     let home = tempfile::tempdir().unwrap();
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
     install
@@ -163,7 +163,7 @@ fn without_a_network_the_message_says_how_to_install_offline() {
 }
 
 #[test]
-fn another_wheel_under_the_right_name_is_not_installed() {
+fn foreign_wheel_with_the_right_name_is_refused() {
     let (home, index) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let name = format!("onnxruntime-1.32.0-cp311-cp311-manylinux_2_28_{}.whl", std::env::consts::ARCH);
     let metadata = b"Metadata-Version: 2.1\nName: onnxruntime\nVersion: 1.32.0\n";
@@ -175,7 +175,7 @@ fn another_wheel_under_the_right_name_is_not_installed() {
 }
 
 #[test]
-fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
+fn user_wheel_is_installed_as_unpinned() {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("mine.whl");
     let library = std::fs::read(installed_library()).unwrap();
@@ -195,7 +195,7 @@ fn a_wheel_of_the_users_own_is_installed_and_called_unpinned() {
 }
 
 #[test]
-fn wheels_that_cannot_work_are_refused_with_the_reason() {
+fn unusable_wheels_are_refused_with_the_reason() {
     let home = tempfile::tempdir().unwrap();
     let check = |files: &[(&str, &[u8])], reason: &str| {
         let path = home.path().join("mine.whl");
@@ -220,7 +220,7 @@ fn wheels_that_cannot_work_are_refused_with_the_reason() {
 }
 
 #[test]
-fn an_installed_library_that_was_cut_short_is_refused_before_it_is_loaded() {
+fn truncated_library_is_refused_before_loading() {
     let home = home_with_runtime();
     let name = installed_library().file_name().unwrap().to_owned();
     let library = home.path().join("data/runtime/cpu").join(name);
@@ -235,7 +235,7 @@ fn an_installed_library_that_was_cut_short_is_refused_before_it_is_loaded() {
 }
 
 #[test]
-fn an_installed_library_with_one_changed_byte_is_refused() {
+fn library_with_one_changed_byte_is_refused() {
     use std::os::unix::fs::FileExt;
     let home = home_with_runtime();
     let name = installed_library().file_name().unwrap().to_owned();
@@ -248,7 +248,7 @@ fn an_installed_library_with_one_changed_byte_is_refused() {
 }
 
 #[test]
-fn a_damaged_plug_in_is_named_and_does_not_stop_the_rest() {
+fn damaged_plug_in_does_not_stop_the_rest() {
     let home = home_with_runtime();
     let plugin = home.path().join("data/runtime/webgpu");
     std::fs::create_dir_all(&plugin).unwrap();
@@ -262,7 +262,7 @@ fn a_damaged_plug_in_is_named_and_does_not_stop_the_rest() {
 }
 
 #[test]
-fn two_installations_at_once_both_end_with_a_whole_runtime() {
+fn parallel_installations_both_succeed() {
     let home = tempfile::tempdir().unwrap();
     let start = || {
         let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
@@ -281,7 +281,7 @@ fn two_installations_at_once_both_end_with_a_whole_runtime() {
 }
 
 #[test]
-fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
+fn ctrl_c_ends_pip_and_leaves_no_files() {
     let home = tempfile::tempdir().unwrap();
     let (python, started) = (home.path().join("python3"), home.path().join("started"));
     PredictionContent::of(Command::new("mkfifo").arg(&started)).must_succeed();
@@ -308,7 +308,7 @@ fn ctrl_c_ends_pip_and_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_foreign_library_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
+fn foreign_library_is_an_error_and_never_a_crash() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libonnxruntime.so");
     let whole = std::fs::read(installed_library()).unwrap();
@@ -327,7 +327,7 @@ fn a_foreign_library_that_cannot_be_loaded_is_an_error_and_never_a_crash() {
 }
 
 #[test]
-fn a_library_that_is_too_old_is_refused_with_its_version() {
+fn old_library_is_refused_with_its_version() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("old.c");
     std::fs::write(
@@ -353,7 +353,7 @@ fn a_library_that_is_too_old_is_refused_with_its_version() {
 }
 
 #[test]
-fn a_library_that_is_not_onnx_runtime_is_refused() {
+fn other_libraries_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let source = folder.path().join("other.c");
     std::fs::write(&source, "int nothing(void) { return 0; }\n").unwrap();
@@ -365,7 +365,7 @@ fn a_library_that_is_not_onnx_runtime_is_refused() {
 }
 
 #[test]
-fn what_ort_dylib_path_names_comes_before_the_installed_one() {
+fn ort_dylib_path_overrides_the_installed_runtime() {
     let folder = tempfile::tempdir().unwrap();
     let library = folder.path().join("libonnxruntime.so");
     symlink(installed_library(), &library).unwrap();
@@ -376,7 +376,7 @@ fn what_ort_dylib_path_names_comes_before_the_installed_one() {
 }
 
 #[test]
-fn a_device_named_explicitly_never_falls_back() {
+fn explicit_device_never_falls_back() {
     let predict = |device: &str| {
         let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
         PredictionContent::of(spotcheck(&args).args(["--device", device]))
@@ -389,7 +389,7 @@ fn a_device_named_explicitly_never_falls_back() {
 }
 
 #[test]
-fn auto_falls_back_and_says_why() {
+fn auto_falls_back_and_reports_the_reason() {
     let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
     let prediction = PredictionContent::of(&mut spotcheck(&args)).must_succeed();
     for line in [
@@ -413,7 +413,7 @@ fn home_with_tiny_model() -> tempfile::TempDir {
 }
 
 #[test]
-fn the_webgpu_plug_in_gives_the_predictions_of_the_processor() {
+fn webgpu_predictions_match_the_cpu() {
     let home = home_with_tiny_model();
     let predict = |device: &str| {
         let args = ["predict", "assets/samples", "--model", "tiny", "--out", "-"];
@@ -436,7 +436,7 @@ fn the_webgpu_plug_in_gives_the_predictions_of_the_processor() {
 }
 
 #[test]
-fn auto_does_not_use_a_software_gpu() {
+fn auto_skips_software_gpus() {
     let home = home_with_tiny_model();
     let args = ["predict", "assets/samples", "--limit", "1", "--model", "tiny"];
     let mut command = spotcheck_at(home.path(), &args);

@@ -41,7 +41,7 @@ fn without_uri(lines: Vec<Value>) -> Vec<Value> {
 }
 
 #[test]
-fn the_images_in_a_file_are_predicted_as_the_same_images_beside_it() {
+fn tfrecord_images_predict_like_files() {
     for model in [CLASSIFIER, "ssd-mobilenet-coco"] {
         let of_files = predict(&fixture("photos"), model, &[]);
         let of_records = predict(&fixture("photos.tfrecord"), model, &[]);
@@ -56,7 +56,7 @@ fn the_images_in_a_file_are_predicted_as_the_same_images_beside_it() {
 }
 
 #[test]
-fn single_records_are_predicted_by_their_path_and_from_a_list() {
+fn single_records_are_predicted_by_path() {
     let file = fixture("photos.tfrecord");
     let output = predict(&file.join("#4"), CLASSIFIER, &[]);
     assert!(output.status.success(), "{}", stderr(&output));
@@ -85,7 +85,7 @@ fn single_records_are_predicted_by_their_path_and_from_a_list() {
 }
 
 #[test]
-fn a_damaged_file_loses_only_its_damaged_records() {
+fn damaged_tfrecord_loses_only_damaged_records() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(fixture("photos.tfrecord")).unwrap();
     let mut bytes = whole.clone();
@@ -113,7 +113,7 @@ fn a_damaged_file_loses_only_its_damaged_records() {
 }
 
 #[test]
-fn a_project_of_a_file_of_records_goes_on_and_is_exported_under_the_names_in_the_file() {
+fn tfrecord_project_resumes_and_exports() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("photos.tfrecord");
     std::fs::copy(fixture("photos.tfrecord"), &file).unwrap();

@@ -92,7 +92,7 @@ fn is_same(found: &Value, expected: &Value) -> bool {
 }
 
 #[test]
-fn annotations_are_what_independent_readers_make_of_them() {
+fn annotations_match_independent_readers() {
     let mut failures = String::new();
     for format in folders(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases/annotations")) {
         for case in folders(&format) {
@@ -127,7 +127,7 @@ fn read_text(name: &str, content: &[u8]) -> Result<Found, String> {
 }
 
 #[test]
-fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
+fn corrupt_file_is_refused_with_a_position() {
     let check = |content: &[u8], expected: &str| {
         let error = read_text("truth.json", content).unwrap_err();
         assert!(error.contains(expected), "{error}");
@@ -153,7 +153,7 @@ fn a_file_that_is_broken_as_a_whole_is_refused_with_the_place() {
 }
 
 #[test]
-fn rows_of_a_table_have_their_lines_and_an_open_quote_costs_one() {
+fn rows_have_their_line_numbers() {
     let text = b"image,label,note\r\n\r\na.jpg,cat,\"two\r\nlines\"\r\nb.jpg,,,\r\n,cat,\r\n\
         c.jpg,\"cat,\r\nd.jpg,dog,\r\n";
     let annotations = read_text("truth.csv", text).unwrap().annotations;
@@ -164,7 +164,7 @@ fn rows_of_a_table_have_their_lines_and_an_open_quote_costs_one() {
 }
 
 #[test]
-fn lines_that_are_not_utf_8_and_ids_above_64_bits_are_said() {
+fn invalid_utf_8_and_huge_ids_are_reported() {
     let problems = |name: &str, content: &[u8]| {
         let annotations = read_text(name, content).unwrap().annotations;
         annotations.problems.iter().map(ToString::to_string).collect::<Vec<_>>()
@@ -182,7 +182,7 @@ fn lines_that_are_not_utf_8_and_ids_above_64_bits_are_said() {
 }
 
 #[test]
-fn what_is_nested_deeply_beside_what_is_needed_is_skipped() {
+fn deeply_nested_extras_are_skipped() {
     let (open, close) = ("[".repeat(100_000), "]".repeat(100_000));
     let text = format!(
         r#"{{"images": [{{"id": 1, "file_name": "a.jpg"}}], "categories": [{{"id": 1, "name": "cat"}}],
@@ -196,7 +196,7 @@ fn what_is_nested_deeply_beside_what_is_needed_is_skipped() {
 }
 
 #[test]
-fn all_problems_are_counted_and_the_first_are_kept() {
+fn all_problems_are_counted_and_the_first_kept() {
     let entries = vec![r#"{"image_id": 1, "category_id": 1, "bbox": [1, 2, -3, 4], "score": 1}"#; 2500].join(",\n");
     let found = read_text("results.json", format!("[{entries}]").as_bytes()).unwrap();
     let problems = &found.annotations.problems;
@@ -205,7 +205,7 @@ fn all_problems_are_counted_and_the_first_are_kept() {
 }
 
 #[test]
-fn cancelling_ends_reading() {
+fn canceling_ends_reading() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("truth.json");
     std::fs::write(&path, "[]").unwrap();
@@ -239,7 +239,7 @@ fn read_data_set(yaml: &str, files: &[(&str, &str)], split: Option<&str>) -> Res
 const LABEL: &str = "0 0.5 0.5 0.25 0.25\n";
 
 #[test]
-fn data_yaml_says_which_split_is_read() {
+fn data_yaml_selects_the_split() {
     let both = [
         ("images/train/1.jpg", ""),
         ("labels/train/1.txt", LABEL),
@@ -279,7 +279,7 @@ fn data_yaml_says_which_split_is_read() {
 }
 
 #[test]
-fn data_yaml_names_lists_and_folders_of_roboflow() {
+fn data_yaml_resolves_lists_and_roboflow_folders() {
     let files = [
         ("train/images/1.jpg", ""),
         ("train/labels/1.txt", LABEL),
@@ -299,7 +299,7 @@ fn data_yaml_names_lists_and_folders_of_roboflow() {
 }
 
 #[test]
-fn box_columns_have_many_names() {
+fn box_columns_have_aliases() {
     let read = |header: &str, row: &str| {
         let found = read_text("truth.csv", format!("image,label,{header}\na.jpg,cat,{row}\n").as_bytes())?;
         let image = found.annotations.images.first().ok_or("no image")?.clone();
@@ -333,7 +333,7 @@ fn box_columns_have_many_names() {
 }
 
 #[test]
-fn most_boxes_say_whether_they_are_fractions() {
+fn majority_of_boxes_decides_relative_coordinates() {
     let read = |rows: &[&str]| {
         let rows = rows.iter().map(|row| format!("a.jpg,cat,{row}\n"));
         let text = format!("image,label,x1,y1,x2,y2\n{}", rows.collect::<String>());
@@ -361,7 +361,7 @@ fn most_boxes_say_whether_they_are_fractions() {
 }
 
 #[test]
-fn class_given_twice_for_an_image_counts_once() {
+fn repeated_class_of_an_image_counts_once() {
     let found =
         read_text("predictions.csv", b"image,class,score\na.jpg,cat,0.5\na.jpg,cat,0.9\na.jpg,dog,0.1\n").unwrap();
     assert_eq!(found.annotations.images[0].labels.len(), 2);

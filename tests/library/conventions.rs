@@ -17,7 +17,7 @@ const SCORE_TOLERANCE: f64 = 1e-4;
 const EDGE_TOLERANCE: f64 = 0.05;
 
 #[test]
-fn every_convention_is_recognized_and_the_rest_is_marked_as_assumed() {
+fn conventions_are_recognized_and_gaps_assumed() {
     let runtime = Runtime::load();
     let mut complaints = String::new();
     for (case, expected) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object()) {
@@ -30,7 +30,7 @@ fn every_convention_is_recognized_and_the_rest_is_marked_as_assumed() {
 }
 
 #[test]
-fn names_of_inputs_and_outputs_do_not_decide() {
+fn tensor_names_do_not_decide() {
     let runtime = Runtime::load();
     for (case, _) in cases().into_iter().filter(|(_, expected)| expected["card"].is_object()) {
         let known = recognize(runtime, &case.join("model.onnx")).unwrap();
@@ -40,7 +40,7 @@ fn names_of_inputs_and_outputs_do_not_decide() {
 }
 
 #[test]
-fn what_cannot_be_used_is_refused_with_the_reason() {
+fn unusable_models_are_refused_with_the_reason() {
     let runtime = Runtime::load();
     for (case, expected) in cases() {
         let Some(reason) = expected["refused"].as_str() else {
@@ -66,7 +66,7 @@ fn what_cannot_be_used_is_refused_with_the_reason() {
 }
 
 #[test]
-fn both_kinds_of_detector_are_read_back_into_image_pixels() {
+fn both_detector_kinds_return_image_pixels() {
     let runtime = Runtime::load();
     let mut compared = 0;
     for (case, expected) in cases() {
@@ -95,7 +95,7 @@ fn both_kinds_of_detector_are_read_back_into_image_pixels() {
 }
 
 #[test]
-fn classifiers_predict_as_their_exporters_do_by_what_is_written_or_with_their_preset() {
+fn classifiers_match_their_exporters() {
     let runtime = Runtime::load();
     let mut compared = 0;
     for (case, expected) in cases() {
@@ -119,7 +119,7 @@ fn classifiers_predict_as_their_exporters_do_by_what_is_written_or_with_their_pr
 }
 
 #[test]
-fn files_above_a_folder_called_onnx_say_how_images_are_prepared() {
+fn preprocessing_files_are_found_above_an_onnx_folder() {
     let runtime = Runtime::load();
     let folder = tempfile::tempdir().unwrap();
     let case = case_folder().join("transformers-deit");
@@ -146,7 +146,7 @@ fn files_above_a_folder_called_onnx_say_how_images_are_prepared() {
 }
 
 #[test]
-fn of_two_label_files_that_fit_the_nearest_is_taken_and_the_other_shown() {
+fn nearest_matching_label_file_is_used() {
     let runtime = Runtime::load();
     for (case, beside, other) in
         [("transformers-deit", "config.json", "labels.txt"), ("../detectors/yolox", "classes.txt", "other.names")]
@@ -171,7 +171,7 @@ fn of_two_label_files_that_fit_the_nearest_is_taken_and_the_other_shown() {
 }
 
 #[test]
-fn one_class_more_than_names_is_assumed_to_be_the_background_in_front_and_can_be_the_last() {
+fn extra_class_is_the_background() {
     let runtime = Runtime::load();
     let folder = tempfile::tempdir().unwrap();
     let case = case_folder().join("tflite-inaturalist");
@@ -200,7 +200,7 @@ fn one_class_more_than_names_is_assumed_to_be_the_background_in_front_and_can_be
 }
 
 #[test]
-fn torchvisions_own_exports_get_the_card_that_was_written_for_them() {
+fn torchvision_exports_get_their_handwritten_card() {
     let runtime = Runtime::load();
     for case in ["resnet50", "faster-rcnn"] {
         let folder = crate::support::repository().join("tests/parity").join(case);
@@ -221,7 +221,7 @@ fn torchvisions_own_exports_get_the_card_that_was_written_for_them() {
 }
 
 #[test]
-fn a_label_file_of_another_model_is_refused_with_both_numbers() {
+fn label_file_of_another_model_is_refused() {
     let runtime = Runtime::load();
     let names = |count: usize| {
         let names: Vec<String> = (0..count).map(|class| format!("name {class}")).collect();
@@ -243,7 +243,7 @@ fn a_label_file_of_another_model_is_refused_with_both_numbers() {
 }
 
 #[test]
-fn every_field_can_be_overridden_and_is_then_not_an_assumption() {
+fn overridden_field_is_not_an_assumption() {
     let runtime = Runtime::load();
     let weights = case_folder().join("caffe2-resnet50/model.onnx");
     let overrules = Overrules::parse(&[
@@ -270,7 +270,7 @@ fn every_field_can_be_overridden_and_is_then_not_an_assumption() {
 }
 
 #[test]
-fn a_cancelled_inspection_says_so() {
+fn canceled_inspection_is_reported() {
     let runtime = Runtime::load();
     let weights = case_folder().join("caffe2-resnet50/model.onnx");
     let mut inspection = Inspection::open(&runtime.0, &weights).unwrap();

@@ -74,7 +74,7 @@ fn difference(image: &RgbImage, expected: &(u32, u32, Vec<u8>)) -> Result<u64, S
 }
 
 #[test]
-fn every_kind_of_image_has_the_pixels_of_the_reference() {
+fn every_image_kind_matches_the_reference() {
     let mut failures = Vec::new();
     for case in cases() {
         let (Some(tolerance), Some(expected)) = (case.tolerance, &case.expected) else {
@@ -95,7 +95,7 @@ fn every_kind_of_image_has_the_pixels_of_the_reference() {
 }
 
 #[test]
-fn damage_that_pillow_decodes_is_warned_of_and_nothing_else_is() {
+fn only_damage_that_pillow_decodes_is_a_warning() {
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
         let image = decode(&case.bytes, &DecodeLimits::default()).unwrap();
         match &case.warning {
@@ -120,7 +120,7 @@ fn all_results(bytes: &[u8]) -> impl PartialEq + std::fmt::Debug + Send {
 }
 
 #[test]
-fn no_image_depends_on_the_file_before_it() {
+fn images_decode_independently() {
     let small = |case: &Case| case.bytes.len() < 20_000 && case.name.starts_with("jpeg");
     let cases: Vec<Case> = cases().into_iter().filter(small).collect();
     assert!(cases.len() > 40, "the cases are missing");
@@ -144,7 +144,7 @@ fn is_plain(case: &Case) -> bool {
 }
 
 #[test]
-fn a_broken_image_is_refused_for_models_with_its_reason() {
+fn broken_image_is_refused_for_models() {
     let mut failures = Vec::new();
     for case in cases() {
         let Some(expected) = case.error else {
@@ -160,7 +160,7 @@ fn a_broken_image_is_refused_for_models_with_its_reason() {
 }
 
 #[test]
-fn a_broken_image_is_shown_as_far_as_it_goes_with_a_warning() {
+fn broken_image_is_shown_partially_with_a_warning() {
     let mut failures = Vec::new();
     for case in cases() {
         let (Some(tolerance), Some(expected)) = (case.shown, &case.expected) else {
@@ -188,7 +188,7 @@ fn error_of(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn people_and_models_see_the_same_image_with_the_same_warning() {
+fn people_and_models_see_the_same_pixels() {
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
         let decoded = decode(&case.bytes, &DecodeLimits::default());
         let shown = decode_for_display(&case.bytes, &DecodeLimits::default());
@@ -197,7 +197,7 @@ fn people_and_models_see_the_same_image_with_the_same_warning() {
 }
 
 #[test]
-fn a_thumbnail_is_upright_keeps_the_shape_and_looks_like_the_image() {
+fn thumbnail_is_upright_and_keeps_its_shape() {
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
         let image = decode(&case.bytes, &DecodeLimits::default()).unwrap();
         let image = image.image;
@@ -230,7 +230,7 @@ fn quarters(image: &RgbImage) -> [f64; 4] {
 }
 
 #[test]
-fn an_image_over_the_limit_is_refused_before_memory_is_taken_for_it() {
+fn image_over_the_limit_is_refused_before_allocation() {
     let budget = MemoryBudget::new(1 << 20);
     let limits = DecodeLimits { max_megapixels: 0, budget: budget.clone() };
     // While the budget is in use, a decode that needs memory would wait for ever.
@@ -242,7 +242,7 @@ fn an_image_over_the_limit_is_refused_before_memory_is_taken_for_it() {
 }
 
 #[test]
-fn an_image_in_several_scans_is_refused_if_its_coefficients_do_not_fit() {
+fn progressive_image_over_the_limit_is_refused() {
     let case = |name: &str| cases().into_iter().find(|case| case.name == name).unwrap();
     let progressive = crate::support::jpeg::enlarged(&case("jpeg-progressive").bytes, 0xc2, 22_600);
     let mut one_component_a_scan = crate::support::jpeg::enlarged(&case("jpeg-444").bytes, 0xc0, 22_600);
@@ -262,7 +262,7 @@ fn an_image_in_several_scans_is_refused_if_its_coefficients_do_not_fit() {
 }
 
 #[test]
-fn the_memory_of_an_image_stays_taken_as_long_as_its_reservation() {
+fn image_memory_is_held_until_its_reservation_ends() {
     let limits = DecodeLimits { budget: MemoryBudget::new(1 << 30), ..DecodeLimits::default() };
     let case = cases().into_iter().find(|case| case.name == "jpeg-orientation-6").unwrap();
     let (image, reservation) = decode_reserved(&case.bytes, &limits).unwrap();
@@ -330,7 +330,7 @@ impl Random {
 }
 
 #[test]
-fn mutated_files_never_panic_and_never_take_much_memory() {
+fn mutated_files_never_panic_or_exhaust_memory() {
     let budget = MemoryBudget::new(64 << 20);
     let limits = DecodeLimits { max_megapixels: 4, budget: budget.clone() };
     let mut random = Random(20);
@@ -352,7 +352,7 @@ fn mutated_files_never_panic_and_never_take_much_memory() {
 }
 
 #[test]
-fn random_bytes_behind_each_signature_never_panic() {
+fn random_bytes_after_a_signature_never_panic() {
     let signatures: [&[u8]; 7] = [
         b"\xff\xd8\xff",
         b"\x89PNG\r\n\x1a\n\0\0\0\x0dIHDR",

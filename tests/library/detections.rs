@@ -16,7 +16,7 @@ const SCORE_TOLERANCE: f64 = 1e-6;
 const EDGE_TOLERANCE: f64 = 1e-3;
 
 #[test]
-fn outputs_become_the_boxes_of_the_exporters_rules() {
+fn outputs_match_the_exporter_rules() {
     let mut compared = 0;
     for case in cases("detections") {
         let expected = case.value["expected"].as_array().unwrap();
@@ -35,7 +35,7 @@ fn outputs_become_the_boxes_of_the_exporters_rules() {
 }
 
 #[test]
-fn outputs_that_are_not_as_described_are_refused() {
+fn malformed_outputs_are_refused() {
     let mut refused = 0;
     for case in cases("detections_refused") {
         let reason = case.value["error"].as_str().unwrap();
@@ -47,7 +47,7 @@ fn outputs_that_are_not_as_described_are_refused() {
 }
 
 #[test]
-fn more_candidates_than_any_detector_has_are_refused() {
+fn excessive_candidates_are_refused() {
     let rows = 10_000_000;
     let convention =
         r#"{"boxes": "b", "labels": "l", "scores": "s", "box_format": "xyxy", "box_space": "model-pixels"}"#;
@@ -65,7 +65,7 @@ fn more_candidates_than_any_detector_has_are_refused() {
 
 /// Every class of every candidate has a score of its own.
 #[test]
-fn only_the_best_of_very_many_boxes_are_kept() {
+fn only_the_best_boxes_are_kept() {
     let (rows, classes) = (5000, 50);
     let scores = (0..rows * classes).map(|at| (at * 7919 % 250_000) as f32 / 250_000.0);
     let boxes = (0..rows).flat_map(|row| [row as f32, 0.0, row as f32 + 1.0, 1.0]);

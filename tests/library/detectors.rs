@@ -16,7 +16,7 @@ const SCORE_TOLERANCE: f64 = 1e-4;
 const EDGE_TOLERANCE: f64 = 0.05;
 
 #[test]
-fn every_family_opens_and_gives_its_own_predictions() {
+fn every_family_opens_with_its_own_predictions() {
     let runtime = Runtime::load();
     let mut complaints = String::new();
     for case in cases() {
@@ -28,7 +28,7 @@ fn every_family_opens_and_gives_its_own_predictions() {
 }
 
 #[test]
-fn a_free_batch_gives_the_same_predictions_bit_for_bit_in_one_call() {
+fn dynamic_batch_is_one_call_with_equal_predictions() {
     let runtime = Runtime::load();
     let folder = crate::support::repository().join("tests/cases/detectors");
     let scene = decode(&std::fs::read(folder.join("scene.png")).unwrap(), &DecodeLimits::default()).unwrap().image;

@@ -133,7 +133,7 @@ fn redirects_are_followed() {
 }
 
 #[test]
-fn a_range_is_requested_after_a_redirect_too() {
+fn range_is_requested_after_a_redirect() {
     let target = cutting_server();
     let end = target.url("/content");
     let start = HttpServer::start(move |_| Reply::redirect(end.clone()));
@@ -150,7 +150,7 @@ fn an_endless_redirect_fails() {
 }
 
 #[test]
-fn a_cut_download_continues_where_it_was() {
+fn cut_download_resumes_at_its_offset() {
     let server = cutting_server();
     Home::new(&[server.url("/")]).fetch_well();
     let exchanges = server.exchanges();
@@ -160,7 +160,7 @@ fn a_cut_download_continues_where_it_was() {
 }
 
 #[test]
-fn a_download_with_progress_survives_many_cuts() {
+fn progressing_download_survives_many_cuts() {
     let server = HttpServer::start(|request| {
         let reply = Reply::file(&content(), ETAG, request);
         let len = reply.body.len().min(LEN / 20);
@@ -172,7 +172,7 @@ fn a_download_with_progress_survives_many_cuts() {
 }
 
 #[test]
-fn a_cancelled_download_continues_in_the_next_run() {
+fn canceled_download_resumes_in_the_next_run() {
     let server = HttpServer::start(|request| {
         let reply = Reply::file(&content(), ETAG, request);
         match request.number {
@@ -200,7 +200,7 @@ fn wait_for_bytes(home: &Home, bytes: usize) {
 }
 
 #[test]
-fn cancel_ends_a_silent_connection_within_a_second() {
+fn cancel_ends_a_silent_connection() {
     for ending in [Ending::Silent, Ending::StallAfter(0), Ending::StallAfter(CUT)] {
         let server = HttpServer::start(move |_| Reply::whole(&content()).header("ETag", ETAG).ending(ending));
         let home = Home::with_policy(&[server.url("/")], DownloadPolicy::default());
@@ -215,7 +215,7 @@ fn cancel_ends_a_silent_connection_within_a_second() {
 }
 
 #[test]
-fn cancel_ends_the_pause_before_another_try() {
+fn cancel_ends_the_retry_delay() {
     let server = HttpServer::start(|_| Reply::status("503 Service Unavailable"));
     let patient = DownloadPolicy { first_pause: Duration::from_hours(1), ..quick() };
     let home = Home::with_policy(&[server.url("/")], patient);
@@ -228,7 +228,7 @@ fn cancel_ends_the_pause_before_another_try() {
 }
 
 #[test]
-fn a_stalled_connection_is_replaced_by_a_new_one() {
+fn stalled_connection_is_replaced() {
     let server = HttpServer::start(|request| {
         let reply = Reply::file(&content(), ETAG, request);
         match request.number {
@@ -255,7 +255,7 @@ fn a_changed_etag_starts_over() {
 }
 
 #[test]
-fn a_part_of_another_version_is_not_mixed_in() {
+fn part_of_another_version_is_not_mixed_in() {
     // This server ignores If-Range and sends the range of its new file.
     let server = HttpServer::start(|request| match (request.number, request.range_start) {
         (0, _) => Reply::file(&other_content(), "\"old\"", request).ending(Ending::CutAfter(CUT)),
@@ -267,7 +267,7 @@ fn a_part_of_another_version_is_not_mixed_in() {
 }
 
 #[test]
-fn a_part_from_another_place_is_not_mixed_in() {
+fn part_from_another_address_is_not_mixed_in() {
     let server = HttpServer::start(|request| match (request.number, request.range_start) {
         (0, _) => Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(CUT)),
         (_, Some(start)) => Reply::part(&content(), start - 1).header("ETag", ETAG),
@@ -291,7 +291,7 @@ fn a_server_without_ranges_starts_over() {
 }
 
 #[test]
-fn a_range_that_the_server_refuses_starts_over() {
+fn refused_range_starts_over() {
     let server = HttpServer::start(|request| match (request.number, request.range_start) {
         (0, _) => Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(CUT)),
         (_, Some(_)) => Reply::status("416 Range Not Satisfiable"),
@@ -302,7 +302,7 @@ fn a_range_that_the_server_refuses_starts_over() {
 }
 
 #[test]
-fn without_an_etag_the_time_of_change_names_the_version() {
+fn last_modified_replaces_a_missing_etag() {
     const CHANGED: &str = "Sat, 21 Nov 2026 04:00:00 GMT";
     let server = HttpServer::start(|request| {
         match request.range_start {
@@ -318,7 +318,7 @@ fn without_an_etag_the_time_of_change_names_the_version() {
 }
 
 #[test]
-fn a_version_without_an_exact_name_is_not_continued() {
+fn weak_version_is_not_resumed() {
     for etag in [None, Some("W/\"weak\"")] {
         let server = HttpServer::start(move |request| {
             let mut reply = Reply::whole(&content());
@@ -336,7 +336,7 @@ fn a_version_without_an_exact_name_is_not_continued() {
 }
 
 #[test]
-fn a_wrong_file_on_one_mirror_is_reported_and_the_next_one_is_used() {
+fn wrong_file_on_a_mirror_is_reported() {
     let wrong = HttpServer::start(|request| Reply::file(&other_content(), ETAG, request));
     // The second mirror's address must be known before its reply, which looks at the task.
     let control = TaskControl::new(ProgressUnit::Bytes);
@@ -358,7 +358,7 @@ fn a_wrong_file_on_one_mirror_is_reported_and_the_next_one_is_used() {
 }
 
 #[test]
-fn a_mirror_that_announces_another_length_is_left_without_reading_on() {
+fn mirror_with_another_length_is_skipped_early() {
     let wrong = HttpServer::start(|_| {
         let lying = Reply::whole(&content()).without("Content-Length");
         lying.header("Content-Length", (LEN + 1).to_string()).ending(Ending::StallAfter(0))
@@ -370,7 +370,7 @@ fn a_mirror_that_announces_another_length_is_left_without_reading_on() {
 }
 
 #[test]
-fn a_mirror_that_sends_more_than_it_should_is_left() {
+fn oversized_response_ends_a_mirror() {
     let endless = HttpServer::start(|_| {
         let longer = [content(), content()].concat();
         Reply::whole(&longer).without("Content-Length")
@@ -383,7 +383,7 @@ fn a_mirror_that_sends_more_than_it_should_is_left() {
 }
 
 #[test]
-fn a_mirror_whose_file_is_too_short_is_left_after_a_few_tries() {
+fn short_mirror_file_is_abandoned() {
     let short = HttpServer::start(|request| match request.range_start {
         None => Reply::whole(&content()[..CUT]).without("Content-Length").header("ETag", ETAG),
         Some(_) => Reply::status("416 Range Not Satisfiable"),
@@ -394,7 +394,7 @@ fn a_mirror_whose_file_is_too_short_is_left_after_a_few_tries() {
 }
 
 #[test]
-fn a_missing_file_is_requested_once_and_a_busy_server_again() {
+fn missing_file_is_final_and_busy_server_retried() {
     let missing = HttpServer::start(|_| Reply::status("404 Not Found"));
     let busy = HttpServer::start(|_| Reply::status("503 Service Unavailable"));
     let broken = HttpServer::start(|request| match request.number {
@@ -408,7 +408,7 @@ fn a_missing_file_is_requested_once_and_a_busy_server_again() {
 }
 
 #[test]
-fn a_mirror_that_cannot_be_reached_is_left_at_once() {
+fn unreachable_mirror_is_skipped_immediately() {
     let unused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let unreachable = format!("http://{}/", unused.local_addr().unwrap());
     drop(unused);
@@ -419,7 +419,7 @@ fn a_mirror_that_cannot_be_reached_is_left_at_once() {
 }
 
 #[test]
-fn a_download_that_brought_nothing_leaves_nothing() {
+fn empty_download_leaves_no_file() {
     let server = HttpServer::start(|_| Reply::status("404 Not Found"));
     let home = Home::new(&[server.url("/")]);
     home.failures();
@@ -428,7 +428,7 @@ fn a_download_that_brought_nothing_leaves_nothing() {
 }
 
 #[test]
-fn if_no_mirror_works_each_is_named_with_its_reason_and_what_to_do() {
+fn failure_of_all_mirrors_lists_each_reason() {
     let first = HttpServer::start(|_| Reply::status("404 Not Found"));
     let second = HttpServer::start(|request| Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(0)));
     let error = Home::new(&[first.url("/one"), second.url("/two")]).fetch().unwrap_err();
@@ -444,7 +444,7 @@ fn if_no_mirror_works_each_is_named_with_its_reason_and_what_to_do() {
 }
 
 #[test]
-fn bytes_of_one_mirror_are_not_continued_on_another() {
+fn bytes_of_one_mirror_stay_with_it() {
     let cutting = HttpServer::start(|request| match request.number {
         0 => Reply::file(&content(), ETAG, request).ending(Ending::CutAfter(CUT)),
         _ => Reply::status("404 Not Found"),
@@ -455,7 +455,7 @@ fn bytes_of_one_mirror_are_not_continued_on_another() {
 }
 
 #[test]
-fn an_unfinished_download_continues_at_its_mirror() {
+fn unfinished_download_resumes_at_its_mirror() {
     let first = HttpServer::start(|request| match request.number {
         0 => Reply::status("404 Not Found"),
         _ => Reply::file(&content(), ETAG, request),
@@ -476,7 +476,7 @@ fn an_unfinished_download_continues_at_its_mirror() {
 }
 
 #[test]
-fn a_damaged_partial_file_does_not_count_against_the_mirror() {
+fn damaged_partial_file_does_not_blame_the_mirror() {
     let server = cutting_server();
     let home = Home::new(&[server.url("/")]);
     let patient = DownloadPolicy { attempts: 1, ..quick() };
@@ -491,7 +491,7 @@ fn a_damaged_partial_file_does_not_count_against_the_mirror() {
 }
 
 #[test]
-fn a_complete_partial_file_is_only_checked() {
+fn complete_partial_file_is_only_verified() {
     let server = good_server();
     let home = Home::new(&[server.url("/")]);
     home.fetch_well();
@@ -503,7 +503,7 @@ fn a_complete_partial_file_is_only_checked() {
 }
 
 #[test]
-fn weights_that_are_there_are_not_fetched_again_unless_they_are_damaged() {
+fn intact_weights_are_not_downloaded_again() {
     let server = good_server();
     let home = Home::new(&[server.url("/")]);
     home.fetch_well();
@@ -515,7 +515,7 @@ fn weights_that_are_there_are_not_fetched_again_unless_they_are_damaged() {
 }
 
 #[test]
-fn a_model_is_not_downloaded_twice_at_once_nor_removed_meanwhile() {
+fn parallel_downloads_and_removal_are_exclusive() {
     let server = HttpServer::start(|request| Reply::file(&content(), ETAG, request).ending(Ending::StallAfter(CUT)));
     let home = Home::with_policy(&[server.url("/")], DownloadPolicy::default());
     let fetch = home.fetch_aside();
@@ -530,7 +530,7 @@ fn a_model_is_not_downloaded_twice_at_once_nor_removed_meanwhile() {
 }
 
 #[test]
-fn a_file_of_the_users_takes_the_place_of_the_download() {
+fn user_file_replaces_the_download() {
     let home = Home::new(&["http://127.0.0.1:9/".to_owned()]);
     let file = home.folder.path().join("of the user.onnx");
     let fetch = || home.library.fetch("tested", Some(&file), &home.control);
@@ -556,14 +556,14 @@ fn a_file_of_the_users_takes_the_place_of_the_download() {
 }
 
 #[test]
-fn weights_without_a_mirror_ask_for_a_file() {
+fn weights_without_a_mirror_require_a_file() {
     let error = Home::new(&[]).fetch().unwrap_err();
     assert!(matches!(&error, FetchError::Library(LibraryError::NoWeights { id, .. }) if id == "tested"), "{error:?}");
 }
 
 #[cfg(target_os = "linux")]
 #[test]
-fn a_full_disk_is_reported_with_the_missing_space() {
+fn full_disk_is_reported_with_the_missing_space() {
     let server = good_server();
     let home = Home::new(&[server.url("/"), server.url("/")]);
     std::os::unix::fs::symlink(Path::new("/dev/full"), home.path("model.onnx.part")).unwrap();
@@ -575,7 +575,7 @@ fn a_full_disk_is_reported_with_the_missing_space() {
 
 #[cfg(unix)]
 #[test]
-fn a_folder_that_cannot_be_made_is_named() {
+fn folder_that_cannot_be_created_is_named() {
     let home = Home::new(&[]);
     let blocked = home.folder.path().join("file");
     fs::write(&blocked, "").unwrap();

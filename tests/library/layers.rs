@@ -180,7 +180,7 @@ const HOMES: &[(&str, &[&str])] = &[
 ];
 
 #[test]
-fn every_module_imports_only_what_it_may() {
+fn modules_import_only_allowed_layers() {
     let mut report = String::new();
     for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
         let text = std::fs::read_to_string(&file).unwrap();
@@ -192,7 +192,7 @@ fn every_module_imports_only_what_it_may() {
 }
 
 #[test]
-fn the_parts_of_a_module_do_not_import_in_circles() {
+fn modules_have_no_internal_cycles() {
     let files = rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
     let modules = files.iter().map(|file| {
         let text = std::fs::read_to_string(file).unwrap();
@@ -205,7 +205,7 @@ fn the_parts_of_a_module_do_not_import_in_circles() {
 }
 
 #[test]
-fn a_circle_is_found_through_other_modules_and_names_that_a_parent_passes_on() {
+fn cycles_are_found_through_modules_and_reexports() {
     let check = |files: &[(&str, &str)], expected: &[&str]| {
         let modules = files
             .iter()
@@ -235,7 +235,7 @@ fn every_module_has_a_layer() {
 }
 
 #[test]
-fn an_upward_import_and_a_crate_away_from_home_are_found_with_their_line() {
+fn violations_are_found_with_their_line() {
     let text = "use crate::domain::Run;\nuse crate::{\n    domain::{Run, RgbImage},\n    tasks,\n    ui,\n};\n\
                 // use crate::ui;\nlet x = ort::init();\n";
     let found = violations("decode", text);

@@ -14,7 +14,7 @@ const EDGE_TOLERANCE: f32 = 0.05;
 const CHANCE: f64 = 0.002;
 
 #[test]
-fn resnet50_gives_the_classes_that_torch_gives() {
+fn resnet50_matches_torch() {
     for (photo, got, expected) in predictions("resnet50") {
         let expected = expected["classes"].as_array().unwrap();
         assert_eq!(got.classes().len(), expected.len(), "{photo}");
@@ -27,7 +27,7 @@ fn resnet50_gives_the_classes_that_torch_gives() {
 }
 
 #[test]
-fn faster_rcnn_gives_the_boxes_that_torch_gives() {
+fn faster_rcnn_matches_torch() {
     let mut compared = 0;
     for (photo, got, expected) in predictions("faster-rcnn") {
         let expected: Vec<Detection> = expected["detections"].as_array().unwrap().iter().map(detection).collect();

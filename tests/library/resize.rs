@@ -14,7 +14,7 @@ struct Case {
 }
 
 #[test]
-fn resized_images_equal_those_of_pillow_and_opencv() {
+fn resized_images_match_pillow_and_opencv() {
     let text = std::fs::read_to_string(crate::support::repository().join("tests/golden/resize.json")).unwrap();
     let cases: Vec<Case> = serde_json::from_str(&text).unwrap();
     let mut different = Vec::new();

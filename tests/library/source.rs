@@ -40,7 +40,7 @@ fn names(source: &dyn Source) -> Vec<String> {
 }
 
 #[test]
-fn a_prefix_in_s3_keeps_the_contract() {
+fn s3_prefix_keeps_the_contract() {
     let bucket = Seaweed::shared().public_bucket("contract");
     for (name, bytes) in FILES {
         bucket.put(&format!("my photos+/{name}"), bytes);
@@ -56,7 +56,7 @@ fn a_prefix_in_s3_keeps_the_contract() {
 }
 
 #[test]
-fn a_prefix_names_an_object_or_a_folder() {
+fn prefix_names_an_object_or_a_folder() {
     let bucket = Seaweed::shared().public_bucket("meant");
     for key in ["photos/a.jpg", "photos/b/c.jpg", "photos-old/d.jpg", "photos.jpg", "hash/0a1b2c"] {
         bucket.put(key, b"x");
@@ -110,7 +110,7 @@ fn skipped_keys_of_a_prefix_are_reported() {
 }
 
 #[test]
-fn a_long_listing_comes_page_by_page_with_etags_and_no_request_for_each_object() {
+fn long_listing_is_paged_with_etags() {
     let bucket = Seaweed::shared().public_bucket("long");
     let keys: Vec<String> = (0..2345).map(|number| format!("n/{number:05}.jpg")).collect();
     bucket.fill(keys.len(), |number| keys[number].clone(), b"x");
@@ -127,7 +127,7 @@ fn a_long_listing_comes_page_by_page_with_etags_and_no_request_for_each_object()
 }
 
 #[test]
-fn a_cancelled_task_stops_waiting() {
+fn canceled_task_stops_waiting() {
     let bucket = Seaweed::shared().public_bucket("cancelled");
     bucket.put("a.jpg", b"x");
     let source: Arc<dyn Source> = Arc::new(open(&bucket, "").unwrap());
@@ -147,7 +147,7 @@ fn photos() -> Vec<u8> {
 }
 
 #[test]
-fn the_images_in_a_tfrecord_object_are_listed_and_read_in_its_place() {
+fn tfrecord_object_is_listed_and_read_in_place() {
     let bucket = Seaweed::shared().public_bucket("records");
     bucket.put("set/a.jpg", b"a");
     bucket.put("set/photos.tfrecord", &photos());
@@ -175,7 +175,7 @@ fn the_images_in_a_tfrecord_object_are_listed_and_read_in_its_place() {
 }
 
 #[test]
-fn a_tfrecord_object_that_was_replaced_or_deleted_is_noticed_when_it_is_read() {
+fn changed_tfrecord_object_is_noticed_when_read() {
     let bucket = Seaweed::shared().public_bucket("replaced");
     bucket.put("photos.tfrecord", &photos());
     let source = WithRecords::over(Arc::new(open(&bucket, "photos.tfrecord").unwrap()));
@@ -195,7 +195,7 @@ fn a_tfrecord_object_that_was_replaced_or_deleted_is_noticed_when_it_is_read() {
 }
 
 #[test]
-fn one_record_of_an_object_opens_by_its_address() {
+fn single_record_opens_by_its_address() {
     let bucket = Seaweed::shared().public_bucket("one-record");
     bucket.put("set/photos.tfrecord", &photos());
     let open = |prefix: &str| {

@@ -14,7 +14,7 @@ fn read(files: &Files) -> Found {
 }
 
 #[test]
-fn annotations_in_s3_are_those_of_the_same_files_on_this_machine() {
+fn annotations_in_s3_equal_local_ones() {
     let bucket = Seaweed::shared().public_bucket("annotations");
     let endpoint = Seaweed::shared().endpoint();
     let cases = repository().join("tests/cases/annotations");
@@ -39,7 +39,7 @@ fn annotations_in_s3_are_those_of_the_same_files_on_this_machine() {
 }
 
 #[test]
-fn records_in_s3_bring_their_annotations() {
+fn records_in_s3_include_their_annotations() {
     let bucket = Seaweed::shared().public_bucket("annotated-records");
     let endpoint = Seaweed::shared().endpoint();
     let file = repository().join("tests/tfrecord/photos.tfrecord");
@@ -54,7 +54,7 @@ fn records_in_s3_bring_their_annotations() {
 }
 
 #[test]
-fn what_is_not_there_is_said() {
+fn missing_annotations_are_reported() {
     let bucket = Seaweed::shared().public_bucket("no-annotations");
     let endpoint = Seaweed::shared().endpoint();
     let files = Files::in_s3(&Aws::new(), &public_place(&bucket, "missing.json", &endpoint));

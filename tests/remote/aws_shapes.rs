@@ -234,10 +234,10 @@ fn ask_everything(sagemaker: &SageMaker) {
 }
 
 #[test]
-fn every_request_and_response_of_the_tests_is_as_aws_describes_it() {
+fn requests_and_responses_match_aws_models() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::every_request_and_response_of_the_tests_is_as_aws_describes_it",
+        "aws_shapes::requests_and_responses_match_aws_models",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
@@ -263,7 +263,7 @@ fn every_request_and_response_of_the_tests_is_as_aws_describes_it() {
 }
 
 #[test]
-fn the_check_of_shapes_finds_what_is_wrong() {
+fn shape_check_detects_errors() {
     let wrong = [
         json!({"TransformJobName": "cats"}),
         json!({"TransformJobName": "cats", "Modelname": "m"}),
@@ -285,7 +285,7 @@ fn the_check_of_shapes_finds_what_is_wrong() {
 }
 
 #[test]
-fn the_regions_that_are_known_are_those_of_aws() {
+fn known_regions_match_aws() {
     let output = python().arg("regions").output().unwrap();
     assert!(output.status.success(), "{output:?}");
     let mut known = AWS_REGIONS.to_vec();
@@ -295,10 +295,10 @@ fn the_regions_that_are_known_are_those_of_aws() {
 }
 
 #[test]
-fn responses_are_parsed_in_full() {
+fn responses_are_parsed_completely() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::responses_are_parsed_in_full",
+        "aws_shapes::responses_are_parsed_completely",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
@@ -357,10 +357,10 @@ fn least(operation: &str) -> Vec<u8> {
 }
 
 #[test]
-fn responses_with_only_required_fields_are_parsed() {
+fn minimal_responses_are_parsed() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::responses_with_only_required_fields_are_parsed",
+        "aws_shapes::minimal_responses_are_parsed",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| Reply::whole(&least(operation_of(request))));
@@ -391,10 +391,10 @@ fn refusal(status: &'static str, code: &str, message: &str) -> Reply {
 }
 
 #[test]
-fn throttling_is_waited_out_and_a_refusal_is_reported_at_once() {
+fn throttling_is_retried_and_refusals_are_not() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::throttling_is_waited_out_and_a_refusal_is_reported_at_once",
+        "aws_shapes::throttling_is_retried_and_refusals_are_not",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| match request.number {
@@ -422,10 +422,10 @@ fn throttling_is_waited_out_and_a_refusal_is_reported_at_once() {
 }
 
 #[test]
-fn an_endpoint_gets_the_bytes_unchanged_and_its_failures_are_explained() {
+fn endpoint_receives_unchanged_bytes() {
     let home = tempfile::tempdir().unwrap();
     alone(
-        "aws_shapes::an_endpoint_gets_the_bytes_unchanged_and_its_failures_are_explained",
+        "aws_shapes::endpoint_receives_unchanged_bytes",
         |command| with_folder(command, home.path()),
         || {
             let server = HttpServer::start(|request| {
@@ -468,14 +468,14 @@ fn an_endpoint_gets_the_bytes_unchanged_and_its_failures_are_explained() {
 }
 
 #[test]
-fn environment_variables_name_the_server_of_each_service() {
+fn environment_variables_set_service_endpoints() {
     let server = HttpServer::start(|request| Reply::whole(&prediction_file(operation_of(request))));
     let logs = HttpServer::start(|request| {
         assert_eq!(operation_of(request), "DescribeLogStreams");
         Reply::whole(&prediction_file("DescribeLogStreams"))
     });
     alone(
-        "aws_shapes::environment_variables_name_the_server_of_each_service",
+        "aws_shapes::environment_variables_set_service_endpoints",
         |command| {
             without_aws(command, "http://127.0.0.1:1")
                 .env("AWS_ACCESS_KEY_ID", "AKIAEXAMPLE000000000")
@@ -495,9 +495,9 @@ fn environment_variables_name_the_server_of_each_service() {
 }
 
 #[test]
-fn without_a_region_or_credentials_nothing_is_sent_and_the_missing_one_is_named() {
+fn no_request_without_region_and_credentials() {
     alone(
-        "aws_shapes::without_a_region_or_credentials_nothing_is_sent_and_the_missing_one_is_named",
+        "aws_shapes::no_request_without_region_and_credentials",
         |command| {
             without_aws(command, "http://127.0.0.1:1").env_remove("AWS_REGION");
         },

@@ -66,7 +66,7 @@ fn filled_bucket(name: &str, folder: &Path) -> Bucket {
 }
 
 #[test]
-fn predictions_over_a_prefix_equal_those_over_the_same_files() {
+fn prefix_predictions_equal_local_ones() {
     let folder = folder();
     let bucket = filled_bucket("equal", folder.path());
     let place = bucket.uri("photos/");
@@ -95,7 +95,7 @@ fn predictions_over_a_prefix_equal_those_over_the_same_files() {
 }
 
 #[test]
-fn a_project_of_a_prefix_goes_on_by_etag_and_is_exported_as_it_was_reached() {
+fn s3_project_resumes_by_etag_and_is_exported() {
     let folder = folder();
     let bucket = filled_bucket("project", folder.path());
     let place = bucket.uri("photos/");
@@ -166,7 +166,7 @@ fn only_the_named_profile_is_used() {
 }
 
 #[test]
-fn the_region_of_a_bucket_is_found_by_itself() {
+fn bucket_region_is_detected() {
     let folder = folder();
     let bucket = filled_bucket("region", folder.path());
     let proxy = FaultProxy::before(Seaweed::shared().address());
@@ -186,7 +186,7 @@ fn the_region_of_a_bucket_is_found_by_itself() {
 }
 
 #[test]
-fn missing_buckets_and_silent_servers_are_one_message() {
+fn missing_bucket_and_silent_server_are_one_message() {
     let said = failure(predict("s3://no-such-bucket/photos/", &["--profile", "reader"]));
     assert!(said.contains("bucket no-such-bucket does not exist"), "{said}");
     let mut unreachable = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
@@ -200,7 +200,7 @@ fn missing_buckets_and_silent_servers_are_one_message() {
 }
 
 #[test]
-fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
+fn tfrecord_object_predicts_like_the_file() {
     let file = repository().join("tests/tfrecord/photos.tfrecord");
     let bucket = Seaweed::shared().bucket("records");
     bucket.put("set/photos.tfrecord", &std::fs::read(&file).unwrap());
@@ -239,7 +239,7 @@ fn the_images_in_a_tfrecord_object_are_predicted_as_those_in_the_same_file() {
 }
 
 #[test]
-fn only_the_folder_itself_is_listed_if_requested() {
+fn no_subfolders_are_listed_on_request() {
     let bucket = Seaweed::shared().bucket("cli-layout");
     let image = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     for key in ["a.jpg", "sub/b.jpg"] {
@@ -259,7 +259,7 @@ fn only_the_folder_itself_is_listed_if_requested() {
 }
 
 #[test]
-fn a_key_with_characters_that_xml_cannot_hold_is_read_like_any_other() {
+fn key_with_control_characters_is_read() {
     let bucket = Seaweed::shared().bucket("cli-odd-keys");
     let image = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     let keys = ["bell\u{7}.jpg", "plus + space & <tag>.jpg", "tab\t.jpg"];
@@ -303,7 +303,7 @@ fn annotated_images_need_no_second_read() {
 }
 
 #[test]
-fn a_project_remembers_the_server_that_only_the_environment_named() {
+fn project_remembers_the_server_of_the_environment() {
     let bucket = Seaweed::shared().bucket("cli-server");
     let image = std::fs::read(repository().join("assets/samples/coffee.png")).unwrap();
     bucket.put("a.png", &image);
@@ -335,7 +335,7 @@ fn tiny_image() -> Vec<u8> {
 }
 
 #[test]
-fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_when_it_is_back() {
+fn run_resumes_when_the_server_returns() {
     const IMAGES: usize = 3000;
     const READ_BEFORE: usize = 679;
     let bucket = Seaweed::shared().bucket("outage");
@@ -374,7 +374,7 @@ fn a_run_stops_when_the_server_is_gone_and_predicts_exactly_the_rest_when_it_is_
 
 /// The results of a run with one bad object, and of a run with only such objects.
 #[test]
-fn a_server_error_for_one_object_fails_that_object_and_errors_for_all_end_the_run() {
+fn object_error_fails_one_image_and_outage_the_run() {
     let bucket = Seaweed::shared().bucket("faults");
     let name = |number: usize| format!("photos/{number:02}.png");
     bucket.fill(40, name, &tiny_image());
@@ -413,7 +413,7 @@ fn a_server_error_for_one_object_fails_that_object_and_errors_for_all_end_the_ru
 }
 
 #[test]
-fn ground_truth_and_predictions_in_s3_are_evaluated_as_the_same_files_here() {
+fn s3_evaluation_equals_the_local_one() {
     let fixture = repository().join("tests/evaluation/crowds");
     let bucket = Seaweed::shared().bucket("evaluated");
     bucket.put_folder("crowds/", &fixture);
@@ -447,7 +447,7 @@ fn ground_truth_and_predictions_in_s3_are_evaluated_as_the_same_files_here() {
 }
 
 #[test]
-fn images_in_s3_give_the_sizes_for_boxes_that_are_fractions() {
+fn s3_images_give_sizes_for_relative_boxes() {
     let bucket = Seaweed::shared().bucket("sizes");
     let chelsea = repository().join("assets/samples/chelsea.png");
     bucket.put("images/a.png", &std::fs::read(chelsea).unwrap());

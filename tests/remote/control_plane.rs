@@ -91,7 +91,7 @@ impl Account {
 
 /// Runs `tests/control_plane/drive.py`, signed in as the admin.
 #[test]
-fn boto3_finds_all_as_with_aws() {
+fn boto3_works_against_the_control_plane() {
     let bucket = Seaweed::shared().bucket("drive");
     let plane = ControlPlane::start(bucket.server());
     bucket.put("model.tar.gz", &echo_archive());
@@ -113,7 +113,7 @@ fn boto3_finds_all_as_with_aws() {
 }
 
 #[test]
-fn signatures_clocks_and_permissions_are_checked_as_aws_checks_them() {
+fn signatures_clocks_and_permissions_are_checked() {
     let account = Account::with_inputs();
     let ask = |login: Login, call: &str| ask_by_boto3(&account.plane, login, call);
     let list = "list_transform_jobs()";
@@ -141,7 +141,7 @@ fn signatures_clocks_and_permissions_are_checked_as_aws_checks_them() {
 }
 
 #[test]
-fn a_session_needs_its_token_in_every_request() {
+fn session_token_is_required() {
     let account = Account::new();
     let ask = |token: Option<&str>| {
         let mut command = boto3(&account.plane, ADMIN);
@@ -161,7 +161,7 @@ fn a_session_needs_its_token_in_every_request() {
 }
 
 #[test]
-fn an_operation_fails_as_a_test_requests() {
+fn operations_fail_on_request() {
     let account = Account::with_inputs();
     let ask = |call: &str| ask_by_boto3(&account.plane, ADMIN, call);
     let list = "list_transform_jobs()";
@@ -189,7 +189,7 @@ fn an_operation_fails_as_a_test_requests() {
 }
 
 #[test]
-fn requests_that_aws_does_not_know_fail_a_test() {
+fn unknown_requests_fail_the_test() {
     let account = Account::new();
     let refusal = account.plane.console("DescribeTransformJob", &json!({"TransformJobNmae": "x"}));
     assert!(refusal.is_err());
@@ -199,7 +199,7 @@ fn requests_that_aws_does_not_know_fail_a_test() {
 }
 
 #[test]
-fn outputs_have_the_keys_that_sagemaker_gives_them() {
+fn outputs_have_sagemaker_keys() {
     let account = Account::with_inputs();
     let run = |job: &str, uri: String| {
         let over = account.run(job, |request| {
@@ -225,7 +225,7 @@ fn outputs_have_the_keys_that_sagemaker_gives_them() {
 }
 
 #[test]
-fn a_manifest_names_the_objects_one_by_one() {
+fn manifest_lists_single_objects() {
     let account = Account::with_inputs();
     let text = manifest(&account.bucket, &["below/d.txt", "a.txt"]);
     account.bucket.put("some.manifest", text.as_bytes());
@@ -238,7 +238,7 @@ fn a_manifest_names_the_objects_one_by_one() {
 }
 
 #[test]
-fn objects_are_cut_into_records_and_records_packed_into_requests() {
+fn objects_are_split_and_batched() {
     let account = Account::new();
     account.bucket.put("in/lines", b"one\ntwo\n\nthree");
     let framed: Vec<u8> = ["uno", "due"].map(tfrecord).concat();
@@ -290,7 +290,7 @@ fn gzip_is_unpacked_and_inputs_are_joined() {
 }
 
 #[test]
-fn the_container_gets_the_settings_of_the_job() {
+fn container_receives_job_settings() {
     let account = Account::new();
     account.bucket.put("in/a.txt", b"environment");
     let over = account.run("told", |request| {
@@ -321,7 +321,7 @@ fn the_container_gets_the_settings_of_the_job() {
 }
 
 #[test]
-fn values_that_the_job_does_not_set_come_from_the_container() {
+fn container_values_fill_unset_job_values() {
     let account = Account::with_inputs();
     account.run("asked", |request| {
         let parameters = "{\"MaxConcurrentTransforms\": 5, \"BatchStrategy\": \"MULTI_RECORD\", \"MaxPayloadInMB\": 7}";
@@ -335,7 +335,7 @@ fn values_that_the_job_does_not_set_come_from_the_container() {
 }
 
 #[test]
-fn a_refused_object_fails_the_job_and_leaves_the_outputs_of_the_others() {
+fn refused_object_fails_the_job_and_keeps_outputs() {
     let account = Account::with_inputs();
     account.bucket.put("in/large.bin", &vec![b'x'; 2 * 1024 * 1024]);
     account.plane.fail(Failure::BadObject("b.txt"));
@@ -351,7 +351,7 @@ fn a_refused_object_fails_the_job_and_leaves_the_outputs_of_the_others() {
 }
 
 #[test]
-fn a_failed_request_to_the_container_is_repeated() {
+fn failed_container_request_is_repeated() {
     let account = Account::new();
     account.bucket.put("in/a.txt", b"fail once 503");
     assert_eq!(account.run("again", |_| {}), ("Completed".to_owned(), None));
@@ -367,7 +367,7 @@ fn a_failed_request_to_the_container_is_repeated() {
 }
 
 #[test]
-fn jobs_end_in_each_of_the_ways_that_aws_knows() {
+fn jobs_reach_every_final_state() {
     let account = Account::with_inputs();
     let one = |job: &str, failure: Failure| {
         account.plane.fail(failure);
@@ -394,7 +394,7 @@ fn jobs_end_in_each_of_the_ways_that_aws_knows() {
 }
 
 #[test]
-fn an_archive_without_a_handler_fails_the_job() {
+fn archive_without_a_handler_fails_the_job() {
     for content in [b"no archive at all".to_vec(), archive(&[("readme.txt", b"hello")])] {
         let account = Account::with_archive(&content);
         account.bucket.put("in/a.txt", b"a");
@@ -403,7 +403,7 @@ fn an_archive_without_a_handler_fails_the_job() {
 }
 
 #[test]
-fn a_job_is_paused_for_a_test_and_continues() {
+fn job_can_be_paused_by_a_test() {
     let account = Account::with_inputs();
     let describe = || account.plane.console("DescribeTransformJob", &json!({"TransformJobName": "held"})).unwrap();
     account.plane.pause_jobs();
@@ -420,7 +420,7 @@ fn a_job_is_paused_for_a_test_and_continues() {
 }
 
 #[test]
-fn each_instance_has_its_share_and_its_logs() {
+fn instances_have_their_share_and_logs() {
     let account = Account::with_inputs();
     let over = account.run("shared", |request| {
         request["TransformResources"]["InstanceCount"] = 2.into();

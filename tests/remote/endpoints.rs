@@ -148,7 +148,7 @@ impl Ended {
 }
 
 #[test]
-fn an_endpoint_is_deployed_watched_listed_and_deleted_with_all_that_was_made_for_it() {
+fn endpoint_is_deployed_watched_listed_and_deleted() {
     let account = Account::new("endpoint-life");
     account.endpoint(&["list"]).must(0, "").says(&["no matching endpoints in us-east-1"]);
     account
@@ -187,7 +187,7 @@ fn bare<'a>(command: &'a str, archive: &'a str) -> Vec<&'a str> {
 }
 
 #[test]
-fn an_endpoint_is_checked_before_anything_is_created_and_force_ignores_problems() {
+fn preflight_problems_block_deployment_without_force() {
     let account = Account::new("endpoint-preflight");
     let archive = account.bucket.uri(ARCHIVE);
     let of = |command, more: &[&str]| account.run(&[&bare(command, &archive), more].concat());
@@ -236,7 +236,7 @@ fn an_endpoint_is_checked_before_anything_is_created_and_force_ignores_problems(
 }
 
 #[test]
-fn a_tensorflow_model_gets_its_container_and_no_other() {
+fn tensorflow_model_gets_its_container() {
     let account = Account::new("endpoint-saved-model");
     let folder = account.home.path().join("resnet/1");
     std::fs::create_dir_all(&folder).unwrap();
@@ -270,7 +270,7 @@ fn a_tensorflow_model_gets_its_container_and_no_other() {
 }
 
 #[test]
-fn leftovers_of_an_earlier_endpoint_are_reported_before_they_are_deleted() {
+fn leftovers_are_listed_before_deletion() {
     let account = Account::new("endpoint-remains");
     account.cannot_be_undone();
     account.deploy("cats", &[]).must(1, "");
@@ -310,7 +310,7 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
 }
 
 #[test]
-fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
+fn local_archive_is_uploaded_and_deleted_again() {
     let account = Account::new("endpoint-local");
     let packed = account.home.path().join("model.tar.gz");
     std::fs::write(&packed, echo_archive()).unwrap();
@@ -334,7 +334,7 @@ fn an_archive_of_this_machine_is_uploaded_and_deleted_with_the_endpoint() {
 }
 
 #[test]
-fn a_failed_deployment_does_not_block_its_name() {
+fn failed_deployment_does_not_block_its_name() {
     let account = Account::new("endpoint-refused");
     account.plane.fail(Failure::AccessDenied { operation: "CreateModel" });
     account.deploy("cats", &[]).must(1, "").says(&["sagemaker:CreateModel", "nothing remains"]);
@@ -359,7 +359,7 @@ fn a_failed_deployment_does_not_block_its_name() {
 }
 
 #[test]
-fn a_failed_deployment_is_undone_in_reverse_order() {
+fn failed_deployment_is_undone_in_reverse_order() {
     let account = Account::new("endpoint-undone");
     let packed = account.home.path().join("model.tar.gz");
     std::fs::write(&packed, echo_archive()).unwrap();
@@ -381,7 +381,7 @@ fn a_failed_deployment_is_undone_in_reverse_order() {
 }
 
 #[test]
-fn an_interrupted_deployment_is_undone_and_a_killed_one_is_recorded() {
+fn interrupted_deployment_is_undone() {
     let account = Account::new("endpoint-killed");
     account.plane.fail(Failure::Held { operation: "CreateEndpoint" });
     let archive = account.bucket.uri(ARCHIVE);
@@ -412,7 +412,7 @@ fn an_interrupted_deployment_is_undone_and_a_killed_one_is_recorded() {
 }
 
 #[test]
-fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
+fn foreign_resources_are_neither_used_nor_deleted() {
     let account = Account::new("endpoint-names");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
@@ -438,7 +438,7 @@ fn resources_of_others_with_the_same_name_are_neither_used_nor_deleted() {
 }
 
 #[test]
-fn a_failed_endpoint_is_reported_with_the_reason_and_the_command_that_deletes_it() {
+fn failed_endpoint_shows_reason_and_delete_command() {
     let account = Account::new("endpoint-failed");
     account.plane.fail(Failure::NoPing);
     let said =
@@ -448,7 +448,7 @@ fn a_failed_endpoint_is_reported_with_the_reason_and_the_command_that_deletes_it
 }
 
 #[test]
-fn after_an_interrupt_the_running_operation_is_named() {
+fn interrupt_names_the_running_operation() {
     let account = Account::new("endpoint-interrupt");
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
@@ -473,7 +473,7 @@ fn after_an_interrupt_the_running_operation_is_named() {
 }
 
 #[test]
-fn an_endpoint_of_another_machine_is_priced_by_the_table_of_prices() {
+fn foreign_endpoint_uses_the_price_table() {
     let account = Account::new("endpoint-elsewhere");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     std::fs::remove_file(account.record("cats")).unwrap();
@@ -510,7 +510,7 @@ fn predictions(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
 }
 
 #[test]
-fn an_endpoint_of_a_packed_model_predicts_as_this_machine() {
+fn endpoint_predictions_equal_local_ones() {
     const MODEL: &str = "efficientnet-lite0";
     let account = Account::new("endpoint-predict");
     let folder = account.bucket.uri("");
@@ -538,7 +538,7 @@ fn an_endpoint_of_a_packed_model_predicts_as_this_machine() {
 }
 
 #[test]
-fn a_failure_for_one_image_fails_that_image_and_an_outage_ends_the_run() {
+fn image_failure_is_local_and_outage_ends_the_run() {
     let account = Account::new("endpoint-outage");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let mapping = account.home.path().join("mine.toml");
@@ -569,7 +569,7 @@ fn a_failure_for_one_image_fails_that_image_and_an_outage_ends_the_run() {
 }
 
 #[test]
-fn the_log_of_a_deleted_endpoint_is_shown() {
+fn log_of_a_deleted_endpoint_is_shown() {
     let account = Account::new("endpoint-log");
     account.endpoint(&["logs", "cats"]).must(1, "");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
@@ -585,7 +585,7 @@ fn the_log_of_a_deleted_endpoint_is_shown() {
 }
 
 #[test]
-fn a_session_signs_every_request_and_an_expired_one_is_reported() {
+fn session_signs_every_request_until_it_expires() {
     const TOKEN: &str = "IQoJb3JpZ2luX2VjEJ///session+token==";
     let account = Account::new("endpoint-session");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
@@ -612,7 +612,7 @@ fn a_session_signs_every_request_and_an_expired_one_is_reported() {
 }
 
 #[test]
-fn an_overdue_endpoint_is_deleted_at_the_next_start() {
+fn overdue_endpoint_is_deleted_at_the_next_start() {
     let account = Account::new("endpoint-timer");
     account.deploy("dogs", &["--delete-after", "60"]).must(0, "dogs\tInService\n");
     account

@@ -125,7 +125,7 @@ fn check(mut command: Command, code: i32, says: &[&str]) -> Output {
 }
 
 #[test]
-fn outputs_of_our_container_are_a_run_like_any_other() {
+fn container_outputs_become_a_run() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "ssd-mobilenet-coco");
@@ -168,7 +168,7 @@ fn outputs_of_our_container_are_a_run_like_any_other() {
 }
 
 #[test]
-fn other_class_names_start_another_run_and_the_same_ones_continue_it() {
+fn changed_class_names_start_another_run() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     for name in ["a b+.jpg", "coffee.png"] {
@@ -195,7 +195,7 @@ fn other_class_names_start_another_run_and_the_same_ones_continue_it() {
 }
 
 #[test]
-fn outputs_in_csv_are_reported_with_what_to_do() {
+fn unseparable_csv_outputs_are_reported() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     write(&outputs, "coffee.png.out", b"0.1,0.7,0.2\n");
@@ -204,7 +204,7 @@ fn outputs_in_csv_are_reported_with_what_to_do() {
 }
 
 #[test]
-fn an_unknown_model_brings_the_names_of_its_classes() {
+fn unknown_model_brings_its_class_names() {
     let bench = Bench::new();
     let of = |label: &str, id: u32, size: [u32; 2]| {
         json!({"status": "ok", "width": size[0], "height": size[1], "model": "shelf-7", "task": "detection",
@@ -229,7 +229,7 @@ fn an_unknown_model_brings_the_names_of_its_classes() {
 }
 
 #[test]
-fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
+fn hostile_outputs_fail_only_their_images() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -262,7 +262,7 @@ fn hostile_outputs_are_problems_of_their_images_and_the_rest_is_read() {
 }
 
 #[test]
-fn predictions_of_another_model_or_about_another_image_are_problems_of_their_images() {
+fn foreign_predictions_fail_only_their_images() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -310,7 +310,7 @@ fn predictions_of_another_model_or_about_another_image_are_problems_of_their_ima
 }
 
 #[test]
-fn without_class_names_the_first_prediction_sets_the_number_of_classes_of_a_run() {
+fn first_prediction_sets_the_class_count() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     for (name, prediction) in [
@@ -337,7 +337,7 @@ fn without_class_names_the_first_prediction_sets_the_number_of_classes_of_a_run(
 }
 
 #[test]
-fn a_first_output_that_is_not_a_prediction_does_not_block_others() {
+fn bad_first_output_does_not_block_others() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -353,7 +353,7 @@ fn a_first_output_that_is_not_a_prediction_does_not_block_others() {
 }
 
 #[test]
-fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
+fn unmatched_outputs_are_reported_not_guessed() {
     let bench = Bench::new();
     let photos = bench.text("photos");
     let empty = bench.path("empty");
@@ -385,7 +385,7 @@ fn outputs_that_do_not_fit_are_reported_and_not_guessed() {
 }
 
 #[test]
-fn a_mapping_in_a_file_reads_an_unknown_format() {
+fn mapping_file_reads_an_unknown_format() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     write(&outputs, "coffee.png.out", br#"{"found": [{"at": [0.25, 0.5, 0.5, 0.25], "is": "cup", "p": 0.75}]}"#);
@@ -422,7 +422,7 @@ box_space = "normalized"
 }
 
 #[test]
-fn object_detection_of_tensorflow_is_named_by_a_label_map() {
+fn label_map_names_tensorflow_detections() {
     let bench = Bench::new();
     let outputs = bench.path("outputs");
     // coffee.png has 600 x 400 pixels.
@@ -453,7 +453,7 @@ fn tiny_png(bench: &Bench) -> Vec<u8> {
 }
 
 #[test]
-fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
+fn cifar_10_accuracy_matches_numpy() {
     let bench = Bench::new();
     let made = repository().join("tests/outputs/cifar.json");
     let made: Value = serde_json::from_slice(&std::fs::read(made).unwrap()).unwrap();
@@ -482,7 +482,7 @@ fn cifar_10_by_the_names_of_its_images_gives_the_accuracy_and_rows_of_numpy() {
 }
 
 #[test]
-fn lines_of_records_are_predictions_in_their_order() {
+fn record_lines_are_in_order() {
     let bench = Bench::new();
     let records = bench.path("photos.tfrecord");
     std::fs::copy(repository().join("tests/tfrecord/photos.tfrecord"), &records).unwrap();
@@ -542,7 +542,7 @@ fn records(file: &[u8]) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn records_without_an_image_count_as_predictions_and_any_other_count_is_refused() {
+fn records_without_an_image_keep_their_position() {
     let bench = Bench::new();
     let whole = repository().join("tests/tfrecord/photos.tfrecord");
     let photos = records(&std::fs::read(whole).unwrap());
@@ -602,7 +602,7 @@ fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
 }
 
 #[test]
-fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
+fn joined_predictions_find_their_image() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -651,7 +651,7 @@ fn predictions_joined_with_their_input_are_found_by_the_image_that_it_names() {
 }
 
 #[test]
-fn predictions_of_lines_belong_to_the_images_of_those_lines() {
+fn line_predictions_match_their_images() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -699,7 +699,7 @@ fn predictions_of_lines_belong_to_the_images_of_those_lines() {
 }
 
 #[test]
-fn predictions_joined_in_csv_are_read_if_they_can_be_separated_from_the_input() {
+fn joined_csv_is_read_if_separable() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -725,7 +725,7 @@ fn predictions_joined_in_csv_are_read_if_they_can_be_separated_from_the_input() 
 }
 
 #[test]
-fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() {
+fn s3_outputs_are_joined_by_key_and_resumed() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
@@ -771,7 +771,7 @@ fn outputs_in_s3_are_joined_by_their_keys_and_later_ones_are_read_with_resume() 
 }
 
 #[test]
-fn outputs_missed_in_an_outage_are_read_with_resume() {
+fn outputs_missed_in_an_outage_are_read_on_resume() {
     const IMAGES: usize = 60;
     let bench = Bench::new();
     let bucket = Seaweed::shared().bucket("outage-outputs");
@@ -803,7 +803,7 @@ fn outputs_missed_in_an_outage_are_read_with_resume() {
 }
 
 #[test]
-fn outputs_of_a_failed_job_agree_with_this_machine() {
+fn failed_job_outputs_equal_local_predictions() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     write(&photos, "sub/broken.jpg", b"no image");
@@ -852,7 +852,7 @@ fn outputs_of_a_failed_job_agree_with_this_machine() {
 }
 
 #[test]
-fn a_job_over_lines_gives_what_this_machine_predicts() {
+fn job_over_lines_equals_local_predictions() {
     let bench = Bench::new();
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");

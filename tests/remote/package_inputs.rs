@@ -18,7 +18,7 @@ use crate::support::repository;
 const SIZES: [[u32; 2]; 7] = [[37, 23], [64, 48], [23, 61], [1, 1], [90, 20], [200, 3], [3, 211]];
 
 #[test]
-fn the_handler_computes_the_same_input_for_every_rule_and_interpolation() {
+fn handler_input_matches_for_every_rule() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path(), &["--model", "efficientnet-lite0"]);
     let code = unpacked(&archive, folder.path()).join("code");

@@ -43,9 +43,9 @@ fn tail(access_key: &str) -> String {
 }
 
 #[test]
-fn a_named_profile_wins_over_the_environment_and_is_never_replaced() {
+fn named_profile_overrides_the_environment() {
     alone(
-        "sign_in::a_named_profile_wins_over_the_environment_and_is_never_replaced",
+        "sign_in::named_profile_overrides_the_environment",
         |command| {
             with_profiles(command);
             command
@@ -76,9 +76,9 @@ fn a_named_profile_wins_over_the_environment_and_is_never_replaced() {
 }
 
 #[test]
-fn a_missing_profile_is_named_with_the_known_ones() {
+fn missing_profile_lists_the_known_ones() {
     alone(
-        "sign_in::a_missing_profile_is_named_with_the_known_ones",
+        "sign_in::missing_profile_lists_the_known_ones",
         |command| {
             with_profiles(command);
             ADMIN.sign_in(command, &Seaweed::shared().endpoint());
@@ -111,12 +111,12 @@ fn credential_process(folder: &Path) -> String {
 }
 
 #[test]
-fn a_credential_process_signs_in_until_its_expiry_and_runs_again_for_renewal() {
+fn credential_process_runs_again_after_expiry() {
     let home = tempfile::tempdir().unwrap();
     let config = credential_process(home.path());
     std::fs::write(home.path().join("expires"), "2099-01-02T03:04:05Z").unwrap();
     alone(
-        "sign_in::a_credential_process_signs_in_until_its_expiry_and_runs_again_for_renewal",
+        "sign_in::credential_process_runs_again_after_expiry",
         |command| with_config(command, home.path(), &config),
         || {
             let home = std::env::home_dir().unwrap();
@@ -145,7 +145,7 @@ fn a_credential_process_signs_in_until_its_expiry_and_runs_again_for_renewal() {
 }
 
 #[test]
-fn an_expired_sign_in_names_the_command_of_its_profile() {
+fn expired_sign_in_names_the_profile_command() {
     let home = tempfile::tempdir().unwrap();
     let session = "[sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n\
          sso_registration_scopes = sso:account:access\n";
@@ -161,7 +161,7 @@ fn an_expired_sign_in_names_the_command_of_its_profile() {
         "startUrl":"https://example.awsapps.com/start"}"#;
     std::fs::write(cache.join("71b21161ffa1e6516bcc072aaf5ef38cbe85b511.json"), token).unwrap();
     alone(
-        "sign_in::an_expired_sign_in_names_the_command_of_its_profile",
+        "sign_in::expired_sign_in_names_the_profile_command",
         |command| with_config(command, home.path(), &config),
         || {
             for name in ["work", "prod"] {

@@ -60,7 +60,7 @@ fn stderr(output: &Output) -> String {
 }
 
 #[test]
-fn images_are_sent_unchanged_and_predicted_in_listing_order() {
+fn images_are_sent_unchanged_in_listing_order() {
     let server = HttpServer::start(|request| {
         assert_eq!(request.path, "/v1/models/cifar:predict");
         assert_eq!(request.headers["content-type"], "application/json");
@@ -94,7 +94,7 @@ fn images_are_sent_unchanged_and_predicted_in_listing_order() {
 }
 
 #[test]
-fn a_file_that_is_not_an_image_is_not_sent_and_one_refusal_costs_one_image() {
+fn non_images_are_not_sent_and_a_refusal_costs_one() {
     let folder = tempfile::tempdir().unwrap();
     let copy = |from: &str, to: &str| {
         std::fs::copy(samples().join(from), folder.path().join(to)).unwrap();
@@ -121,7 +121,7 @@ fn a_file_that_is_not_an_image_is_not_sent_and_one_refusal_costs_one_image() {
 }
 
 #[test]
-fn a_run_in_a_project_continues_where_it_stopped_and_waits_for_a_busy_server() {
+fn run_in_a_project_resumes_after_a_busy_server() {
     let asked = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&asked);
     let server = HttpServer::start(move |request| {
@@ -147,7 +147,7 @@ fn a_run_in_a_project_continues_where_it_stopped_and_waits_for_a_busy_server() {
 }
 
 #[test]
-fn a_failure_for_one_image_fails_that_image_and_a_server_failure_ends_the_run() {
+fn image_failure_is_local_and_server_failure_is_final() {
     let is_up = Arc::new(AtomicUsize::new(1));
     let asked = Arc::new(AtomicUsize::new(0));
     let (up, count) = (Arc::clone(&is_up), Arc::clone(&asked));
@@ -195,7 +195,7 @@ fn a_failure_for_one_image_fails_that_image_and_a_server_failure_ends_the_run() 
 }
 
 #[test]
-fn an_error_of_every_request_ends_the_run_at_once_with_what_to_do() {
+fn error_of_every_request_ends_the_run() {
     let missing = HttpServer::start(|_| refusal("404 Not Found", "Servable not found for request: Latest(cifar)"));
     let output = predict(&samples(), &missing, &[]);
     assert_eq!(output.status.code(), Some(1));
@@ -226,7 +226,7 @@ fn an_error_of_every_request_ends_the_run_at_once_with_what_to_do() {
 }
 
 #[test]
-fn flags_that_do_not_go_together_are_refused() {
+fn incompatible_flags_are_refused() {
     for (flags, words) in [
         (&["--tensorflow-serving", "127.0.0.1:8501"][..], "must begin with http"),
         (&["--tensorflow-serving", "http://h/v1/models/m", "--model", "toy"], "cannot be used with"),

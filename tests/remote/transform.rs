@@ -143,7 +143,7 @@ fn assert_same_classes(here: &Value, there: &Value, what: &str) {
 }
 
 #[test]
-fn a_packed_model_runs_on_sagemaker_fails_for_one_image_is_retried_and_predicts_as_here() {
+fn packed_model_runs_as_a_job_and_is_retried() {
     let context = Context::new();
     context.put_photos();
     let (photos, project) = (context.text("photos"), context.text("p.spotcheck"));
@@ -214,7 +214,7 @@ fn lines(text: &str) -> Vec<Value> {
 }
 
 #[test]
-fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
+fn cifar_10_job_accuracy_matches_numpy() {
     let context = Context::new();
     let numbers = std::fs::read(repository().join("tests/transform/cifar.json")).unwrap();
     let script = std::fs::read(repository().join("tests/transform/serve_cifar.py")).unwrap();
@@ -253,7 +253,7 @@ fn images_of_cifar_10_give_the_accuracy_and_the_rows_that_numpy_finds() {
 }
 
 #[test]
-fn the_records_of_a_tfrecord_file_are_predicted_in_their_order() {
+fn tfrecord_job_predicts_in_order() {
     let context = Context::new();
     let records = repository().join("tests/tfrecord/photos.tfrecord");
     let local = ["predict", records.to_str().unwrap(), "--model", MODEL, "--out", "-"];
@@ -285,7 +285,7 @@ fn the_records_of_a_tfrecord_file_are_predicted_in_their_order() {
 }
 
 #[test]
-fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
+fn one_command_packs_uploads_and_starts() {
     let context = Context::new();
     context.put_photos();
     let photos = context.text("photos");
@@ -321,7 +321,7 @@ fn one_command_packs_a_model_uploads_it_with_the_photos_and_starts() {
 }
 
 #[test]
-fn the_lines_of_a_list_are_predicted_beside_their_photos_by_name_or_by_their_bytes() {
+fn lines_are_predicted_by_name_or_by_bytes() {
     let context = Context::new();
     context.put_photos();
     let photos = context.text("photos");
@@ -357,7 +357,7 @@ fn the_lines_of_a_list_are_predicted_beside_their_photos_by_name_or_by_their_byt
 }
 
 #[test]
-fn responses_of_the_handler_to_json_and_to_lines_are_read_back_with_their_failures() {
+fn handler_responses_and_failures_are_read_back() {
     let context = Context::new();
     context.put_photos();
     std::fs::write(context.path("photos/broken.jpg"), b"no image").unwrap();
@@ -417,7 +417,7 @@ fn responses_of_the_handler_to_json_and_to_lines_are_read_back_with_their_failur
 }
 
 #[test]
-fn refused_image_of_a_document_is_named_by_its_position() {
+fn refused_image_in_a_document_has_its_position() {
     let context = Context::new();
     context.put_photos();
     let photos = context.text("photos");
@@ -446,7 +446,7 @@ fn refused_image_of_a_document_is_named_by_its_position() {
 const NAMESAKES: [(&str, &str); 3] = [("1.png", "chelsea.png"), ("a/1.png", "coffee.png"), ("b/1.png", "flower.jpg")];
 
 #[test]
-fn outputs_of_a_manifest_belong_to_the_images_that_it_lists_and_to_no_others_of_the_same_name() {
+fn manifest_outputs_match_listed_images_only() {
     let context = Context::new();
     for (name, content) in NAMESAKES {
         let from = repository().join("assets/samples").join(content);

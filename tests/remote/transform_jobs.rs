@@ -220,7 +220,7 @@ fn check(found: &Ended, point: &str) -> (String, String) {
 }
 
 #[test]
-fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
+fn job_is_started_watched_and_cleaned_up() {
     let transform = Transform::with_images("whole", 7);
     let started = transform.start("cats", "photos/", &["--watch", "--hourly-price", "3.6"]);
     let started = started.must(
@@ -258,7 +258,7 @@ fn a_job_is_started_watched_to_its_end_and_cleaned_up_after() {
 }
 
 #[test]
-fn missing_files_are_uploaded_first_and_clean_up_deletes_those_of_the_job_alone() {
+fn missing_files_are_uploaded_and_cleaned_up() {
     let transform = Transform::new("uploading");
     let folder = tempfile::tempdir().unwrap();
     std::fs::create_dir(folder.path().join("훈련")).unwrap();
@@ -294,7 +294,7 @@ fn missing_files_are_uploaded_first_and_clean_up_deletes_those_of_the_job_alone(
 }
 
 #[test]
-fn a_list_of_images_is_sent_through_a_manifest() {
+fn image_list_is_sent_as_a_manifest() {
     let transform = Transform::with_images("list", 6);
     let list = transform.home.path().join("list.txt");
     let whole = transform.bucket.uri("photos/day 2/005.jpg");
@@ -321,7 +321,7 @@ fn a_list_of_images_is_sent_through_a_manifest() {
 }
 
 #[test]
-fn all_parameters_of_a_job_reach_sagemaker() {
+fn job_parameters_reach_sagemaker() {
     let transform = Transform::with_images("parameters", 1);
     let capture = transform.bucket.uri("captured/");
     let more = [
@@ -421,7 +421,7 @@ fn all_parameters_of_a_job_reach_sagemaker() {
 }
 
 #[test]
-fn aws_commands_are_printed_only_for_a_job_without_problems_and_stop_at_the_first_failure() {
+fn aws_commands_require_a_valid_plan() {
     let transform = Transform::with_images("commands-of-problems", 1);
     let print = |more: &[&str]| {
         let more = [&["--print-aws"], more].concat();
@@ -442,7 +442,7 @@ fn aws_commands_are_printed_only_for_a_job_without_problems_and_stop_at_the_firs
 }
 
 #[test]
-fn values_of_variables_are_sent_and_not_stored() {
+fn variable_values_are_sent_and_not_stored() {
     let transform = Transform::with_images("secrets", 1);
     let more = ["--env", "TOKEN=hunter2", "--model-env", "KEY=correct-horse"];
     transform.start("kept", "photos/", &more).must(0, &[]);
@@ -456,7 +456,7 @@ fn values_of_variables_are_sent_and_not_stored() {
 }
 
 #[test]
-fn a_password_in_the_address_of_a_server_is_neither_printed_nor_stored() {
+fn server_password_is_neither_printed_nor_stored() {
     let transform = Transform::with_images("password", 1);
     let args = transform.of_job("start", "cats", "photos/", &[]);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -472,7 +472,7 @@ fn a_password_in_the_address_of_a_server_is_neither_printed_nor_stored() {
 }
 
 #[test]
-fn printed_aws_commands_send_the_same_requests() {
+fn printed_aws_commands_send_equal_requests() {
     let transform = Transform::with_images("commands", 2);
     let more = ["--env", "NOTE=it's \"quoted\" $HOME", "--tag", "team=고양이"];
     let mut printing = more.to_vec();
@@ -496,7 +496,7 @@ fn printed_aws_commands_send_the_same_requests() {
 }
 
 #[test]
-fn a_valid_plan_passes_every_check_of_the_preflight() {
+fn valid_plan_passes_preflight() {
     let transform = Transform::with_images("preflight", 3);
     let more = ["--hourly-price", "1", "--images-per-s", "0.5"];
     let well = transform.preflight("well", "photos/", &more);
@@ -515,7 +515,7 @@ fn a_valid_plan_passes_every_check_of_the_preflight() {
 }
 
 #[test]
-fn the_preflight_finds_traps_of_the_input() {
+fn preflight_checks_inputs() {
     let transform = Transform::with_images("input-traps", 3);
     transform.must_find("photos", &[], "Prefix", "warning", "does not end in a slash");
     transform.bucket.put("photos-old/1.jpg", b"old");
@@ -536,7 +536,7 @@ fn the_preflight_finds_traps_of_the_input() {
 }
 
 #[test]
-fn the_preflight_finds_traps_of_the_requests() {
+fn preflight_checks_requests() {
     let transform = Transform::with_images("request-traps", 1);
     let find = |more: &[&str], point, grade, said| {
         transform.must_find("photos/", more, point, grade, said);
@@ -573,7 +573,7 @@ fn the_preflight_finds_traps_of_the_requests() {
 }
 
 #[test]
-fn buckets_of_another_region_than_the_job_are_a_problem_with_advice() {
+fn bucket_in_another_region_is_a_problem() {
     let transform = Transform::with_images("regions", 1);
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let bucket = format!("/{}", transform.bucket.name);
@@ -615,7 +615,7 @@ fn buckets_of_another_region_than_the_job_are_a_problem_with_advice() {
 }
 
 #[test]
-fn the_preflight_finds_traps_of_model_container_and_instance() {
+fn preflight_checks_model_container_and_instance() {
     let transform = Transform::with_images("model-traps", 1);
     let find = |more: &[&str], point, grade, said| {
         transform.must_find("photos/", more, point, grade, said);
@@ -650,7 +650,7 @@ fn the_preflight_finds_traps_of_model_container_and_instance() {
 }
 
 #[test]
-fn an_archive_gets_the_container_that_can_serve_it() {
+fn archive_gets_a_matching_container() {
     let transform = Transform::with_images("contents", 1);
     let saved_model = archive(&[("code/inference.py", b"pass"), ("1/saved_model.pb", b"graph")]);
     let onnx = archive(&[("spotcheck-model.json", b"{}"), ("model.onnx", b"graph")]);
@@ -712,7 +712,7 @@ fn an_archive_gets_the_container_that_can_serve_it() {
 }
 
 #[test]
-fn a_model_that_only_sagemaker_understands_can_be_used() {
+fn model_known_only_to_sagemaker_is_accepted() {
     let transform = Transform::with_images("chain", 2);
     transform.plane.add_chain("chain");
     transform.plane.pause_jobs();
@@ -735,7 +735,7 @@ fn a_model_that_only_sagemaker_understands_can_be_used() {
 }
 
 #[test]
-fn the_preflight_finds_conflicting_settings() {
+fn preflight_finds_conflicting_settings() {
     let transform = Transform::with_images("together", 2);
     let find = |more: &[&str], point, grade, said| {
         transform.must_find("photos/", more, point, grade, said);
@@ -766,7 +766,7 @@ fn the_preflight_finds_conflicting_settings() {
 }
 
 #[test]
-fn speed_of_an_earlier_job_is_used_for_the_estimate() {
+fn estimate_uses_the_speed_of_an_earlier_job() {
     let transform = Transform::with_images("speed", 4);
     transform.plane.pause_jobs_after(2);
     transform.start("first", "photos/", &["--max-concurrent", "1"]).must(0, &[]);
@@ -790,7 +790,7 @@ fn speed_of_an_earlier_job_is_used_for_the_estimate() {
 }
 
 #[test]
-fn every_check_is_listed_even_if_nothing_can_be_checked() {
+fn checks_are_listed_without_a_connection() {
     let transform = Transform::new("nothing-there");
     let output = transform.bucket.uri("out/");
     let input = transform.bucket.uri("nothing/");
@@ -809,7 +809,7 @@ fn every_check_is_listed_even_if_nothing_can_be_checked() {
 }
 
 #[test]
-fn the_cost_of_record_files_is_not_estimated_from_the_number_of_files() {
+fn record_files_have_no_cost_estimate() {
     let transform = Transform::new("records-cost");
     transform.bucket.put("records/a.tfrecord", b"record");
     let more = ["--input-kind", "tfrecord", "--hourly-price", "3.6"];
@@ -826,7 +826,7 @@ fn the_cost_of_record_files_is_not_estimated_from_the_number_of_files() {
 }
 
 #[test]
-fn a_price_with_its_source_is_kept_for_the_next_estimate() {
+fn price_and_source_are_remembered() {
     let transform = Transform::with_images("price", 1);
     let more = ["--hourly-price", "0.25", "--price-source", "an invoice", "--images-per-s", "1"];
     transform.preflight("price", "photos/", &more).must(0, &["prices.toml"]);
@@ -842,7 +842,7 @@ fn a_price_with_its_source_is_kept_for_the_next_estimate() {
 }
 
 #[test]
-fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
+fn partly_failed_job_retries_only_failures() {
     let transform = Transform::with_images("partly", 5);
     transform.bucket.put("photos/bad: one.jpg", b"fail 400");
     let more = ["--watch", "--max-concurrent", "1", "--tag", "team=vision"];
@@ -908,7 +908,7 @@ fn a_partly_failed_job_names_the_failures_and_only_those_are_sent_again() {
 }
 
 #[test]
-fn a_completed_job_with_missing_outputs_is_reported() {
+fn completed_job_with_missing_outputs_is_reported() {
     let transform = Transform::with_images("short", 4);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform.start("short", "photos/", &["--watch"]).must(
@@ -932,7 +932,7 @@ fn a_completed_job_with_missing_outputs_is_reported() {
 }
 
 #[test]
-fn images_of_a_running_retry_are_not_sent_again() {
+fn running_retry_is_not_repeated() {
     let transform = Transform::with_images("twice", 3);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform.start("twice", "photos/", &["--watch"]).must(3, &[]);
@@ -952,7 +952,7 @@ fn images_of_a_running_retry_are_not_sent_again() {
 }
 
 #[test]
-fn refused_images_are_sent_again_only_on_request() {
+fn refused_images_are_retried_only_on_request() {
     let transform = Transform::with_images("refused", 2);
     let bad = ["photos/bad.jpg", "photos/worse.jpg"];
     for bad in bad {
@@ -995,7 +995,7 @@ fn refused_images_are_sent_again_only_on_request() {
 }
 
 #[test]
-fn nothing_is_recommended_that_needs_a_deleted_model() {
+fn deleted_model_is_not_suggested_for_a_retry() {
     let transform = Transform::with_images("cleaned", 2);
     transform.plane.fail(Failure::NoOutput("001.jpg"));
     transform.start("cleaned", "photos/", &["--watch", "--model-env", "KEY=secret"]).must(3, &[]);
@@ -1024,7 +1024,7 @@ fn nothing_is_recommended_that_needs_a_deleted_model() {
 }
 
 #[test]
-fn watching_ends_when_the_session_expires() {
+fn expired_session_ends_watching() {
     let transform = Transform::with_images("expired", 1);
     transform.plane.pause_jobs();
     transform.start("expired", "photos/", &[]).must(0, &[]);
@@ -1046,7 +1046,7 @@ fn watching_ends_when_the_session_expires() {
 }
 
 #[test]
-fn outage_of_s3_is_reported_once_and_while_watching() {
+fn s3_outage_is_reported_once_while_watching() {
     let transform = Transform::with_images("outage", 2);
     let s3 = FaultProxy::before(transform.bucket.server().address());
     let through_proxy = |args: &[&str]| {
@@ -1083,7 +1083,7 @@ fn outage_of_s3_is_reported_once_and_while_watching() {
 }
 
 #[test]
-fn wrong_and_empty_regions_are_named_as_the_cause() {
+fn wrong_and_empty_regions_are_named() {
     let transform = Transform::new("regions");
     for (region, words) in [("eu-central-1", "expects a different region than eu-central-1"), ("", "no region is set")]
     {
@@ -1131,7 +1131,7 @@ impl Transform {
 }
 
 #[test]
-fn an_image_without_an_output_has_a_line_with_the_reason_and_the_counts_add_up() {
+fn missing_outputs_are_listed_with_reasons() {
     let transform = Transform::new("reasons");
     let images = ["0.jpg", "1.jpg", "2.jpg", "3.jpg", "4.jpg"];
     for image in images {
@@ -1159,7 +1159,7 @@ fn an_image_without_an_output_has_a_line_with_the_reason_and_the_counts_add_up()
 }
 
 #[test]
-fn images_that_were_never_sent_are_not_missing() {
+fn unsent_images_are_not_missing() {
     let transform = Transform::with_images("not-sent", 6);
     let list = transform.home.path().join("list.txt");
     let sent = ["day 0/000.jpg", "day 2/005.jpg"];
@@ -1188,7 +1188,7 @@ fn images_that_were_never_sent_are_not_missing() {
 }
 
 #[test]
-fn hidden_objects_are_reported_and_predicted_and_folder_markers_are_not() {
+fn hidden_objects_are_predicted_and_markers_skipped() {
     let transform = Transform::with_images("hidden", 3);
     for hidden in ["photos/.x.jpg", "photos/.thumbs/000.jpg"] {
         transform.bucket.put(hidden, b"a hidden one");
@@ -1232,7 +1232,7 @@ fn hidden_objects_are_reported_and_predicted_and_folder_markers_are_not() {
 }
 
 #[test]
-fn the_rate_is_that_of_the_outputs_and_not_of_the_watchers_clock() {
+fn rate_comes_from_output_times() {
     let transform = Transform::with_images("rate", 6);
     transform.plane.pause_jobs_after(2);
     transform.start("rate", "photos/", &["--max-concurrent", "1"]).must(0, &[]);
@@ -1279,7 +1279,7 @@ fn jobs_are_printed_as_json() {
 }
 
 #[test]
-fn the_log_of_a_job_without_a_start_time_is_shown() {
+fn log_of_a_job_without_a_start_time_is_shown() {
     let transform = Transform::with_images("unstarted", 1);
     let script = b"print('no model in /opt/ml/model', flush=True)";
     let ends_at_once = archive(&[("code/serve.py", script)]);
@@ -1295,7 +1295,7 @@ fn the_log_of_a_job_without_a_start_time_is_shown() {
 }
 
 #[test]
-fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
+fn job_failed_before_any_image_is_not_retried_as_is() {
     let transform = Transform::with_images("no-answer", 2);
     transform.plane.fail(Failure::NoPing);
     let why = "no output; job no-answer failed before it predicted any image: AlgorithmError: The primary container \
@@ -1324,7 +1324,7 @@ fn a_job_that_failed_before_any_image_is_not_sent_again_as_it_is() {
 }
 
 #[test]
-fn an_image_newer_than_the_job_is_not_missing_and_not_sent_again() {
+fn image_newer_than_the_job_is_not_missing() {
     let transform = Transform::with_images("later", 3);
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform.start("later", "photos/", &["--watch"]).must(3, &[]);
@@ -1348,7 +1348,7 @@ fn an_image_newer_than_the_job_is_not_missing_and_not_sent_again() {
 }
 
 #[test]
-fn an_image_over_the_payload_is_reported_with_the_payload_it_needs() {
+fn oversized_image_reports_the_payload_it_needs() {
     let transform = Transform::with_images("too-large", 1);
     transform.bucket.put("photos/large.jpg", &vec![7; 1_100_000]);
     let more = ["--watch", "--max-payload-mb", "1", "--force"];
@@ -1368,7 +1368,7 @@ fn an_image_over_the_payload_is_reported_with_the_payload_it_needs() {
 }
 
 #[test]
-fn a_log_is_read_from_its_end() {
+fn log_is_read_from_its_end() {
     let transform = Transform::with_images("log-end", 2);
     transform.start("log-end", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("log-end");
@@ -1379,7 +1379,7 @@ fn a_log_is_read_from_its_end() {
 }
 
 #[test]
-fn an_unknown_access_key_is_reported_with_the_message_of_aws() {
+fn unknown_access_key_shows_the_aws_message() {
     let transform = Transform::new("stranger");
     let mut command = transform.command(&["status", "job"]);
     transform.plane.sign_in(&mut command, STRANGER);
@@ -1394,7 +1394,7 @@ fn an_unknown_access_key_is_reported_with_the_message_of_aws() {
 }
 
 #[test]
-fn a_job_is_stopped_and_what_it_has_written_stays() {
+fn stopped_job_keeps_its_outputs() {
     let transform = Transform::with_images("stopped", 6);
     transform.plane.pause_jobs_after(2);
     transform.start("stopped", "photos/", &["--max-concurrent", "1"]).must(0, &["status stopped --watch"]);
@@ -1420,7 +1420,7 @@ fn a_job_is_stopped_and_what_it_has_written_stays() {
 }
 
 #[test]
-fn watching_continues_after_a_kill_and_after_network_errors() {
+fn watching_survives_kills_and_network_errors() {
     let transform = Transform::with_images("watching", 3);
     transform.plane.pause_jobs();
     transform.start("watching", "photos/", &["--hourly-price", "2"]).must(0, &[]);
@@ -1439,7 +1439,7 @@ fn watching_continues_after_a_kill_and_after_network_errors() {
 }
 
 #[test]
-fn a_job_of_another_machine_is_opened_by_its_name() {
+fn foreign_job_opens_by_name() {
     let transform = Transform::with_images("elsewhere", 2);
     transform.start("elsewhere", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("elsewhere");
@@ -1450,7 +1450,7 @@ fn a_job_of_another_machine_is_opened_by_its_name() {
 }
 
 #[test]
-fn a_retry_of_a_job_of_another_machine_has_its_tags() {
+fn retry_of_a_foreign_job_keeps_its_tags() {
     let transform = Transform::with_images("tags", 1);
     transform.bucket.put("photos/bad.jpg", b"fail 400");
     let tag = ["--tag", "team=vision"];
@@ -1473,7 +1473,7 @@ fn a_retry_of_a_job_of_another_machine_has_its_tags() {
 }
 
 #[test]
-fn without_the_permission_to_read_logs_everything_else_is_shown() {
+fn missing_log_permission_hides_only_logs() {
     let transform = Transform::with_images("no-logs", 2);
     transform.bucket.put("photos/bad.jpg", b"fail 400");
     for operation in ["DescribeLogStreams", "GetLogEvents"] {
@@ -1497,7 +1497,7 @@ fn without_the_permission_to_read_logs_everything_else_is_shown() {
 }
 
 #[test]
-fn a_refused_start_lists_only_leftovers_that_exist() {
+fn refused_start_lists_existing_leftovers() {
     let transform = Transform::with_images("not-made", 1);
     let left = || {
         let [record] = <[PathBuf; 1]>::try_from(transform.records()).unwrap();
@@ -1540,7 +1540,7 @@ fn a_refused_start_lists_only_leftovers_that_exist() {
 }
 
 #[test]
-fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
+fn refused_start_can_be_repeated() {
     let transform = Transform::with_images("refused", 2);
     let archive = transform.home.path().join("model.tar.gz");
     std::fs::write(&archive, echo_archive()).unwrap();
@@ -1578,7 +1578,7 @@ fn a_refused_start_is_reported_with_its_leftovers_and_can_be_repeated() {
 }
 
 #[test]
-fn a_start_that_aws_refuses_is_reported_with_its_message() {
+fn refused_start_shows_the_aws_message() {
     let transform = Transform::with_images("refusals", 1);
     let operation = "CreateTransformJob";
     let times = 100;
@@ -1604,7 +1604,7 @@ fn a_start_that_aws_refuses_is_reported_with_its_message() {
 }
 
 #[test]
-fn a_job_that_fails_says_why() {
+fn failed_job_reports_its_reason() {
     let transform = Transform::with_images("failing", 2);
     for (job, failure, code, said) in [
         (
@@ -1629,7 +1629,7 @@ fn a_job_that_fails_says_why() {
 }
 
 #[test]
-fn a_watcher_waits_while_there_is_no_response() {
+fn watcher_waits_without_a_response() {
     let transform = Transform::with_images("hang-up", 1);
     transform.start("hang-up", "photos/", &[]).must(0, &[]);
     transform.plane.wait_until_over("hang-up");
@@ -1640,7 +1640,7 @@ fn a_watcher_waits_while_there_is_no_response() {
 }
 
 #[test]
-fn recordio_files_get_a_warning_and_other_objects_a_problem() {
+fn recordio_is_a_warning_and_other_objects_a_problem() {
     let transform = Transform::with_images("recordio", 2);
     let split = ["--split-type", "recordio"];
     let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
@@ -1655,7 +1655,7 @@ fn recordio_files_get_a_warning_and_other_objects_a_problem() {
 }
 
 #[test]
-fn records_of_recordio_objects_are_predicted_one_by_one() {
+fn recordio_records_are_predicted_individually() {
     let transform = Transform::new("recordio-job");
     // MXNet's: a magic number, the length, the content, filled up to a multiple of four.
     let mut packed = Vec::new();
@@ -1676,7 +1676,7 @@ fn records_of_recordio_objects_are_predicted_one_by_one() {
 }
 
 #[test]
-fn options_of_s3_are_not_offered_for_sagemaker() {
+fn s3_options_are_hidden_for_sagemaker() {
     let transform = Transform::new("account");
     let of_s3 = spotcheck(&["predict", "--help"]).output().unwrap();
     let of_s3 = String::from_utf8(of_s3.stdout).unwrap();
@@ -1699,7 +1699,7 @@ fn options_of_s3_are_not_offered_for_sagemaker() {
 }
 
 #[test]
-fn no_model_is_packed_for_an_input_with_nothing_in_it() {
+fn empty_input_packs_no_model() {
     let transform = Transform::new("nothing");
     let folder = transform.home.path().join("photos");
     std::fs::create_dir(&folder).unwrap();
@@ -1779,7 +1779,7 @@ fn invalid_names_are_reported_before_any_request() {
 }
 
 #[test]
-fn the_instance_types_that_are_known_are_those_of_the_service() {
+fn instance_types_match_the_service() {
     let output = Command::new("python3")
         .arg(crate::support::repository().join("tests/control_plane/limits.py"))
         .env("PYTHONPATH", python_packages("aws-models"))

@@ -69,7 +69,7 @@ impl Packed {
 
 /// `tests/library/detections.rs` holds Spotcheck to the same cases.
 #[test]
-fn the_handler_makes_the_boxes_of_the_exporters_rules_of_their_outputs() {
+fn handler_boxes_match_the_exporter_rules() {
     let mut command = python(&["model-handler"]);
     let script = repository().join("tests/package/check_detections.py");
     let folders = ["assets/handler", "tests/cases/detections", "tests/cases/detections_refused"];
@@ -78,7 +78,7 @@ fn the_handler_makes_the_boxes_of_the_exporters_rules_of_their_outputs() {
 }
 
 #[test]
-fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
+fn packing_is_reproducible() {
     let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
     let original = repository().join("tests/cases/conventions/quantized-mobilenet/model.onnx");
     let archives = folders.each_ref().map(|folder| {
@@ -115,7 +115,7 @@ fn the_same_model_gives_the_same_bytes_wherever_and_whenever_it_is_packed() {
 }
 
 #[test]
-fn the_handler_predicts_every_image_as_predict_does() {
+fn handler_predicts_like_predict() {
     let photos = photos();
     for model in models() {
         let lines = predicted_lines(&photos, &model);
@@ -172,7 +172,7 @@ fn keys(text: &str) -> Vec<&str> {
 }
 
 #[test]
-fn every_kind_of_image_has_the_pixels_that_spotcheck_decodes() {
+fn handler_decodes_every_image_kind() {
     let packed = Packed::of("efficientnet-lite0");
     let output = python(&["model-handler"])
         .arg(repository().join("tests/package/check_images.py"))
@@ -184,7 +184,7 @@ fn every_kind_of_image_has_the_pixels_that_spotcheck_decodes() {
 }
 
 #[test]
-fn a_body_that_is_not_an_image_is_refused_with_its_reason_and_the_next_one_is_predicted() {
+fn non_image_body_is_refused_and_the_next_predicted() {
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let rocket = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
@@ -213,7 +213,7 @@ fn a_body_that_is_not_an_image_is_refused_with_its_reason_and_the_next_one_is_pr
 }
 
 #[test]
-fn a_used_or_invalid_port_is_reported_in_one_line() {
+fn used_or_invalid_port_is_one_line() {
     let packed = Packed::of("efficientnet-lite0");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
@@ -234,7 +234,7 @@ fn a_used_or_invalid_port_is_reported_in_one_line() {
 }
 
 #[test]
-fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
+fn malformed_and_large_bodies_are_refused_early() {
     use std::io::{Read as _, Write as _};
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
@@ -274,7 +274,7 @@ fn a_body_that_is_malformed_or_too_large_is_refused_by_its_head() {
 }
 
 #[test]
-fn records_and_lines_are_predicted_one_per_line_and_a_bad_one_does_not_affect_the_others() {
+fn bad_record_does_not_affect_others() {
     let packed = Packed::of("efficientnet-lite0");
     let served = Served::plainly(&packed.contents);
     let file = repository().join("tests/tfrecord/photos.tfrecord");
@@ -326,7 +326,7 @@ fn base64(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn ray_serve_predicts_from_the_same_archive() {
+fn ray_serve_predicts_from_the_archive() {
     let packed = Packed::of("efficientnet-lite0");
     let mut command = python(&["ray-serve", "model-handler"]);
     command
@@ -350,7 +350,7 @@ fn ray_serve_predicts_from_the_same_archive() {
 }
 
 #[test]
-fn a_gpu_container_gets_the_gpu_onnx_runtime_and_a_gpu_for_each_replica() {
+fn gpu_container_gets_gpu_runtime_and_replicas() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path(), &["--model", "efficientnet-lite0", "--gpu"]);
     let contents = unpacked(&archive, folder.path());
@@ -360,7 +360,7 @@ fn a_gpu_container_gets_the_gpu_onnx_runtime_and_a_gpu_for_each_replica() {
 }
 
 #[test]
-fn nothing_is_replaced_or_left_behind_unasked() {
+fn packing_replaces_no_files_unasked() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path(), &["--model", "efficientnet-lite0"]);
     let before = std::fs::read(&archive).unwrap();
@@ -405,7 +405,7 @@ fn names(archive: &Path) -> Vec<String> {
 }
 
 #[test]
-fn a_saved_model_gets_a_handler_unless_it_has_its_own() {
+fn saved_model_keeps_its_own_handler() {
     let model = saved_model();
     let out = tempfile::tempdir().unwrap();
     let archive = out.path().join("model.tar.gz");
@@ -435,7 +435,7 @@ fn a_saved_model_gets_a_handler_unless_it_has_its_own() {
 }
 
 #[test]
-fn a_saved_model_without_a_folder_for_its_version_is_packed_once() {
+fn saved_model_without_a_version_folder_is_packed() {
     let model = tempfile::tempdir().unwrap();
     let write = |name: &str, content: &[u8]| {
         let path = model.path().join(name);
@@ -465,7 +465,7 @@ fn a_saved_model_without_a_folder_for_its_version_is_packed_once() {
 }
 
 #[test]
-fn two_folders_of_one_version_are_refused() {
+fn duplicate_version_folders_are_refused() {
     let model = saved_model();
     std::fs::create_dir(model.path().join("07")).unwrap();
     std::fs::write(model.path().join("07/saved_model.pb"), b"other").unwrap();
@@ -478,7 +478,7 @@ fn two_folders_of_one_version_are_refused() {
 
 #[cfg(unix)]
 #[test]
-fn links_in_a_saved_model_and_folders_without_one_are_refused() {
+fn saved_model_with_links_is_refused() {
     let model = saved_model();
     let out = tempfile::tempdir().unwrap();
     let archive = out.path().join("model.tar.gz");
@@ -497,7 +497,7 @@ fn links_in_a_saved_model_and_folders_without_one_are_refused() {
 }
 
 #[test]
-fn weights_that_are_not_those_of_the_card_are_not_packed() {
+fn weights_of_another_card_are_not_packed() {
     let folder = tempfile::tempdir().unwrap();
     let case = repository().join("tests/parity/resnet50");
     for name in ["model.onnx", "model.toml"] {

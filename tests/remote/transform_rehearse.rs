@@ -65,7 +65,7 @@ fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
 }
 
 #[test]
-fn both_models_predict_the_samples_as_they_do_here_in_each_form() {
+fn both_models_rehearse_in_each_form() {
     for model in ["efficientnet-lite0", "ssd-mobilenet-coco"] {
         for form in ["image", "tfrecord", "line"] {
             let output = rehearse(&["--model", model, &samples(), "--as", form]).output().unwrap();
@@ -78,7 +78,7 @@ fn both_models_predict_the_samples_as_they_do_here_in_each_form() {
 }
 
 #[test]
-fn an_archive_in_s3_is_rehearsed_as_one_of_this_machine() {
+fn s3_archive_rehearses_like_a_local_one() {
     let folder = tempfile::tempdir().unwrap();
     let archive = package(folder.path(), &["--model", "efficientnet-lite0"]);
     let bucket = Seaweed::shared().bucket("rehearse");
@@ -99,7 +99,7 @@ fn an_archive_in_s3_is_rehearsed_as_one_of_this_machine() {
 }
 
 #[test]
-fn the_handler_knows_every_convention_that_is_recognized() {
+fn handler_knows_every_convention() {
     let cases = repository().join("tests/cases/conventions");
     let mut tried = 0;
     for entry in std::fs::read_dir(cases).unwrap() {
@@ -123,7 +123,7 @@ fn the_handler_knows_every_convention_that_is_recognized() {
 
 /// Without a case of their own: both roundings of both axes, a letterbox, padding, channels from blue to red.
 #[test]
-fn the_handler_knows_every_resize_rule() {
+fn handler_knows_every_resize_rule() {
     let model = repository().join("tests/cases/conventions/all-dimensions-free/model.onnx");
     let rules = [
         r"[input.resize.letterbox]
@@ -166,7 +166,7 @@ crop_offset = "down""#,
 }
 
 #[test]
-fn the_handler_fills_auxiliary_inputs_and_fixed_batches() {
+fn handler_fills_auxiliary_inputs_and_batches() {
     let model = repository().join("tests/package/auxiliary/model.onnx");
     let output = rehearse(&["--model", &text(&model), &samples()]).output().unwrap();
     must_be_equal(&output, 8);
@@ -188,7 +188,7 @@ fn with_rule(card: &str, rule: &str, channels: &str) -> String {
 }
 
 #[test]
-fn a_handler_that_predicts_otherwise_is_found() {
+fn different_handler_predictions_are_found() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 _predict = Model.predict
@@ -209,7 +209,7 @@ Model.predict = predict";
 }
 
 #[test]
-fn a_handler_that_does_not_start_is_quoted() {
+fn failed_handler_start_is_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let archive = tampered(folder.path(), "raise RuntimeError('there is no such card')");
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
@@ -219,7 +219,7 @@ fn a_handler_that_does_not_start_is_quoted() {
 }
 
 #[test]
-fn an_image_over_the_payload_limit_is_not_sent() {
+fn image_over_the_payload_limit_is_not_sent() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::copy(repository().join("assets/samples/rocket.jpg"), folder.path().join("small.jpg")).unwrap();
     let place = image_of(2_500_000, folder.path());
@@ -242,7 +242,7 @@ fn image_of(bytes: usize, folder: &Path) -> String {
 }
 
 #[test]
-fn payload_and_concurrency_are_those_of_the_job() {
+fn rehearsal_uses_job_payload_and_concurrency() {
     let folder = tempfile::tempdir().unwrap();
     let place = image_of(9_300_000, folder.path());
     let check = |flags: &[&str], limits: &str| {
@@ -267,7 +267,7 @@ fn payload_and_concurrency_are_those_of_the_job() {
 }
 
 #[test]
-fn a_payload_of_zero_is_sent_in_chunks() {
+fn payload_of_zero_is_sent_in_chunks() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 import __main__
@@ -320,7 +320,7 @@ def respond(model, body, content_type):
 }
 
 #[test]
-fn the_lines_of_a_file_are_sent_unchanged() {
+fn lines_are_sent_unchanged() {
     let folder = tempfile::tempdir().unwrap();
     // Other fields of the user's lines reach the handler, too.
     let lines = "
@@ -353,7 +353,7 @@ def respond(model, body, content_type):
 }
 
 #[test]
-fn the_handler_has_the_environment_that_its_container_will_have() {
+fn handler_has_the_container_environment() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 for name, value in {
@@ -407,7 +407,7 @@ with open('{}', 'w') as _file:
 
 #[cfg(unix)]
 #[test]
-fn nothing_of_the_user_reaches_the_code_of_an_archive() {
+fn archive_code_sees_no_user_data() {
     const MAY_BE_THERE: [&str; 18] = [
         "PATH",
         "PYTHONPATH",
@@ -481,7 +481,7 @@ fn nothing_of_the_user_reaches_the_code_of_an_archive() {
 }
 
 #[test]
-fn the_output_of_a_handler_that_exits_is_shown_from_stdout_and_stderr() {
+fn output_of_an_exiting_handler_is_shown() {
     let folder = tempfile::tempdir().unwrap();
     let lines = "
 import sys
@@ -519,7 +519,7 @@ __main__.Handler.do_GET = do_GET"
 }
 
 #[test]
-fn nothing_is_sent_before_the_ping_succeeds() {
+fn no_request_before_a_successful_ping() {
     let folder = tempfile::tempdir().unwrap();
     let slow = slow_to_pong(folder.path(), "2");
     let output = rehearse(&[&slow, &samples(), "--samples", "1"]).output();
@@ -533,7 +533,7 @@ fn nothing_is_sent_before_the_ping_succeeds() {
 }
 
 #[test]
-fn a_package_older_than_the_archive_requires_is_reported() {
+fn outdated_package_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let archive = with_lines(folder.path(), "code/requirements.txt", "numpy>=999\npillow>=1,<999");
     let output = rehearse(&[&text(&archive), &samples(), "--samples", "1"]).output().unwrap();
@@ -544,7 +544,7 @@ fn a_package_older_than_the_archive_requires_is_reported() {
 }
 
 #[test]
-fn without_predictions_nothing_is_reported_as_equal() {
+fn no_predictions_means_no_match_report() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
     let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())]).output().unwrap();
@@ -555,7 +555,7 @@ fn without_predictions_nothing_is_reported_as_equal() {
 }
 
 #[test]
-fn unreadable_images_fail_as_here_and_their_effect_on_a_job_is_reported() {
+fn unreadable_images_fail_in_both() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
     std::fs::copy(repository().join("assets/samples/rocket.jpg"), folder.path().join("rocket.jpg")).unwrap();
@@ -571,7 +571,7 @@ fn unreadable_images_fail_as_here_and_their_effect_on_a_job_is_reported() {
 
 #[cfg(unix)]
 #[test]
-fn a_python_without_the_packages_is_reported_with_the_command_to_install_them() {
+fn missing_python_packages_name_the_install_command() {
     use std::os::unix::fs::PermissionsExt;
     let folder = tempfile::tempdir().unwrap();
     let bare = folder.path().join("bare-python");
@@ -589,7 +589,7 @@ fn a_python_without_the_packages_is_reported_with_the_command_to_install_them() 
 }
 
 #[test]
-fn without_a_model_the_option_to_name_one_is_reported() {
+fn missing_model_names_the_option() {
     let output = rehearse(&[&samples()]).output().unwrap();
     let said = said(&output);
     assert_eq!(output.status.code(), Some(1), "{said}");
@@ -597,7 +597,7 @@ fn without_a_model_the_option_to_name_one_is_reported() {
 }
 
 #[test]
-fn harmful_archives_and_files_that_are_not_archives_are_refused() {
+fn harmful_archives_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let archive = folder.path().join("model.tar.gz");
     let refused = |bytes: &[u8], reason: &str| {
@@ -707,7 +707,7 @@ fn wait_until(what: &str, is_so: impl Fn() -> bool) {
 
 #[cfg(unix)]
 #[test]
-fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_stay() {
+fn handler_ends_with_its_rehearsal() {
     let left_in = |temporary: &Path| {
         let entries = std::fs::read_dir(temporary).unwrap();
         entries.map(|entry| entry.unwrap().path()).collect::<Vec<_>>()
@@ -735,7 +735,7 @@ fn the_handler_ends_with_a_rehearsal_that_is_cancelled_or_killed_and_no_files_st
 
 #[cfg(target_os = "linux")]
 #[test]
-fn handler_that_ignores_stdin_ends_with_a_kill() {
+fn handler_that_ignores_stdin_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let ignores = "import threading; os.read = lambda *_: threading.Event().wait()";
     let (mut rehearsal, handler) = hanging(folder.path(), folder.path(), ignores);
@@ -780,7 +780,7 @@ fn tensorflow_serving() -> (String, std::sync::mpsc::Receiver<String>) {
 }
 
 #[test]
-fn a_saved_model_is_rehearsed_with_a_tensorflow_serving_of_the_users() {
+fn saved_model_rehearses_with_user_tf_serving() {
     let folder = tempfile::tempdir().unwrap();
     let model = folder.path().join("model/3");
     std::fs::create_dir_all(&model).unwrap();

@@ -120,7 +120,7 @@ fn interrupt(child: &Child) {
 }
 
 #[test]
-fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
+fn second_upload_of_a_folder_sends_no_files() {
     let upload = Upload::new("whole");
     upload.add_small(200);
     upload.add("훈련/train.tfrecord", &large_content());
@@ -149,7 +149,7 @@ fn a_folder_arrives_as_it_is_and_the_second_time_nothing_is_sent() {
 }
 
 #[test]
-fn the_listing_comes_in_pages_and_only_objects_of_the_same_size_are_requested_one_by_one() {
+fn paged_listing_requests_only_equal_sizes() {
     let upload = Upload::new("listing");
     upload.add_small(20);
     upload.add("same-size.jpg", b"here");
@@ -162,7 +162,7 @@ fn the_listing_comes_in_pages_and_only_objects_of_the_same_size_are_requested_on
 }
 
 #[test]
-fn a_killed_upload_goes_on_with_what_is_missing() {
+fn killed_upload_resumes() {
     let upload = Upload::new("killed");
     upload.add_small(60);
     upload.proxy.inject(is_put, Often::After(25), Fault::Silence);
@@ -206,7 +206,7 @@ fn killed_after_two_parts(name: &str) -> Upload {
 }
 
 #[test]
-fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
+fn sent_parts_of_a_large_file_are_kept() {
     let upload = killed_after_two_parts("killed-large");
     assert_eq!(upload.bucket.unfinished_uploads(), 1);
 
@@ -222,7 +222,7 @@ fn parts_of_a_large_file_that_arrived_before_a_kill_are_not_sent_again() {
 }
 
 #[test]
-fn a_file_that_was_replaced_since_its_upload_began_is_sent_again_from_the_start() {
+fn replaced_file_restarts_its_upload() {
     let upload = killed_after_two_parts("other-large");
     let mut other = large_content();
     other[0] ^= 1;
@@ -235,7 +235,7 @@ fn a_file_that_was_replaced_since_its_upload_began_is_sent_again_from_the_start(
 
 #[cfg(unix)]
 #[test]
-fn a_cancelled_upload_leaves_nothing_that_costs_money() {
+fn canceled_upload_leaves_no_billed_parts() {
     let upload = Upload::new("cancelled");
     upload.add("large.tfrecord", &large_content());
     upload.proxy.inject(|request| part(request).is_some(), Often::After(2), Fault::Silence);
@@ -249,7 +249,7 @@ fn a_cancelled_upload_leaves_nothing_that_costs_money() {
 }
 
 #[test]
-fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
+fn different_object_is_kept_without_overwrite() {
     let upload = Upload::new("conflict");
     upload.add("same size.jpg", b"mine");
     upload.add("other size.jpg", b"mine");
@@ -283,7 +283,7 @@ fn an_object_with_other_content_stays_unless_overwriting_is_requested() {
 }
 
 #[test]
-fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
+fn object_that_appears_meanwhile_is_kept() {
     for (name, more, size) in
         [("race", &[][..], 4), ("race-large", &[], LARGE), ("race-overwrite", &["--overwrite"], 4)]
     {
@@ -311,7 +311,7 @@ fn an_object_that_appears_while_the_rest_is_sent_is_not_overwritten() {
 }
 
 #[test]
-fn without_conditional_requests_the_object_is_checked_right_before_the_upload() {
+fn objects_are_checked_before_unconditional_uploads() {
     let upload = Upload::new("unconditional");
     upload.add("one.jpg", b"mine");
     upload.add("two.jpg", b"mine");
@@ -335,7 +335,7 @@ fn without_conditional_requests_the_object_is_checked_right_before_the_upload() 
 }
 
 #[test]
-fn a_dry_run_prints_the_plan_and_uploads_nothing() {
+fn dry_run_uploads_no_files() {
     let upload = Upload::new("dry");
     upload.add("a/new.jpg", &[1; 2048]);
     upload.add("conflict.png", b"mine");
@@ -375,7 +375,7 @@ fn cut_connections_and_a_busy_server_are_retried() {
 }
 
 #[test]
-fn a_response_that_gets_lost_is_not_a_conflict() {
+fn lost_response_is_not_a_conflict() {
     for (name, size) in [("lost-answer", 4), ("lost-answer-large", LARGE)] {
         let upload = Upload::new(name);
         upload.add("one.jpg", &large_content()[..size]);
@@ -393,7 +393,7 @@ fn a_response_that_gets_lost_is_not_a_conflict() {
 }
 
 #[test]
-fn a_session_that_expires_stops_the_upload_and_it_continues_later() {
+fn expired_session_pauses_the_upload() {
     let upload = Upload::new("expired");
     upload.add_small(40);
     upload.add("large.tfrecord", &large_content());
@@ -413,7 +413,7 @@ fn a_session_that_expires_stops_the_upload_and_it_continues_later() {
 }
 
 #[test]
-fn without_the_permission_to_write_the_missing_one_is_named() {
+fn missing_write_permission_is_named() {
     let upload = Upload::new("reader");
     upload.add_small(100);
     let mut command = upload.command_of(READER, &[]);
@@ -423,7 +423,7 @@ fn without_the_permission_to_write_the_missing_one_is_named() {
 }
 
 #[test]
-fn a_file_that_changes_while_it_is_sent_is_not_sent() {
+fn file_that_changes_during_upload_is_not_sent() {
     let upload = Upload::new("changing");
     upload.add_small(2);
     upload.add("large.tfrecord", &large_content());
@@ -445,7 +445,7 @@ fn a_file_that_changes_while_it_is_sent_is_not_sent() {
 
 #[cfg(unix)]
 #[test]
-fn files_that_cannot_be_read_or_named_are_listed_and_the_rest_arrives() {
+fn unreadable_files_are_listed_and_the_rest_sent() {
     let upload = Upload::new("unreadable");
     upload.add_small(3);
     upload.add("line\nbreak.jpg", b"x");
@@ -474,7 +474,7 @@ fn wrong_addresses_are_reported() {
 }
 
 #[test]
-fn requests_at_once_are_bounded() {
+fn parallel_requests_are_bounded() {
     let upload = Upload::new("bounded");
     upload.add_small(50);
     upload.add("large.tfrecord", &large_content());

@@ -117,7 +117,7 @@ fn choose(window: &mut Harness<'static, App>, menu: &str, value: &str) {
 }
 
 #[test]
-fn a_model_that_is_dropped_is_explained_changed_and_previewed() {
+fn dropped_model_is_explained_and_previewed() {
     let mut window = open_form("keras-cifar10");
     for part in ["model.onnx", "⚠ assumed", "recognized", "Model input", "made from chelsea.png", "Preview"] {
         assert!(sees(&window, part), "{part}");
@@ -136,7 +136,7 @@ fn a_model_that_is_dropped_is_explained_changed_and_previewed() {
 }
 
 #[test]
-fn labels_that_do_not_fit_are_said_at_once() {
+fn labels_that_do_not_fit_are_flagged() {
     let mut window = open_form("keras-cifar10");
     assert!(!sees(&window, "The model has 10 classes"));
     choose(&mut window, "Labels", "imagenet");
@@ -158,7 +158,7 @@ fn labels_that_do_not_fit_are_said_at_once() {
 }
 
 #[test]
-fn values_that_cannot_be_are_said_at_once() {
+fn invalid_values_are_flagged() {
     let mut window = open_form("keras-cifar10");
     let values = form(&window).unwrap().card.output.clone();
     choose(&mut window, "Values", "Logits (softmax follows)");
@@ -167,7 +167,7 @@ fn values_that_cannot_be_are_said_at_once() {
 }
 
 #[test]
-fn a_model_that_is_not_recognized_is_finished_by_hand() {
+fn unrecognized_model_is_completed_by_hand() {
     let mut window = open_form("refused-8-bit-logits");
     assert!(sees(&window, "Not recognized: "));
     choose(&mut window, "Values", "Probabilities");
@@ -177,7 +177,7 @@ fn a_model_that_is_not_recognized_is_finished_by_hand() {
 }
 
 #[test]
-fn a_model_without_an_image_input_is_refused_with_the_reason() {
+fn model_without_an_image_input_is_refused() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3%");
     drop_case(&mut window, "refused-no-image");
@@ -185,7 +185,7 @@ fn a_model_without_an_image_input_is_refused_with_the_reason() {
 }
 
 #[test]
-fn a_model_is_added_and_edited_later() {
+fn model_is_added_and_edited_later() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_at(home_with_runtime(home.path()), |builder| builder);
     window.state_mut().command(BrowseCommand::Open(samples().join("chelsea.png")));
@@ -227,7 +227,7 @@ fn home_with_runtime(home: &Path) -> AppDirs {
 }
 
 #[test]
-fn common_preprocessing_is_compared_and_taken_with_a_click() {
+fn preprocessing_preset_is_applied_by_click() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     drop_case(&mut window, "tensorflow-resnet50");
@@ -248,7 +248,7 @@ fn common_preprocessing_is_compared_and_taken_with_a_click() {
 }
 
 #[test]
-fn presets_are_ranked_by_accuracy_if_folders_are_called_as_classes() {
+fn class_folders_rank_presets_by_accuracy() {
     let expected = json(&repository().join("tests/cases/presets/expected.json"));
     let images = tempfile::tempdir().unwrap();
     for (image, folder) in expected["folders"].as_object().unwrap() {
@@ -278,7 +278,7 @@ fn presets_are_ranked_by_accuracy_if_folders_are_called_as_classes() {
 }
 
 #[test]
-fn several_outputs_of_one_part_are_ticked() {
+fn split_outputs_are_selected_together() {
     let mut window = open_detector("nanodet");
     previews(&window, "nanodet");
     choose(&mut window, "Boxes", "dis_8 float32 [1, 64, 32]");
@@ -298,7 +298,7 @@ fn several_outputs_of_one_part_are_ticked() {
 }
 
 #[test]
-fn the_conventions_of_a_detector_are_menus_and_wrong_ones_are_said() {
+fn detector_conventions_are_menus() {
     let mut window = open_detector("yolov8");
     previews(&window, "yolov8");
     // The same graph, read as an earlier version of its exporter did.
@@ -328,7 +328,7 @@ fn the_conventions_of_a_detector_are_menus_and_wrong_ones_are_said() {
 }
 
 #[test]
-fn another_reading_of_the_outputs_is_a_menu() {
+fn output_alternatives_are_a_menu() {
     let mut window = open_detector("yolov8-rows");
     previews(&window, "yolov8-rows");
     let objectness = |window: &Harness<'static, App>| match &form(window).unwrap().card.output {
@@ -343,7 +343,7 @@ fn another_reading_of_the_outputs_is_a_menu() {
 }
 
 #[test]
-fn a_detector_that_finds_nothing_is_reported() {
+fn detector_without_detections_is_reported() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_at(home_with_runtime(home.path()), |builder| builder);
     window.state_mut().command(BrowseCommand::Open(samples()));
@@ -362,7 +362,7 @@ fn a_detector_that_finds_nothing_is_reported() {
 }
 
 #[test]
-fn layout_and_batch_are_chosen_where_the_graph_leaves_them_open() {
+fn open_layout_and_batch_are_chosen() {
     let mut window = open_form("all-dimensions-free");
     choose(&mut window, "Layout", "batch, row, column, channel");
     wait_until(&mut window, "the reason", |window| !can_be_added(window));
@@ -385,7 +385,7 @@ fn layout_and_batch_are_chosen_where_the_graph_leaves_them_open() {
 }
 
 #[test]
-fn every_field_is_explained_to_the_keyboard_and_to_screen_readers() {
+fn fields_have_accessible_descriptions() {
     let mut window = open_detector("yolov8");
     let fields = [Role::ComboBox, Role::SpinButton, Role::CheckBox, Role::TextInput];
     let nodes = fields.into_iter().flat_map(|role| window.query_all_by_role(role));
@@ -440,7 +440,7 @@ fn every_field_is_explained_to_the_keyboard_and_to_screen_readers() {
 }
 
 #[test]
-fn a_detector_is_edited_later_and_predicts_as_edited() {
+fn edited_detector_predicts_as_edited() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_at(home_with_runtime(home.path()), |builder| builder);
     window.state_mut().command(BrowseCommand::Open(detectors().join("scene.png")));
@@ -472,7 +472,7 @@ fn a_detector_is_edited_later_and_predicts_as_edited() {
 }
 
 #[test]
-fn the_form_about_another_model_begins_at_its_top() {
+fn form_of_another_model_starts_at_the_top() {
     let mut window = open_form("keras-cifar10");
     let top = |window: &Harness<'static, App>| window.get_by_role_and_label(Role::TextInput, "Name").rect().top();
     let at_first = top(&window);

@@ -12,7 +12,7 @@ use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until,
 const CLASSIFIER: &str = "efficientnet-lite0";
 
 #[test]
-fn an_empty_window_says_what_to_do_and_the_samples_are_one_click_away() {
+fn empty_window_offers_the_samples() {
     let mut window = open(None, CLASSIFIER);
     assert!(sees(&window, "See what a vision model predicts"));
     click(&mut window, "Open sample images");
@@ -21,7 +21,7 @@ fn an_empty_window_says_what_to_do_and_the_samples_are_one_click_away() {
 }
 
 #[test]
-fn a_path_that_is_typed_opens() {
+fn typed_path_opens() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(None, CLASSIFIER);
     let field = window.get_by_label("Path of a folder or image");
@@ -33,7 +33,7 @@ fn a_path_that_is_typed_opens() {
 }
 
 #[test]
-fn a_file_of_records_opens_and_shows_what_it_knows_of_its_images() {
+fn tfrecord_file_opens_with_record_details() {
     let file = repository().join("tests/tfrecord/photos.tfrecord");
     let mut window = open(None, CLASSIFIER);
     let field = window.get_by_label("Path of a folder or image");
@@ -55,7 +55,7 @@ fn a_file_of_records_opens_and_shows_what_it_knows_of_its_images() {
 }
 
 #[test]
-fn a_file_of_records_that_is_written_anew_shows_what_it_holds_now() {
+fn rewritten_tfrecord_file_is_reloaded() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("photos.tfrecord");
     let whole = repository().join("tests/tfrecord/photos.tfrecord");
@@ -73,7 +73,7 @@ fn a_file_of_records_that_is_written_anew_shows_what_it_holds_now() {
 }
 
 #[test]
-fn a_folder_that_is_dropped_opens() {
+fn dropped_folder_opens() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open(None, CLASSIFIER);
     drop_on(&mut window, folder.path());
@@ -101,21 +101,21 @@ impl egui::DroppedFile for Dropped {
 }
 
 #[test]
-fn a_folder_that_does_not_exist_is_refused_with_its_path_and_the_reason() {
+fn missing_folder_is_refused_with_its_path() {
     let mut window = open(Some(Path::new("/no/such/folder")), CLASSIFIER);
     wait_for(&mut window, "This cannot be opened");
     assert!(sees(&window, "Could not open /no/such/folder"));
 }
 
 #[test]
-fn a_folder_without_images_says_so() {
+fn folder_without_images_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "No images in this folder");
 }
 
 #[test]
-fn keys_walk_through_the_images() {
+fn keys_step_through_images() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press(Key::ArrowRight);
@@ -152,7 +152,7 @@ fn open_details(window: &mut egui_kittest::Harness<'static, App>) {
 }
 
 #[test]
-fn the_file_of_the_image_is_described() {
+fn file_details_are_shown() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "1 of 1 image");
     open_details(&mut window);
@@ -161,7 +161,7 @@ fn the_file_of_the_image_is_described() {
 }
 
 #[test]
-fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
+fn broken_file_is_marked_listed_and_found() {
     let folder = folder_of(2, "chelsea.png");
     std::fs::write(folder.path().join("broken.jpg"), b"not an image").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
@@ -175,7 +175,7 @@ fn a_broken_file_is_marked_listed_with_its_reason_and_found_again() {
 }
 
 #[test]
-fn outdated_predictions_are_found_and_predicted_again() {
+fn outdated_predictions_are_found_and_redone() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -201,7 +201,7 @@ fn outdated_predictions_are_found_and_predicted_again() {
 }
 
 #[test]
-fn a_folder_of_many_images_draws_only_what_is_on_screen() {
+fn large_folder_draws_only_visible_cells() {
     let folder = tempfile::tempdir().unwrap();
     let original = samples().join("chelsea.png");
     for number in 0..2000 {
@@ -220,7 +220,7 @@ fn a_folder_of_many_images_draws_only_what_is_on_screen() {
 }
 
 #[test]
-fn an_image_above_the_limit_of_megapixels_is_refused_with_the_limit() {
+fn image_over_the_megapixel_limit_is_refused() {
     let folder = folder_of(1, "chelsea.png");
     image::RgbImage::new(2000, 1000).save(folder.path().join("large.png")).unwrap();
     let mut window = open(None, CLASSIFIER);
@@ -232,7 +232,7 @@ fn an_image_above_the_limit_of_megapixels_is_refused_with_the_limit() {
 }
 
 #[test]
-fn files_that_appear_and_vanish_are_noticed_and_the_shown_image_stays() {
+fn added_and_removed_files_are_noticed() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
@@ -247,7 +247,7 @@ fn files_that_appear_and_vanish_are_noticed_and_the_shown_image_stays() {
 }
 
 #[test]
-fn reloading_lists_again_and_loses_no_place() {
+fn reloading_keeps_the_position() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
@@ -259,7 +259,7 @@ fn reloading_lists_again_and_loses_no_place() {
 }
 
 #[test]
-fn a_broken_file_that_is_written_anew_is_shown() {
+fn rewritten_broken_file_is_shown() {
     let folder = folder_of(1, "chelsea.png");
     let file = folder.path().join("broken.png");
     std::fs::write(&file, b"not an image").unwrap();
@@ -275,7 +275,7 @@ fn a_broken_file_that_is_written_anew_is_shown() {
 }
 
 #[test]
-fn kept_thumbnails_are_counted_and_cleared_from_the_menu() {
+fn thumbnail_cache_is_counted_and_cleared() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     click(&mut window, "View");
@@ -289,7 +289,7 @@ fn kept_thumbnails_are_counted_and_cleared_from_the_menu() {
 }
 
 #[test]
-fn typing_a_name_goes_to_the_image_and_enter_to_the_next() {
+fn typed_name_goes_to_its_image() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press(Key::G);
@@ -328,7 +328,7 @@ fn many_images() -> tempfile::TempDir {
 }
 
 #[test]
-fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown_image() {
+fn grid_follows_a_typed_name() {
     let folder = many_images();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
@@ -370,7 +370,7 @@ fn the_grid_follows_a_name_that_is_typed_fast_and_changes_its_place_at_the_shown
 }
 
 #[test]
-fn space_shows_the_image_alone_and_escape_goes_back() {
+fn space_and_escape_toggle_the_large_image() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     assert!(sees(&window, "Path of a folder or image"));
@@ -389,7 +389,7 @@ fn space_shows_the_image_alone_and_escape_goes_back() {
 }
 
 #[test]
-fn thumbnails_can_take_the_whole_window_and_an_image_is_one_key_away() {
+fn thumbnail_grid_can_fill_the_window() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press_modifiers(Modifiers::COMMAND, Key::G);
@@ -403,7 +403,7 @@ fn thumbnails_can_take_the_whole_window_and_an_image_is_one_key_away() {
 }
 
 #[test]
-fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
+fn modified_clicks_select_images_to_predict() {
     let folder = folder_of(6, "chelsea.png");
     let mut window = open(None, CLASSIFIER);
     let app = window.state_mut();
@@ -433,7 +433,7 @@ fn clicks_with_ctrl_and_shift_select_and_only_the_selection_is_predicted() {
 }
 
 #[test]
-fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
+fn thumbnail_slider_changes_the_cell_count() {
     let folder = many_images();
     let mut window = open(Some(folder.path()), CLASSIFIER);
     window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
@@ -450,7 +450,7 @@ fn the_slider_of_the_thumbnails_makes_room_for_more_of_them() {
 }
 
 #[test]
-fn boxes_on_thumbnails_are_those_of_the_whole_predictions() {
+fn thumbnail_boxes_match_full_predictions() {
     let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");

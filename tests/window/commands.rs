@@ -11,7 +11,7 @@ use crate::window::{click, open, samples, sees, wait_for, wait_until};
 const CLASSIFIER: &str = "efficientnet-lite0";
 
 #[test]
-fn the_palette_finds_a_command_and_carries_it_out() {
+fn palette_runs_a_command() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press_modifiers(Modifiers::COMMAND, Key::K);
@@ -25,7 +25,7 @@ fn the_palette_finds_a_command_and_carries_it_out() {
 }
 
 #[test]
-fn the_palette_is_as_high_as_before_after_a_search_without_a_result() {
+fn palette_keeps_its_height() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     window.key_press_modifiers(Modifiers::COMMAND, Key::K);
@@ -49,7 +49,7 @@ fn the_palette_is_as_high_as_before_after_a_search_without_a_result() {
 }
 
 #[test]
-fn the_palette_preselects_only_what_can_be_done_now() {
+fn palette_preselects_available_commands() {
     let mut window = open(None, CLASSIFIER);
     window.key_press_modifiers(Modifiers::COMMAND, Key::K);
     wait_for(&mut window, "Type a command");
@@ -90,7 +90,7 @@ fn the_palette_preselects_only_what_can_be_done_now() {
 }
 
 #[test]
-fn help_lists_the_keys_and_escape_closes_it() {
+fn help_lists_keys_and_closes_with_escape() {
     let mut window = open(None, CLASSIFIER);
     window.key_press(Key::F1);
     wait_for(&mut window, "Keys and mouse");
@@ -100,7 +100,7 @@ fn help_lists_the_keys_and_escape_closes_it() {
 }
 
 #[test]
-fn a_menu_entry_does_what_its_key_does() {
+fn menu_entry_and_key_do_the_same() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     click(&mut window, "Go");
@@ -111,7 +111,7 @@ fn a_menu_entry_does_what_its_key_does() {
 }
 
 #[test]
-fn the_interface_grows_with_its_key() {
+fn interface_scales_by_key() {
     let mut window = open(None, CLASSIFIER);
     // A key of its own, or Equals with Shift, which some systems report as the one and some as the other.
     let with_shift = Modifiers::COMMAND | Modifiers::SHIFT;
@@ -127,7 +127,7 @@ fn the_interface_grows_with_its_key() {
 }
 
 #[test]
-fn diagnostics_name_version_and_model_and_go_to_the_clipboard() {
+fn diagnostics_are_copied() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat");
     window.key_press(Key::F1);
@@ -137,7 +137,7 @@ fn diagnostics_name_version_and_model_and_go_to_the_clipboard() {
 }
 
 #[test]
-fn zoom_keys_change_the_image_and_fit_brings_it_back() {
+fn zoom_keys_and_fit_change_the_view() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat");
     window.key_press(Key::Num1);
@@ -147,7 +147,7 @@ fn zoom_keys_change_the_image_and_fit_brings_it_back() {
 }
 
 #[test]
-fn no_key_reaches_what_is_behind_a_dialog() {
+fn dialogs_block_keys() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     wait_for(&mut window, "1 predicted");

@@ -37,7 +37,7 @@ fn predict_all(window: &mut Harness<'static, App>) {
 }
 
 #[test]
-fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
+fn equal_runs_agree_and_sort_by_disagreement() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
@@ -56,7 +56,7 @@ fn two_runs_of_one_model_agree_and_are_sorted_by_disagreement() {
 }
 
 #[test]
-fn boxes_of_two_runs_are_drawn_over_each_other_with_a_legend() {
+fn two_runs_are_overlaid_with_a_legend() {
     let mut window = two_runs(DETECTOR, &samples().join("coffee.png"));
     click(&mut window, "Compare with ");
     wait_for(&mut window, "Same boxes (IoU ≥ 0.5) in 1 of 1 image");
@@ -70,7 +70,7 @@ fn boxes_of_two_runs_are_drawn_over_each_other_with_a_legend() {
 }
 
 #[test]
-fn a_run_is_named_and_deleted_after_a_question() {
+fn run_is_renamed_and_deleted() {
     let folder = folder_of(1, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "More about EfficientNet-Lite0, 1 thread");
@@ -92,7 +92,7 @@ fn a_run_is_named_and_deleted_after_a_question() {
 }
 
 #[test]
-fn two_runs_are_shown_side_by_side_each_under_its_name() {
+fn two_runs_are_shown_side_by_side() {
     let folder = folder_of(1, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
@@ -107,7 +107,7 @@ fn two_runs_are_shown_side_by_side_each_under_its_name() {
 }
 
 #[test]
-fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
+fn comparison_is_exported_per_image() {
     let folder = folder_of(3, "chelsea.png");
     let target = folder.path().join("comparison.csv");
     let mut window = two_runs(CLASSIFIER, folder.path());
@@ -140,7 +140,7 @@ fn a_comparison_is_exported_with_the_disagreement_of_each_image() {
 }
 
 #[test]
-fn a_click_on_a_run_looks_at_its_predictions() {
+fn clicked_run_is_shown() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     let current = |window: &Harness<'static, App>| window.state().state().run().unwrap().id();
@@ -169,7 +169,7 @@ fn outputs(images: u32, first: &str, others: &str) -> tempfile::TempDir {
 }
 
 #[test]
-fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens() {
+fn changed_class_leads_to_its_images() {
     let images = folder_of(10, "chelsea.png");
     let mut window = open(Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "10 images, 1 predicted");
@@ -219,7 +219,7 @@ fn a_change_of_class_is_clicked_to_see_its_images_and_the_rest_of_the_list_opens
 }
 
 #[test]
-fn runs_are_compared_by_a_command_which_brings_the_comparison_in_sight() {
+fn compare_command_reveals_the_comparison() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     window.set_size(egui::Vec2::new(1024.0, 700.0));
@@ -235,7 +235,7 @@ fn runs_are_compared_by_a_command_which_brings_the_comparison_in_sight() {
 }
 
 #[test]
-fn the_other_run_is_read_for_its_evaluation() {
+fn other_run_is_read_for_its_evaluation() {
     let (images, projects) = (folder_of(2, "coffee.png"), tempfile::tempdir().unwrap());
     let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
     wait_for(&mut window, "1 of ");

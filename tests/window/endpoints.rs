@@ -91,110 +91,96 @@ fn wait_until_in_service(window: &mut Harness<'static, App>, name: &str) {
 }
 
 #[test]
-fn a_model_is_deployed_costs_what_the_banner_says_and_is_deleted_on_time() {
+fn deployed_endpoint_shows_costs_and_is_deleted() {
     let mut plane = None;
-    alone(
-        "endpoints::a_model_is_deployed_costs_what_the_banner_says_and_is_deleted_on_time",
-        account(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-endpoint");
-            let home = tempfile::tempdir().unwrap();
-            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
-            let name = fill_in(&mut window, &bucket);
-            // What it costs and when it goes is said before it is paid for.
-            assert!(sees(&window, "$0.25 per hour or $6.00 per day"));
-            assert!(sees(&window, "of 2026-11-21, from an invoice"));
-            assert!(sees(&window, "estimated cost until then: $0.50"));
-            click(&mut window, "Deploy the model");
-            wait_for(&mut window, "SageMaker endpoints");
-            wait_until_in_service(&mut window, &name);
-            assert!(sees(&window, "so far at $0.25 per hour, deleted "));
-            let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
-            assert!(bucket.get(&archive).is_some());
-            click(&mut window, "List endpoints");
-            // Until then the list showed it as deployed here.
-            wait_until(&mut window, "the list", |window| {
-                let list = &window.state().state().remote.endpoints.list;
-                list.rows.iter().any(|listed| listed.name == name)
-            });
-            assert!(sees(&window, &format!("Endpoint {name}, InService")));
+    alone("endpoints::deployed_endpoint_shows_costs_and_is_deleted", account(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-endpoint");
+        let home = tempfile::tempdir().unwrap();
+        let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+        let name = fill_in(&mut window, &bucket);
+        // What it costs and when it goes is said before it is paid for.
+        assert!(sees(&window, "$0.25 per hour or $6.00 per day"));
+        assert!(sees(&window, "of 2026-11-21, from an invoice"));
+        assert!(sees(&window, "estimated cost until then: $0.50"));
+        click(&mut window, "Deploy the model");
+        wait_for(&mut window, "SageMaker endpoints");
+        wait_until_in_service(&mut window, &name);
+        assert!(sees(&window, "so far at $0.25 per hour, deleted "));
+        let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
+        assert!(bucket.get(&archive).is_some());
+        click(&mut window, "List endpoints");
+        // Until then the list showed it as deployed here.
+        wait_until(&mut window, "the list", |window| {
+            let list = &window.state().state().remote.endpoints.list;
+            list.rows.iter().any(|listed| listed.name == name)
+        });
+        assert!(sees(&window, &format!("Endpoint {name}, InService")));
 
-            click(&mut window, "Container log");
-            click(&mut window, "Read the log");
-            wait_for(&mut window, "Read again");
-            wait_until(&mut window, "the end of reading", |window| window.state().state().tasks.is_idle());
+        click(&mut window, "Container log");
+        click(&mut window, "Read the log");
+        wait_for(&mut window, "Read again");
+        wait_until(&mut window, "the end of reading", |window| window.state().state().tasks.is_idle());
 
-            // It is put off, and the clock is put forward.
-            let end = |window: &Harness<'static, App>| the_endpoint(window).record.as_ref().unwrap().delete_at_ms;
-            let first = end(&window).unwrap();
-            click(&mut window, "4 h later");
-            wait_until(&mut window, "another end", |window| end(window) == Some(first + 4 * 3_600_000));
-            let id = the_endpoint(&window).id.clone();
-            let over = Command::Endpoints(EndpointsCommand::SetDeletionTime(id, Some(now_ms())));
-            window.state_mut().command(over);
-            wait_for(
-                &mut window,
-                &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"),
-            );
-            wait_until(&mut window, "the end of the banner", |window| in_the_banner(window) == 0);
-            assert!(bucket.get(&archive).is_none());
-            let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
-            assert_eq!(left.count(), 0);
-        },
-    );
+        // It is put off, and the clock is put forward.
+        let end = |window: &Harness<'static, App>| the_endpoint(window).record.as_ref().unwrap().delete_at_ms;
+        let first = end(&window).unwrap();
+        click(&mut window, "4 h later");
+        wait_until(&mut window, "another end", |window| end(window) == Some(first + 4 * 3_600_000));
+        let id = the_endpoint(&window).id.clone();
+        let over = Command::Endpoints(EndpointsCommand::SetDeletionTime(id, Some(now_ms())));
+        window.state_mut().command(over);
+        wait_for(&mut window, &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"));
+        wait_until(&mut window, "the end of the banner", |window| in_the_banner(window) == 0);
+        assert!(bucket.get(&archive).is_none());
+        let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
+        assert_eq!(left.count(), 0);
+    });
     for operation in ["DeleteEndpoint", "DeleteEndpointConfig", "DeleteModel"] {
         assert_asked(plane.as_ref(), operation, 1);
     }
 }
 
 #[test]
-fn an_endpoint_that_expired_while_spotcheck_was_closed_is_deleted_at_the_next_start() {
+fn expired_endpoint_is_deleted_at_start() {
     let mut plane = None;
-    alone(
-        "endpoints::an_endpoint_that_expired_while_spotcheck_was_closed_is_deleted_at_the_next_start",
-        account(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-endpoint-later");
-            let home = tempfile::tempdir().unwrap();
-            let dirs = home_with_prices(home.path());
-            let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
-            let name = fill_in(&mut window, &bucket);
-            // Another price can be typed.
-            type_into(&mut window, "Price per instance (USD per hour)", "0.74");
-            wait_for(&mut window, "$0.74 per instance-hour, as given");
-            click(&mut window, "Deploy the model");
-            wait_for(&mut window, "SageMaker endpoints");
-            wait_until_in_service(&mut window, &name);
-            drop(window);
+    alone("endpoints::expired_endpoint_is_deleted_at_start", account(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-endpoint-later");
+        let home = tempfile::tempdir().unwrap();
+        let dirs = home_with_prices(home.path());
+        let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
+        let name = fill_in(&mut window, &bucket);
+        // Another price can be typed.
+        type_into(&mut window, "Price per instance (USD per hour)", "0.74");
+        wait_for(&mut window, "$0.74 per instance-hour, as given");
+        click(&mut window, "Deploy the model");
+        wait_for(&mut window, "SageMaker endpoints");
+        wait_until_in_service(&mut window, &name);
+        drop(window);
 
-            // The next window knows it, and looks how it is.
-            let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
-            wait_until_in_service(&mut window, &name);
-            assert!(sees(&window, "so far at $0.74 per hour, deleted "));
-            drop(window);
+        // The next window knows it, and looks how it is.
+        let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
+        wait_until_in_service(&mut window, &name);
+        assert!(sees(&window, "so far at $0.74 per hour, deleted "));
+        drop(window);
 
-            let record = dirs.endpoints().join(format!("{name}@{REGION}.json"));
-            let text = std::fs::read_to_string(&record).unwrap();
-            let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
-            json["delete_at_ms"] = (now_ms() - 3_600_000).into();
-            std::fs::write(&record, json.to_string()).unwrap();
-            let mut window = open_with_model_at(dirs, CLASSIFIER);
-            wait_for(
-                &mut window,
-                &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"),
-            );
-            assert!(!record.exists());
-            assert_eq!(in_the_banner(&window), 0);
-        },
-    );
+        let record = dirs.endpoints().join(format!("{name}@{REGION}.json"));
+        let text = std::fs::read_to_string(&record).unwrap();
+        let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
+        json["delete_at_ms"] = (now_ms() - 3_600_000).into();
+        std::fs::write(&record, json.to_string()).unwrap();
+        let mut window = open_with_model_at(dirs, CLASSIFIER);
+        wait_for(&mut window, &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"));
+        assert!(!record.exists());
+        assert_eq!(in_the_banner(&window), 0);
+    });
     assert_asked(plane.as_ref(), "DeleteEndpoint", 1);
 }
 
 #[test]
-fn deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why() {
+fn deletion_lists_successes_and_failures() {
     let mut plane = None;
     alone(
-        "endpoints::deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why",
+        "endpoints::deletion_lists_successes_and_failures",
         |command| {
             account(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::AccessDenied { operation: "DeleteModel" });
@@ -240,10 +226,10 @@ fn deleting_lists_what_is_deleted_and_what_could_not_be_deleted_and_why() {
 }
 
 #[test]
-fn a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing() {
+fn quota_failure_is_explained_and_undone() {
     let mut plane = None;
     alone(
-        "endpoints::a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing",
+        "endpoints::quota_failure_is_explained_and_undone",
         |command| {
             account(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::ResourceLimit);
@@ -265,10 +251,10 @@ fn a_deployment_that_the_account_does_not_allow_is_explained_and_leaves_nothing(
 }
 
 #[test]
-fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
+fn failed_endpoint_shows_its_reason() {
     let mut plane = None;
     alone(
-        "endpoints::an_endpoint_that_fails_says_why_until_it_is_deleted",
+        "endpoints::failed_endpoint_shows_its_reason",
         |command| {
             account(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::NoPing);
@@ -292,39 +278,35 @@ fn an_endpoint_that_fails_says_why_until_it_is_deleted() {
 }
 
 #[test]
-fn an_endpoint_of_another_machine_is_listed_and_not_deleted_without_a_warning() {
+fn foreign_endpoint_needs_a_warning_to_delete() {
     let mut plane = None;
-    alone(
-        "endpoints::an_endpoint_of_another_machine_is_listed_and_not_deleted_without_a_warning",
-        account(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-endpoint-other");
-            let (mine, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-            let mut window = open_with_model_at(home_with_prices(other.path()), CLASSIFIER);
-            let name = deploy(&mut window, &bucket);
-            wait_until_in_service(&mut window, &name);
-            drop(window);
+    alone("endpoints::foreign_endpoint_needs_a_warning_to_delete", account(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-endpoint-other");
+        let (mine, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let mut window = open_with_model_at(home_with_prices(other.path()), CLASSIFIER);
+        let name = deploy(&mut window, &bucket);
+        wait_until_in_service(&mut window, &name);
+        drop(window);
 
-            let mut window = open_with_model_at(home_with_prices(mine.path()), CLASSIFIER);
-            window.state_mut().command(Action::Endpoints);
-            wait_for(&mut window, "Not listed yet");
-            click(&mut window, "List endpoints");
-            click_once_there(&mut window, &format!("Endpoint {name}, InService"));
-            wait_for(&mut window, "Not deployed from this machine");
-            // The price table gives the cost, although another machine deployed it.
-            assert!(sees(&window, "so far at $0.25 per hour"));
-            wait_until(&mut window, "the end of watching", |window| window.state().state().tasks.is_idle());
-            assert_eq!(in_the_banner(&window), 0);
-            click(&mut window, "Delete…");
-            wait_for(&mut window, "make sure it is not in use");
-            wait_for(&mut window, &format!("The model {name} is kept"));
-            let id: &EndpointId = &the_endpoint(&window).id;
-            assert_eq!(id.region(), REGION);
-            click(&mut window, "Delete it");
-            wait_for(&mut window, &format!("Kept: model {name}: "));
-            assert!(sees(&window, &format!("✓  configuration {name}")));
-        },
-    );
+        let mut window = open_with_model_at(home_with_prices(mine.path()), CLASSIFIER);
+        window.state_mut().command(Action::Endpoints);
+        wait_for(&mut window, "Not listed yet");
+        click(&mut window, "List endpoints");
+        click_once_there(&mut window, &format!("Endpoint {name}, InService"));
+        wait_for(&mut window, "Not deployed from this machine");
+        // The price table gives the cost, although another machine deployed it.
+        assert!(sees(&window, "so far at $0.25 per hour"));
+        wait_until(&mut window, "the end of watching", |window| window.state().state().tasks.is_idle());
+        assert_eq!(in_the_banner(&window), 0);
+        click(&mut window, "Delete…");
+        wait_for(&mut window, "make sure it is not in use");
+        wait_for(&mut window, &format!("The model {name} is kept"));
+        let id: &EndpointId = &the_endpoint(&window).id;
+        assert_eq!(id.region(), REGION);
+        click(&mut window, "Delete it");
+        wait_for(&mut window, &format!("Kept: model {name}: "));
+        assert!(sees(&window, &format!("✓  configuration {name}")));
+    });
     assert_asked(plane.as_ref(), "DeleteModel", 0);
 }
 
@@ -337,32 +319,28 @@ fn run(dirs: &AppDirs, args: &[&str]) {
 }
 
 #[test]
-fn what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window() {
+fn cli_endpoints_appear_in_an_open_window() {
     let mut plane = None;
-    alone(
-        "endpoints::what_the_command_line_deploys_and_deletes_comes_and_goes_in_an_open_window",
-        account(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-endpoint-cli");
-            bucket.put("models/model.tar.gz", &echo_archive());
-            let archive = bucket.uri("models/model.tar.gz");
-            let home = tempfile::tempdir().unwrap();
-            let dirs = home_with_prices(home.path());
-            let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
-            let name = ["endpoint", "deploy", "--name", "cats"];
-            let model = ["--archive", &archive, "--role", ROLE, "--image", IMAGE];
-            let rest = ["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.5"];
-            run(&dirs, &[&name[..], &model, &rest].concat());
-            let in_service = "Endpoint cats: InService";
-            wait_for(&mut window, in_service);
-            assert!(sees(&window, "so far at $0.50 per hour, no automatic deletion"));
+    alone("endpoints::cli_endpoints_appear_in_an_open_window", account(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-endpoint-cli");
+        bucket.put("models/model.tar.gz", &echo_archive());
+        let archive = bucket.uri("models/model.tar.gz");
+        let home = tempfile::tempdir().unwrap();
+        let dirs = home_with_prices(home.path());
+        let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
+        let name = ["endpoint", "deploy", "--name", "cats"];
+        let model = ["--archive", &archive, "--role", ROLE, "--image", IMAGE];
+        let rest = ["--instance-type", "ml.m5.xlarge", "--hourly-price", "0.5"];
+        run(&dirs, &[&name[..], &model, &rest].concat());
+        let in_service = "Endpoint cats: InService";
+        wait_for(&mut window, in_service);
+        assert!(sees(&window, "so far at $0.50 per hour, no automatic deletion"));
 
-            run(&dirs, &["endpoint", "delete", "cats", "--yes"]);
-            wait_until(&mut window, "the end of the banner", |window| {
-                in_the_banner(window) == 0 && !sees(window, in_service)
-            });
-        },
-    );
+        run(&dirs, &["endpoint", "delete", "cats", "--yes"]);
+        wait_until(&mut window, "the end of the banner", |window| {
+            in_the_banner(window) == 0 && !sees(window, in_service)
+        });
+    });
 }
 
 /// Holds the deployment at its last step, when all but the endpoint itself is made.
@@ -382,40 +360,36 @@ fn deploy_until_held(window: &mut Harness<'static, App>, bucket: &Bucket) -> Str
 }
 
 #[test]
-fn a_deployment_that_is_cancelled_deletes_what_was_made_for_it() {
+fn canceled_deployment_is_undone() {
     let mut plane = None;
-    alone(
-        "endpoints::a_deployment_that_is_cancelled_deletes_what_was_made_for_it",
-        held_at_the_end(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-endpoint-cancelled");
-            let home = tempfile::tempdir().unwrap();
-            let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
-            let name = deploy_until_held(&mut window, &bucket);
-            let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
-            assert!(bucket.get(&archive).is_some());
-            click(&mut window, "Cancel the deployment");
-            // The form is shown again, unchanged.
-            wait_until(&mut window, "the form", |window| {
-                sees(window, "Deploy the model") && window.state().state().tasks.is_idle()
-            });
-            assert!(bucket.get(&archive).is_none());
-            let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
-            assert_eq!(left.count(), 0);
-            assert_eq!(window.state().state().problems.len(), 0);
-            assert_eq!(in_the_banner(&window), 0);
-        },
-    );
+    alone("endpoints::canceled_deployment_is_undone", held_at_the_end(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-endpoint-cancelled");
+        let home = tempfile::tempdir().unwrap();
+        let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
+        let name = deploy_until_held(&mut window, &bucket);
+        let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
+        assert!(bucket.get(&archive).is_some());
+        click(&mut window, "Cancel the deployment");
+        // The form is shown again, unchanged.
+        wait_until(&mut window, "the form", |window| {
+            sees(window, "Deploy the model") && window.state().state().tasks.is_idle()
+        });
+        assert!(bucket.get(&archive).is_none());
+        let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
+        assert_eq!(left.count(), 0);
+        assert_eq!(window.state().state().problems.len(), 0);
+        assert_eq!(in_the_banner(&window), 0);
+    });
     for (operation, times) in [("DeleteEndpoint", 0), ("DeleteEndpointConfig", 1), ("DeleteModel", 1)] {
         assert_asked(plane.as_ref(), operation, times);
     }
 }
 
 #[test]
-fn what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later() {
+fn leftovers_of_a_deployment_can_be_deleted_later() {
     let mut plane = None;
     alone(
-        "endpoints::what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later",
+        "endpoints::leftovers_of_a_deployment_can_be_deleted_later",
         |command| {
             held_at_the_end(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::AccessDenied { operation: "DeleteModel" });
@@ -444,10 +418,10 @@ fn what_is_left_of_a_cancelled_deployment_is_listed_and_can_be_deleted_later() {
 }
 
 #[test]
-fn a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_says() {
+fn saved_model_is_deployed_with_advanced_settings() {
     let mut plane = None;
     alone(
-        "endpoints::a_saved_model_is_deployed_in_the_container_that_serves_it_with_what_advanced_says",
+        "endpoints::saved_model_is_deployed_with_advanced_settings",
         |command| {
             account(&mut plane)(command);
             plane.as_ref().unwrap().pause_jobs();

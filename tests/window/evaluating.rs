@@ -174,7 +174,7 @@ fn each_shows_its_boxes(window: &mut Harness<'static, App>, found: &[(String, us
 }
 
 #[test]
-fn the_counts_of_the_overview_lead_to_their_boxes() {
+fn overview_counts_lead_to_their_boxes() {
     let (_bench, mut window) = open_animals();
     for text in
         ["Evaluation of theirs", "animals.json (all 3 images matched)", "Precision 0.600", "Recall 0.600", "AP50 0."]
@@ -203,7 +203,7 @@ fn the_counts_of_the_overview_lead_to_their_boxes() {
 }
 
 #[test]
-fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
+fn matrix_and_table_counts_lead_to_their_boxes() {
     let (_bench, mut window) = open_animals();
     // Now two classes of the model are one of the ground truth.
     correct(&mut window, "kitten", "cat");
@@ -251,7 +251,7 @@ fn each_cell_of_the_matrix_and_each_count_of_the_table_leads_to_its_boxes() {
 
 /// Of two classes with one name, and of one whose name is a pattern that fits them.
 #[test]
-fn the_counts_of_classes_whose_names_are_not_their_own_lead_to_their_boxes_alone() {
+fn duplicate_class_names_lead_to_their_own_boxes() {
     let bench = Bench::new(&["a.png", "b.png"]);
     bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40])]);
     bench.put_boxes("b.png", &[("dog", 0.8, [60, 60, 90, 90])]);
@@ -296,7 +296,7 @@ fn correct(window: &mut Harness<'static, App>, from: &str, to: &str) {
 }
 
 #[test]
-fn the_minimum_score_is_moved_in_a_chart_by_keys_and_the_counts_follow() {
+fn chart_keys_move_the_minimum_score() {
     let (_bench, mut window) = open_animals();
     let chart = "F1 by minimum score for all classes";
     window.get_by_label_contains(chart).focus();
@@ -329,7 +329,7 @@ fn pointer(window: &mut Harness<'static, App>, at: egui::Pos2, pressed: Option<b
 }
 
 #[test]
-fn the_minimum_score_follows_the_pointer_and_a_click_shows_the_boxes() {
+fn minimum_score_follows_the_pointer() {
     let (_bench, mut window) = open_animals();
     let chart = window.get_by_label_contains("F1 by minimum score for all classes").rect();
     let at = |share: f32| egui::pos2(chart.left() + share * chart.width(), chart.center().y);
@@ -361,7 +361,7 @@ fn the_minimum_score_follows_the_pointer_and_a_click_shows_the_boxes() {
 }
 
 #[test]
-fn the_panel_takes_the_keyboard_when_a_key_opens_it() {
+fn opening_key_focuses_the_panel() {
     let (_bench, mut window) = open_animals();
     let toggle = |window: &mut Harness<'static, App>| {
         window.key_press_modifiers(Modifiers::COMMAND | Modifiers::SHIFT, Key::Num6);
@@ -383,7 +383,7 @@ fn the_panel_takes_the_keyboard_when_a_key_opens_it() {
 }
 
 #[test]
-fn cells_of_the_matrix_grow_and_fit_again() {
+fn matrix_cells_zoom_and_fit() {
     let (_bench, mut window) = open_animals();
     click(&mut window, "Confusion matrix");
     let side = |window: &Harness<'static, App>| window.get_by_label("cat correct: 2").rect().width();
@@ -402,7 +402,7 @@ fn cells_of_the_matrix_grow_and_fit_again() {
 }
 
 #[test]
-fn bars_of_the_reliability_diagram_lead_to_exactly_their_images() {
+fn reliability_bars_lead_to_their_images() {
     let names: Vec<String> = (0..16).map(|number| format!("{number:02}.png")).collect();
     let bench = Bench::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut truth = "image,label\n".to_owned();
@@ -439,7 +439,7 @@ fn bars_of_the_reliability_diagram_lead_to_exactly_their_images() {
 }
 
 #[test]
-fn classes_that_do_not_fit_are_corrected_in_the_panel() {
+fn unmatched_classes_are_corrected_in_the_panel() {
     let (bench, _) = animals();
     let truth = bench.write_truth("other.csv", "image,label,x1,y1,x2,y2\na.png,Katze,10,10,40,40\n");
     let mut window = bench.open(&truth);
@@ -458,7 +458,7 @@ fn classes_that_do_not_fit_are_corrected_in_the_panel() {
 }
 
 #[test]
-fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
+fn panel_without_measurements_gives_advice() {
     let (bench, truth) = animals();
     let mut window = open(Some(bench.images.path()), MODEL);
     wait_for_listing(&mut window);
@@ -478,7 +478,7 @@ fn the_panel_says_what_to_do_if_there_is_nothing_to_measure() {
 }
 
 #[test]
-fn the_evaluation_is_exported_at_the_minimum_score_on_screen() {
+fn evaluation_is_exported_at_the_shown_score() {
     let (_bench, mut window) = open_animals();
     let folder = tempfile::tempdir().unwrap();
     // A right dog of 0.55 is below.
@@ -523,7 +523,7 @@ fn the_evaluation_is_exported_at_the_minimum_score_on_screen() {
 }
 
 #[test]
-fn tabs_stay_in_their_place_while_the_evaluation_is_made_again() {
+fn tabs_stay_during_a_new_evaluation() {
     let (_bench, mut window) = open_animals();
     let tab = |window: &Harness<'static, App>| {
         window.query_by_role_and_label(Role::Button, "Confusion matrix").map(|tab| tab.rect())
@@ -541,7 +541,7 @@ fn tabs_stay_in_their_place_while_the_evaluation_is_made_again() {
 }
 
 #[test]
-fn the_filmstrip_is_emptied_when_the_search_is_cleared_and_when_another_folder_is_opened() {
+fn clearing_the_search_empties_the_filmstrip() {
     let (_bench, mut window) = open_animals();
     let frames =
         |window: &Harness<'static, App>| window.state().state().filmstrip.as_ref().map(|strip| strip.frames().len());
@@ -566,7 +566,7 @@ fn the_filmstrip_is_emptied_when_the_search_is_cleared_and_when_another_folder_i
 }
 
 #[test]
-fn a_clicked_cell_of_the_matrix_stays_under_the_pointer_and_is_outlined() {
+fn clicked_matrix_cell_stays_under_the_pointer() {
     let (_bench, mut window) = open_animals();
     window.set_size(egui::vec2(1100.0, 620.0));
     click(&mut window, "Confusion matrix");
@@ -588,7 +588,7 @@ fn a_clicked_cell_of_the_matrix_stays_under_the_pointer_and_is_outlined() {
 }
 
 #[test]
-fn the_tooltip_of_the_precision_recall_curve_says_what_a_click_gives() {
+fn precision_recall_tooltip_predicts_the_click() {
     let (_bench, mut window) = open_animals();
     set_min_score(&mut window, 0.1);
     let curve = "Precision-recall curve for all classes";
@@ -616,7 +616,7 @@ fn the_tooltip_of_the_precision_recall_curve_says_what_a_click_gives() {
 }
 
 #[test]
-fn legend_has_the_numbers_of_the_cards() {
+fn legend_matches_the_cards() {
     let (_bench, mut window) = open_animals();
     for (score, hidden) in [(0.5, None), (0.2, None), (0.5, Some(0))] {
         set_min_score(&mut window, score);
@@ -633,7 +633,7 @@ fn legend_has_the_numbers_of_the_cards() {
 }
 
 #[test]
-fn intervals_are_measured_again_at_a_moved_minimum_score() {
+fn intervals_follow_the_minimum_score() {
     let (_bench, mut window) = open_animals();
     let (interval, link) = ("Precision 0.500, 95% interval", "Update intervals");
     set_min_score(&mut window, 0.2);
@@ -644,7 +644,7 @@ fn intervals_are_measured_again_at_a_moved_minimum_score() {
 }
 
 #[test]
-fn a_search_for_errors_waits_for_the_evaluation() {
+fn error_search_waits_for_the_evaluation() {
     let (bench, truth) = animals();
     let mut window = bench.open_images();
     window.state_mut().command(ReviewCommand::SetQuery("fp".to_owned()));
@@ -673,7 +673,7 @@ fn a_search_for_errors_waits_for_the_evaluation() {
 }
 
 #[test]
-fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_missed() {
+fn comparison_has_two_minimum_scores() {
     let (bench, mut window) = open_animals();
     let first = window.state().state().run().unwrap().id();
     let others = tempfile::tempdir().unwrap();
@@ -722,7 +722,7 @@ fn a_comparison_names_both_minimum_scores_and_each_side_shows_what_its_run_misse
 }
 
 #[test]
-fn every_headline_number_of_a_detector_has_an_interval() {
+fn headline_metrics_have_intervals() {
     let (_bench, window) = open_animals();
     for name in ["AP ", "AP50 ", "AP75 ", "AR100 "] {
         let cards = window.query_all_by_label_contains(name).filter_map(|card| card.accesskit_node().value());
@@ -732,7 +732,7 @@ fn every_headline_number_of_a_detector_has_an_interval() {
 }
 
 #[test]
-fn a_number_that_some_resamples_cannot_measure_has_no_interval() {
+fn unmeasurable_metric_has_no_interval() {
     let bench = Bench::new(&["a.png", "b.png"]);
     bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40])]);
     bench.put_boxes("b.png", &[]);
@@ -780,7 +780,7 @@ fn many_classes(count: u32) -> (Bench, Location) {
 }
 
 #[test]
-fn all_cells_of_a_large_confusion_matrix_fit() {
+fn large_confusion_matrix_fits() {
     let (bench, truth) = many_classes(80);
     let mut window = bench.open(&truth);
     wait_for_counts(&mut window);
@@ -818,7 +818,7 @@ fn swatches(window: &Harness<'static, App>) -> Vec<egui::Color32> {
 }
 
 #[test]
-fn a_class_has_the_color_of_its_name_in_every_model() {
+fn class_color_depends_on_its_name() {
     let bench = Bench::new(&["a.png"]);
     let other = Bench::new(&["a.png"]);
     for (bench, class_id) in [(&bench, 3), (&other, 70)] {

@@ -13,7 +13,7 @@ use strum::VariantArray;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
 #[test]
-fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
+fn visible_predictions_are_exported() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("boxes.json");
     let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
@@ -50,7 +50,7 @@ fn what_is_on_screen_is_exported_and_an_existing_file_is_kept() {
 }
 
 #[test]
-fn an_outdated_prediction_is_not_exported_and_this_is_reported() {
+fn outdated_prediction_is_not_exported() {
     let images = folder_of(2, "coffee.png");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("boxes.json");
@@ -73,7 +73,7 @@ fn an_outdated_prediction_is_not_exported_and_this_is_reported() {
 }
 
 #[test]
-fn the_dialog_says_how_many_boxes_each_choice_of_images_has() {
+fn export_choices_show_box_counts() {
     let images = folder_of(2, "coffee.png");
     let mut window = open(Some(images.path()), "ssd-mobilenet-coco");
     wait_for(&mut window, "1 predicted");
@@ -107,7 +107,7 @@ fn fill(window: &mut Harness<'static, App>, label: &str, path: &Path) {
 }
 
 #[test]
-fn a_path_is_suggested_and_its_ending_follows_the_format() {
+fn suggested_path_follows_the_format() {
     let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
     wait_for(&mut window, "cup");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
@@ -137,7 +137,7 @@ fn a_path_is_suggested_and_its_ending_follows_the_format() {
 }
 
 #[test]
-fn every_format_is_written_from_the_dialog() {
+fn every_format_is_exported() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples().join("coffee.png")), "ssd-mobilenet-coco");
     wait_for(&mut window, "cup");
@@ -167,7 +167,7 @@ fn every_format_is_written_from_the_dialog() {
 }
 
 #[test]
-fn a_classifier_is_not_offered_the_formats_of_boxes() {
+fn classifier_has_no_box_formats() {
     let mut window = open(Some(&samples().join("chelsea.png")), "efficientnet-lite0");
     wait_for(&mut window, "tiger cat 38.3%");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
@@ -183,7 +183,7 @@ fn a_classifier_is_not_offered_the_formats_of_boxes() {
 }
 
 #[test]
-fn an_export_that_is_cancelled_leaves_nothing_behind() {
+fn canceled_export_leaves_no_files() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
     wait_for(&mut window, "1 predicted");
@@ -203,7 +203,7 @@ fn an_export_that_is_cancelled_leaves_nothing_behind() {
 }
 
 #[test]
-fn enter_exports_and_an_error_is_about_one_path() {
+fn enter_exports_and_errors_name_one_path() {
     let folder = tempfile::tempdir().unwrap();
     let taken = folder.path().join("taken.json");
     std::fs::write(&taken, b"{}").unwrap();

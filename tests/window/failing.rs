@@ -43,7 +43,7 @@ fn choose(window: &mut Harness<'static, App>) {
 }
 
 #[test]
-fn a_failed_download_is_reported_at_the_model_once_and_can_be_retried_there() {
+fn failed_download_is_reported_once_with_retry() {
     let is_up = Arc::new(AtomicBool::new(false));
     let server = HttpServer::start({
         let is_up = Arc::clone(&is_up);
@@ -83,7 +83,7 @@ fn a_failed_download_is_reported_at_the_model_once_and_can_be_retried_there() {
 }
 
 #[test]
-fn a_line_that_is_cut_off_has_one_tooltip() {
+fn truncated_line_has_one_tooltip() {
     let server = HttpServer::start(|_| Reply::status("404 Not Found"));
     let home = tempfile::tempdir().unwrap();
     let dirs = AppDirs::below(home.path());
@@ -109,9 +109,9 @@ fn a_line_that_is_cut_off_has_one_tooltip() {
 }
 
 #[test]
-fn a_failed_installation_is_reported_at_its_button_and_can_be_retried_there() {
+fn failed_installation_is_reported_with_retry() {
     alone(
-        "failing::a_failed_installation_is_reported_at_its_button_and_can_be_retried_there",
+        "failing::failed_installation_is_reported_with_retry",
         |command| {
             command.env("PATH", Path::new("/nowhere"));
         },

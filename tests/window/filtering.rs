@@ -41,7 +41,7 @@ fn detected() -> Harness<'static, App> {
 }
 
 #[test]
-fn a_search_leaves_images_out_and_says_how_many_are_left() {
+fn search_filters_images_and_counts_them() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
     let chelsea = "chelsea.png".to_owned();
@@ -54,7 +54,7 @@ fn a_search_leaves_images_out_and_says_how_many_are_left() {
 }
 
 #[test]
-fn a_mistake_in_the_search_says_what_to_write_and_leaves_the_images_as_they_are() {
+fn search_error_suggests_a_fix_and_keeps_images() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
     search(&mut window, "scor>0.5");
@@ -63,7 +63,7 @@ fn a_mistake_in_the_search_says_what_to_write_and_leaves_the_images_as_they_are(
 }
 
 #[test]
-fn whatever_is_pasted_into_the_search_is_read_or_refused() {
+fn pasted_searches_are_parsed_or_refused() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
     window.key_press(Key::Slash);
@@ -104,7 +104,7 @@ fn the_search_field_explains_itself() {
 }
 
 #[test]
-fn the_name_of_a_class_is_completed() {
+fn class_name_is_completed() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "8 images");
     search(&mut window, "class:traff");
@@ -116,7 +116,7 @@ fn the_name_of_a_class_is_completed() {
 }
 
 #[test]
-fn select_all_selects_what_was_found_and_keys_walk_through_it() {
+fn select_all_selects_search_results() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     search(&mut window, ".png");
@@ -134,7 +134,7 @@ fn select_all_selects_what_was_found_and_keys_walk_through_it() {
 }
 
 #[test]
-fn images_are_sorted_by_what_the_menu_says_and_turned_around() {
+fn images_are_sorted_and_reversed_by_menu() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
     let listed = names_on_screen(&window);
@@ -181,7 +181,7 @@ fn threshold_field<'w>(window: &'w Harness<'static, App>) -> egui_kittest::Node<
 }
 
 #[test]
-fn a_typed_threshold_counts_once_it_is_complete_and_leaves_those_of_classes_alone() {
+fn typed_minimum_score_applies_when_complete() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     click(&mut window, "By class");
@@ -208,7 +208,7 @@ fn a_typed_threshold_counts_once_it_is_complete_and_leaves_those_of_classes_alon
 }
 
 #[test]
-fn a_setting_that_is_only_drawn_stays_as_it_is() {
+fn drawn_setting_stays_unchanged() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     // Below what the model itself leaves out, as another version or another model's card may have it.
@@ -235,7 +235,7 @@ fn a_setting_that_is_only_drawn_stays_as_it_is() {
 }
 
 #[test]
-fn a_quick_filter_shows_the_broken_images_and_goes_again() {
+fn quick_filter_toggles_broken_images() {
     let folder = folder_of(2, "chelsea.png");
     std::fs::write(folder.path().join("broken.jpg"), b"not an image").unwrap();
     let mut window = open(Some(folder.path()), CLASSIFIER);
@@ -248,7 +248,7 @@ fn a_quick_filter_shows_the_broken_images_and_goes_again() {
 }
 
 #[test]
-fn a_damaged_image_is_predicted_marked_and_found() {
+fn damaged_image_is_predicted_and_marked() {
     let folder = folder_of(2, "chelsea.png");
     let cases = repository().join("tests/cases/decode");
     for (case, name) in [("jpeg-hole-in-the-data", "damaged.jpg"), ("jpeg-lost-place", "suspect.jpg")] {
@@ -277,7 +277,7 @@ fn a_damaged_image_is_predicted_marked_and_found() {
 }
 
 #[test]
-fn a_click_on_a_class_shows_the_images_that_have_it() {
+fn clicked_class_shows_images_with_it() {
     let mut window = detected();
     let row = window.query_all_by_label_contains(", mean score ").next().expect("a class is listed");
     // It may be scrolled out of sight.
@@ -289,7 +289,7 @@ fn a_click_on_a_class_shows_the_images_that_have_it() {
 }
 
 #[test]
-fn the_histogram_counts_what_is_above_the_threshold_and_follows_it() {
+fn histogram_follows_the_minimum_score() {
     let mut window = detected();
     let above = |window: &Harness<'static, App>| {
         let statistics = window.state().state().arranging.statistics().cloned();
@@ -309,7 +309,7 @@ fn the_histogram_counts_what_is_above_the_threshold_and_follows_it() {
 }
 
 #[test]
-fn a_classifier_has_filters_too() {
+fn classifier_has_filters() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
     click(&mut window, "Predict all");
@@ -321,7 +321,7 @@ fn a_classifier_has_filters_too() {
 }
 
 #[test]
-fn only_what_was_found_is_predicted() {
+fn search_results_alone_are_predicted() {
     let mut window = open(None, DETECTOR);
     let app = window.state_mut();
     app.command(InferenceCommand::SetPredictOnOpen(false));
@@ -344,7 +344,7 @@ fn only_what_was_found_is_predicted() {
 }
 
 #[test]
-fn hidden_overlaps_are_left_out_of_every_count() {
+fn suppressed_boxes_are_in_no_count() {
     let mut window = open(Some(&samples()), "ssd-mobilenet-coco");
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");

@@ -35,65 +35,61 @@ fn predicted_images(window: &Harness<'static, App>) -> Vec<String> {
 }
 
 #[test]
-fn outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_leads_to_the_images() {
+fn outputs_of_selected_images_include_the_retry() {
     let mut plane = None;
-    alone(
-        "job_outputs::outputs_of_selected_images_are_theirs_with_those_of_the_retry_and_the_page_leads_to_the_images",
-        serve(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-manifest");
-            // A folder and its subfolder have images of the same names.
-            bucket.put("photos/1.png", &read_image("chelsea.png"));
-            bucket.put("photos/2.png", &read_image("astronaut.png"));
-            bucket.put("photos/a/1.png", &read_image("coffee.png"));
-            bucket.put("photos/a/2.png", b"no image");
-            bucket.put("other/1.png", &read_image("chelsea.png"));
-            let mut window = open(None, CLASSIFIER);
-            let photos = place(&bucket);
-            let open_photos = Command::Browse(BrowseCommand::OpenPlace(Box::new(photos.clone())));
-            window.state_mut().command(open_photos);
-            wait_for(&mut window, "4 images, 1 predicted");
-            wait_for_listing(&mut window);
-            let (first, second) = (sample_named(&window, "a/1.png"), sample_named(&window, "a/2.png"));
-            window.state_mut().command(BrowseCommand::Show(first));
-            window.state_mut().command(BrowseCommand::ToggleSelected(second));
-            send(&mut window);
-            wait_for(&mut window, "✗ failed");
-            wait_for(&mut window, "1 of 2 outputs");
-            let job = window.state().state().remote.open.clone().unwrap();
+    alone("job_outputs::outputs_of_selected_images_include_the_retry", serve(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-manifest");
+        // A folder and its subfolder have images of the same names.
+        bucket.put("photos/1.png", &read_image("chelsea.png"));
+        bucket.put("photos/2.png", &read_image("astronaut.png"));
+        bucket.put("photos/a/1.png", &read_image("coffee.png"));
+        bucket.put("photos/a/2.png", b"no image");
+        bucket.put("other/1.png", &read_image("chelsea.png"));
+        let mut window = open(None, CLASSIFIER);
+        let photos = place(&bucket);
+        let open_photos = Command::Browse(BrowseCommand::OpenPlace(Box::new(photos.clone())));
+        window.state_mut().command(open_photos);
+        wait_for(&mut window, "4 images, 1 predicted");
+        wait_for_listing(&mut window);
+        let (first, second) = (sample_named(&window, "a/1.png"), sample_named(&window, "a/2.png"));
+        window.state_mut().command(BrowseCommand::Show(first));
+        window.state_mut().command(BrowseCommand::ToggleSelected(second));
+        send(&mut window);
+        wait_for(&mut window, "✗ failed");
+        wait_for(&mut window, "1 of 2 outputs");
+        let job = window.state().state().remote.open.clone().unwrap();
 
-            replace_refused(&mut window, &bucket, "photos/a/2.png", &read_image("rocket.jpg"));
-            retry_the_failed(&mut window);
-            wait_for(&mut window, "1 of 1 outputs");
-            wait_for(&mut window, "✓ completed");
-            let retry = window.state().state().remote.open.clone().unwrap();
+        replace_refused(&mut window, &bucket, "photos/a/2.png", &read_image("rocket.jpg"));
+        retry_the_failed(&mut window);
+        wait_for(&mut window, "1 of 1 outputs");
+        wait_for(&mut window, "✓ completed");
+        let retry = window.state().state().remote.open.clone().unwrap();
 
-            // The first job's outputs come with what the retry made of the other image.
-            window.state_mut().command(JobsCommand::Open(job.clone()));
-            wait_for(&mut window, "1 of 2 outputs");
-            click(&mut window, "Open outputs");
-            wait_until(&mut window, "the predictions of both jobs", |window| {
-                predicted_images(window) == ["a/1.png", "a/2.png"]
-            });
-            let said = format!("1 image was predicted by the retry {}", retry.name);
-            wait_until(&mut window, "what the retry answered", |window| {
-                let notice = window.state().state().notice.as_ref();
-                notice.is_some_and(|notice| notice.text.contains(&said))
-            });
-            wait_for(&mut window, "espresso");
-            // The model of the outputs is shown beside them.
-            wait_for(&mut window, &format!("From Batch Transform job {}", job.name));
+        // The first job's outputs come with what the retry made of the other image.
+        window.state_mut().command(JobsCommand::Open(job.clone()));
+        wait_for(&mut window, "1 of 2 outputs");
+        click(&mut window, "Open outputs");
+        wait_until(&mut window, "the predictions of both jobs", |window| {
+            predicted_images(window) == ["a/1.png", "a/2.png"]
+        });
+        let said = format!("1 image was predicted by the retry {}", retry.name);
+        wait_until(&mut window, "what the retry answered", |window| {
+            let notice = window.state().state().notice.as_ref();
+            notice.is_some_and(|notice| notice.text.contains(&said))
+        });
+        wait_for(&mut window, "espresso");
+        // The model of the outputs is shown beside them.
+        wait_for(&mut window, &format!("From Batch Transform job {}", job.name));
 
-            // From somewhere else, the page leads back to the images.
-            let other_prefix = S3Place { address: S3Address::new(&bucket.name, "other/"), ..photos.clone() };
-            window.state_mut().command(BrowseCommand::OpenPlace(Box::new(other_prefix)));
-            wait_for(&mut window, "1 image, 1 predicted");
-            window.state_mut().command(JobsCommand::Open(job));
-            click(&mut window, "Open its images");
-            wait_until(&mut window, "the images of the job", |window| window.state().state().place() == Some(&photos));
-            wait_for(&mut window, "4 images");
-        },
-    );
+        // From somewhere else, the page leads back to the images.
+        let other_prefix = S3Place { address: S3Address::new(&bucket.name, "other/"), ..photos.clone() };
+        window.state_mut().command(BrowseCommand::OpenPlace(Box::new(other_prefix)));
+        wait_for(&mut window, "1 image, 1 predicted");
+        window.state_mut().command(JobsCommand::Open(job));
+        click(&mut window, "Open its images");
+        wait_until(&mut window, "the images of the job", |window| window.state().state().place() == Some(&photos));
+        wait_for(&mut window, "4 images");
+    });
 }
 
 /// Writes the output of our container about an image, of a model that Spotcheck does not know.
@@ -121,7 +117,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
 }
 
 #[test]
-fn a_run_that_goes_on_keeps_the_classes_that_it_has_learned() {
+fn resumed_run_keeps_learned_classes() {
     let images = folder_of(3, "chelsea.png");
     let outputs = tempfile::tempdir().unwrap();
     let projects = tempfile::tempdir().unwrap();

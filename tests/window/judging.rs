@@ -32,7 +32,7 @@ fn press_with(window: &mut Harness<'static, App>, modifiers: Modifiers, key: Key
 }
 
 #[test]
-fn letters_judge_the_image_and_go_on_to_the_next() {
+fn letters_judge_and_advance() {
     let folder = folder_of(4, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 4 images");
@@ -56,7 +56,7 @@ fn letters_judge_the_image_and_go_on_to_the_next() {
 }
 
 #[test]
-fn the_buttons_of_the_bar_do_what_the_keys_do() {
+fn judging_buttons_and_keys_do_the_same() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 2 images");
@@ -75,7 +75,7 @@ fn the_buttons_of_the_bar_do_what_the_keys_do() {
 }
 
 #[test]
-fn the_right_class_is_typed_and_completed() {
+fn correct_class_is_typed_and_completed() {
     let mut window = open_to_judge(&samples().join("chelsea.png"), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3%");
     press(&mut window, Key::W);
@@ -97,7 +97,7 @@ fn the_right_class_is_typed_and_completed() {
 }
 
 #[test]
-fn a_note_and_tags_are_written_without_the_mouse() {
+fn note_and_tags_are_entered_by_keyboard() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 2 images");
@@ -124,7 +124,7 @@ fn a_note_and_tags_are_written_without_the_mouse() {
 }
 
 #[test]
-fn a_box_is_judged_by_itself() {
+fn single_box_is_judged() {
     let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
     wait_for(&mut window, "cup ");
     press(&mut window, Key::CloseBracket);
@@ -141,7 +141,7 @@ fn a_box_is_judged_by_itself() {
 }
 
 #[test]
-fn an_image_is_judged_with_its_last_box_and_the_next_one_is_shown() {
+fn last_box_judges_the_image_and_advances() {
     let folder = folder_of(2, "coffee.png");
     let mut window = open_to_judge(folder.path(), DETECTOR);
     wait_for(&mut window, "cup ");
@@ -186,7 +186,7 @@ fn annotations(path: &Path) -> usize {
 }
 
 #[test]
-fn an_accepted_box_is_shown_counted_and_exported_whatever_the_threshold() {
+fn accepted_box_is_visible_at_any_minimum_score() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
     wait_for(&mut window, "cup ");
@@ -245,7 +245,7 @@ fn is_typing(window: &Harness<'static, App>) -> bool {
 }
 
 #[test]
-fn enter_gives_the_keyboard_back_and_a_tag_that_was_not_finished_waits_for_no_other_image() {
+fn enter_leaves_fields_and_pending_tags_are_dropped() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
@@ -279,7 +279,7 @@ fn enter_gives_the_keyboard_back_and_a_tag_that_was_not_finished_waits_for_no_ot
 }
 
 #[test]
-fn escape_in_a_text_field_leaves_the_field_and_nothing_else() {
+fn escape_only_leaves_the_text_field() {
     let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
     wait_for(&mut window, "cup ");
     press(&mut window, Key::CloseBracket);
@@ -295,7 +295,7 @@ fn escape_in_a_text_field_leaves_the_field_and_nothing_else() {
 }
 
 #[test]
-fn judging_many_images_asks_first_and_can_be_undone() {
+fn judging_many_images_asks_and_is_undone() {
     let folder = folder_of(21, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "21 images");
@@ -333,7 +333,7 @@ fn judging_many_images_asks_first_and_can_be_undone() {
 }
 
 #[test]
-fn undoing_comes_back_to_its_image_while_only_unjudged_ones_are_shown() {
+fn undo_returns_to_its_image_in_a_filter() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
@@ -350,7 +350,7 @@ fn undoing_comes_back_to_its_image_while_only_unjudged_ones_are_shown() {
 }
 
 #[test]
-fn a_verdict_on_a_box_stays_with_the_prediction_that_it_is_about_when_the_file_changes() {
+fn verdict_keeps_the_old_prediction_of_a_changed_file() {
     let (images, projects) = (folder_of(1, "coffee.png"), tempfile::tempdir().unwrap());
     let mut window = open_in(projects.path(), Some(images.path()), DETECTOR);
     wait_for(&mut window, "cup ");
@@ -386,7 +386,7 @@ fn a_verdict_on_a_box_stays_with_the_prediction_that_it_is_about_when_the_file_c
 }
 
 #[test]
-fn a_search_for_verdicts_sees_them_at_once() {
+fn verdict_search_updates_immediately() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 3 images");
@@ -398,7 +398,7 @@ fn a_search_for_verdicts_sees_them_at_once() {
 }
 
 #[test]
-fn all_selected_images_are_judged_at_once() {
+fn all_selected_images_are_judged() {
     let folder = folder_of(5, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "5 images");
@@ -410,7 +410,7 @@ fn all_selected_images_are_judged_at_once() {
 }
 
 #[test]
-fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
+fn k_goes_to_the_next_uncertain_image() {
     let mut window = open_to_judge(&samples(), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
@@ -439,7 +439,7 @@ fn k_leads_from_one_unjudged_image_to_the_next_less_uncertain_one() {
 }
 
 #[test]
-fn the_bar_takes_one_line_of_a_wide_window_and_two_of_a_narrow_one() {
+fn judging_bar_wraps_in_a_narrow_window() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open_to_judge(folder.path(), CLASSIFIER);
     wait_for(&mut window, "1 of 2 images");
@@ -460,7 +460,7 @@ fn the_bar_takes_one_line_of_a_wide_window_and_two_of_a_narrow_one() {
 }
 
 #[test]
-fn a_named_model_opens_its_own_run_and_leads_to_the_one_with_the_verdicts() {
+fn judged_run_is_offered_for_another_model() {
     let (images, projects) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -485,7 +485,7 @@ fn a_named_model_opens_its_own_run_and_leads_to_the_one_with_the_verdicts() {
 }
 
 #[test]
-fn the_bar_and_the_thumbnail_show_one_verdict_of_an_image_with_boxes() {
+fn bar_and_thumbnail_show_the_same_verdict() {
     let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
     wait_for(&mut window, "cup ");
     // What is wrong is a box, never a whole image with boxes.

@@ -54,11 +54,11 @@ fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
     window
 }
 
-/// Not a test of its own: the process that [`a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them`]
+/// Not a test of its own: the process that [`killed_window_leaves_only_whole_thumbnails`]
 /// kills.
 #[test]
 #[ignore = "goes on until it is killed; the test that kills it starts it"]
-fn a_window_that_makes_thumbnails_until_it_is_killed() {
+fn makes_thumbnails_until_killed() {
     let folder = |variable| std::env::var_os(variable).map(PathBuf::from);
     let (Some(home), Some(images)) = (folder(HOME_VARIABLE), folder(IMAGES_VARIABLE)) else {
         return;
@@ -78,7 +78,7 @@ fn a_window_that_makes_thumbnails_until_it_is_killed() {
 fn start_window(home: &Path, images: &Path) -> Child {
     Process::new(std::env::current_exe().unwrap())
         .args(["--ignored", "--exact"])
-        .arg("kept_thumbnails::a_window_that_makes_thumbnails_until_it_is_killed")
+        .arg("kept_thumbnails::makes_thumbnails_until_killed")
         .env(HOME_VARIABLE, home)
         .env(IMAGES_VARIABLE, images)
         .stdout(Stdio::null())
@@ -118,7 +118,7 @@ fn is_of_color(image: &RgbImage, color: [u8; 3]) -> bool {
 }
 
 #[test]
-fn a_killed_window_leaves_only_whole_thumbnails_and_the_next_one_shows_them() {
+fn killed_window_leaves_only_whole_thumbnails() {
     let folder = tempfile::tempdir().unwrap();
     let (home, images) = (folder.path().join("home"), colored_images(folder.path()));
     let thumbnails = AppDirs::below(&home).cache.join("thumbnails");
@@ -186,7 +186,7 @@ fn shows_right_colors(window: &mut Harness<'static, App>) -> bool {
 }
 
 #[test]
-fn a_disk_that_stores_no_thumbnails_is_reported_once_and_they_are_still_shown() {
+fn failed_thumbnail_storage_is_reported_once() {
     let folder = tempfile::tempdir().unwrap();
     let (home, images) = (folder.path().join("home"), colored_images(folder.path()));
     let dirs = AppDirs::below(&home);

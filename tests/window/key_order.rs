@@ -63,7 +63,7 @@ fn must_be_unjudged(window: &Harness<'static, App>) {
 }
 
 #[test]
-fn letters_after_an_opening_key_go_to_what_it_opens() {
+fn letters_after_an_opening_key_go_to_the_field() {
     let (_folder, mut window) = slow_window(3);
     let control = Modifiers::COMMAND;
     for (opener, text, field) in [
@@ -85,7 +85,7 @@ fn letters_after_an_opening_key_go_to_what_it_opens() {
 }
 
 #[test]
-fn a_tag_a_note_and_a_verdict_fit_in_one_frame() {
+fn tag_note_and_verdict_fit_in_one_frame() {
     let (_folder, mut window) = slow_window(3);
     let words = [typed("t"), typed("rainy"), pressed(Key::Enter), typed("n"), typed("a rug"), pressed(Key::Enter)];
     in_one_frame(&mut window, words.into_iter().chain([typed("r"), typed("a")]));
@@ -106,7 +106,7 @@ fn twenty_presses_in_a_frame_judge_twenty_images() {
 }
 
 #[test]
-fn walking_and_judging_keys_keep_their_order() {
+fn step_and_judge_keys_keep_their_order() {
     let (_folder, mut window) = slow_window(6);
     let right = || pressed(Key::ArrowRight);
     in_one_frame(&mut window, [right(), typed("r"), right(), typed("a"), pressed(Key::Home), typed("u")]);
@@ -115,7 +115,7 @@ fn walking_and_judging_keys_keep_their_order() {
 }
 
 #[test]
-fn a_key_that_is_held_down_gives_one_verdict() {
+fn held_key_gives_one_verdict() {
     let (_folder, mut window) = slow_window(6);
     let held = vec![key(Key::A, Modifiers::NONE, true); 5];
     in_one_frame(&mut window, [held, vec![key(Key::A, Modifiers::NONE, false)]]);
@@ -133,7 +133,7 @@ fn keys_after_a_question_do_not_change_it() {
 }
 
 #[test]
-fn an_image_outside_the_search_is_not_judged() {
+fn image_outside_the_search_is_not_judged() {
     let (_folder, mut window) = slow_window(6);
     // Judged with the keys that follow the search, if at all, is the image that it finds.
     in_one_frame(&mut window, [typed("/"), typed("4-chelsea"), pressed(Key::Enter), typed("a"), typed("a")]);

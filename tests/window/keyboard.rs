@@ -143,7 +143,7 @@ fn check(window: &mut Harness<'static, App>, view: &str) {
 }
 
 #[test]
-fn everything_in_the_window_has_a_name_and_is_reached_with_tab() {
+fn widgets_have_names_and_are_reached_by_tab() {
     let mut window = open(None, DETECTOR);
     check(&mut window, "the empty window");
     let mut window = predicted();
@@ -179,7 +179,7 @@ fn must_be_the_same(window: &Harness<'static, App>, before: &[Widget], view: &st
 }
 
 #[test]
-fn what_has_the_keyboard_keeps_it_while_tasks_and_panels_come_and_go() {
+fn focus_survives_tasks_and_panels() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
@@ -208,7 +208,7 @@ fn what_has_the_keyboard_keeps_it_while_tasks_and_panels_come_and_go() {
 }
 
 #[test]
-fn two_runs_beside_each_other_can_be_reached_and_have_names() {
+fn split_view_is_named_and_reachable() {
     let folder = folder_of(3, "coffee.png");
     let mut window = two_runs(DETECTOR, folder.path());
     click(&mut window, "Compare with ");
@@ -224,7 +224,7 @@ fn two_runs_beside_each_other_can_be_reached_and_have_names() {
 }
 
 #[test]
-fn dialogs_have_names_keep_tab_inside_and_close_with_escape() {
+fn dialogs_trap_tab_and_close_with_escape() {
     let mut window = predicted();
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     // Each with something that only it says.
@@ -270,7 +270,7 @@ fn tap(window: &mut Harness<'static, App>, place: egui::Pos2) {
 }
 
 #[test]
-fn the_lists_of_a_dialog_open_above_it_wherever_was_clicked_before() {
+fn dialog_lists_open_above_it() {
     let mut window = open(None, DETECTOR);
     window.state_mut().command(Action::OpenS3);
     wait_for(&mut window, "S3 address");
@@ -291,7 +291,7 @@ fn the_lists_of_a_dialog_open_above_it_wherever_was_clicked_before() {
 }
 
 #[test]
-fn the_dialog_about_a_model_has_names_and_closes_with_escape() {
+fn model_form_is_named_and_closes_with_escape() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     let model = repository().join("tests/cases/conventions/tensorflow-resnet50/model.onnx");
@@ -304,7 +304,7 @@ fn the_dialog_about_a_model_has_names_and_closes_with_escape() {
 }
 
 #[test]
-fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
+fn mapping_fields_are_named_and_reachable() {
     let mut window = predicted();
     let before = widgets(&window);
     window.state_mut().command(Action::OpenOutputs);
@@ -326,50 +326,45 @@ fn the_fields_of_a_mapping_have_names_and_are_reached_with_tab() {
 }
 
 #[test]
-fn the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_escape() {
+fn job_pages_trap_tab_and_close_with_escape() {
     let mut plane = None;
-    alone(
-        "keyboard::the_form_and_the_pages_of_jobs_have_names_keep_tab_inside_and_close_with_escape",
-        remote::serve(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-keyboard");
-            let image = std::fs::read(samples().join("chelsea.png")).unwrap();
-            bucket.put("photos/a.png", &image);
-            bucket.put("photos/broken.png", b"no image");
-            let mut window = remote::open_place(&bucket, 2);
-            wait_for(&mut window, "All saved");
-            wait_until_idle(&mut window);
-            let before = widgets(&window);
-            window.state_mut().command(Action::Jobs);
-            wait_for(&mut window, "No job selected");
-            walk_through(&mut window, &before, "jobs");
-            escape_closes(&mut window, "No job selected");
+    alone("keyboard::job_pages_trap_tab_and_close_with_escape", remote::serve(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-keyboard");
+        let image = std::fs::read(samples().join("chelsea.png")).unwrap();
+        bucket.put("photos/a.png", &image);
+        bucket.put("photos/broken.png", b"no image");
+        let mut window = remote::open_place(&bucket, 2);
+        wait_for(&mut window, "All saved");
+        wait_until_idle(&mut window);
+        let before = widgets(&window);
+        window.state_mut().command(Action::Jobs);
+        wait_for(&mut window, "No job selected");
+        walk_through(&mut window, &before, "jobs");
+        escape_closes(&mut window, "No job selected");
 
-            window.state_mut().command(Action::StartJob);
-            wait_for(&mut window, "✗ Role");
-            for section in ["Cost", "Requests and records", "Environment and tags", "Encryption", "Filters and joining"]
-            {
-                click(&mut window, section);
-            }
-            walk_through(&mut window, &before, "sending");
-            escape_closes(&mut window, "Start the job");
+        window.state_mut().command(Action::StartJob);
+        wait_for(&mut window, "✗ Role");
+        for section in ["Cost", "Requests and records", "Environment and tags", "Encryption", "Filters and joining"] {
+            click(&mut window, section);
+        }
+        walk_through(&mut window, &before, "sending");
+        escape_closes(&mut window, "Start the job");
 
-            remote::send(&mut window);
-            wait_for(&mut window, "✗ failed");
-            wait_for(&mut window, "Retry all anyway");
-            click(&mut window, "List jobs");
-            click_when_there(&mut window, "Delete these…");
-            wait_for(&mut window, "Keep them");
-            // The job has left its marks behind the dialog, too.
-            escape_closes(&mut window, "SageMaker jobs");
-            wait_until_idle(&mut window);
-            let before = widgets(&window);
-            window.state_mut().command(Action::Jobs);
-            wait_for(&mut window, "Keep them");
-            walk_through(&mut window, &before, "a job");
-            escape_closes(&mut window, "SageMaker jobs");
-        },
-    );
+        remote::send(&mut window);
+        wait_for(&mut window, "✗ failed");
+        wait_for(&mut window, "Retry all anyway");
+        click(&mut window, "List jobs");
+        click_when_there(&mut window, "Delete these…");
+        wait_for(&mut window, "Keep them");
+        // The job has left its marks behind the dialog, too.
+        escape_closes(&mut window, "SageMaker jobs");
+        wait_until_idle(&mut window);
+        let before = widgets(&window);
+        window.state_mut().command(Action::Jobs);
+        wait_for(&mut window, "Keep them");
+        walk_through(&mut window, &before, "a job");
+        escape_closes(&mut window, "SageMaker jobs");
+    });
 }
 
 #[track_caller]
@@ -379,7 +374,7 @@ fn click_when_there(window: &mut Harness<'static, App>, text: &str) {
 }
 
 #[test]
-fn a_presentation_leaves_nothing_to_get_lost_in_and_ends_with_escape() {
+fn presentation_ends_with_escape() {
     let mut window = predicted();
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
@@ -395,7 +390,7 @@ fn a_presentation_leaves_nothing_to_get_lost_in_and_ends_with_escape() {
 }
 
 #[test]
-fn menus_open_and_are_walked_through_by_keyboard() {
+fn menus_work_by_keyboard() {
     let mut window = predicted();
     let menus = ["File", "Predict", "Remote", "Judge", "Go", "View", "Help"];
     for menu in menus {
@@ -415,7 +410,7 @@ fn menus_open_and_are_walked_through_by_keyboard() {
 }
 
 #[test]
-fn the_thumbnails_are_one_stop_for_tab_and_the_arrows_walk_from_there() {
+fn thumbnails_are_one_tab_stop() {
     let mut window = predicted();
     let stops = tab_round(&mut window, "the window");
     let place = |name: &str| stops.iter().position(|stop| stop.name.contains(name));
@@ -435,7 +430,7 @@ fn the_thumbnails_are_one_stop_for_tab_and_the_arrows_walk_from_there() {
 }
 
 #[test]
-fn enter_in_the_palette_takes_the_marked_line_after_tab_too() {
+fn palette_enter_runs_the_marked_line_after_tab() {
     let mut window = predicted();
     window.key_press_modifiers(Modifiers::COMMAND, Key::K);
     wait_for(&mut window, "Type a command");
@@ -451,7 +446,7 @@ fn enter_in_the_palette_takes_the_marked_line_after_tab_too() {
 }
 
 #[test]
-fn a_menu_is_whole_where_there_is_room_for_it() {
+fn menu_is_complete_with_enough_room() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
@@ -469,7 +464,7 @@ fn a_menu_is_whole_where_there_is_room_for_it() {
 }
 
 #[test]
-fn every_menu_fits_into_a_small_window() {
+fn menus_fit_into_a_small_window() {
     let mut window = open_with(Some(&samples()), DETECTOR, |builder| builder.with_size((640.0, 420.0)));
     wait_for(&mut window, "1 predicted");
     for (menu, last) in [("File", "Quit"), ("Judge", "Redo"), ("Go", "Select all"), ("View", "Disk cache")] {
@@ -504,7 +499,7 @@ fn must_come_in_order(stops: &[Widget], names: &[&str]) {
 }
 
 #[test]
-fn tab_goes_through_rows_from_left_to_right_and_to_the_bottom_last() {
+fn tab_order_follows_rows() {
     let mut window = predicted();
     if !sees(&window, "Show only ") {
         click(&mut window, "By class");
@@ -533,7 +528,7 @@ fn tab_goes_through_rows_from_left_to_right_and_to_the_bottom_last() {
 }
 
 #[test]
-fn the_window_has_a_name() {
+fn window_has_a_name() {
     let window = open(None, DETECTOR);
     assert_eq!(window.root().accesskit_node().label().as_deref(), Some("Spotcheck"));
 }

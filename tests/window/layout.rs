@@ -121,7 +121,7 @@ fn controls(window: &Harness<'static, App>) -> [(&'static str, Rect); 4] {
 }
 
 #[test]
-fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
+fn score_slider_and_class_table_stay_in_place() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     window.get_by_label("By class").scroll_to_me();
     window.run_steps(20);
@@ -148,7 +148,7 @@ fn the_threshold_and_the_class_table_stay_where_they_are_from_image_to_image() {
 }
 
 #[test]
-fn the_first_predictions_come_without_moving_anything() {
+fn first_predictions_do_not_shift_the_layout() {
     let mut window = open(None, DETECTOR);
     window.state_mut().command(InferenceCommand::SetPredictOnOpen(false));
     window.state_mut().command(BrowseCommand::Open(samples()));
@@ -171,7 +171,7 @@ fn the_first_predictions_come_without_moving_anything() {
 }
 
 #[test]
-fn chips_and_buttons_that_appear_do_not_move_the_thumbnails() {
+fn new_chips_do_not_move_thumbnails() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     let before = controls(&window);
     window.key_press(Key::A);
@@ -191,7 +191,7 @@ fn chips_and_buttons_that_appear_do_not_move_the_thumbnails() {
 }
 
 #[test]
-fn a_task_is_shown_in_the_status_bar_and_takes_no_room_from_the_image() {
+fn task_in_the_status_bar_takes_no_image_room() {
     let folder = folder_of(60, "coffee.png");
     let mut window = open(Some(folder.path()), DETECTOR);
     wait_for(&mut window, "1 predicted");
@@ -213,7 +213,7 @@ fn a_task_is_shown_in_the_status_bar_and_takes_no_room_from_the_image() {
 }
 
 #[test]
-fn a_file_name_keeps_its_beginning_and_its_end() {
+fn long_file_name_keeps_both_ends() {
     let folder = folder_of(1, "coffee.png");
     let long = "street_camera_north_2024-05-17_14-03-22_frame_000123.png";
     std::fs::rename(folder.path().join("0-coffee.png"), folder.path().join(long)).unwrap();
@@ -245,7 +245,7 @@ fn a_file_name_keeps_its_beginning_and_its_end() {
 }
 
 #[test]
-fn what_is_judged_and_how_is_shown_in_full() {
+fn verdict_is_shown_in_full() {
     let mut window = sized(1440.0, 900.0, DETECTOR);
     wait_for(&mut window, "8 images");
     click(&mut window, "coffee.png, ");
@@ -266,7 +266,7 @@ fn what_is_judged_and_how_is_shown_in_full() {
 }
 
 #[test]
-fn the_export_of_a_comparison_names_both_runs() {
+fn comparison_export_names_both_runs() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = two_runs(CLASSIFIER, folder.path());
     click(&mut window, "Compare with EfficientNet-Lite0");
@@ -290,7 +290,7 @@ fn labels_on_canvas(window: &Harness<'static, App>) -> Vec<Painted> {
 }
 
 #[test]
-fn no_label_covers_another_in_a_crowd() {
+fn labels_do_not_overlap_in_a_crowd() {
     let mut window = open(Some(&samples().join("grace_hopper.jpg")), DETECTOR);
     wait_for(&mut window, "person ");
     let lower = ViewChange::MinScore(0.03);
@@ -323,7 +323,7 @@ fn no_label_covers_another_in_a_crowd() {
 }
 
 #[test]
-fn the_legend_of_two_runs_covers_no_label() {
+fn legend_covers_no_label() {
     let folder = folder_of(3, "coffee.png");
     let mut window = two_runs(DETECTOR, folder.path());
     click(&mut window, "Compare with ");
@@ -342,7 +342,7 @@ fn the_legend_of_two_runs_covers_no_label() {
 }
 
 #[test]
-fn the_sign_of_a_verdict_covers_neither_a_thumbnail_nor_its_label() {
+fn verdict_sign_covers_no_thumbnail_or_label() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     let boxes = Action::ToggleThumbnailBoxes;
     window.state_mut().command(boxes);
@@ -383,7 +383,7 @@ pub(crate) fn wheel(window: &mut Harness<'static, App>, points: f32) {
 }
 
 #[test]
-fn the_wheel_moves_the_class_table_only_if_the_pointer_moved_onto_it() {
+fn wheel_scrolls_the_class_table_under_the_pointer() {
     let mut window = all_predicted(sized(1000.0, 500.0, DETECTOR));
     let lower = ViewChange::MinScore(0.01);
     window.state_mut().command(ReviewCommand::ChangeView(lower));
@@ -425,7 +425,7 @@ fn the_wheel_moves_the_class_table_only_if_the_pointer_moved_onto_it() {
 }
 
 #[test]
-fn a_dialog_is_in_the_middle_from_its_first_frame_on() {
+fn dialog_is_centered_from_its_first_frame() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
@@ -454,7 +454,7 @@ fn a_dialog_is_in_the_middle_from_its_first_frame_on() {
 }
 
 #[test]
-fn no_button_of_the_judging_bar_stands_alone_on_a_line() {
+fn judging_buttons_share_lines() {
     let mut window = sized(1000.0, 700.0, DETECTOR);
     wait_for(&mut window, "1 predicted");
     let buttons = [
@@ -498,7 +498,7 @@ impl eframe::Storage for Nowhere {
 }
 
 #[test]
-fn an_offer_that_was_dismissed_is_not_made_again() {
+fn dismissed_offer_is_not_repeated() {
     let home = tempfile::tempdir().unwrap();
     let dirs = AppDirs { data: AppDirs::below(runtime_home()).data, ..AppDirs::below(home.path()) };
     let open = || {
@@ -522,7 +522,7 @@ fn an_offer_that_was_dismissed_is_not_made_again() {
 }
 
 #[test]
-fn nothing_of_an_evaluation_is_below_a_side_panel() {
+fn evaluation_stays_clear_of_side_panels() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     open_truth(&mut window, truth_of_samples(folder.path()));
@@ -560,7 +560,7 @@ fn nothing_of_an_evaluation_is_below_a_side_panel() {
 }
 
 #[test]
-fn assumptions_take_one_line_until_they_look_right() {
+fn assumptions_take_one_line_until_confirmed() {
     let home = tempfile::tempdir().unwrap();
     let dirs = home_with_runtime(home.path());
     let mut window = open_at(dirs.clone(), |builder| builder);
@@ -588,7 +588,7 @@ fn assumptions_take_one_line_until_they_look_right() {
 }
 
 #[test]
-fn side_panels_get_their_width_back() {
+fn side_panels_restore_their_width() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     let panels = |window: &Harness<'static, App>| {
         [rect_of(window, Role::ListBox, "Images, ").right(), section(window, "Filters").left()]
@@ -604,7 +604,7 @@ fn side_panels_get_their_width_back() {
 }
 
 #[test]
-fn tags_do_not_make_the_judging_bar_higher() {
+fn tags_keep_the_judging_bar_height() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     let before = controls(&window);
     for tag in ["a truck that is far away", "blurred at the edges", "night", "to be looked at again", "front camera"] {
@@ -619,7 +619,7 @@ fn tags_do_not_make_the_judging_bar_higher() {
 }
 
 #[test]
-fn filters_without_room_are_in_a_menu() {
+fn filters_without_room_move_to_a_menu() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     open_truth(&mut window, truth_of_samples(folder.path()));
@@ -637,7 +637,7 @@ fn filters_without_room_are_in_a_menu() {
 }
 
 #[test]
-fn a_notice_does_not_cover_the_title_of_a_dialog() {
+fn notice_does_not_cover_a_dialog_title() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
@@ -651,7 +651,7 @@ fn a_notice_does_not_cover_the_title_of_a_dialog() {
 }
 
 #[test]
-fn nothing_is_covered_or_out_of_reach_in_a_small_window() {
+fn small_window_hides_no_widget() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     // 1024 x 700, also at 150 %.
     for size in [[1024.0, 700.0], [683.0, 467.0]] {

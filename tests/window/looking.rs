@@ -22,7 +22,7 @@ fn large_jpeg() -> Vec<u8> {
 }
 
 #[test]
-fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
+fn large_image_zooms_to_single_pixels() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("wall.jpg");
     std::fs::write(&path, large_jpeg()).unwrap();
@@ -38,7 +38,7 @@ fn a_large_image_is_shown_whole_and_then_pixel_by_pixel() {
 }
 
 #[test]
-fn brackets_walk_through_the_boxes_and_the_magnifier_shows_the_selected_one() {
+fn brackets_select_boxes_for_the_magnifier() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     assert!(sees(&window, "Select a box to enlarge it"));
@@ -55,7 +55,7 @@ fn brackets_walk_through_the_boxes_and_the_magnifier_shows_the_selected_one() {
 }
 
 #[test]
-fn zoom_to_box_brings_the_selected_box_into_the_middle() {
+fn zoom_to_box_centers_the_box() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     click(&mut window, "cup ");
@@ -73,7 +73,7 @@ fn zoom_to_box_brings_the_selected_box_into_the_middle() {
 }
 
 #[test]
-fn explain_shows_which_parts_carry_the_class_and_can_be_hidden() {
+fn explanation_is_shown_and_hidden() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3%");
     click(&mut window, "Explain");
@@ -98,7 +98,7 @@ fn explain_shows_which_parts_carry_the_class_and_can_be_hidden() {
 }
 
 #[test]
-fn a_box_is_explained_and_a_search_that_is_stopped_leaves_nothing() {
+fn box_explanation_can_be_stopped() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     window.key_press(Key::E);
@@ -110,7 +110,7 @@ fn a_box_is_explained_and_a_search_that_is_stopped_leaves_nothing() {
 }
 
 #[test]
-fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images() {
+fn filmstrip_orders_boxes_and_opens_images() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
@@ -147,7 +147,7 @@ fn the_filmstrip_shows_the_boxes_of_a_class_by_score_and_leads_to_their_images()
 }
 
 #[test]
-fn boxes_that_better_ones_hide_are_not_in_the_filmstrip_which_the_class_table_opens_too() {
+fn filmstrip_skips_suppressed_boxes() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");

@@ -9,7 +9,7 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
 #[test]
-fn opening_an_image_predicts_it_and_shows_the_top_classes() {
+fn opened_image_is_predicted() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     // The reference answer (tests/golden) is 0.383.
     wait_for(&mut window, "tiger cat 38.3%");
@@ -18,7 +18,7 @@ fn opening_an_image_predicts_it_and_shows_the_top_classes() {
 }
 
 #[test]
-fn the_threshold_changes_boxes_and_headlines_at_once() {
+fn minimum_score_changes_boxes_and_headlines() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     let before = boxes(&window);
@@ -41,7 +41,7 @@ fn boxes(window: &egui_kittest::Harness<'static, spotcheck::app::App>) -> usize 
 }
 
 #[test]
-fn a_box_is_selected_from_the_list() {
+fn box_is_selected_from_the_list() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     click(&mut window, "cup ");
@@ -51,7 +51,7 @@ fn a_box_is_selected_from_the_list() {
 }
 
 #[test]
-fn hiding_a_class_takes_its_boxes_away() {
+fn hidden_class_hides_its_boxes() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     // The histogram moves what is below it when it appears, and the section opens slowly.
@@ -75,7 +75,7 @@ fn predict_all_predicts_every_image() {
 }
 
 #[test]
-fn the_window_and_the_command_line_give_the_same_predictions_bit_for_bit() {
+fn window_and_cli_predict_bit_for_bit() {
     for (model, predictions) in [(CLASSIFIER, "classes"), (DETECTOR, "detections")] {
         let mut window = open(Some(&samples()), model);
         wait_for(&mut window, "1 predicted");
@@ -102,7 +102,7 @@ fn the_window_and_the_command_line_give_the_same_predictions_bit_for_bit() {
 }
 
 #[test]
-fn a_long_prediction_can_be_cancelled_and_keeps_its_predictions() {
+fn canceled_prediction_keeps_results() {
     let folder = folder_of(400, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -119,7 +119,7 @@ fn a_long_prediction_can_be_cancelled_and_keeps_its_predictions() {
 }
 
 #[test]
-fn a_paused_prediction_goes_on_where_it_was() {
+fn paused_prediction_resumes() {
     let folder = folder_of(60, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -135,7 +135,7 @@ fn a_paused_prediction_goes_on_where_it_was() {
 }
 
 #[test]
-fn another_model_is_chosen_from_the_list_and_predicts_at_once() {
+fn chosen_model_predicts_immediately() {
     let mut window = open(Some(&samples().join("chelsea.png")), DETECTOR);
     wait_for(&mut window, "cat ");
     let picker = window.get_by_role_and_label(egui::accesskit::Role::ComboBox, "Model");
@@ -147,7 +147,7 @@ fn another_model_is_chosen_from_the_list_and_predicts_at_once() {
 }
 
 #[test]
-fn a_runtime_that_cannot_be_used_is_refused_with_the_reason_and_browsing_goes_on() {
+fn unusable_runtime_does_not_stop_browsing() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Device");

@@ -58,7 +58,7 @@ fn wait_for_run(window: &mut Harness<'static, App>, model: &str) {
 }
 
 #[test]
-fn predictions_become_a_run_and_what_cannot_be_used_is_listed() {
+fn predictions_become_a_run_and_problems_are_listed() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let file = write_coco(files.path());
     let mut window = two_images(&images);
@@ -86,7 +86,7 @@ fn predictions_become_a_run_and_what_cannot_be_used_is_listed() {
 }
 
 #[test]
-fn the_same_file_continues_its_run_and_a_changed_one_begins_another() {
+fn changed_prediction_file_starts_another_run() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let file = write_coco(files.path());
     let mut window = two_images(&images);
@@ -104,7 +104,7 @@ fn the_same_file_continues_its_run_and_a_changed_one_begins_another() {
 }
 
 #[test]
-fn what_is_dropped_on_images_is_recognized_by_its_content() {
+fn dropped_files_are_recognized_by_content() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let path = |name: &str| files.path().join(name);
     let write = |name: &str, content: &str| {
@@ -149,10 +149,10 @@ fn bytes_read() -> u64 {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn what_is_dropped_is_read_once() {
+fn dropped_file_is_read_once() {
     const BYTES: usize = 48 << 20;
     alone(
-        "predictions::what_is_dropped_is_read_once",
+        "predictions::dropped_file_is_read_once",
         |_| {},
         || {
             let folder = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ fn what_is_dropped_is_read_once() {
 }
 
 #[test]
-fn numbered_results_are_named_by_the_ground_truth_that_was_dropped_before() {
+fn dropped_ground_truth_names_numbered_results() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let write = |name: &str, content: serde_json::Value| {
         std::fs::write(files.path().join(name), content.to_string()).unwrap();
@@ -235,7 +235,7 @@ fn predictions_in_s3_become_a_run() {
 }
 
 #[test]
-fn classes_of_predictions_are_named_and_corrected_in_the_dialog() {
+fn prediction_classes_are_corrected_in_the_dialog() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let write = |name: &str, content: &str| {
         std::fs::write(files.path().join(name), content).unwrap();
@@ -261,7 +261,7 @@ fn classes_of_predictions_are_named_and_corrected_in_the_dialog() {
 }
 
 #[test]
-fn what_cannot_be_opened_is_said_in_the_dialog() {
+fn unusable_predictions_are_refused_in_the_dialog() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let file = files.path().join("truth.csv");
     std::fs::write(&file, "image,label\n0-chelsea.png,cat\n").unwrap();
@@ -281,7 +281,7 @@ fn what_cannot_be_opened_is_said_in_the_dialog() {
 }
 
 #[test]
-fn a_dialog_whose_reading_continues_is_closed_and_not_cancelled() {
+fn dialog_closes_while_reading_continues() {
     let (images, files) = (folder_of(2, "chelsea.png"), tempfile::tempdir().unwrap());
     let file = write_coco(files.path());
     let text = std::fs::read_to_string(&file).unwrap();

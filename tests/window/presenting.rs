@@ -5,7 +5,7 @@ use crate::window::{folder_of, open, sees, wait_for, wait_until};
 const CLASSIFIER: &str = "efficientnet-lite0";
 
 #[test]
-fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
+fn presentation_shows_labels_without_panels() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3%");
@@ -27,7 +27,7 @@ fn a_presentation_shows_large_labels_and_neither_paths_nor_panels() {
 }
 
 #[test]
-fn slides_follow_each_other_and_begin_again_after_the_last() {
+fn slide_show_wraps_around() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3%");

@@ -23,7 +23,7 @@ fn project_files(projects: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
+fn reopened_folder_has_its_predictions() {
     let (images, projects) = (folder_of(3, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -40,7 +40,7 @@ fn what_was_predicted_is_there_when_the_folder_is_opened_again() {
 }
 
 #[test]
-fn the_number_of_a_deleted_run_is_not_given_again() {
+fn deleted_run_id_is_not_reused() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -57,7 +57,7 @@ fn the_number_of_a_deleted_run_is_not_given_again() {
 }
 
 #[test]
-fn a_search_is_there_when_the_folder_is_opened_again() {
+fn reopened_folder_has_its_search() {
     let (images, projects) = (folder_of(3, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -82,7 +82,7 @@ fn close(window: &mut Harness<'static, App>) -> bool {
 }
 
 #[test]
-fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
+fn closing_asks_before_losing_changes() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -109,7 +109,7 @@ fn closing_asks_once_before_it_loses_what_cannot_be_saved() {
 }
 
 #[test]
-fn quitting_asks_while_images_are_predicted() {
+fn quitting_asks_during_predictions() {
     let images = folder_of(60, "chelsea.png");
     let mut window = open_in(home().path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -125,7 +125,7 @@ fn quitting_asks_while_images_are_predicted() {
 }
 
 #[test]
-fn a_damaged_project_is_put_aside_and_what_can_be_read_of_it_is_there() {
+fn damaged_project_is_set_aside_and_rescued() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -149,7 +149,7 @@ fn a_damaged_project_is_put_aside_and_what_can_be_read_of_it_is_there() {
 }
 
 #[test]
-fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
+fn unsavable_changes_go_to_another_file() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -173,7 +173,7 @@ fn what_can_never_be_saved_is_not_tried_again_and_goes_into_another_file() {
 }
 
 #[test]
-fn a_second_window_on_the_same_folder_is_read_only_and_names_the_first() {
+fn second_window_is_read_only() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "All saved");
@@ -183,7 +183,7 @@ fn a_second_window_on_the_same_folder_is_read_only_and_names_the_first() {
 }
 
 #[test]
-fn a_project_folder_that_cannot_be_written_is_reported_and_predicting_still_works() {
+fn read_only_project_folder_allows_predicting() {
     let (images, projects) = (folder_of(1, "chelsea.png"), home());
     let blocked = projects.path().join("a-file");
     std::fs::write(&blocked, b"not a folder").unwrap();
@@ -193,7 +193,7 @@ fn a_project_folder_that_cannot_be_written_is_reported_and_predicting_still_work
 }
 
 #[test]
-fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
+fn project_file_finds_moved_images() {
     let (images, projects) = (folder_of(2, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
@@ -214,7 +214,7 @@ fn a_project_file_opens_its_images_and_finds_them_where_they_were_moved_to() {
 }
 
 #[test]
-fn a_project_that_is_saved_in_another_file_continues_there_with_its_predictions_and_verdicts() {
+fn project_saved_elsewhere_continues_there() {
     let (images, projects) = (folder_of(2, "chelsea.png"), home());
     let mut window = open_in(projects.path(), Some(images.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");

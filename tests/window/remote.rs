@@ -123,68 +123,64 @@ pub(crate) fn retry_the_failed(window: &mut Harness<'static, App>) {
 }
 
 #[test]
-fn a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_again() {
+fn partly_failed_job_names_and_retries_one_image() {
     let mut plane = None;
-    alone(
-        "remote::a_job_that_fails_in_part_says_which_image_and_why_and_only_that_one_is_sent_again",
-        serve(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-job");
-            let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
-            bucket.put("photos/a.png", &image);
-            bucket.put("photos/broken.png", b"no image");
-            bucket.put("photos/c.png", &image);
-            let mut window = open_place(&bucket, 3);
-            send(&mut window);
+    alone("remote::partly_failed_job_names_and_retries_one_image", serve(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-job");
+        let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
+        bucket.put("photos/a.png", &image);
+        bucket.put("photos/broken.png", b"no image");
+        bucket.put("photos/c.png", &image);
+        let mut window = open_place(&bucket, 3);
+        send(&mut window);
 
-            wait_for(&mut window, "✗ failed");
-            wait_for(&mut window, "2 of 3 outputs");
-            wait_for(&mut window, "1 image has no output");
-            wait_for(&mut window, "photos/broken.png: ");
-            let first = window.state().state().remote.open.clone().unwrap().name;
-            assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
+        wait_for(&mut window, "✗ failed");
+        wait_for(&mut window, "2 of 3 outputs");
+        wait_for(&mut window, "1 image has no output");
+        wait_for(&mut window, "photos/broken.png: ");
+        let first = window.state().state().remote.open.clone().unwrap().name;
+        assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
 
-            // As long as the image is the same, only an explicit retry is offered.
-            replace_refused(&mut window, &bucket, "photos/broken.png", &image);
-            retry_the_failed(&mut window);
-            wait_until(&mut window, "another job", |window| {
-                let open = window.state().state().remote.open.as_ref();
-                open.is_some_and(|open| open.name != first)
-            });
-            wait_for(&mut window, "1 of 1 outputs");
-            wait_for(&mut window, "✓ completed");
-            let second = window.state().state().remote.open.clone().unwrap().name;
-            assert!(bucket.get(&format!("spotcheck/{second}/broken.png.out")).is_some());
-            assert!(bucket.get(&format!("spotcheck/{second}/a.png.out")).is_none());
+        // As long as the image is the same, only an explicit retry is offered.
+        replace_refused(&mut window, &bucket, "photos/broken.png", &image);
+        retry_the_failed(&mut window);
+        wait_until(&mut window, "another job", |window| {
+            let open = window.state().state().remote.open.as_ref();
+            open.is_some_and(|open| open.name != first)
+        });
+        wait_for(&mut window, "1 of 1 outputs");
+        wait_for(&mut window, "✓ completed");
+        let second = window.state().state().remote.open.clone().unwrap().name;
+        assert!(bucket.get(&format!("spotcheck/{second}/broken.png.out")).is_some());
+        assert!(bucket.get(&format!("spotcheck/{second}/a.png.out")).is_none());
 
-            // The page of the first job knows of it.
-            let open = window.state().state().remote.open.clone().unwrap();
-            let first_id = JobId { name: first.clone(), ..open.clone() };
-            window.state_mut().command(JobsCommand::Open(first_id));
-            wait_for(&mut window, &format!("All 3 images have an output, 1 by retry {second}"));
-            assert!(!sees(&window, RETRY_FAILED));
-            window.state_mut().command(JobsCommand::Open(open));
-            wait_for(&mut window, "1 of 1 outputs");
+        // The page of the first job knows of it.
+        let open = window.state().state().remote.open.clone().unwrap();
+        let first_id = JobId { name: first.clone(), ..open.clone() };
+        window.state_mut().command(JobsCommand::Open(first_id));
+        wait_for(&mut window, &format!("All 3 images have an output, 1 by retry {second}"));
+        assert!(!sees(&window, RETRY_FAILED));
+        window.state_mut().command(JobsCommand::Open(open));
+        wait_for(&mut window, "1 of 1 outputs");
 
-            // What is left behind is told before it is deleted.
-            wait_for(&mut window, "The manifest s3://");
-            click(&mut window, "Delete these…");
-            click(&mut window, "Delete them");
-            wait_for(&mut window, "Deleted: ");
+        // What is left behind is told before it is deleted.
+        wait_for(&mut window, "The manifest s3://");
+        click(&mut window, "Delete these…");
+        click(&mut window, "Delete them");
+        wait_for(&mut window, "Deleted: ");
 
-            // Both are in the list of the account.
-            click(&mut window, "List jobs");
-            wait_for(&mut window, &format!("Job {first}, failed"));
-            wait_for(&mut window, &format!("Job {second}, completed"));
-        },
-    );
+        // Both are in the list of the account.
+        click(&mut window, "List jobs");
+        wait_for(&mut window, &format!("Job {first}, failed"));
+        wait_for(&mut window, &format!("Job {second}, completed"));
+    });
 }
 
 #[test]
-fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stopped() {
+fn selected_local_images_are_sent_and_job_stopped() {
     let mut plane = None;
     alone(
-        "remote::selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stopped",
+        "remote::selected_local_images_are_sent_and_job_stopped",
         |command| {
             serve(&mut plane)(command);
             plane.as_ref().unwrap().pause_jobs();
@@ -227,9 +223,9 @@ fn selected_images_of_this_machine_are_uploaded_and_sent_and_the_job_can_be_stop
 }
 
 #[test]
-fn outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here() {
+fn job_outputs_agree_with_the_local_run() {
     let mut plane = None;
-    alone("remote::outputs_of_a_job_open_as_a_run_that_agrees_with_the_one_made_here", serve(&mut plane), || {
+    alone("remote::job_outputs_agree_with_the_local_run", serve(&mut plane), || {
         let bucket = Seaweed::shared().bucket("window-outputs");
         for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
             let path = repository().join("assets/samples").join(name);
@@ -292,7 +288,7 @@ pub(crate) fn home_with_runtime(home: &std::path::Path) -> AppDirs {
 }
 
 #[test]
-fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() {
+fn unknown_outputs_are_read_with_a_mapping() {
     let images = folder_of(2, "chelsea.png");
     let prediction = r#"{"verdict": {"certainty": [0.25, 0.75], "code": 7}}"#;
     let outputs = outputs_about(2, "chelsea.png", prediction);
@@ -343,7 +339,7 @@ fn outputs_of_an_unknown_shape_are_shown_and_read_with_a_mapping_that_is_kept() 
 }
 
 #[test]
-fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
+fn unknown_boxes_are_read_with_mapping_fields() {
     let images = folder_of(2, "coffee.png");
     // 600 x 400 pixels.
     let prediction = r#"{"items": [{"at": [40, 60, 240, 360], "kind": "cup", "sure": 0.75},
@@ -389,7 +385,7 @@ fn boxes_of_an_unknown_shape_are_read_as_the_fields_of_a_mapping_say() {
 }
 
 #[test]
-fn outputs_that_are_known_are_seen_before_they_are_opened_and_can_become_a_mapping() {
+fn known_outputs_are_previewed_and_mapped() {
     let images = folder_of(2, "chelsea.png");
     let outputs = outputs_about(2, "chelsea.png", r#"{"predictions": [[0.1, 0.2, 0.7]]}"#);
     let home = tempfile::tempdir().unwrap();
@@ -406,10 +402,10 @@ fn outputs_that_are_known_are_seen_before_they_are_opened_and_can_become_a_mappi
 }
 
 #[test]
-fn a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here() {
+fn invalid_job_is_blocked_and_rehearsed() {
     let mut plane = None;
     alone(
-        "remote::a_form_that_would_fail_is_not_started_and_says_why_and_is_rehearsed_here",
+        "remote::invalid_job_is_blocked_and_rehearsed",
         |command| {
             serve(&mut plane)(command);
             command.env("PYTHONPATH", python_packages("model-handler"));

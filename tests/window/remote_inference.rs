@@ -109,10 +109,10 @@ fn wait_for_predictions(window: &mut Harness<'static, App>, count: usize) {
 }
 
 #[test]
-fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent() {
+fn endpoint_predicts_only_the_image_in_view() {
     let mut plane = None;
     alone(
-        "remote_inference::an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_that_one_is_sent",
+        "remote_inference::endpoint_predicts_only_the_image_in_view",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);
@@ -162,10 +162,10 @@ fn an_image_in_view_is_predicted_at_an_endpoint_as_on_this_computer_and_only_tha
 }
 
 #[test]
-fn an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look() {
+fn endpoint_errors_are_explained() {
     let mut plane = None;
     alone(
-        "remote_inference::an_endpoint_that_is_missing_fails_or_gets_too_much_says_why_and_where_to_look",
+        "remote_inference::endpoint_errors_are_explained",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);
@@ -248,10 +248,10 @@ fn regional(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
 }
 
 #[test]
-fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_a_request() {
+fn endpoint_in_creation_is_explained() {
     let mut plane = None;
     alone(
-        "remote_inference::an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_a_request",
+        "remote_inference::endpoint_in_creation_is_explained",
         |command| {
             regional(&mut plane)(command);
             plane.as_ref().unwrap().pause_jobs();
@@ -272,10 +272,10 @@ fn an_endpoint_that_is_not_in_service_yet_says_so_before_and_after_a_request() {
 }
 
 #[test]
-fn an_endpoint_that_failed_says_why_before_and_after_a_request() {
+fn failed_endpoint_is_explained_in_the_dialog() {
     let mut plane = None;
     alone(
-        "remote_inference::an_endpoint_that_failed_says_why_before_and_after_a_request",
+        "remote_inference::failed_endpoint_is_explained_in_the_dialog",
         |command| {
             regional(&mut plane)(command);
             plane.as_ref().unwrap().fail(Failure::NoPing);
@@ -298,39 +298,35 @@ fn an_endpoint_that_failed_says_why_before_and_after_a_request() {
 }
 
 #[test]
-fn an_endpoint_that_is_deleted_meanwhile_is_reported_and_its_predictions_stay() {
+fn deleted_endpoint_keeps_its_predictions() {
     let mut plane = None;
-    alone(
-        "remote_inference::an_endpoint_that_is_deleted_meanwhile_is_reported_and_its_predictions_stay",
-        regional(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("window-gone");
-            deploy(&bucket, "gone", &scores());
-            let folder = folder_of(2, "chelsea.png");
-            let mut window = open_folder(folder.path(), 2);
-            choose_endpoint(&mut window, "gone");
-            wait_for(&mut window, "✓ gone is InService");
-            click(&mut window, "Connect");
-            wait_for_predictions(&mut window, 1);
+    alone("remote_inference::deleted_endpoint_keeps_its_predictions", regional(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-gone");
+        deploy(&bucket, "gone", &scores());
+        let folder = folder_of(2, "chelsea.png");
+        let mut window = open_folder(folder.path(), 2);
+        choose_endpoint(&mut window, "gone");
+        wait_for(&mut window, "✓ gone is InService");
+        click(&mut window, "Connect");
+        wait_for_predictions(&mut window, 1);
 
-            let home = tempfile::tempdir().unwrap();
-            let delete = ["endpoint", "delete", "gone", "--yes"];
-            let deleted = spotcheck_at(home.path(), &delete).output().unwrap();
-            assert!(deleted.status.success(), "{deleted:?}");
-            window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
-            wait_for(&mut window, "Could not invoke endpoint gone");
-            assert!(sees(&window, "check the name and the region"));
-            wait_for_predictions(&mut window, 1);
-            assert!(sees(&window, "2 images, 1 predicted"));
-        },
-    );
+        let home = tempfile::tempdir().unwrap();
+        let delete = ["endpoint", "delete", "gone", "--yes"];
+        let deleted = spotcheck_at(home.path(), &delete).output().unwrap();
+        assert!(deleted.status.success(), "{deleted:?}");
+        window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
+        wait_for(&mut window, "Could not invoke endpoint gone");
+        assert!(sees(&window, "check the name and the region"));
+        wait_for_predictions(&mut window, 1);
+        assert!(sees(&window, "2 images, 1 predicted"));
+    });
 }
 
 #[test]
-fn a_session_that_ends_between_two_images_is_reported_with_the_command_that_renews_it() {
+fn expired_session_names_the_renewal_command() {
     let mut plane = None;
     alone(
-        "remote_inference::a_session_that_ends_between_two_images_is_reported_with_the_command_that_renews_it",
+        "remote_inference::expired_session_names_the_renewal_command",
         |command| {
             regional(&mut plane)(command);
             let plane = plane.as_ref().unwrap();
@@ -355,14 +351,14 @@ fn a_session_that_ends_between_two_images_is_reported_with_the_command_that_rene
 }
 
 #[test]
-fn an_expired_sign_in_names_the_command_that_renews_it_in_the_dialog_and_at_the_image() {
+fn expired_sign_in_offers_the_renewal_command() {
     let home = tempfile::tempdir().unwrap();
     let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = \
         Reader\nregion = us-east-1\n\n\
          [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
     let mut plane = None;
     alone(
-        "remote_inference::an_expired_sign_in_names_the_command_that_renews_it_in_the_dialog_and_at_the_image",
+        "remote_inference::expired_sign_in_offers_the_renewal_command",
         |command| {
             regional(&mut plane)(command);
             let path = home.path().join("config");
@@ -439,7 +435,7 @@ fn predictions(server: &HttpServer) -> usize {
 }
 
 #[test]
-fn a_model_in_tensorflow_serving_predicts_by_the_signature_and_labels_that_were_chosen() {
+fn tf_serving_uses_chosen_signature_and_labels() {
     let server = cifar();
     let folder = folder_of(3, "chelsea.png");
     let mut window = open_folder(folder.path(), 3);
@@ -494,7 +490,7 @@ fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, A
 }
 
 #[test]
-fn predictions_of_an_unknown_shape_are_read_with_a_mapping_that_is_kept_and_deleted() {
+fn unknown_predictions_use_a_saved_mapping() {
     let server = strange();
     let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
     let labels = home.path().join("labels.txt");
@@ -546,7 +542,7 @@ fn predictions_of_an_unknown_shape_are_read_with_a_mapping_that_is_kept_and_dele
 }
 
 #[test]
-fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_address() {
+fn preview_belongs_to_its_address() {
     let server = strange();
     let (home, folder) = (tempfile::tempdir().unwrap(), folder_of(2, "chelsea.png"));
     let mut window = open_at_home(home.path(), folder.path(), 2);
@@ -580,7 +576,7 @@ fn a_prediction_is_previewed_before_anything_is_predicted_and_belongs_to_its_add
 }
 
 #[test]
-fn an_unreachable_server_is_reported_in_the_dialog_and_at_the_image() {
+fn unreachable_server_is_reported() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
     let folder = folder_of(1, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);

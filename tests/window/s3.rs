@@ -41,7 +41,7 @@ fn open(window: &mut Harness<'static, App>, place: S3Place) {
 }
 
 #[test]
-fn a_prefix_is_listed_predicted_and_opened_again_from_its_project() {
+fn prefix_is_predicted_and_reopened_from_its_project() {
     let bucket = bucket_of_images("window");
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
@@ -70,7 +70,7 @@ fn a_prefix_is_listed_predicted_and_opened_again_from_its_project() {
 }
 
 #[test]
-fn an_address_is_opened_from_the_path_field_and_a_folder_from_the_recent_ones() {
+fn addresses_open_from_field_and_recent_list() {
     let bucket = bucket_of_images("typed");
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
@@ -97,7 +97,7 @@ fn an_address_is_opened_from_the_path_field_and_a_folder_from_the_recent_ones() 
 }
 
 #[test]
-fn the_images_in_a_tfrecord_object_open_and_are_predicted_and_so_does_one_of_them() {
+fn tfrecord_object_and_single_record_open() {
     let bucket = Seaweed::shared().public_bucket("window-records");
     let file = repository().join("tests/tfrecord/photos.tfrecord");
     bucket.put("photos/photos.tfrecord", &std::fs::read(file).unwrap());

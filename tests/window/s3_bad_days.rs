@@ -33,7 +33,7 @@ fn open(window: &mut Harness<'static, App>, bucket: &Bucket, endpoint: String) {
 }
 
 #[test]
-fn a_prefix_that_may_not_be_listed_says_which_permission_is_missing() {
+fn missing_list_permission_is_named() {
     let server = Seaweed::shared();
     let bucket = with_images(server.bucket("closed"));
     let projects = tempfile::tempdir().unwrap();
@@ -43,7 +43,7 @@ fn a_prefix_that_may_not_be_listed_says_which_permission_is_missing() {
 }
 
 #[test]
-fn the_sign_in_page_of_a_network_is_not_taken_for_a_bucket() {
+fn captive_portal_is_not_a_bucket() {
     let server = Seaweed::shared();
     let bucket = with_images(server.public_bucket("hotel"));
     let proxy = FaultProxy::before(server.address());
@@ -56,7 +56,7 @@ fn the_sign_in_page_of_a_network_is_not_taken_for_a_bucket() {
 }
 
 #[test]
-fn a_silent_server_does_not_block_opening_another_source() {
+fn silent_server_does_not_block_another_source() {
     let server = Seaweed::shared();
     let bucket = with_images(server.public_bucket("silent"));
     let proxy = FaultProxy::before(server.address());
@@ -73,7 +73,7 @@ fn a_silent_server_does_not_block_opening_another_source() {
 }
 
 #[test]
-fn an_image_that_may_not_be_read_says_why_and_the_other_one_is_predicted() {
+fn forbidden_image_fails_alone() {
     let server = Seaweed::shared();
     let bucket = with_images(server.public_bucket("one-denied"));
     let proxy = FaultProxy::before(server.address());
@@ -90,7 +90,7 @@ fn an_image_that_may_not_be_read_says_why_and_the_other_one_is_predicted() {
 }
 
 #[test]
-fn a_listing_that_is_cut_short_says_so_beside_what_it_has() {
+fn incomplete_listing_shows_the_loaded_part() {
     let server = Seaweed::shared();
     let bucket = with_images(server.public_bucket("breaks-off"));
     let mut small = Cursor::new(Vec::new());
@@ -110,7 +110,7 @@ fn a_listing_that_is_cut_short_says_so_beside_what_it_has() {
 }
 
 #[test]
-fn a_server_that_goes_away_leaves_images_unpredicted_and_not_failed() {
+fn outage_leaves_images_unpredicted() {
     const IMAGES: usize = 120;
     let server = Seaweed::shared();
     let bucket = server.public_bucket("goes-away");

@@ -103,7 +103,7 @@ fn predict_all(window: &mut Harness<'static, App>) {
 }
 
 #[test]
-fn scrolling_there_and_back_showing_and_predicting_asks_for_each_object_once_and_a_restart_for_none() {
+fn objects_are_requested_once_across_restarts() {
     let images = Images::new("kept");
     let run = || {
         let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
@@ -118,7 +118,7 @@ fn scrolling_there_and_back_showing_and_predicting_asks_for_each_object_once_and
 }
 
 #[test]
-fn an_object_that_changed_is_noticed_on_reload_and_its_prediction_is_outdated() {
+fn changed_object_outdates_its_prediction() {
     let images = Images::new("reload");
     let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
     look_around(&mut window);
@@ -143,7 +143,7 @@ fn an_object_that_changed_is_noticed_on_reload_and_its_prediction_is_outdated() 
 }
 
 #[test]
-fn an_image_that_does_not_come_is_not_in_the_way_of_the_next_one() {
+fn stalled_image_does_not_block_the_next() {
     let images = Images::new("stalls");
     let is_first = |request: &Request| request.reads_key(&key(0));
     images.proxy.inject(is_first, Often::Always, Fault::StallAfter(100));
@@ -162,7 +162,7 @@ fn an_image_that_does_not_come_is_not_in_the_way_of_the_next_one() {
 }
 
 #[test]
-fn the_first_thumbnails_of_a_hundred_thousand_keys_come_while_the_rest_is_still_listed() {
+fn first_thumbnails_appear_during_listing() {
     let bucket = Seaweed::shared().public_bucket("many");
     let mut jpeg = std::io::Cursor::new(Vec::new());
     image::RgbImage::from_pixel(160, 120, image::Rgb([200, 40, 40]))

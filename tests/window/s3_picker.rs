@@ -97,8 +97,8 @@ fn assert_no_secret_is_kept(window: &Window, projects: &Path) {
 }
 
 #[test]
-fn an_address_and_a_profile_show_the_images_and_who_is_signed_in() {
-    alone("s3_picker::an_address_and_a_profile_show_the_images_and_who_is_signed_in", with_profiles, || {
+fn address_and_profile_show_images_and_identity() {
+    alone("s3_picker::address_and_profile_show_images_and_identity", with_profiles, || {
         let bucket = bucket("typed");
         let projects = tempfile::tempdir().unwrap();
         let mut window = open_in(projects.path(), None, CLASSIFIER);
@@ -133,8 +133,8 @@ fn an_address_and_a_profile_show_the_images_and_who_is_signed_in() {
 }
 
 #[test]
-fn the_tree_of_buckets_is_walked_with_the_keyboard() {
-    alone("s3_picker::the_tree_of_buckets_is_walked_with_the_keyboard", with_profiles, || {
+fn bucket_tree_works_by_keyboard() {
+    alone("s3_picker::bucket_tree_works_by_keyboard", with_profiles, || {
         let bucket = bucket("a-tree");
         let mut window = open(None, CLASSIFIER);
         dialog(&mut window);
@@ -160,8 +160,8 @@ fn the_tree_of_buckets_is_walked_with_the_keyboard() {
 }
 
 #[test]
-fn a_folder_is_opened_without_its_subfolders() {
-    alone("s3_picker::a_folder_is_opened_without_its_subfolders", with_profiles, || {
+fn folder_opens_without_subfolders() {
+    alone("s3_picker::folder_opens_without_subfolders", with_profiles, || {
         let bucket = bucket("shallow");
         bucket.put("photos/top.png", &std::fs::read(samples().join("coffee.png")).unwrap());
         let mut window = open(None, CLASSIFIER);
@@ -176,8 +176,8 @@ fn a_folder_is_opened_without_its_subfolders() {
 }
 
 #[test]
-fn a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server() {
-    alone("s3_picker::a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server", with_profiles, || {
+fn public_bucket_opens_without_sign_in() {
+    alone("s3_picker::public_bucket_opens_without_sign_in", with_profiles, || {
         let bucket = Seaweed::shared().public_bucket("window");
         fill(&bucket);
         let mut window = open(None, CLASSIFIER);
@@ -194,8 +194,8 @@ fn a_public_bucket_needs_no_sign_in_and_an_https_url_names_its_server() {
 }
 
 #[test]
-fn a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur() {
-    alone("s3_picker::a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur", with_profiles, || {
+fn wrong_secret_and_missing_permission_are_located() {
+    alone("s3_picker::wrong_secret_and_missing_permission_are_located", with_profiles, || {
         let bucket = bucket("refused");
         let mut window = open(None, CLASSIFIER);
         dialog(&mut window);
@@ -217,7 +217,7 @@ fn a_wrong_secret_and_a_missing_permission_are_reported_where_they_occur() {
 }
 
 #[test]
-fn an_invalid_address_is_explained_before_any_request() {
+fn invalid_address_sends_no_request() {
     let mut window = open(None, CLASSIFIER);
     type_into(&mut window, "Path of a folder or image", "s3://a/b");
     window.key_press(Key::Enter);
@@ -242,11 +242,11 @@ fn ending_profile(home: &Path) -> String {
 }
 
 #[test]
-fn a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal() {
+fn expiring_sign_in_warns_until_renewed() {
     let home = tempfile::tempdir().unwrap();
     let config = ending_profile(home.path());
     alone(
-        "s3_picker::a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal",
+        "s3_picker::expiring_sign_in_warns_until_renewed",
         |command| with_config(command, home.path(), &config),
         || {
             let home = std::env::home_dir().unwrap();
@@ -273,13 +273,13 @@ fn a_sign_in_that_ends_soon_gives_a_warning_and_continues_after_renewal() {
 }
 
 #[test]
-fn an_expired_single_sign_on_offers_the_command_that_renews_it() {
+fn expired_sso_offers_the_renewal_command() {
     let home = tempfile::tempdir().unwrap();
     let config = "[profile work]\nsso_session = company\nsso_account_id = 123456789012\nsso_role_name = \
         Reader\nregion = us-east-1\n\n\
          [sso-session company]\nsso_region = us-east-1\nsso_start_url = https://example.awsapps.com/start\n";
     alone(
-        "s3_picker::an_expired_single_sign_on_offers_the_command_that_renews_it",
+        "s3_picker::expired_sso_offers_the_renewal_command",
         |command| with_config(command, home.path(), config),
         || {
             let mut window = open(None, CLASSIFIER);

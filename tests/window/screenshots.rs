@@ -79,13 +79,13 @@ fn save(window: &mut Harness<'static, App>, name: &str) {
 }
 
 #[test]
-fn the_window_draws_detections_in_the_dark() {
+fn detections_dark() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     take(&mut window, "detection-dark");
 }
 
 #[test]
-fn the_window_draws_classes_in_the_light() {
+fn classes_light() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3%");
     click(&mut window, "Device");
     take(&mut window, "classification-light");
@@ -93,7 +93,7 @@ fn the_window_draws_classes_in_the_light() {
 
 #[test]
 #[ignore = "needs the models of scripts/train-demo-models, which take minutes"]
-fn the_window_opens_a_yolo() {
+fn yolo_model() {
     let home = tempfile::tempdir().unwrap();
     let mut window = opened_file(home.path(), "yolo", Theme::Light);
     show(&mut window, "grace_hopper.jpg", "tie ");
@@ -102,7 +102,7 @@ fn the_window_opens_a_yolo() {
 
 #[test]
 #[ignore = "needs the models of scripts/train-demo-models, which take minutes"]
-fn the_window_opens_a_detr() {
+fn rt_detr_model() {
     let home = tempfile::tempdir().unwrap();
     let mut window = opened_file(home.path(), "rt-detr", Theme::Dark);
     show(&mut window, "coffee.png", "cup ");
@@ -127,7 +127,7 @@ fn opened_file(home: &Path, family: &str, theme: Theme) -> Harness<'static, App>
 }
 
 #[test]
-fn the_window_explains_a_model_of_ones_own() {
+fn model_form() {
     let mut window = predicted(CLASSIFIER, Theme::Dark, "coffee.png", "espresso ");
     let model = repository().join("tests/cases/conventions/tensorflow-resnet50/model.onnx");
     drop_on(&mut window, &model);
@@ -136,7 +136,7 @@ fn the_window_explains_a_model_of_ones_own() {
 }
 
 #[test]
-fn the_window_searches_sorts_and_judges() {
+fn search_and_verdicts() {
     let mut window = predicted(DETECTOR, Theme::Light, "astronaut.png", "person ");
     window.state_mut().command(Action::ToggleThumbnailBoxes);
     window.state_mut().command(Action::Accept);
@@ -148,7 +148,7 @@ fn the_window_searches_sorts_and_judges() {
 }
 
 #[test]
-fn the_window_shows_a_filmstrip_and_a_magnified_box() {
+fn filmstrip_and_magnifier() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
     let cup = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].class_id;
@@ -162,7 +162,7 @@ fn the_window_shows_a_filmstrip_and_a_magnified_box() {
 }
 
 #[test]
-fn the_window_measures_a_run_and_what_it_confuses() {
+fn confusion_matrix() {
     for (theme, name) in [(Theme::Dark, "evaluation-dark"), (Theme::Light, "confusion-light")] {
         let folder = tempfile::tempdir().unwrap();
         let mut window = window(DETECTOR, theme);
@@ -183,7 +183,7 @@ fn the_window_measures_a_run_and_what_it_confuses() {
 
 /// Right, wrong and missed boxes in one image: the tie is somewhere else in this truth.
 #[test]
-fn the_window_marks_what_is_wrong_and_what_was_missed() {
+fn evaluation_errors() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = window(DETECTOR, Theme::Dark);
     predict_all(&mut window);
@@ -200,7 +200,7 @@ fn the_window_marks_what_is_wrong_and_what_was_missed() {
 }
 
 #[test]
-fn the_window_compares_two_runs() {
+fn comparison_of_two_runs() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_at(home_with_another_detector(home.path()), |builder| drawn(builder, Theme::Dark));
     click(&mut window, "Open sample images");
@@ -239,7 +239,7 @@ fn home_with_another_detector(home: &Path) -> AppDirs {
 }
 
 #[test]
-fn the_window_presents() {
+fn presentation_mode() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
@@ -250,11 +250,11 @@ fn the_window_presents() {
 }
 
 #[test]
-fn the_window_finds_a_folder_in_s3() {
+fn s3_picker() {
     // On the server that tests share, their buckets would be in the image.
     let server = OnceCell::new();
     alone(
-        "screenshots::the_window_finds_a_folder_in_s3",
+        "screenshots::s3_picker",
         |command| {
             let server = server.get_or_init(Seaweed::start);
             server.lend(command);
@@ -288,7 +288,7 @@ fn the_window_finds_a_folder_in_s3() {
 }
 
 #[test]
-fn the_window_explains_which_parts_carry_a_class() {
+fn occlusion_explanation() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3%");
     click(&mut window, "Explain");
     wait_for(&mut window, "on the whole image");
@@ -297,7 +297,7 @@ fn the_window_explains_which_parts_carry_a_class() {
 }
 
 #[test]
-fn the_window_counts_classes_and_shows_the_scores() {
+fn class_table() {
     let mut window = predicted(DETECTOR, Theme::Light, "coffee.png", "cup ");
     // The model is known; what is below it is looked at.
     for section in ["Model", "Magnifier"] {
@@ -312,7 +312,7 @@ fn the_window_counts_classes_and_shows_the_scores() {
 }
 
 #[test]
-fn the_window_asks_what_to_export() {
+fn export_dialog() {
     let mut window = predicted(DETECTOR, Theme::Dark, "coffee.png", "cup ");
     wait_for(&mut window, "All saved");
     window.key_press_modifiers(egui::Modifiers::COMMAND, Key::E);
@@ -322,9 +322,9 @@ fn the_window_asks_what_to_export() {
 
 /// What became of a job, and its outputs held against the run made here.
 #[test]
-fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
+fn sagemaker_job() {
     let mut plane = None;
-    alone("screenshots::the_window_sends_to_sagemaker_and_compares_what_comes_back", remote::serve(&mut plane), || {
+    alone("screenshots::sagemaker_job", remote::serve(&mut plane), || {
         let bucket = Seaweed::shared().bucket_of_one_test("holiday-images");
         bucket.put_folder("photos/", &samples());
         bucket.delete("photos/CREDITS.md");
@@ -356,9 +356,9 @@ fn the_window_sends_to_sagemaker_and_compares_what_comes_back() {
 
 /// What an endpoint costs stays in sight.
 #[test]
-fn the_window_shows_an_endpoint_and_what_it_costs() {
+fn endpoint_with_costs() {
     let mut plane = None;
-    alone("screenshots::the_window_shows_an_endpoint_and_what_it_costs", endpoints::account(&mut plane), || {
+    alone("screenshots::endpoint_with_costs", endpoints::account(&mut plane), || {
         let bucket = Seaweed::shared().bucket_of_one_test("models-of-ours");
         let home = tempfile::tempdir().unwrap();
         let mut window = open_at(endpoints::home_with_prices(home.path()), |builder| drawn(builder, Theme::Light));

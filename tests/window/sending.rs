@@ -89,28 +89,24 @@ fn chelsea() -> Vec<u8> {
 }
 
 #[test]
-fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_are_shown() {
+fn tfrecord_job_uses_shown_payload_and_concurrency() {
     let mut plane = None;
-    alone(
-        "sending::a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_are_shown",
-        serve_held(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-records");
-            let records = repository().join("tests/tfrecord/photos.tfrecord");
-            let records = std::fs::read(records).unwrap();
-            bucket.put("records/photos.tfrecord", &records);
-            let mut window = open_prefix(&bucket, "records/", 6);
-            open_unfolded_form(&mut window);
-            assert!(sees(&window, "4 parallel requests per instance, one per vCPU"));
-            click(&mut window, "AWS CLI commands");
-            wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
-            // Files are not images.
-            click(&mut window, "Cost");
-            type_into(&mut window, "Images per second per instance", "0.1");
-            wait_for(&mut window, "6 images at 0.10 per second per instance: about 60 s");
-            start(&mut window);
-        },
-    );
+    alone("sending::tfrecord_job_uses_shown_payload_and_concurrency", serve_held(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-records");
+        let records = repository().join("tests/tfrecord/photos.tfrecord");
+        let records = std::fs::read(records).unwrap();
+        bucket.put("records/photos.tfrecord", &records);
+        let mut window = open_prefix(&bucket, "records/", 6);
+        open_unfolded_form(&mut window);
+        assert!(sees(&window, "4 parallel requests per instance, one per vCPU"));
+        click(&mut window, "AWS CLI commands");
+        wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
+        // Files are not images.
+        click(&mut window, "Cost");
+        type_into(&mut window, "Images per second per instance", "0.1");
+        wait_for(&mut window, "6 images at 0.10 per second per instance: about 60 s");
+        start(&mut window);
+    });
     // Only the process of the test itself has it.
     let Some(plane) = plane else {
         return;
@@ -122,9 +118,9 @@ fn a_job_over_tfrecord_files_is_sent_with_the_payload_and_the_concurrency_that_a
 }
 
 #[test]
-fn the_check_lists_problems_first_and_folds_what_passed() {
+fn check_lists_problems_first() {
     let mut plane = None;
-    alone("sending::the_check_lists_problems_first_and_folds_what_passed", serve_held(&mut plane), || {
+    alone("sending::check_lists_problems_first", serve_held(&mut plane), || {
         let bucket = Seaweed::shared().bucket("sending-check");
         bucket.put("photos/a.png", &chelsea());
         let mut window = open_prefix(&bucket, "photos/", 1);
@@ -143,9 +139,9 @@ fn the_check_lists_problems_first_and_folds_what_passed() {
 }
 
 #[test]
-fn a_payload_that_the_user_sets_lowers_the_suggested_concurrency() {
+fn payload_lowers_suggested_concurrency() {
     let mut plane = None;
-    alone("sending::a_payload_that_the_user_sets_lowers_the_suggested_concurrency", serve_held(&mut plane), || {
+    alone("sending::payload_lowers_suggested_concurrency", serve_held(&mut plane), || {
         let bucket = Seaweed::shared().bucket("sending-payload");
         bucket.put("photos/a.png", &chelsea());
         let mut window = open_prefix(&bucket, "photos/", 1);
@@ -168,9 +164,9 @@ fn a_payload_that_the_user_sets_lowers_the_suggested_concurrency() {
 }
 
 #[test]
-fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
+fn price_and_rate_belong_to_the_instance_type() {
     let mut plane = None;
-    alone("sending::price_and_rate_of_one_instance_type_are_not_used_for_another", serve_held(&mut plane), || {
+    alone("sending::price_and_rate_belong_to_the_instance_type", serve_held(&mut plane), || {
         let bucket = Seaweed::shared().bucket("sending-price");
         bucket.put("photos/a.png", &chelsea());
         let mut window = open_prefix(&bucket, "photos/", 1);
@@ -195,9 +191,9 @@ fn price_and_rate_of_one_instance_type_are_not_used_for_another() {
 }
 
 #[test]
-fn rarely_used_parameters_reach_sagemaker_too() {
+fn advanced_parameters_reach_sagemaker() {
     let mut plane = None;
-    alone("sending::rarely_used_parameters_reach_sagemaker_too", serve_held(&mut plane), || {
+    alone("sending::advanced_parameters_reach_sagemaker", serve_held(&mut plane), || {
         let bucket = Seaweed::shared().bucket("sending-advanced");
         bucket.put("photos/a.png", &chelsea());
         bucket.put("photos/b.png", &chelsea());
@@ -252,9 +248,9 @@ fn rarely_used_parameters_reach_sagemaker_too() {
 }
 
 #[test]
-fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
+fn saved_model_is_packed_for_tf_serving() {
     let mut plane = None;
-    alone("sending::a_saved_model_of_this_machine_is_packed_for_tensorflow_serving", serve_held(&mut plane), || {
+    alone("sending::saved_model_is_packed_for_tf_serving", serve_held(&mut plane), || {
         let bucket = Seaweed::shared().bucket("sending-saved");
         bucket.put("photos/a.png", &chelsea());
         let folder = tempfile::tempdir().unwrap();
@@ -291,10 +287,10 @@ fn a_saved_model_of_this_machine_is_packed_for_tensorflow_serving() {
 }
 
 #[test]
-fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_given() {
+fn saved_model_rehearses_at_a_given_address() {
     let mut plane = None;
     alone(
-        "sending::a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_given",
+        "sending::saved_model_rehearses_at_a_given_address",
         |command| {
             serve_held(&mut plane)(command);
             command.env("PYTHONPATH", python_packages("model-handler"));
@@ -337,10 +333,10 @@ fn a_saved_model_is_rehearsed_in_front_of_a_tensorflow_serving_whose_address_is_
 }
 
 #[test]
-fn an_existing_sagemaker_model_is_used_and_none_is_made() {
+fn existing_sagemaker_model_is_used() {
     let mut plane = None;
     alone(
-        "sending::an_existing_sagemaker_model_is_used_and_none_is_made",
+        "sending::existing_sagemaker_model_is_used",
         |command| {
             serve_held(&mut plane)(command);
             plane.as_ref().unwrap().add_chain("chain");
@@ -370,32 +366,28 @@ fn an_existing_sagemaker_model_is_used_and_none_is_made() {
 }
 
 #[test]
-fn sending_one_image_of_a_tfrecord_file_warns_that_the_whole_file_is_sent() {
+fn sending_one_record_warns_about_the_file() {
     let mut plane = None;
-    alone(
-        "sending::sending_one_image_of_a_tfrecord_file_warns_that_the_whole_file_is_sent",
-        serve_held(&mut plane),
-        || {
-            let bucket = Seaweed::shared().bucket("sending-one");
-            let records = repository().join("tests/tfrecord/photos.tfrecord");
-            let records = std::fs::read(records).unwrap();
-            bucket.put("records/photos.tfrecord", &records);
-            let mut window = open_prefix(&bucket, "records/", 6);
-            let ids: Vec<_> = window.state().state().samples.ids().take(2).collect();
-            window.state_mut().command(BrowseCommand::Show(ids[0]));
-            window.state_mut().command(BrowseCommand::ToggleSelected(ids[1]));
-            open_form(&mut window);
-            assert!(sees(&window, "Selected images (2)"));
-            wait_for(&mut window, "2 images are chosen of the 6 in these files, but files are sent as a whole");
-        },
-    );
+    alone("sending::sending_one_record_warns_about_the_file", serve_held(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("sending-one");
+        let records = repository().join("tests/tfrecord/photos.tfrecord");
+        let records = std::fs::read(records).unwrap();
+        bucket.put("records/photos.tfrecord", &records);
+        let mut window = open_prefix(&bucket, "records/", 6);
+        let ids: Vec<_> = window.state().state().samples.ids().take(2).collect();
+        window.state_mut().command(BrowseCommand::Show(ids[0]));
+        window.state_mut().command(BrowseCommand::ToggleSelected(ids[1]));
+        open_form(&mut window);
+        assert!(sees(&window, "Selected images (2)"));
+        wait_for(&mut window, "2 images are chosen of the 6 in these files, but files are sent as a whole");
+    });
 }
 
 #[test]
-fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_each() {
+fn aws_commands_send_lists_as_manifests() {
     let mut plane = None;
     alone(
-        "sending::the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_each",
+        "sending::aws_commands_send_lists_as_manifests",
         |command| {
             serve_held(&mut plane)(command);
             command.env("AWS_REGION", REGION);
@@ -431,9 +423,9 @@ fn the_aws_commands_of_a_folder_are_few_and_the_list_of_its_images_has_a_line_ea
 }
 
 #[test]
-fn a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job() {
+fn price_is_saved_with_its_source() {
     let mut plane = None;
-    alone("sending::a_price_is_kept_with_its_source_in_the_form_and_on_the_page_of_a_job", serve(&mut plane), || {
+    alone("sending::price_is_saved_with_its_source", serve(&mut plane), || {
         let bucket = Seaweed::shared().bucket("sending-table");
         bucket.put("photos/a.png", &chelsea());
         let home = tempfile::tempdir().unwrap();

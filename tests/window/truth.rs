@@ -93,7 +93,7 @@ fn found(window: &mut Harness<'static, App>, query: &str) -> (Vec<String>, Vec<(
 }
 
 #[test]
-fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
+fn ground_truth_outcomes_are_counted_and_drawn() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
@@ -154,7 +154,7 @@ fn right_wrong_and_missed_boxes_are_counted_searched_for_and_drawn() {
 }
 
 #[test]
-fn a_wrong_class_is_shown_with_the_right_one() {
+fn wrong_class_shows_the_correct_one() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
@@ -176,7 +176,7 @@ fn a_wrong_class_is_shown_with_the_right_one() {
 }
 
 #[test]
-fn the_top_class_of_a_classifier_is_right_or_wrong() {
+fn classifier_top_class_is_correct_or_wrong() {
     let folder = tempfile::tempdir().unwrap();
     let truth = folder.path().join("truth.csv");
     std::fs::write(&truth, "image,class\nchelsea.png,tiger cat\ncoffee.png,espresso\nrocket.jpg,tabby\n").unwrap();
@@ -192,7 +192,7 @@ fn the_top_class_of_a_classifier_is_right_or_wrong() {
 }
 
 #[test]
-fn ground_truth_stays_with_the_project_and_classes_can_be_corrected() {
+fn project_keeps_ground_truth_and_corrections() {
     let folder = tempfile::tempdir().unwrap();
     let truth = truth_of_samples(folder.path());
     let text = std::fs::read_to_string(&truth).unwrap().replace("\"cup\"", "\"mug\"");
@@ -212,9 +212,9 @@ fn ground_truth_stays_with_the_project_and_classes_can_be_corrected() {
 }
 
 #[test]
-fn ground_truth_in_s3_is_opened_from_the_dialog() {
+fn ground_truth_opens_from_s3() {
     let mut plane = None;
-    alone("truth::ground_truth_in_s3_is_opened_from_the_dialog", serve(&mut plane), || {
+    alone("truth::ground_truth_opens_from_s3", serve(&mut plane), || {
         let bucket = Seaweed::shared().bucket("window-truth");
         for name in ["chelsea.png", "coffee.png"] {
             bucket.put(&format!("photos/{name}"), &std::fs::read(samples().join(name)).unwrap());
@@ -246,7 +246,7 @@ fn ground_truth_in_s3_is_opened_from_the_dialog() {
 }
 
 #[test]
-fn corrections_of_classes_are_read_from_a_file_and_kept_with_the_project() {
+fn class_corrections_are_read_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let truth = truth_of_samples(folder.path());
     let text = std::fs::read_to_string(&truth).unwrap().replace("\"cup\"", "\"mug\"");
@@ -278,7 +278,7 @@ fn corrections_of_classes_are_read_from_a_file_and_kept_with_the_project() {
 }
 
 #[test]
-fn a_relative_path_of_ground_truth_is_kept_as_a_whole_one() {
+fn relative_ground_truth_path_is_made_absolute() {
     let folder = tempfile::tempdir_in(".").unwrap();
     let truth = truth_of_samples(folder.path());
     let relative = Path::new(folder.path().file_name().unwrap()).join("truth.json");
@@ -290,7 +290,7 @@ fn a_relative_path_of_ground_truth_is_kept_as_a_whole_one() {
 }
 
 #[test]
-fn broken_ground_truth_is_told_and_the_window_goes_on() {
+fn broken_ground_truth_is_reported() {
     let folder = tempfile::tempdir().unwrap();
     let broken = folder.path().join("cut.json");
     std::fs::write(&broken, r#"{"images": [{"id": 1, "file_name": "coffee.png"}], "annotations": [{"id": 1,"#).unwrap();
@@ -306,7 +306,7 @@ fn broken_ground_truth_is_told_and_the_window_goes_on() {
 }
 
 #[test]
-fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
+fn comparison_shows_improved_and_worse_images() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
@@ -347,7 +347,7 @@ fn two_runs_beside_the_same_truth_tell_which_images_got_better_and_worse() {
 }
 
 #[test]
-fn verdicts_folders_and_file_names_are_ground_truth_too() {
+fn verdicts_folders_and_names_are_ground_truth() {
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
     click(&mut window, "coffee.png, ");
@@ -417,7 +417,7 @@ fn write_labels(folder: &Path) {
 }
 
 #[test]
-fn numbers_without_names_are_a_question() {
+fn classes_without_names_raise_a_question() {
     let folder = tempfile::tempdir().unwrap();
     write_labels(folder.path());
     let mut window = open(Some(&samples()), DETECTOR);
@@ -445,7 +445,7 @@ fn numbers_without_names_are_a_question() {
 }
 
 #[test]
-fn split_of_a_data_set_is_shown_and_chosen() {
+fn data_set_split_is_shown_and_chosen() {
     let folder = tempfile::tempdir().unwrap();
     write_labels(&folder.path().join("labels/val"));
     std::fs::create_dir_all(folder.path().join("labels/train")).unwrap();
@@ -480,7 +480,7 @@ fn coco_name(number: u32) -> String {
 }
 
 #[test]
-fn truth_of_resized_images_is_refused() {
+fn resized_ground_truth_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let truth = truth_of_samples(folder.path());
     let mut sized: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&truth).unwrap()).unwrap();
@@ -495,7 +495,7 @@ fn truth_of_resized_images_is_refused() {
 }
 
 #[test]
-fn ground_truth_stays_open_if_another_cannot_be_opened() {
+fn ground_truth_survives_a_failed_change() {
     let folder = tempfile::tempdir().unwrap();
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
@@ -508,7 +508,7 @@ fn ground_truth_stays_open_if_another_cannot_be_opened() {
 }
 
 #[test]
-fn the_dialog_opens_with_its_old_text_selected() {
+fn dialog_selects_its_previous_text() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     for text in ["one.json", "two.json"] {

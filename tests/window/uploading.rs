@@ -9,9 +9,9 @@ use crate::support::seaweed::{ADMIN, Seaweed};
 use crate::window::{click, folder_of, open, sees, wait_for, wait_until, wait_until_idle};
 
 #[test]
-fn an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done() {
+fn upload_shows_its_plan_and_opens_its_folder() {
     alone(
-        "uploading::an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done",
+        "uploading::upload_shows_its_plan_and_opens_its_folder",
         |command| {
             let server = Seaweed::shared();
             server.lend(command);
@@ -67,9 +67,9 @@ fn an_upload_shows_its_plan_first_and_leads_to_the_folder_when_it_is_done() {
 }
 
 #[test]
-fn an_upload_with_nothing_to_send_is_closed_and_not_cancelled() {
+fn empty_upload_is_closed_and_not_canceled() {
     alone(
-        "uploading::an_upload_with_nothing_to_send_is_closed_and_not_cancelled",
+        "uploading::empty_upload_is_closed_and_not_canceled",
         |command| {
             let server = Seaweed::shared();
             server.lend(command);

@@ -100,8 +100,8 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
 }
 
 #[test]
-fn a_job_that_aws_refuses_shows_its_message_and_the_form_stays() {
-    each("watching::a_job_that_aws_refuses_shows_its_message_and_the_form_stays", refusals(), |window, said| {
+fn refused_job_shows_the_aws_message() {
+    each("watching::refused_job_shows_the_aws_message", refusals(), |window, said| {
         for said in said {
             wait_for(window, said);
         }
@@ -111,8 +111,8 @@ fn a_job_that_aws_refuses_shows_its_message_and_the_form_stays() {
 }
 
 #[test]
-fn a_job_that_fails_says_why_and_what_it_left_behind() {
-    each("watching::a_job_that_fails_says_why_and_what_it_left_behind", failures(), |window, said| {
+fn failed_job_shows_reason_and_leftovers() {
+    each("watching::failed_job_shows_reason_and_leftovers", failures(), |window, said| {
         wait_for(window, "✗ failed");
         for said in said {
             wait_for(window, said);
@@ -124,10 +124,10 @@ fn a_job_that_fails_says_why_and_what_it_left_behind() {
 }
 
 #[test]
-fn a_job_of_another_machine_does_not_claim_that_nothing_is_left_behind() {
+fn foreign_job_claims_no_leftover_state() {
     let mut plane = None;
     alone(
-        "watching::a_job_of_another_machine_does_not_claim_that_nothing_is_left_behind",
+        "watching::foreign_job_claims_no_leftover_state",
         |command| {
             serve(&mut plane)(command);
             command.env("AWS_REGION", REGION);

@@ -225,7 +225,7 @@ mod tests {
     ];
 
     #[test]
-    fn each_refusal_carries_what_aws_says_and_what_to_do() {
+    fn refusals_have_aws_message_and_remedy() {
         for &(status, code, message, kind, words) in CASES {
             let error = said_by(status, code, message);
             assert_eq!(error.kind, kind, "{code}: {error}");
@@ -240,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn what_should_have_been_signed_is_not_told() {
+    fn canonical_request_is_not_shown() {
         let message = "The request signature we calculated does not match the signature you provided. The Canonical \
             String for this request should have been\n\
             'POST\n\

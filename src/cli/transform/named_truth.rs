@@ -181,7 +181,7 @@ mod tests {
     const CLOSE: f64 = 1e-12;
 
     #[test]
-    fn accuracy_and_rows_are_those_of_numpy() {
+    fn accuracy_and_rows_match_numpy() {
         let expected: Expected = serde_json::from_str(include_str!("../../../tests/outputs/confusion.json")).unwrap();
         let mut truth = NamedTruth::new(&LabelSet::default());
         for pair in expected.truth.iter().copied().zip(expected.prediction) {
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn the_letters_before_the_extension_are_the_truth() {
+    fn name_suffix_is_the_class() {
         for (name, truth) in [
             ("0017_cat.png", Some("cat")),
             ("test/a.b/9-airplane.jpeg", Some("airplane")),

@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn everything_a_mapping_can_say_stands_in_the_fields_and_comes_back() {
+    fn mapping_fields_round_trip() {
         let pointer = |text: &str| JsonPointer::parse(text).unwrap();
         let classes = |classes| MappedContent::Classification(classes);
         for prediction in [
@@ -327,7 +327,7 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_says_nothing_that_can_be_is_named() {
+    fn invalid_field_is_named() {
         let fault = |change: &dyn Fn(&mut MappingDraft)| {
             let mut draft = MappingDraft::default();
             draft.classes.scores = "/scores".to_owned();
@@ -356,7 +356,7 @@ mod tests {
     }
 
     #[test]
-    fn an_id_is_made_of_the_name_where_none_is_typed() {
+    fn id_defaults_to_the_name() {
         let id = |name: &str, id: &str| {
             let draft = MappingDraft { name: name.to_owned(), id: id.to_owned(), ..MappingDraft::default() };
             draft.id()
@@ -367,7 +367,7 @@ mod tests {
     }
 
     #[test]
-    fn a_prediction_that_says_what_it_is_fills_the_fields() {
+    fn known_prediction_fills_the_fields() {
         let rows = PlaceContent::Rows { count: 3, are_parts: false };
         let draft = MappingDraft::of_places(&[
             at("/items/*/bounds", rows),
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_typed_is_not_replaced() {
+    fn typed_values_are_kept() {
         let mut draft = MappingDraft::default();
         draft.classes.scores = "/mine".to_owned();
         draft.fill(&[at("/scores", numbers(10))]);

@@ -55,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_password_in_an_address_is_neither_shown_nor_remembered() {
+    fn password_in_an_address_is_dropped() {
         for (address, expected) in [
             ("http://me:secret@host:9000", "http://host:9000"),
             ("https://me@host/below/p@th", "https://host/below/p@th"),
@@ -67,7 +67,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_is_kept_without_a_slash_at_its_end_and_never_with_a_password() {
+    fn server_is_stored_without_slash_or_password() {
         for (text, expected) in [
             ("", Ok(None)),
             ("  ", Ok(None)),

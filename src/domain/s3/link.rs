@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn s3_addresses_are_taken_as_they_are() {
+    fn s3_addresses_are_unchanged() {
         for (text, address) in [
             ("s3://bucket", "s3://bucket/"),
             (" s3://bucket/a b/c%20+.jpg\n", "s3://bucket/a b/c%20+.jpg"),
@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_objects_are_decoded_and_tell_the_region() {
+    fn object_urls_are_decoded_with_their_region() {
         for (text, address, region) in [
             (
                 "https://bucket.s3.eu-west-1.amazonaws.com/a%20b/c+d%2B%25.jpg?versionId=1",
@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn urls_of_the_console_are_understood() {
+    fn console_urls_are_parsed() {
         for (text, address, region) in [
             (
                 "https://s3.console.aws.amazon.com/s3/buckets/bucket?region=eu-west-1&prefix=photos/my+cats%2B/&showversions=false",
@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn any_other_server_is_an_endpoint_with_the_bucket_in_the_path() {
+    fn other_servers_are_endpoints() {
         for (text, address, endpoint) in [
             ("http://127.0.0.1:8333/bucket/a%20b+c/", "s3://bucket/a b+c/", "http://127.0.0.1:8333"),
             ("https://user:secret@minio.example.org/bucket", "s3://bucket/", "https://minio.example.org"),
@@ -323,14 +323,14 @@ mod tests {
     }
 
     #[test]
-    fn paths_are_not_taken_for_addresses() {
+    fn paths_are_not_addresses() {
         for text in ["photos", "/photos/s3://x", "s3", "s3:bucket", "C:\\photos", "고양이", ""] {
             assert!(!S3Link::is_address(text), "{text}");
         }
     }
 
     #[test]
-    fn what_is_no_place_is_refused_with_what_to_write() {
+    fn invalid_addresses_are_refused_with_advice() {
         for text in [
             "",
             "photos",

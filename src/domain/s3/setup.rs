@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn the_command_that_renews_is_that_of_the_profile_in_use_and_of_no_other() {
+    fn renewal_command_belongs_to_the_profile() {
         let work = Credentials::Profile("work".to_owned());
         let command = Some("aws sso login --profile work");
         assert_eq!(setup(AmbientSignIn::Environment).renewal_of(&work), command);

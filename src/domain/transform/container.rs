@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_container_follows_the_region_and_the_instance() {
+    fn container_follows_region_and_instance() {
         for (region, instance, expected) in [
             (
                 "eu-west-1",
@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn the_known_containers_lie_in_the_region_and_say_what_they_need() {
+    fn known_containers_match_their_region() {
         for instance in ["ml.m5.xlarge", "ml.g5.xlarge"] {
             let images = known_images("eu-west-1", instance);
             let served = images.each_ref().map(|(uri, _)| {
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_container_serves_what_it_is_made_for() {
+    fn container_serves_its_models() {
         for content in [ArchiveContent::Onnx, ArchiveContent::SavedModel] {
             for instance in ["ml.m5.xlarge", "ml.g5.xlarge"] {
                 let image = default_image("eu-west-1", instance, content);

@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_that_of_the_region_or_else_the_one_for_all() {
+    fn price_is_regional_or_general() {
         let table = PriceTable {
             prices: vec![
                 price("ml.m5.xlarge", None, 0.2),
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn an_estimate_bills_every_instance_for_the_whole_time() {
+    fn estimate_bills_all_instances_for_the_whole_time() {
         assert_eq!(HEADLINE.to_string(), "AWS reports 100,000 images in 12 minutes on 2 ml.p3.2xlarge");
         let headline = HEADLINE.images_per_s();
         let estimate = CostEstimate::of(100_000, headline, 2, Some(4.0)).unwrap();
@@ -168,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn amounts_of_money_are_as_exact_as_it_matters() {
+    fn money_has_relevant_digits() {
         for (usd, expected) in [(0.0123, "$0.012"), (3.4, "$3.40"), (1234.4, "$1234")] {
             assert_eq!(human_usd(usd), expected);
         }

@@ -101,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn instance_types_are_taken_apart() {
+    fn instance_types_are_parsed() {
         let known = InstanceType::parse("ml.m5.xlarge").unwrap();
         assert!(known.is_known() && !known.has_gpu());
         assert_eq!(known.vcpus(), Some(4));

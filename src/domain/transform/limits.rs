@@ -262,7 +262,7 @@ mod tests {
     use crate::domain::S3Address;
 
     #[test]
-    fn a_model_needs_a_role_and_an_image() {
+    fn model_needs_a_role_and_an_image() {
         let spec = ModelSpec {
             name: "model".to_owned(),
             image: String::new(),
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_made_fit_and_dated() {
+    fn names_are_sanitized_and_dated() {
         // 2026-11-21 14:05:09 UTC
         let at = 1_795_269_909_007;
         for (stem, expected) in [

@@ -57,7 +57,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_suggestion_takes_the_largest_request_and_stays_within_the_product() {
+    fn suggested_payload_fits_the_largest_request() {
         for (largest, vcpus, expected) in [
             (0, Some(4), Some((1, 4))),
             (20_000, Some(48), Some((1, 48))),
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn only_values_that_are_not_set_are_filled_in() {
+    fn only_unset_values_are_filled_in() {
         let suggestion = PayloadSuggestion { max_payload_mb: 7, max_concurrent: 14 };
         for (given, expected) in [
             ((None, None), (Some(7), Some(14))),

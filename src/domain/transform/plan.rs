@@ -182,7 +182,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_job_has_a_folder_of_its_own_for_outputs_and_another_for_what_it_needs() {
+    fn job_has_separate_output_and_input_folders() {
         for base in ["out", "out/"] {
             let base = S3Address::new("bucket", base);
             let spec = TransformSpec::over_images("job-1", "model", TransformSpec::example().input.objects, &base);
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn presets_fit_into_the_environment_of_a_job() {
+    fn presets_fit_into_the_job_environment() {
         for preset in [TfsBatching::Small, TfsBatching::Large] {
             let spec = TransformSpec { environment: preset.environment(), ..TransformSpec::example() };
             assert_eq!(spec.problems(), []);

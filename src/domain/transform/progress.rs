@@ -227,7 +227,7 @@ mod tests {
     use crate::domain::TransformSpec;
 
     #[test]
-    fn between_two_counts_the_rate_stays_and_less_time_is_left() {
+    fn rate_is_constant_between_counts() {
         let progress = JobProgress {
             job: TransformJob {
                 spec: TransformSpec::example(),

@@ -299,13 +299,13 @@ mod tests {
     }
 
     #[test]
-    fn a_usual_job_has_no_problem() {
+    fn typical_job_has_no_problem() {
         let spec = TransformSpec::example();
         assert_eq!(spec.problems(), []);
     }
 
     #[test]
-    fn what_sagemaker_would_refuse_is_found_by_its_field() {
+    fn refused_values_are_found_by_field() {
         let check = |change: fn(&mut TransformSpec), expected: &[&str]| {
             let mut spec = TransformSpec::example();
             change(&mut spec);

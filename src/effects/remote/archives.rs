@@ -188,7 +188,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn archives_that_were_used_long_ago_go_and_a_few_always_stay() {
+    fn old_archives_are_removed_and_a_few_stay() {
         let folder = tempfile::tempdir().unwrap();
         let now = SystemTime::now();
         let left = || {

@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_due_is_told_at_once_and_again_after_longer_and_longer_waits() {
+    fn due_deletions_are_reported_with_growing_delays() {
         let mut tries = Tries::default();
         let mut count = |at: Option<i64>, now_ms| tries.due(&[record(at)], now_ms).len();
         assert_eq!(count(None, i64::MAX), 0);
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn waits_do_not_grow_for_ever() {
+    fn delays_are_bounded() {
         let mut tries = Tries::default();
         let mut now_ms = 0;
         for _ in 0..100 {

@@ -278,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_screen_now_comes_before_what_was_and_that_is_dropped() {
+    fn visible_thumbnails_come_first() {
         let mut queue = ThumbnailQueue::new();
         request(&mut queue, 1, SIDE, &[1, 2, 3]);
         assert_eq!(taken(&mut queue), Some(1));
@@ -289,7 +289,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_being_made_is_not_begun_again_unless_it_is_wanted_larger_or_its_file_changed() {
+    fn thumbnail_restarts_only_if_larger_or_changed() {
         let mut queue = ThumbnailQueue::new();
         request(&mut queue, 1, SIDE, &[1]);
         let job = take(&mut queue).unwrap();
@@ -307,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn another_source_takes_over_the_whole_queue() {
+    fn new_source_replaces_the_queue() {
         let mut queue = ThumbnailQueue::new();
         request(&mut queue, 1, SIDE, &[1, 2]);
         let old = take(&mut queue).unwrap();
@@ -320,7 +320,7 @@ mod tests {
     }
 
     #[test]
-    fn no_more_are_read_at_once_than_is_useful() {
+    fn parallel_reads_are_limited() {
         let mut queue = ThumbnailQueue::new();
         queue.request(SourceId(1), 2, SIDE, requests(&[1, 2, 3], 1000));
         let first = take(&mut queue).unwrap();
@@ -331,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn large_files_wait_until_there_is_room_for_them_and_are_not_overtaken() {
+    fn large_files_wait_for_room_in_order() {
         let mut queue = ThumbnailQueue::new();
         let mut large = requests(&[1, 2], MAX_BYTES);
         large.extend(requests(&[3], 1000));
@@ -343,7 +343,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_file_that_scrolls_away_is_cancelled_and_begun_anew_when_it_comes_back() {
+    fn hidden_large_file_is_canceled_and_restarted() {
         let mut queue = ThumbnailQueue::new();
         let large = || requests(&[1], CANCELLED_FROM_BYTES);
         queue.request(SourceId(1), 4, SIDE, large());
@@ -360,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbors_are_read_after_all_thumbnails_until_another_image_is_looked_at() {
+    fn neighbors_are_read_after_all_thumbnails() {
         let mut queue = ThumbnailQueue::new();
         request(&mut queue, 1, SIDE, &[1]);
         let ahead = ["7", "8", "9"].map(|name| sample(name, 1000));

@@ -109,7 +109,7 @@ fn check_curve(folder: &Path, curve: &Curve, expected: &[Value]) {
 }
 
 #[test]
-fn numbers_are_those_of_pycocotools_tide_and_voc() {
+fn metrics_match_pycocotools_tide_and_voc() {
     let mut with_tide = 0;
     for folder in fixtures() {
         let (images, classes, expected) = load(&folder);
@@ -175,7 +175,7 @@ fn numbers_are_those_of_pycocotools_tide_and_voc() {
 }
 
 #[test]
-fn each_box_has_one_outcome_and_they_add_up_to_the_counts() {
+fn box_outcomes_add_up_to_the_counts() {
     for folder in fixtures() {
         let (images, classes, _) = load(&folder);
         let metrics = metrics(&images, &classes, 0.0);
@@ -195,7 +195,7 @@ fn each_box_has_one_outcome_and_they_add_up_to_the_counts() {
 }
 
 #[test]
-fn a_draw_is_measured_as_if_its_images_were_there_so_often() {
+fn resample_repeats_its_images() {
     for folder in fixtures() {
         let (images, classes, expected) = load(&folder);
         let threshold = expected["threshold"].as_f64().unwrap();

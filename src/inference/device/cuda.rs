@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn libraries_are_found_in_the_packages_beside_the_runtime() {
+    fn libraries_are_found_next_to_the_runtime() {
         let folder = tempfile::tempdir().unwrap();
         let inner = if cfg!(windows) { "bin" } else { "lib" };
         let packages = folder.path().join("site-packages");

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pip_says_is_sorted_by_what_the_user_can_do() {
+    fn pip_errors_are_classified_by_remedy() {
         check(
             concat!(
                 "ERROR: THESE PACKAGES DO NOT MATCH THE HASHES FROM THE REQUIREMENTS FILE.\n",

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_graphics_card_wants_a_driver_and_a_wrong_type_is_a_problem() {
+    fn gpu_needs_a_driver_and_a_matching_type() {
         for (instance_type, grade) in [
             ("ml.m5.xlarge", CheckGrade::Ok),
             ("ml.g5.xlarge", CheckGrade::Warning),
@@ -262,7 +262,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cost_until_auto_delete_is_estimated_and_a_missing_auto_delete_is_a_warning() {
+    fn cost_until_auto_delete_is_estimated() {
         let config = config("ml.m5.xlarge");
         let check = check_deletion(Some(90 * 60_000), &config, Some(0.25));
         assert_eq!(

@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn columns_of_the_input_stand_before_the_response() {
+    fn input_columns_precede_the_response() {
         check(
             r#"a.jpg,7,{"status":"ok","classes":[1,2]}"#,
             &["a.jpg", "7"],
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_csv_says_why() {
+    fn invalid_csv_has_a_reason() {
         for (line, says) in
             [(&b"\"a.jpg,1"[..], "unclosed quote"), (b"\"a\"b,1", "after a closing quote"), (b"\xff,1", "UTF-8")]
         {

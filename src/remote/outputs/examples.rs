@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mapping_made_of_the_places_of_a_response_reads_it() {
+    fn suggested_mapping_reads_its_response() {
         for (response, found) in [
             (r#"{"verdict": {"certainty": [0.25, 0.75]}}"#, "class 1 at 0.75"),
             (
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_or_cannot_be_read_says_why() {
+    fn unknown_and_unreadable_outputs_have_reasons() {
         let unknown = example(r#"{"verdict": {"certainty": [0.25, 0.75]}}"#);
         let readings = ExampleReadings::of(std::slice::from_ref(&unknown), None, None);
         let reason = readings.shape.unwrap_err();

@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_find_their_images_and_what_is_missing_or_strange_is_told() {
+    fn outputs_match_images_and_gaps_are_reported() {
         let samples = ["/photos/a.jpg", "/photos/b/c.jpg", "/photos/d.jpg"].map(sample);
         let images = Images { samples: &samples, root: "/photos" };
         let outputs =
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_joined_by_their_number_and_prefixes_are_found_out() {
+    fn records_match_by_number_and_detected_prefix() {
         let samples = ["s3://b/all/photos/t.tfrecord/#0", "s3://b/all/photos/t.tfrecord/#2", "s3://b/all/photos/x.jpg"]
             .map(sample);
         let images = Images { samples: &samples, root: "s3://b/all/photos/" };
@@ -385,7 +385,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_the_same_name_in_other_folders_are_not_those_of_a_manifest() {
+    fn manifest_ignores_equal_names_in_other_folders() {
         let samples = ["s3://b/photos/1.jpg", "s3://b/photos/a/1.jpg", "s3://b/photos/b/1.jpg"].map(sample);
         // Relative to a folder below the opened one.
         let deep = manifest("photos/a/", Some(&["photos/a/1.jpg"]));
@@ -402,7 +402,7 @@ mod tests {
     }
 
     #[test]
-    fn files_of_this_machine_are_those_that_a_manifest_names() {
+    fn manifest_names_local_files() {
         let samples = ["/home/1.jpg", "/home/a/1.jpg", "/home/a/2.jpg", "/home/b/1.jpg"].map(sample);
         let whole = manifest("in/home/", Some(&["in/home/a/1.jpg", "in/home/b/1.jpg"]));
         let written = ["out/a/1.jpg.out", "out/b/1.jpg.out"];
@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_looks_like_a_retry_adds_only_what_was_not_predicted() {
+    fn apparent_retry_adds_only_missing_images() {
         let one = |output: usize, place: usize| Work::One { output, place };
         let first = Joined { works: vec![one(0, 0), one(1, 1)], without_output: vec![2, 3, 4], ..Joined::default() };
         let other = Joined {
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_later_job_predicted_counts_and_the_images_keep_their_order() {
+    fn later_job_wins_and_order_is_kept() {
         let first = Joined {
             works: vec![
                 Work::One { output: 0, place: 0 },
@@ -467,7 +467,7 @@ mod tests {
     }
 
     #[test]
-    fn outputs_of_hidden_objects_are_no_strays_of_an_unknown_job() {
+    fn hidden_outputs_of_an_unknown_job_are_expected() {
         let samples = [sample("/photos/a.jpg")];
         let images = Images { samples: &samples, root: "/photos" };
         let outputs = outputs(&[".x.jpg.out", "a.jpg.out", "else.jpg.out", "sub/.out"]);
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_job_was_given_tells_missing_images_from_those_that_it_never_saw() {
+    fn job_inputs_distinguish_missing_from_unsent() {
         let samples = ["a.jpg", "b.jpg", "c.jpg"].map(|name| sample(&format!("/photos/{name}")));
         let images = Images { samples: &samples, root: "/photos" };
         let outputs = outputs(&["out/.x.jpg.out", "out/a.jpg.out", "out/else.jpg.out"]);

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_json_says_why() {
+    fn invalid_json_has_a_reason() {
         for (text, reason) in [
             ("", "is empty"),
             (" \n", "is empty"),
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn pointers_lead_to_elements_and_say_how_far_they_lead() {
+    fn pointers_report_how_far_they_resolve() {
         let json = parse(r#"{"p": [{"box": [1, 2, 3, 4]}, {"box": [5, 6, 7, 8]}], "n": [1, 2], "e": []}"#);
         let json = json.unwrap();
         let at = |text: &str| json.at(&JsonPointer::parse(text).unwrap());

@@ -199,7 +199,7 @@ mod tests {
     }
 
     #[test]
-    fn addresses_lead_to_the_images_by_what_they_have_in_common() {
+    fn addresses_match_by_common_suffix() {
         let images = ["a.jpg", "sub/a.jpg", "sub/b.jpg"];
         check(&images, &["s3://b/photos/sub/a.jpg", "s3://b/photos/a.jpg"], &[Some("sub/a.jpg"), Some("a.jpg")]);
         // An image in an unopened folder is not mistaken for one with the same name.

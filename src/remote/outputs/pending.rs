@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn what_waits_in_a_file_comes_back_as_it_was_and_in_order() {
+    fn queued_items_round_trip_in_order() {
         let mut pending = PendingResults::with_room_for(5);
         for number in (0..60).rev() {
             pending.insert(number, result(number));

@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn each_place_of_a_response_is_said_with_what_stands_there() {
+    fn response_paths_are_listed_with_their_values() {
         for (text, expected) in [
             ("[0.1, 0.9]", vec![": 2 numbers"]),
             ("[[0.1, 0.9]]", vec!["/0: 2 numbers"]),
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hostile_response_has_few_places() {
+    fn hostile_response_has_few_paths() {
         let fields: Vec<String> = (0..5000).map(|key| format!("\"{key}\": 1")).collect();
         assert_eq!(found(&format!("{{{}}}", fields.join(","))).len(), MAX_PLACES);
         let deep = format!("{}1{}", "[".repeat(100), "]".repeat(100));

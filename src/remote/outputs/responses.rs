@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn one_a_line_one_behind_the_other_or_spread_over_lines() {
+    fn responses_are_split_by_line_or_concatenation() {
         let three = [Some(1.0), Some(2.0), Some(3.0)];
         for text in [
             "{\"n\": 1}\n{\"n\": 2}\n{\"n\": 3}\n",
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_about_several_images_is_taken_one_by_one_and_boxes_of_one_image_are_not() {
+    fn multi_image_responses_are_split() {
         for (document, expected) in [
             (
                 r#"{"predictions": [{"status": "ok"}, {"status": "failed"}]}"#,
@@ -394,12 +394,12 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_line_costs_no_other() {
+    fn broken_line_costs_only_itself() {
         assert_eq!(of_text("{\"n\": 1}\n{\"n\": \n{\"n\": 3}\n"), [Some(1.0), None, Some(3.0)]);
     }
 
     #[test]
-    fn a_broken_one_behind_another_costs_no_other() {
+    fn broken_concatenated_response_costs_only_itself() {
         for broken in
             [r#"{"n": "#, r#"{"n": 2, "more": ["a", "#, r#"{"n": 2, "text": "never en"#, r#"{"n": NaN}"#, r#"{"n": 2]"#]
         {
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn many_behind_one_another_need_no_line_break_however_large_they_are_together() {
+    fn many_concatenated_responses_need_no_line_break() {
         let many = 1_200_000;
         let found = found(|file| {
             let mut text = std::io::BufWriter::new(file);
@@ -434,7 +434,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_seen_enough_reads_no_further() {
+    fn reading_stops_early() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.out"), "{}\n{}\n{}").unwrap();
         let (folder, control) = (OutputFolder::local(folder.path()), TaskControl::new(ProgressUnit::Images));
@@ -453,7 +453,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hundred_megabytes_without_a_line_break_are_one_problem() {
+    fn huge_line_is_one_problem() {
         let spaces = vec![b' '; 1 << 20];
         let found = found(|file| {
             file.write_all(b"{\"n\": 1}\n{\"n\": ").unwrap();
@@ -466,7 +466,7 @@ mod tests {
     }
 
     #[test]
-    fn one_that_is_too_long_costs_none_behind_it_also_without_a_line_break() {
+    fn overlong_response_costs_only_itself() {
         let letters = vec![b'x'; 1 << 20];
         let found = found(|file| {
             file.write_all(b"{\"n\": 1}{\"n\": \"").unwrap();
@@ -480,7 +480,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_may_lie_across_the_blocks_that_are_read() {
+    fn lines_span_read_blocks() {
         let found = found(|file| {
             for number in 0..400_000 {
                 writeln!(file, "{{\"n\": {number}, \"more\": \"words\"}}").unwrap();

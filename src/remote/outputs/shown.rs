@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_response_is_indented_and_what_is_left_out_is_said() {
+    fn shown_response_is_indented_and_elided() {
         assert_eq!(
             of(r#"{"scores": [0.25, 0.75000001, 1e-9, 4, 5, 6, 7, 8], "name": "a \"cat\"",
                 "boxes": [[1, 2], [3, 4], [5, 6], [7, 8]]}"#),
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn a_huge_response_stays_short() {
+    fn huge_response_is_shown_briefly() {
         let fields: Vec<String> =
             (0..1000).map(|key| format!("\"{key}\": [[[1], [2], [3]], [[4], [5], [6]], [[7], [8], [9]]]")).collect();
         let text = of(&format!("[{{{0}}}, {{{0}}}, {{{0}}}]", fields.join(",")));

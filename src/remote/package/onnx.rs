@@ -141,7 +141,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ray_gives_a_deployment_with_cuda_one_gpu() {
+    fn ray_assigns_one_gpu_with_cuda() {
         let config = ray_config(Processor::Cuda);
         let indents: Vec<usize> = config.lines().map(|line| line.len() - line.trim_start().len()).collect();
         assert_eq!(indents, [0, 0, 2, 4, 4, 4, 6, 8, 10], "{config}");

@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn the_names_in_an_archive_tell_what_it_holds() {
+    fn archive_names_reveal_its_kind() {
         for (names, expected) in [
             (&["spotcheck-model.json", "model.onnx"][..], Some(ArchiveContent::Onnx)),
             (&["code/inference.py", "./1/saved_model.pb"], Some(ArchiveContent::SavedModel)),

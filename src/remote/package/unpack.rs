@@ -289,7 +289,7 @@ mod tests {
     const GIB: u64 = 1 << 30;
 
     #[test]
-    fn the_bound_is_the_narrowest_of_ratio_disk_and_what_sagemaker_takes() {
+    fn unpacking_limit_is_the_strictest() {
         for (archive_bytes, free_bytes, expected, words) in [
             (45 << 20, Some(100 * GIB), 900 << 20, "too large for its archive"),
             (1 << 20, Some(100 * GIB), SMALL_BYTES, "too large for its archive"),
@@ -306,7 +306,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_system_says_how_much_of_a_disk_is_free() {
+    fn free_disk_space_is_known() {
         let folder = tempfile::tempdir().unwrap();
         assert!(free_bytes(folder.path()).unwrap() > 0);
         assert_eq!(free_bytes(&folder.path().join("missing")), None);

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn classes_may_change_places_only_where_their_scores_are_equal() {
+    fn equal_scores_may_swap_classes() {
         let here = classes(&[(1, 0.6), (2, 0.2), (3, 0.1)]);
         check(&here, &classes(&[(1, 0.600_05), (2, 0.2), (3, 0.1)]), true);
         check(&here, &classes(&[(1, 0.6), (2, 0.2), (9, 0.100_02)]), true);
@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_are_compared_with_the_nearest_of_their_class() {
+    fn boxes_compare_with_the_nearest_of_their_class() {
         let here = boxes(&[(1, 2.0, 0.9), (1, 4.0, 0.8), (2, 2.0, 0.7)]);
         let moved = |by: f32| boxes(&[(1, 4.0, 0.8), (1, 2.0 + by, 0.9), (2, 2.0, 0.7)]);
         check(&here, &moved(0.04), true);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_other_sizes_are_not_compared() {
+    fn different_sizes_are_not_compared() {
         let here = classes(&[(1, 0.6)]);
         let turned = Prediction { width: 10, ..here.clone() };
         check(&here, &turned, false);

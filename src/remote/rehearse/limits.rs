@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn unset_limits_are_those_that_a_job_would_be_started_with() {
+    fn unset_limits_match_job_defaults() {
         for (given, largest, expected) in [
             ((None, None), 9_300_000, Some((10, Some(4)))),
             ((None, None), 40_000_000, Some((40, Some(2)))),

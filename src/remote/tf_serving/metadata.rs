@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_model_that_cannot_take_images_says_why_and_what_to_do() {
+    fn model_without_image_input_is_explained() {
         for (state, kind, signature, is_well, words) in [
             ("AVAILABLE", "DT_STRING", None, true, "takes encoded images"),
             ("LOADING", "DT_STRING", None, false, "wait until one"),

@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_shell_gives_back_each_word_as_it_was() {
+    fn shell_round_trips_each_word() {
         for text in ["plain-1.0", "", "it's", "a \"b\" $HOME `ls` \\ \n 고양이", "'", "*"] {
             let script = format!("printf %s {}", quoted(text));
             let output = Command::new("sh").args(["-c", &script]).output().unwrap();
@@ -131,7 +131,7 @@ mod tests {
 
     #[test]
     #[cfg(unix)]
-    fn a_sync_sends_what_an_upload_would_send() {
+    fn sync_equals_upload() {
         // The shell's patterns have the same meaning; each one decides for the names that it matches.
         let mut script = String::new();
         for filter in only_what_is_uploaded().split(" --").skip(1) {
@@ -158,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn the_commands_do_what_a_start_would_in_its_order() {
+    fn commands_match_a_start_in_order() {
         let mut spec = TransformSpec::example();
         spec.input.objects = InputObjects::Manifest(S3Address::new("bucket", "m'1.json"));
         spec.environment.insert("NOTE".to_owned(), "it's".to_owned());

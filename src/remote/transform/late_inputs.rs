@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_newer_and_unknown_to_the_job_came_too_late() {
+    fn only_newer_unknown_inputs_are_late() {
         let inputs = inputs(&[
             ("early", Some(900)),
             ("late", Some(1001)),

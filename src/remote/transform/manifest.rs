@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_those_in_the_folder_that_is_looked_at_where_all_lie_in_it() {
+    fn names_are_relative_to_a_shared_folder() {
         let deep = ["s3://bucket/photos/a/1.jpg", "s3://bucket/photos/a/2.jpg"];
         for folder in ["photos/", "photos"] {
             let plan = plan_in("bucket", folder, &deep).unwrap();
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_names_what_images_have_in_common_and_reads_back_the_same() {
+    fn manifest_round_trips_with_a_common_prefix() {
         let plan = plan_of(&[
             "s3://bucket/photos/b/2.jpg",
             "s3://bucket/photos/a \"quoted\" 고양이.jpg",
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn one_image_and_images_at_the_top_of_a_bucket_have_a_folder_too() {
+    fn single_and_top_level_images_have_a_folder() {
         let one = plan_of(&["s3://bucket/photos/고.jpg"]).unwrap();
         assert_eq!((one.folder.prefix.as_str(), one.names), ("photos/", vec!["고.jpg".to_owned()]));
         let top = plan_of(&["s3://bucket/고.jpg", "s3://bucket/곡.jpg"]).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn images_of_two_buckets_of_this_machine_and_none_at_all_are_refused() {
+    fn mixed_local_and_empty_selections_are_refused() {
         for (uris, said) in [
             (&["s3://a/1.jpg", "s3://b/1.jpg"][..], "one job per bucket"),
             (&["/photos/1.jpg"], "upload"),
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn a_manifest_that_is_none_says_how_one_looks() {
+    fn invalid_manifest_shows_an_example() {
         let address = S3Address::new("bucket", "m.json");
         for text in [
             "",

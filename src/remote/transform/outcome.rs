@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn the_data_log_names_objects_and_reasons() {
+    fn data_log_names_objects_and_reasons() {
         let log = lines(&[
             "2026-11-21T14:05:09.123:[sagemaker logs]: MaxConcurrentTransforms=4, MaxPayloadInMB=6, \
             BatchStrategy=SINGLE_RECORD",
@@ -478,7 +478,7 @@ mod tests {
     }
 
     #[test]
-    fn newest_log_lines_about_an_object_count() {
+    fn newest_log_lines_of_an_object_win() {
         let line = |at_ms: i64, text: &str| LogLine { at_ms, ..lines(&[text]).remove(0) };
         let first = [line(10, "bucket/a: ClientError: 400"), line(11, "bucket/b: ClientError: 400")];
         let retry = [line(20, "bucket/a: Bad HTTP status received from algorithm: 503")];
@@ -494,7 +494,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_lines_stay_short_and_do_no_harm() {
+    fn hostile_lines_are_shortened() {
         let long = format!("bucket/a: {}", "🐈".repeat(5000));
         let log = lines(&["", ":::", "bucket/", "bucket/a", &long, "bucket/a: ClientError: 4é"]);
         let mut found = Reasons::default();

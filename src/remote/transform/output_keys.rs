@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_relative_to_a_prefix_that_is_a_folder() {
+    fn keys_are_relative_to_a_folder_prefix() {
         for prefix in ["photos/", "photos"] {
             check(
                 prefix,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_sibling_folders_are_relative_to_the_last_slash() {
+    fn sibling_folder_keys_start_after_the_last_slash() {
         check(
             "all/photos",
             &["all/photos-old/b.jpg", "all/photos/a.jpg"],
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn the_listing_decides_where_it_disagrees_with_the_rule() {
+    fn listing_overrides_the_naming_rule() {
         let inputs = ["all/photos/a.jpg", "all/photos/b.jpg"];
         check(
             "all/photos/",
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_manifest_stand_right_behind_its_prefix() {
+    fn manifest_names_follow_its_prefix() {
         check(
             "photos",
             &["photos-old/b.jpg", "photos/a.jpg"],
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_output_has_no_input() {
+    fn non_outputs_have_no_input() {
         let keys = OutputKeys::expected("photos/", ["photos/a.jpg"], &output());
         for stray in ["out/job/a.jpg", "out/job2/a.jpg.out", "out/job/.out", "photos/a.jpg.out"] {
             assert_eq!(keys.input_of(stray), None, "{stray}");

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_that_was_added_is_found_again_and_what_stood_there_stays() {
+    fn added_price_keeps_the_rest_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("config/prices.toml");
         assert_eq!(read_prices(&path).unwrap(), PriceTable::default());
@@ -173,7 +173,7 @@ mod tests {
     }
 
     #[test]
-    fn a_price_is_changed_where_it_stands_and_the_rest_of_the_file_stays() {
+    fn changed_price_keeps_the_rest_of_the_file() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prices.toml");
         for usd in [0.25, 0.5, 0.75] {
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_cannot_be_is_refused_and_left_as_it_is() {
+    fn invalid_price_table_is_refused_unchanged() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("prices.toml");
         let entry = |change: &str| {

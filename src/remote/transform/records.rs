@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn records_are_found_by_job_and_region_and_listed_with_the_newest_first() {
+    fn records_are_found_and_listed_newest_first() {
         let folder = tempfile::tempdir().unwrap();
         let records = JobRecords::in_folder(folder.path().join("jobs"));
         assert!(records.all().0.is_empty());
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_that_cannot_be_understood_is_told_and_does_not_hide_the_others() {
+    fn unreadable_record_does_not_hide_others() {
         let folder = tempfile::tempdir().unwrap();
         let records = JobRecords::in_folder(folder.path());
         records.write(&record("good", 1)).unwrap();

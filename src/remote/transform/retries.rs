@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_of_retries_are_found_and_no_others() {
+    fn nested_retries_are_found() {
         let never_taken = JobRecord { is_started: false, ..record("refused", Some("first"), 6) };
         let other = JobRecord {
             sagemaker: SageMakerAccess { region: Some("us-east-1".to_owned()), ..SageMakerAccess::default() },

@@ -345,7 +345,7 @@ mod tests {
     }
 
     #[test]
-    fn a_retry_has_a_name_a_folder_and_a_manifest_of_its_own_and_is_else_the_same() {
+    fn retry_has_its_own_name_folder_and_manifest() {
         let spec = TransformSpec { max_concurrent: Some(4), ..TransformSpec::example() };
         let (retry, manifest) = retried(&spec, &["photos/a/1.jpg", "photos/a/2.jpg"]);
         assert_eq!(retry.job_name, "job-retry-20261121-140509007");
@@ -365,7 +365,7 @@ mod tests {
     }
 
     #[test]
-    fn retries_are_known_by_their_looks() {
+    fn retries_are_recognized() {
         let first = TransformSpec::example();
         let (retry, _) = retried(&first, &["photos/1.jpg"]);
         let (again, _) = retried(&retry, &["photos/1.jpg"]);
@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn a_payload_that_was_too_small_for_a_failed_image_is_chosen_anew() {
+    fn too_small_payload_is_raised_on_retry() {
         let nothing = (None, None);
         let small = 5_000_000;
         let large = 12_000_000;
@@ -419,7 +419,7 @@ mod tests {
     }
 
     #[test]
-    fn names_do_not_grow_with_each_retry() {
+    fn retry_names_do_not_grow() {
         for (name, stem) in [
             ("job", "job"),
             ("resnet-50-20261121-140509007", "resnet-50"),

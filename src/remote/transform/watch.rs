@@ -400,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn phases_follow_what_can_be_seen_from_outside() {
+    fn phases_follow_visible_state() {
         use TransformStatus as Status;
         for (job, is_transforming, expected) in [
             (job(Status::InProgress, None, None), false, JobPhase::Starting),
@@ -415,7 +415,7 @@ mod tests {
     }
 
     #[test]
-    fn billing_goes_from_the_start_of_the_instances_to_their_end() {
+    fn billing_spans_the_instance_lifetime() {
         use TransformStatus as Status;
         assert_eq!(billed_s(&job(Status::InProgress, None, None), 5000), None);
         assert_eq!(billed_s(&job(Status::InProgress, Some(1000), None), 5000), Some(4.0));
@@ -425,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn only_outputs_of_inputs_are_counted_and_the_rate_is_that_of_their_writing() {
+    fn only_outputs_of_inputs_are_counted() {
         let object = |key: &str| InputObject { key: key.to_owned(), size_bytes: 1, modified_ms: Some(7) };
         let inputs = Inputs {
             place: S3Address::new("bucket", "photos/"),
@@ -454,7 +454,7 @@ mod tests {
     }
 
     #[test]
-    fn many_outputs_are_listed_less_often_than_the_job_is_looked_at() {
+    fn many_outputs_are_listed_less_often() {
         for (listed, after_ms, expected) in [
             // A single page is listed at every poll.
             (999, 1, false),
@@ -470,7 +470,7 @@ mod tests {
     }
 
     #[test]
-    fn looking_becomes_rarer_until_something_happens_and_leaves_most_of_the_time_alone() {
+    fn polling_backs_off_until_a_change() {
         use TransformStatus::{InProgress, Stopping};
         let mut interval = PollInterval::default();
         let short = Duration::from_millis(10);

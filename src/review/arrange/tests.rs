@@ -223,7 +223,7 @@ fn detector() -> World {
 }
 
 #[test]
-fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
+fn query_equals_a_full_scan() {
     let world = detector();
     let cats = |id| world.shown(id, "cat");
     let best = |id| world.best(id);
@@ -265,7 +265,7 @@ fn a_query_finds_what_a_plain_look_at_every_prediction_finds() {
 }
 
 #[test]
-fn a_query_about_a_classifier_is_about_the_class_that_comes_first() {
+fn classifier_query_tests_the_top_class() {
     let world = world(ModelTask::Classification, ViewSettings { min_class_score: 0.5, ..ViewSettings::default() });
     world.check("class:cat", |id| world.first_class(id) == Some("cat"));
     world.check("class:cat score<0.5", |id| {
@@ -282,7 +282,7 @@ fn a_query_about_a_classifier_is_about_the_class_that_comes_first() {
 }
 
 #[test]
-fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
+fn sorts_rank_then_break_ties_by_listing() {
     let world = detector();
     let order = |by| {
         let sort = |direction| world.arranged("", Sort { by, direction });
@@ -330,7 +330,7 @@ fn every_sort_puts_the_ranks_in_order_ties_by_listing_and_the_rest_last() {
 }
 
 #[test]
-fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
+fn filter_counts_equal_their_queries() {
     let world = detector();
     let counts = world.arranged("class:cat", Sort::default()).counts;
     let found = |query: &str| world.arranged(query, Sort::default()).order().len();
@@ -355,7 +355,7 @@ fn the_counts_are_those_of_the_queries_that_the_quick_filters_make() {
 }
 
 #[test]
-fn names_that_come_later_take_their_place_among_the_others() {
+fn late_names_are_sorted_in() {
     let sort = Sort { by: SortBy::Name, direction: Direction::Ascending };
     let mut arranger = Arranger::default();
     let mut request = ArrangeRequest { sort, ..ArrangeRequest::default() };
@@ -382,7 +382,7 @@ fn names_that_come_later_take_their_place_among_the_others() {
 }
 
 #[test]
-fn places_are_the_order_the_other_way_round() {
+fn ranks_invert_the_order() {
     let world = detector();
     let arrangement = world.arranged("class:cat", Sort { by: SortBy::Size, direction: Direction::Descending });
     for (place, id) in arrangement.order().iter().enumerate() {
@@ -395,7 +395,7 @@ fn places_are_the_order_the_other_way_round() {
 }
 
 #[test]
-fn one_that_drops_out_leaves_its_place_to_the_next() {
+fn removed_item_yields_its_position() {
     let before = [4, 2, 7, 5].map(SampleId);
     let ids = |ids: &[u32]| ids.iter().copied().map(SampleId).collect();
     let now = Arrangement::new(ids(&[2, 5, 9]), 10, FilterCounts::default());
@@ -406,6 +406,6 @@ fn one_that_drops_out_leaves_its_place_to_the_next() {
 }
 
 #[test]
-fn a_cancelled_request_is_not_arranged() {
+fn canceled_request_is_not_arranged() {
     assert!(arrange(&detector().request, &|| true).is_none());
 }

@@ -308,7 +308,7 @@ mod tests {
     }
 
     #[test]
-    fn a_word_goes_on_as_a_key_a_class_a_verdict_or_a_tag() {
+    fn words_complete_to_keys_classes_verdicts_and_tags() {
         let check = |text: &str, expected: &[&str]| assert_eq!(completed(text), expected, "{text}");
         check("beach cl", &["beach class:"]);
         check("!ver", &["!verdict:"]);
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn every_name_of_a_class_finds_its_class() {
+    fn class_names_find_their_class() {
         let mut random = Random::new(5);
         let names = (0..3000).map(|_| random_name(&mut random));
         for name in names.chain(["猫 x\\".to_owned(), "\\\\\" \\".to_owned()]) {
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn each_class_has_a_term_that_finds_it_and_no_other() {
+    fn class_terms_are_unambiguous() {
         let names = ["cat", "Cat", "cat", "c*t", "*", "#1", "#9", "class 12", "dog", "traffic light", "7", ""];
         let labels: LabelSet = (0..).zip(names.map(str::to_owned)).collect();
         let truth: Vec<OutcomeClass> = (0..)
@@ -428,7 +428,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_goes_into_every_query_and_out_again() {
+    fn term_round_trips_through_a_query() {
         let mut random = Random::new(7);
         let last = |text: &str| match Query::parse(text).expect(text).root {
             Some(Node::All(mut nodes)) => nodes.pop(),
@@ -457,7 +457,7 @@ mod tests {
     }
 
     #[test]
-    fn a_term_is_put_in_and_taken_out() {
+    fn term_is_added_and_removed() {
         let check = |text: &str, with: &str, without: &str| {
             assert_eq!(with_term(text, "!verdict"), with, "{text}");
             assert_eq!(without_term(with, "!verdict"), without, "{with}");

@@ -252,7 +252,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn case_is_of_no_account_in_any_script() {
+    fn case_is_ignored_in_every_script() {
         for (text, part, expected) in [
             ("Beach/IMG_1.JPG", "img_1", true),
             ("Beach/IMG_1.JPG", "img_2", false),

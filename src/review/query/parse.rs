@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_understood() {
+    fn queries_are_parsed() {
         let not = |node| Node::Not(Box::new(node));
         let verdict = |kind| term("verdict", kind);
         let number = |word, span| term(word, Value::Number(span));
@@ -590,7 +590,7 @@ mod tests {
     }
 
     #[test]
-    fn a_mistake_is_told_with_its_place_and_what_to_write_instead() {
+    fn mistakes_have_a_position_and_a_suggestion() {
         let check = |text: &str, at: &str, says: &str| {
             let error = Query::parse(text).expect_err(text);
             assert_eq!(&text[error.at.clone()], at, "{text}: {error}");
@@ -626,7 +626,7 @@ mod tests {
     }
 
     #[test]
-    fn a_query_has_a_greatest_length_and_depth() {
+    fn query_length_and_depth_are_limited() {
         const MAX_LETTERS: usize = Query::MAX_LETTERS;
         let refused = |text: &str| {
             let error = Query::parse(text).expect_err("it is too long or too deep");
@@ -654,7 +654,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_word_is_told_by_its_beginning() {
+    fn long_word_is_abbreviated_in_errors() {
         let word = "x".repeat(9000);
         for text in [
             format!("{word}:1"),
@@ -669,7 +669,7 @@ mod tests {
     }
 
     #[test]
-    fn no_text_makes_the_parser_stumble() {
+    fn parser_accepts_any_text_without_panic() {
         let parts = [
             "a", "é", "\"", "\\", "(", ")", "!", "or", " ", ":", ">", "=", "..", "0.5", "%", "class", "score", "≥",
             "猫",

@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn files_that_appear_change_and_vanish_are_told() {
+    fn added_changed_and_removed_files_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.jpg"), b"a").unwrap();
         let (_source, changes) = watched(folder.path());
@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn a_folder_that_appears_is_listed_and_watched_from_then_on() {
+    fn new_folder_is_listed_and_watched() {
         let folder = tempfile::tempdir().unwrap();
         std::fs::write(folder.path().join("a.jpg"), b"a").unwrap();
         let (_source, changes) = watched(folder.path());
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_was_opened_by_itself_is_noticed_when_it_is_replaced() {
+    fn replaced_single_file_is_noticed() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("picture");
         std::fs::write(&file, b"old").unwrap();

@@ -102,7 +102,7 @@ mod tests {
     }
 
     #[test]
-    fn a_missing_file_is_about_itself_and_a_missing_folder_about_all() {
+    fn missing_file_is_local_and_missing_folder_global() {
         for name in ["a.jpg", "sub/a.jpg"] {
             let (folder, root, uri) = folder_with(name);
             for source in [LocalSource::open(&root).unwrap(), LocalSource::from_paths([PathBuf::from(uri.as_str())])] {
@@ -125,7 +125,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn the_empty_folder_that_a_disk_was_mounted_on_is_not_the_disk() {
+    fn empty_mount_point_is_unreachable() {
         let (_folder, root, _) = folder_with("a.jpg");
         let here = file_system_of(&root).unwrap();
         assert_eq!(why_unreachable(&root, here, &root), None);

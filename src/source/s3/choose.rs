@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn images_are_known_by_their_names_and_the_rest_is_counted() {
+    fn images_are_known_by_extension() {
         let mut choice = Choice::default();
         let names = ["a.jpg", "b/C.PNG", "notes.txt", "0a1b2c", ".git/x.png", "b/.x.jpg"];
         assert_eq!(chosen(&mut choice, &names), ["a.jpg", "b/C.PNG"]);
@@ -121,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_without_extensions_are_images_where_the_first_ones_are_all_without() {
+    fn keys_without_extensions_can_be_images() {
         let mut choice = Choice::default();
         let names = ["0a/0a1b2c", "manifest.json", "ff00"];
         assert_eq!(chosen(&mut choice, &names), ["0a/0a1b2c", "ff00"]);
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn folder_markers_are_no_images_and_nothing_to_tell() {
+    fn folder_markers_are_ignored() {
         let mut choice = Choice::default();
         choice.see([""].into_iter());
         assert!(!choice.takes("", 0) && !choice.takes("sub/", 0));

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_caller_during_a_request_shares_its_response_and_a_later_one_sends_a_request() {
+    fn callers_share_a_request_in_flight() {
         let in_flight = SingleFlight::default();
         let (go, gone) = channel::<()>();
         std::thread::scope(|scope| {
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn a_cancelled_caller_returns_at_once_and_the_request_runs_until_no_caller_waits() {
+    fn canceled_caller_leaves_the_request_to_others() {
         let in_flight = SingleFlight::default();
         let (impatient, patient) = (control(), control());
         let (go, gone) = channel::<()>();
@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_goes_to_every_caller_and_a_panic_ends_every_wait() {
+    fn failures_and_panics_reach_every_caller() {
         for panics in [false, true] {
             let in_flight = SingleFlight::default();
             std::thread::scope(|scope| {

@@ -50,7 +50,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_record_is_whole_or_it_is_said_which_part_is_not() {
+    fn broken_record_part_is_named() {
         let whole = framed(b"some data");
         assert_eq!(check(&whole), Ok(12..21));
         assert_eq!(check(&framed(b"")), Ok(12..12));

@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn files_of_records_are_known_by_their_names() {
+    fn tfrecord_files_are_known_by_name() {
         for (name, expected) in [
             ("train.tfrecord", true),
             ("TRAIN.TFRECORDS", true),
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn the_name_of_a_record_stays_below_its_file() {
+    fn record_name_stays_below_its_file() {
         for (name, expected) in [
             ("cat.jpg", Some("cat.jpg")),
             ("train/n01/cat 1.JPEG", Some("train/n01/cat 1.JPEG")),
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_without_an_extension_may_hold_records() {
+    fn shard_without_an_extension_may_hold_records() {
         for (name, expected) in [
             ("train-00000-of-00010", true),
             ("train-00000-of-", false),

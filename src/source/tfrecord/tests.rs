@@ -106,7 +106,7 @@ fn records_are_listed_by_name_and_read_by_number() {
 }
 
 #[test]
-fn a_damaged_record_is_told_and_the_others_are_read() {
+fn damaged_record_is_reported_and_skipped() {
     let [a, mut b, c] = three_images();
     b[20] ^= 1;
     check([a, b, c].concat(), &["a.tfrecord/a.jpg", "a.tfrecord/c.jpg"], &["/photos/a.tfrecord/#1: "]);
@@ -122,7 +122,7 @@ fn a_damaged_record_is_told_and_the_others_are_read() {
 }
 
 #[test]
-fn a_damaged_length_ends_the_file_and_says_how_many_records_came_before() {
+fn damaged_length_ends_the_file_with_a_count() {
     for byte in [0, 7, 8, 11] {
         let [a, b, mut c] = three_images();
         c[byte] ^= 0x80;
@@ -136,7 +136,7 @@ fn a_damaged_length_ends_the_file_and_says_how_many_records_came_before() {
 }
 
 #[test]
-fn a_file_that_was_cut_says_where() {
+fn truncated_file_reports_its_position() {
     let whole = three_images().concat();
     let third = whole.len() - three_images()[2].len();
     for len in third + 1..whole.len() {
@@ -146,7 +146,7 @@ fn a_file_that_was_cut_says_where() {
 }
 
 #[test]
-fn a_length_that_no_file_has_is_not_believed() {
+fn impossible_length_is_rejected() {
     for len in [1 << 63, u64::MAX, u64::MAX - 15, 1 << 40] {
         let mut record = framed(b"");
         let header = len_with_checksum(len);
@@ -172,7 +172,7 @@ fn len_with_checksum(len: u64) -> Vec<u8> {
 }
 
 #[test]
-fn records_without_an_image_are_told_with_what_they_hold() {
+fn records_without_an_image_report_their_features() {
     let text = example(&[("label", field(3, b"")), ("text", bytes_feature(&[b"hello"]))]);
     let no_bytes = example(&[("image/encoded", bytes_feature(&[]))]);
     let records =
@@ -192,7 +192,7 @@ fn records_without_an_image_are_told_with_what_they_hold() {
 }
 
 #[test]
-fn a_file_about_something_else_fills_no_list() {
+fn file_without_images_is_not_listed() {
     let text = framed(&example(&[("text", bytes_feature(&[b"hello"]))]));
     let (samples, problems) = listing(&source_of(text.repeat(5000)));
     assert!(samples.is_empty());
@@ -201,7 +201,7 @@ fn a_file_about_something_else_fills_no_list() {
 }
 
 #[test]
-fn what_is_no_tfrecord_file_says_what_it_is() {
+fn other_files_are_identified() {
     for (bytes, said) in [
         (b"".as_slice(), "it contains no records"),
         (b"\x1f\x8b\x08\0\0\0\0\0\0\x03abcdef", "is compressed (gzip)"),
@@ -215,7 +215,7 @@ fn what_is_no_tfrecord_file_says_what_it_is() {
 }
 
 #[test]
-fn the_name_in_a_record_cannot_lead_out_of_its_file() {
+fn record_name_cannot_leave_its_file() {
     let records = ["../../etc/passwd", "/abs/b.jpg", "..", "a\nb"].map(|name| record_of(name, b"x"));
     let (samples, _) = listing(&source_of(records.concat()));
     assert_eq!(
@@ -225,7 +225,7 @@ fn the_name_in_a_record_cannot_lead_out_of_its_file() {
 }
 
 #[test]
-fn labels_and_boxes_of_the_record_are_read_with_it() {
+fn labels_and_boxes_are_read_with_the_record() {
     let floats = |values: &[f32]| {
         let packed: Vec<u8> = values.iter().flat_map(|value| value.to_le_bytes()).collect();
         field(2, &field(1, &packed))
@@ -252,7 +252,7 @@ fn labels_and_boxes_of_the_record_are_read_with_it() {
 }
 
 #[test]
-fn a_list_of_a_million_boxes_is_cut_and_said() {
+fn million_boxes_are_cut_and_reported() {
     let packed = vec![0; 4_000_000];
     let sides = BOX_SIDES.map(|side| (side, field(2, &field(1, &packed))));
     let image = ("image/encoded", bytes_feature(&[b"pixels"]));
@@ -268,7 +268,7 @@ const BOX_SIDES: [&str; 4] =
 
 /// Random damage everywhere: nothing may panic, and no wrong image may be returned.
 #[test]
-fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
+fn damaged_files_never_panic_or_give_wrong_images() {
     let whole = three_images().concat();
     for place in 0..whole.len() {
         for bit in 0..8 {
@@ -287,7 +287,7 @@ fn no_damage_of_a_file_panics_or_gives_a_wrong_image() {
 
 /// As above, but with valid checksums, as a program may write them.
 #[test]
-fn no_damage_of_an_example_panics() {
+fn damaged_examples_never_panic() {
     let floats = field(2, &field(1, &[0; 12]));
     let example = example(&[
         ("image/encoded", bytes_feature(&[b"pixels", b"more"])),
@@ -312,7 +312,7 @@ fn no_damage_of_an_example_panics() {
 }
 
 #[test]
-fn the_first_page_of_a_large_file_comes_after_a_few_reads() {
+fn first_page_of_a_large_file_needs_few_reads() {
     let folder = tempfile::tempdir().unwrap();
     let record = record_of("a.jpg", &vec![7; 20_000]);
     std::fs::write(folder.path().join("a.tfrecord"), record.repeat(3000)).unwrap();
@@ -349,7 +349,7 @@ impl Source for Counting {
 }
 
 #[test]
-fn an_object_is_listed_with_few_requests_and_large_images_are_jumped_over() {
+fn large_object_is_listed_with_few_requests() {
     for (count, image_len, most_reads, most_bytes) in [(1000, 20_000, 12, 21_000_000), (10, 5_000_000, 11, 11 * 65_536)]
     {
         let record = record_of("a.jpg", &vec![7; image_len]);
@@ -369,7 +369,7 @@ fn an_object_is_listed_with_few_requests_and_large_images_are_jumped_over() {
 }
 
 #[test]
-fn records_in_a_folder_stand_between_the_images_beside_them() {
+fn records_are_listed_among_images() {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| {
         let path = folder.path().join(name);
@@ -390,7 +390,7 @@ fn records_in_a_folder_stand_between_the_images_beside_them() {
 }
 
 #[test]
-fn a_file_of_any_name_opens_and_so_does_one_record_of_it() {
+fn any_file_name_and_single_records_open() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("train.bin");
     std::fs::write(&file, three_images().concat()).unwrap();
@@ -411,7 +411,7 @@ fn a_file_of_any_name_opens_and_so_does_one_record_of_it() {
 }
 
 #[test]
-fn a_file_that_was_written_anew_is_read_anew() {
+fn rewritten_file_is_reread() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.tfrecord");
     std::fs::write(&file, three_images().concat()).unwrap();
@@ -426,7 +426,7 @@ fn a_file_that_was_written_anew_is_read_anew() {
 }
 
 #[test]
-fn a_change_of_the_file_is_told_as_what_it_holds_now() {
+fn file_change_reports_its_records() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("a.tfrecord");
     std::fs::write(&file, three_images().concat()).unwrap();

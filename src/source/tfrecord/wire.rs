@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_message_is_an_error() {
+    fn invalid_message_is_an_error() {
         for garbage in [
             b"\x12\x05abc".as_slice(),
             b"\x0b",

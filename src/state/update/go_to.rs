@@ -86,7 +86,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_beginning_of_the_file_name_counts_before_any_other_part() {
+    fn file_name_prefix_ranks_first() {
         for (name, needle, expected) in [
             ("IMG_0042.JPG", "img_", Some(Fit::Begins)),
             ("photos/cat.jpg", "cat", Some(Fit::Begins)),

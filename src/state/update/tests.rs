@@ -181,7 +181,7 @@ fn prediction(state: &mut State, source: SourceId, run: RunId, sample: u32) {
 }
 
 #[test]
-fn the_first_page_shows_the_first_image_and_prepares_the_model() {
+fn first_page_shows_an_image_and_prepares_the_model() {
     let (state, _, effects) = opened();
     assert_eq!(state.shown_sample(), Some(SampleId(0)));
     assert!(has!(effects, Effect::Browse(BrowseEffect::Display { sample: SampleId(0), .. })), "{effects:?}");
@@ -189,7 +189,7 @@ fn the_first_page_shows_the_first_image_and_prepares_the_model() {
 }
 
 #[test]
-fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
+fn shown_image_is_predicted_when_the_model_is_ready() {
     let (mut state, _, effects) = opened();
     let task = prepare_of(&effects);
     let effects = event(&mut state, ready_event(task));
@@ -198,7 +198,7 @@ fn the_shown_image_is_predicted_as_soon_as_the_model_is_ready() {
 }
 
 #[test]
-fn a_late_page_of_another_source_is_dropped() {
+fn late_page_of_another_source_is_dropped() {
     let (mut state, old, _) = opened();
     let new = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/other"))));
     event(&mut state, BrowseEvent::Listed { source: old, page: page(&["late.jpg"]) });
@@ -208,7 +208,7 @@ fn a_late_page_of_another_source_is_dropped() {
 }
 
 #[test]
-fn a_late_prediction_is_dropped() {
+fn late_prediction_is_dropped() {
     let (mut state, old, run) = ready();
     let effects = command(&mut state, BrowseCommand::Open(PathBuf::from("/other")));
     let source = source_of(&effects);
@@ -224,7 +224,7 @@ fn a_late_prediction_is_dropped() {
 }
 
 #[test]
-fn a_late_image_does_not_replace_the_one_that_is_shown() {
+fn late_image_does_not_replace_the_shown_one() {
     let (mut state, source, _) = opened();
     command(&mut state, BrowseCommand::Show(SampleId(1)));
     let result = Ok(DisplayInfo::default());
@@ -233,7 +233,7 @@ fn a_late_image_does_not_replace_the_one_that_is_shown() {
 }
 
 #[test]
-fn a_loaded_model_is_not_loaded_again_for_another_folder() {
+fn loaded_model_is_reused_for_another_folder() {
     let (mut state, _, run) = ready();
     let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/other"))));
     event(&mut state, empty_project(source));
@@ -244,7 +244,7 @@ fn a_loaded_model_is_not_loaded_again_for_another_folder() {
 }
 
 #[test]
-fn predict_all_asks_only_for_what_has_no_prediction() {
+fn predict_all_requests_only_missing_predictions() {
     let (mut state, source, run) = ready();
     prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::PredictAll);
@@ -267,7 +267,7 @@ fn predict_all_waits_for_the_model_and_then_starts() {
 }
 
 #[test]
-fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
+fn canceled_images_can_be_requested_again() {
     let (mut state, source, run) = ready();
     let effects = command(&mut state, Action::PredictAll);
     let task = effects.iter().find_map(|effect| match effect {
@@ -285,7 +285,7 @@ fn what_a_cancelled_task_did_not_reach_can_be_asked_for_again() {
 }
 
 #[test]
-fn a_model_file_of_the_command_line_opens_the_form_about_it() {
+fn command_line_model_opens_its_form() {
     let mut state = State::default();
     let effects = command(&mut state, Command::Start { source: None, model: Some("/models/net.onnx".to_owned()) });
     let file = ImportSubject::File(PathBuf::from("/models/net.onnx"));
@@ -296,7 +296,7 @@ fn a_model_file_of_the_command_line_opens_the_form_about_it() {
 }
 
 #[test]
-fn another_model_has_other_predictions_and_going_back_finds_the_first_ones() {
+fn predictions_are_kept_per_model() {
     let (mut state, source, run) = ready();
     prediction(&mut state, source, run, 0);
     event(&mut state, models(&["small", "large"]));
@@ -308,7 +308,7 @@ fn another_model_has_other_predictions_and_going_back_finds_the_first_ones() {
 }
 
 #[test]
-fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
+fn replaced_preparation_cannot_fail_the_new_one() {
     let (mut state, _, effects) = opened();
     let old = prepare_of(&effects);
     event(&mut state, models(&["small", "large"]));
@@ -320,7 +320,7 @@ fn a_preparation_that_was_replaced_cannot_fail_the_new_one() {
 }
 
 #[test]
-fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
+fn failure_waits_for_the_user_to_retry() {
     let (mut state, _, effects) = opened();
     let task = prepare_of(&effects);
     let message = "no network".to_owned();
@@ -331,7 +331,7 @@ fn after_a_failure_nothing_is_tried_again_before_the_user_says_so() {
 }
 
 #[test]
-fn a_lost_device_keeps_the_predictions_and_offers_to_try_again() {
+fn lost_device_keeps_predictions_and_offers_a_retry() {
     let (mut state, source, run) = ready();
     prediction(&mut state, source, run, 0);
     let message = "gone".to_owned();
@@ -342,7 +342,7 @@ fn a_lost_device_keeps_the_predictions_and_offers_to_try_again() {
 }
 
 #[test]
-fn an_image_whose_source_is_out_of_reach_is_neither_predicted_nor_failed_and_is_asked_about_again() {
+fn unreachable_image_is_requested_again() {
     let (mut state, source, run) = ready();
     let sample = state.shown_sample().unwrap();
     assert_eq!(state.run().unwrap().status(sample), PredictionStatus::Waiting);
@@ -370,7 +370,7 @@ fn arrow_keys_stop_at_the_ends() {
 }
 
 #[test]
-fn walking_past_an_image_before_its_turn_leaves_it_unasked() {
+fn passed_image_is_not_requested() {
     let (mut state, ..) = ready();
     command(&mut state, Action::NextImage);
     command(&mut state, Action::NextImage);
@@ -380,7 +380,7 @@ fn walking_past_an_image_before_its_turn_leaves_it_unasked() {
 }
 
 #[test]
-fn a_broken_image_is_one_line_in_the_list_of_problems() {
+fn broken_image_is_one_problem() {
     let (mut state, source, run) = ready();
     let sample = SampleId(1);
     let reason = "is empty".to_owned();
@@ -396,7 +396,7 @@ fn a_broken_image_is_one_line_in_the_list_of_problems() {
 }
 
 #[test]
-fn thresholds_belong_to_the_model() {
+fn minimum_scores_belong_to_the_model() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
     command(&mut state, ReviewCommand::ChangeView(ViewChange::MinScore(0.25)));
@@ -424,7 +424,7 @@ fn reset_filters_come_back() {
 }
 
 #[test]
-fn a_typed_path_is_what_a_dropped_one_is() {
+fn typed_and_dropped_paths_are_equal() {
     let (mut state, ..) = opened();
     let model = PathBuf::from("/models/yolo.onnx");
     command(&mut state, BrowseCommand::OpenTyped(model.clone()));
@@ -436,7 +436,7 @@ fn a_typed_path_is_what_a_dropped_one_is() {
 }
 
 #[test]
-fn a_path_is_asked_for_where_there_is_no_file_dialog() {
+fn missing_file_dialog_asks_for_a_path() {
     let (mut state, ..) = opened();
     let effects = command(&mut state, Action::AddModel);
     assert!(has!(effects, Effect::PickFile(FileRequest::Model)), "{effects:?}");
@@ -450,7 +450,7 @@ fn a_path_is_asked_for_where_there_is_no_file_dialog() {
 }
 
 #[test]
-fn overlaps_are_hidden_as_the_card_says_until_the_setting_is_changed() {
+fn card_decides_nms_until_changed() {
     let (mut state, ..) = opened();
     let Event::Models(ModelsEvent::Listed { mut entries, defaults, problems }) = models(&["small", "yolo"]) else {
         panic!("models are listed");
@@ -470,7 +470,7 @@ fn overlaps_are_hidden_as_the_card_says_until_the_setting_is_changed() {
 }
 
 #[test]
-fn a_downloaded_model_is_chosen() {
+fn downloaded_model_is_selected() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
     command(&mut state, ModelsCommand::Fetch("large".to_owned()));
@@ -483,7 +483,7 @@ fn a_downloaded_model_is_chosen() {
 }
 
 #[test]
-fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
+fn failed_download_is_kept_until_retried() {
     let (mut state, ..) = opened();
     event(&mut state, models(&["small", "large"]));
     command(&mut state, ModelsCommand::Fetch("large".to_owned()));
@@ -504,7 +504,7 @@ fn a_download_that_failed_is_known_until_it_is_tried_again_also_from_a_file() {
 }
 
 #[test]
-fn a_project_is_saved_under_the_name_of_what_is_open() {
+fn project_is_named_after_its_source() {
     let (mut state, ..) = opened();
     state.source.as_mut().unwrap().location = Some(Location::Path(PathBuf::from("/photos.v2")));
     let effects = command(&mut state, Action::SaveProjectAs);
@@ -515,7 +515,7 @@ fn a_project_is_saved_under_the_name_of_what_is_open() {
 }
 
 #[test]
-fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there() {
+fn failed_export_is_reported_where_it_was_started() {
     let (mut state, ..) = opened();
     let export = Command::Export(ExportCommand::Start { path: PathBuf::from("/out/a.json"), replaces: false });
     for is_watched in [true, false] {
@@ -538,7 +538,7 @@ fn an_export_that_fails_in_the_background_is_told_and_in_its_dialog_stays_there(
 }
 
 #[test]
-fn a_folder_that_cannot_be_listed_says_why() {
+fn unlistable_folder_has_a_reason() {
     let mut state = State::default();
     let effects = command(&mut state, BrowseCommand::Open(PathBuf::from("/nowhere")));
     let source = source_of(&effects);
@@ -549,7 +549,7 @@ fn a_folder_that_cannot_be_listed_says_why() {
 }
 
 #[test]
-fn pausing_goes_to_the_task_that_was_named() {
+fn pause_reaches_the_named_task() {
     let (mut state, ..) = ready();
     command(&mut state, Action::PredictAll);
     let task = state.tasks.running().last().unwrap().id;
@@ -560,7 +560,7 @@ fn pausing_goes_to_the_task_that_was_named() {
 }
 
 #[test]
-fn a_late_look_at_a_model_and_a_late_trial_of_a_card_are_dropped() {
+fn late_model_inspections_and_trials_are_dropped() {
     let (mut state, ..) = opened();
     let recognized = |import| Event::Models(ModelsEvent::Recognized { import, result: Ok(Box::new(testing::start())) });
     let id = |state: &State| state.import.as_ref().unwrap().id;
@@ -594,7 +594,7 @@ fn a_late_look_at_a_model_and_a_late_trial_of_a_card_are_dropped() {
 }
 
 #[test]
-fn an_edited_card_begins_a_new_run_and_is_loaded_anew() {
+fn edited_card_starts_a_new_run() {
     let (mut state, ..) = ready();
     let first = state.run().unwrap().id();
     command(&mut state, ModelsCommand::Edit("small".to_owned()));
@@ -647,7 +647,7 @@ fn reopened() -> (State, SourceId, RunId, Vec<Effect>) {
 
 /// The models may be listed before or after the project is open.
 #[test]
-fn looking_at_a_project_again_begins_no_run_of_another_model() {
+fn reopened_project_starts_no_other_run() {
     for is_listed_first in [true, false] {
         let mut state = State::default();
         state.settings.model = Some("large".to_owned());
@@ -677,7 +677,7 @@ fn looking_at_a_project_again_begins_no_run_of_another_model() {
 }
 
 #[test]
-fn the_project_is_asked_for_a_prediction_before_the_model_is() {
+fn stored_prediction_is_requested_before_the_model() {
     let (mut state, source, run, effects) = reopened();
     assert!(
         has!(effects, Effect::Project(ProjectEffect::LoadPredictions { requested, .. }) if requested.len() == 1),
@@ -691,7 +691,7 @@ fn the_project_is_asked_for_a_prediction_before_the_model_is() {
 }
 
 #[test]
-fn what_the_project_has_no_prediction_for_is_predicted() {
+fn missing_stored_prediction_is_predicted() {
     let (mut state, source, run, _) = reopened();
     let predictions = vec![(run, SampleId(0), None)];
     let effects = event(&mut state, ProjectEvent::PredictionsLoaded { source, predictions });
@@ -699,7 +699,7 @@ fn what_the_project_has_no_prediction_for_is_predicted() {
 }
 
 #[test]
-fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
+fn stored_run_is_read_after_the_listing() {
     let (mut state, source, run, _) = reopened();
     let task = state.tasks.running()[0].id;
     let ended = Event::Browse(BrowseEvent::ListingEnded { source, task, result: Ok(()) });
@@ -722,7 +722,7 @@ fn the_predictions_of_a_stored_run_are_read_once_the_folder_is_listed() {
 }
 
 #[test]
-fn a_new_run_gets_an_id_that_no_deleted_run_had() {
+fn new_run_never_reuses_an_id() {
     let (mut state, source, _) = opened();
     let Event::Project(ProjectEvent::Opened { mut content, .. }) = empty_project(source) else {
         unreachable!("that is what it makes");
@@ -742,7 +742,7 @@ fn a_new_run_gets_an_id_that_no_deleted_run_had() {
 }
 
 #[test]
-fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
+fn prediction_is_saving_until_stored() {
     let (mut state, source, run) = ready();
     let predictions = vec![new_prediction(SampleId(0), Ok(cat()))];
     let predicted = Event::Inference(InferenceEvent::Predicted { source, run, at_ms: 1, predictions });
@@ -764,7 +764,7 @@ fn a_prediction_is_being_saved_until_the_project_says_that_it_is_there() {
 }
 
 #[test]
-fn a_full_disk_holds_predictions_back_and_room_on_it_lets_them_go_on() {
+fn full_disk_holds_predictions_back() {
     let (mut state, source, _) = ready();
     command(&mut state, Action::PredictAll);
     let failed = Event::Project(ProjectEvent::SaveFailed { source, reason: "the disk is full".to_owned() });
@@ -777,7 +777,7 @@ fn a_full_disk_holds_predictions_back_and_room_on_it_lets_them_go_on() {
 }
 
 #[test]
-fn a_read_only_project_is_looked_at_and_not_predicted() {
+fn read_only_project_is_not_predicted() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
     let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
@@ -794,7 +794,7 @@ fn a_read_only_project_is_looked_at_and_not_predicted() {
 }
 
 #[test]
-fn predict_all_in_the_first_moment_waits_for_the_project() {
+fn predict_all_waits_for_the_project() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
     let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
@@ -828,7 +828,7 @@ fn saliency() -> Arc<Saliency> {
 }
 
 #[test]
-fn an_explanation_names_its_class_and_stays_until_it_is_hidden() {
+fn explanation_names_its_class_until_hidden() {
     let (mut state, task) = explaining();
     let result = Ok(saliency());
     event(&mut state, ReviewEvent::Explained { task, result });
@@ -840,7 +840,7 @@ fn an_explanation_names_its_class_and_stays_until_it_is_hidden() {
 }
 
 #[test]
-fn the_explanation_of_an_image_that_was_left_is_cancelled_and_dropped() {
+fn explanation_of_a_left_image_is_dropped() {
     let (mut state, task) = explaining();
     let effects = command(&mut state, BrowseCommand::Show(SampleId(1)));
     assert!(has!(effects, Effect::Signal(_, TaskSignal::Cancel)), "{effects:?}");
@@ -850,7 +850,7 @@ fn the_explanation_of_an_image_that_was_left_is_cancelled_and_dropped() {
 }
 
 #[test]
-fn an_explanation_that_fails_says_why() {
+fn failed_explanation_has_a_reason() {
     let (mut state, task) = explaining();
     let result = Err(Failure::new("is empty"));
     event(&mut state, ReviewEvent::Explained { task, result });
@@ -867,7 +867,7 @@ fn written_anew(name: &str) -> Sample {
 }
 
 #[test]
-fn files_that_appear_come_last_and_nothing_else_moves() {
+fn new_files_come_last() {
     let (mut state, source, _) = opened();
     command(&mut state, BrowseCommand::Show(SampleId(1)));
     let seen = page(&["a.jpg", "0.jpg"]).samples;
@@ -882,7 +882,7 @@ fn files_that_appear_come_last_and_nothing_else_moves() {
 }
 
 #[test]
-fn a_file_that_was_written_to_is_shown_anew_and_its_prediction_is_said_to_be_older() {
+fn changed_file_is_reloaded_and_outdated() {
     let (mut state, source, run) = ready();
     let sample = state.shown_sample().unwrap();
     let predicted = |result| {
@@ -906,7 +906,7 @@ fn a_file_that_was_written_to_is_shown_anew_and_its_prediction_is_said_to_be_old
 }
 
 #[test]
-fn a_prediction_of_a_file_that_was_changed_meanwhile_is_outdated() {
+fn prediction_of_a_changed_file_is_outdated() {
     let (mut state, source, run) = ready();
     let sample = SampleId(0);
     let older = state.samples.get(sample).unwrap().stamp();
@@ -937,7 +937,7 @@ fn a_prediction_of_a_file_that_was_changed_meanwhile_is_outdated() {
 }
 
 #[test]
-fn a_failed_thumbnail_of_an_earlier_file_says_nothing_of_the_new_one() {
+fn late_thumbnail_failure_is_ignored() {
     let (mut state, source, _) = opened();
     let seen = ListingChange::Seen(vec![written_anew("b.jpg")]);
     changed(&mut state, source, seen);
@@ -955,7 +955,7 @@ fn a_failed_thumbnail_of_an_earlier_file_says_nothing_of_the_new_one() {
 }
 
 #[test]
-fn a_folder_that_vanishes_takes_what_was_in_it_and_a_file_that_comes_back_is_there_again() {
+fn removed_folder_takes_its_images() {
     let (mut state, source, _) = opened();
     let page = page(&["sub/x.jpg", "sub/y.jpg", "subway.jpg"]);
     event(&mut state, BrowseEvent::Listed { source, page });
@@ -974,7 +974,7 @@ fn a_folder_that_vanishes_takes_what_was_in_it_and_a_file_that_comes_back_is_the
 }
 
 #[test]
-fn after_missed_changes_what_is_not_listed_any_more_is_gone() {
+fn missed_changes_remove_unlisted_images() {
     let (mut state, source, _) = opened();
     let now = page(&["c.jpg", "d.jpg"]).samples;
     changed(&mut state, source, ListingChange::Relisted(now));
@@ -983,7 +983,7 @@ fn after_missed_changes_what_is_not_listed_any_more_is_gone() {
 }
 
 #[test]
-fn a_file_of_many_that_was_written_anew_changes_only_what_is_in_it() {
+fn rewritten_record_file_changes_only_its_images() {
     let (mut state, source, _) = opened();
     let page = page(&["x.tfrecord/#0", "x.tfrecord/#1", "x.tfrecords"]);
     event(&mut state, BrowseEvent::Listed { source, page });
@@ -1003,7 +1003,7 @@ fn a_file_of_many_that_was_written_anew_changes_only_what_is_in_it() {
 }
 
 #[test]
-fn a_folder_that_cannot_be_watched_says_so_with_the_reason() {
+fn unwatchable_folder_has_a_reason() {
     let (mut state, source, _) = opened();
     let why = ListingChange::Unwatched("too many folders".to_owned());
     changed(&mut state, source, why);
@@ -1013,7 +1013,7 @@ fn a_folder_that_cannot_be_watched_says_so_with_the_reason() {
 }
 
 #[test]
-fn a_source_that_reports_no_changes_says_so_without_being_a_problem() {
+fn source_without_changes_is_not_a_problem() {
     let (mut state, source, _) = opened();
     let why = ListingChange::Unwatchable("changes are not reported".to_owned());
     changed(&mut state, source, why);
@@ -1023,7 +1023,7 @@ fn a_source_that_reports_no_changes_says_so_without_being_a_problem() {
 }
 
 #[test]
-fn the_help_menu_opens_the_manual() {
+fn help_menu_opens_the_manual() {
     let effects = command(&mut State::default(), Action::OpenManual);
     assert!(matches!(effects[..], [Effect::OpenManual]), "{effects:?}");
 }

@@ -151,14 +151,14 @@ mod tests {
     const CANVAS: Rect = Rect::from_min_max(pos2(100.0, 50.0), pos2(732.0, 482.0));
 
     #[test]
-    fn a_fitted_image_lies_inside_the_canvas_and_keeps_its_shape() {
+    fn fitted_image_keeps_its_aspect_ratio() {
         let placement = Placement::new(CANVAS, vec2(1200.0, 800.0), CanvasView::Fit);
         assert!((placement.zoom - 0.5).abs() < 1e-6);
         assert!(CANVAS.contains_rect(placement.on_screen));
     }
 
     #[test]
-    fn the_pixel_under_the_pointer_stays_there_while_zooming() {
+    fn zoom_keeps_the_pixel_under_the_pointer() {
         let size = vec2(1200.0, 800.0);
         let placement = Placement::new(CANVAS, size, CanvasView::Fit);
         let at = pos2(300.0, 200.0);
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_cannot_be_dragged_out_of_sight() {
+    fn image_cannot_be_dragged_out_of_view() {
         let placement = Placement::new(CANVAS, vec2(100.0, 100.0), CanvasView::Fit);
         let CanvasView::Free { center, .. } = placement.moved(vec2(1e6, -1e6)) else {
             panic!("dragging leaves the fitted view");
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn a_box_that_is_zoomed_to_lies_in_the_middle_with_room_around_it() {
+    fn zoomed_box_is_centered_with_a_margin() {
         let size = vec2(1200.0, 800.0);
         let placement = Placement::new(CANVAS, size, CanvasView::Fit);
         let bounds = BoundingBox::new(100.0, 100.0, 200.0, 150.0);
@@ -189,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn beside_the_image_there_is_no_pixel() {
+    fn no_pixel_outside_the_image() {
         let placement = Placement::new(CANVAS, vec2(100.0, 100.0), CanvasView::Fit);
         assert_eq!(placement.pixel_at(CANVAS.min), None);
         assert_eq!(placement.pixel_at(CANVAS.center()), Some([50, 50]));

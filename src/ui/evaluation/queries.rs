@@ -76,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_bound_is_the_lowest_score_that_is_not_below_it_and_is_read_as_it_is_written() {
+    fn bound_round_trips_as_the_lowest_score() {
         for bins in [10, 15, 20] {
             for bin in 0..=bins {
                 let bound = f64::from(bin) / f64::from(bins);

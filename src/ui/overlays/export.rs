@@ -412,7 +412,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_format_changes_the_ending_that_it_is_about_and_no_other() {
+    fn new_format_changes_only_its_extension() {
         for (path, before, now, expected) in [
             ("/out/cats.json", Some("json"), Some("csv"), "/out/cats.csv"),
             ("/out/cats.json", Some("json"), None, "/out/cats"),

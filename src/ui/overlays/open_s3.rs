@@ -269,7 +269,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_understood_is_said_in_words() {
+    fn parsed_address_is_described() {
         for (address, expected) in [
             ("s3://photos", "Bucket photos, whole bucket"),
             (

@@ -109,7 +109,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_typed_word_must_be_in_the_name() {
+    fn names_must_contain_all_words() {
         assert_eq!(matching("predict sel")[0], Action::PredictSelection);
         assert_eq!(matching("FIT")[0], Action::FitImage);
         assert_eq!(matching("open ground truth...")[0], Action::OpenTruth);
@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn names_that_begin_with_the_word_come_first() {
+    fn prefix_matches_come_first() {
         assert_eq!(matching("open")[0], Action::OpenFolder);
     }
 }

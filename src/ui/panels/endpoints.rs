@@ -110,7 +110,7 @@ mod tests {
     use crate::state::{EndpointPresence, Failure};
 
     #[test]
-    fn the_banner_says_what_it_costs_and_when_it_goes() {
+    fn banner_shows_cost_and_deletion_time() {
         const HOUR: i64 = 3_600_000;
         let mut endpoint = KnownEndpoint::example();
         let now = 10 * HOUR;

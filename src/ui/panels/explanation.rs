@@ -125,7 +125,7 @@ mod tests {
     use crate::domain::SaliencyTarget;
 
     #[test]
-    fn a_score_that_falls_nowhere_is_said_so() {
+    fn no_score_drop_is_reported() {
         let question = Question { target: SaliencyTarget::Class(1), label: "cat".to_owned(), score: 0.5 };
         let saliency = |drop| Saliency { rows: 1, columns: 1, drops: vec![drop], baseline: 0.5 };
         let text = summary(&question, &saliency(-0.1));

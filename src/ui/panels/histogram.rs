@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_place_on_the_histogram_is_a_score_to_the_hundredth() {
+    fn histogram_positions_are_hundredths() {
         let rect = Rect::from_min_size(pos2(10.0, 0.0), vec2(300.0, 50.0));
         for (x, score) in [(0.0, 0.0), (10.0, 0.0), (160.0, 0.5), (163.2, 0.51), (999.0, 1.0)] {
             assert!((score_at(rect, x) - score).abs() < 1e-6, "{x}");

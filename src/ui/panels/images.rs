@@ -282,7 +282,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_recent_folder_is_shown_with_its_parents() {
+    fn recent_folder_is_shown_with_its_parents() {
         for (path, expected) in
             [("/data/coco/images/train2017", "coco/images/train2017"), ("/photos", "/photos"), ("photos", "photos")]
         {

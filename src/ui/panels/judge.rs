@@ -522,7 +522,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_progress_line_names_only_the_verdicts_that_were_given() {
+    fn progress_names_only_given_verdicts() {
         let mut counts = FilterCounts { all: 20_000, unjudged: 20_000 - 1212, ..FilterCounts::default() };
         counts.verdicts[VerdictKind::Accept as usize] = 1200;
         counts.verdicts[VerdictKind::Reject as usize] = 8;

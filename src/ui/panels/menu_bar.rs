@@ -281,7 +281,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_action_is_in_one_menu() {
+    fn actions_are_in_exactly_one_menu() {
         let menus: [&Menu; 8] = [FILE, PREDICT, REMOTE, EVALUATE, JUDGE, GO, VIEW, HELP];
         let more = VIEW_MORE.map(|(_, menu)| menu);
         let entries = || menus.into_iter().chain(more).flatten().copied().flatten();

@@ -287,7 +287,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_on_screen_and_what_lies_around_it_is_asked_for_and_only_once() {
+    fn visible_and_nearby_tiles_are_requested_once() {
         let ctx = egui::Context::default();
         let mut shown = shown([20_000, 15_000]);
         let place = at(-9000.0, -9000.0, 20_000.0, 15_000.0);
@@ -300,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn tiles_that_are_not_looked_at_any_more_are_dropped_and_the_coarsest_stay() {
+    fn hidden_tiles_are_dropped_except_the_coarsest() {
         let ctx = egui::Context::default();
         let mut shown = shown([200_000, 600]);
         let coarsest = shown.image.layout.coarsest();
@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn pixels_that_were_dropped_are_requested_once_when_their_color_is_wanted() {
+    fn dropped_pixels_are_requested_once_for_their_color() {
         let ctx = egui::Context::default();
         let lent = Arc::new(Lent(AtomicBool::new(false)));
         let pixels = Arc::clone(&lent) as Arc<dyn PixelSource>;
@@ -353,7 +353,7 @@ mod tests {
     }
 
     #[test]
-    fn an_image_is_complete_when_nothing_on_screen_is_coarse() {
+    fn image_is_complete_without_coarse_tiles() {
         let ctx = egui::Context::default();
         let mut shown = shown([600, 400]);
         let place = at(0.0, 0.0, 600.0, 400.0);

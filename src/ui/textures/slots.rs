@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn the_one_that_was_not_seen_for_longest_gives_way() {
+    fn least_recently_seen_slot_is_reused() {
         let mut slots = Slots::default();
         for sample in 0..3 {
             assert_eq!(put(&mut slots, sample, 1), sample as usize);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_on_screen_never_gives_way_though_the_bound_is_passed() {
+    fn visible_slots_are_never_reused() {
         let mut slots = Slots::default();
         for sample in 0..5 {
             put(&mut slots, sample, 4);
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_changed_keeps_its_place_and_its_old_thumbnail_until_the_new_one_is_there() {
+    fn changed_file_keeps_its_thumbnail_until_the_next() {
         let mut slots = Slots::default();
         let index = put(&mut slots, 1, 1);
         assert!(!slots.has(SampleId(1), 1));

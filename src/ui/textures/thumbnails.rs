@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn thumbnails_share_pages_and_lie_inside_of_their_own_places() {
+    fn thumbnails_share_pages_without_overlap() {
         let ctx = egui::Context::default();
         let mut thumbnails = Thumbnails::default();
         for sample in 0..65 {
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn another_size_on_screen_takes_thumbnails_of_another_size() {
+    fn new_cell_size_requests_another_thumbnail_size() {
         let ctx = egui::Context::default();
         let mut thumbnails = Thumbnails::default();
         thumbnails.begin_frame(100.0);
@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn a_request_is_repeated_only_if_the_screen_moved_or_something_new_is_missing() {
+    fn request_is_repeated_only_after_a_change() {
         let mut thumbnails = Thumbnails::default();
         let missing = |samples: &[u32]| samples.iter().map(|id| (SampleId(*id), 0)).collect();
         assert!(thumbnails.changed_request(0..4, missing(&[0, 1])).is_some());

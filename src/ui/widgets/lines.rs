@@ -19,7 +19,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn steps_end_at_the_last_line_and_above_the_first() {
+    fn steps_stop_at_both_ends() {
         for (line, steps, count, expected) in [
             (None, 1, 3, Some(0)),
             (None, -1, 3, None),

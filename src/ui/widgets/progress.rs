@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn progress_says_amount_rate_and_time_left() {
+    fn progress_shows_amount_rate_and_time_left() {
         let progress = Progress {
             done: 20,
             total: Some(100),

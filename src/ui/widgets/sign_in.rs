@@ -232,7 +232,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_time_that_is_left_is_said_as_people_do() {
+    fn time_left_is_rounded() {
         const MINUTE: i64 = 60_000;
         for (ms, text) in [
             (1, "less than a minute"),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_signed_in_is_said_with_the_profile_and_the_end() {
+    fn identity_is_shown_with_profile_and_expiry() {
         let access = S3Access { credentials: Credentials::Profile("work".to_owned()), ..S3Access::default() };
         let mut sign_in = SignIn::default();
         assert_eq!(sign_in_text(&access, None), "profile work");

@@ -212,7 +212,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_written_as_people_read_them() {
+    fn numbers_are_grouped() {
         assert_eq!(image_count(1), "1 image");
         assert_eq!(image_count(100_000), "100,000 images");
         assert_eq!(human_duration(Duration::from_secs(131)), "2 min 11 s");

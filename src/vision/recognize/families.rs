@@ -82,7 +82,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_tell_the_family() {
+    fn shapes_identify_the_family() {
         let cases: [(&[&[usize]], Option<&str>); 12] = [
             (&[&[1, 896, 16], &[1, 896, 1]], Some("BlazeFace")),
             (&[&[1, 896, 16], &[1, 896]], Some("BlazeFace")),

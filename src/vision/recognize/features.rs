@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn output_names_tell_features_from_scores() {
+    fn output_names_distinguish_features_from_scores() {
         use Purpose::{Embedding, Regression};
         for (name, expected) in [
             ("image_embeds", Some(Embedding)),

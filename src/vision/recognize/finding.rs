@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_load_error_keeps_the_runtimes_text_and_says_what_to_do() {
+    fn load_error_keeps_the_runtime_text() {
         for (text, advice) in [
             ("Opset 99 is under development and support for this is limited.", "older opset"),
             ("Fatal error: acme:Frobnicate(-1) is not a registered function/op", "operator"),

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn labels_must_name_as_many_classes_as_the_model_has() {
+    fn label_count_must_match_the_model() {
         let scores = outputs(&[1, 3], &[1.0, 5.0, -2.0]);
         let class = || PredictionContent::Classes(vec![ClassScore { index: 1, label: String::new(), score: 0.9 }]);
         let card = classifier(ClassValues::Logits, Background::None);
@@ -209,7 +209,7 @@ mod tests {
     }
 
     #[test]
-    fn logits_and_probabilities_are_told_apart() {
+    fn logits_and_probabilities_are_distinguished() {
         let class = || PredictionContent::Classes(Vec::new());
         let logits = outputs(&[1, 2], &[-3.0, 7.5]);
         let shares = outputs(&[1, 2], &[0.25, 0.75]);
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tensor_that_the_graph_does_not_take_is_noticed_by_the_dimension_that_differs() {
+    fn mismatched_dimension_is_named() {
         let dims = |sides: &[u64]| {
             let side = |&side| if side == 0 { Dimension::Free(String::new()) } else { Dimension::Fixed(side) };
             sides.iter().map(side).collect()
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn boxes_in_the_wrong_format_or_space_are_noticed() {
+    fn wrong_box_format_and_space_are_noticed() {
         let output = DetectionOutput::separate("scores", "scores", "scores");
         let card = ModelCard::of_predictions("t".to_owned(), "T".to_owned(), OutputConvention::Detection(output));
         for (corners, part) in [

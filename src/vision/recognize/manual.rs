@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_guess_follows_the_shapes_of_the_outputs() {
+    fn first_guess_follows_output_shapes() {
         let (task, _) = output_of(vec![port("scores", PortElement::Float32, &[1, 10])]);
         assert_eq!(task, ModelTask::Classification);
 

@@ -40,7 +40,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shapes_tell_the_nearest_convention() {
+    fn shapes_identify_the_nearest_convention() {
         let cases: [(&[&[usize]], Option<Nearest>); 7] = [
             (&[&[1, 1, 8, 8], &[1, 2, 8, 8], &[1, 10, 8, 8]], Some(CENTERNET)),
             (&[&[1, 8, 8, 1], &[1, 8, 8, 10]], Some(CENTERNET)),

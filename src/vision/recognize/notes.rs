@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_python_and_json_dictionaries_and_lists_are_read() {
+    fn python_and_json_name_lists_are_read() {
         for text in [
             r#"{0: 'person', 1: "driver's seat", 2: 'fire, "big"'}"#,
             r#"{"0": "person", "1": "driver's seat", "2": "fire, \"big\""}"#,
@@ -385,14 +385,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_list_of_names_is_left_alone() {
+    fn other_metadata_is_not_a_name_list() {
         for text in ["", "person", "{}", "[[1], 2]", "{'a': 'b'}", "['open", "[null]"] {
             assert_eq!(of_metadata(&[("names", text)]).labels, [], "{text}");
         }
     }
 
     #[test]
-    fn the_metadata_of_ultralytics_is_read() {
+    fn ultralytics_metadata_is_read() {
         let notes = of_metadata(&[
             ("author", "Ultralytics"),
             ("names", "{0: 'a', 1: 'b'}"),
@@ -416,7 +416,7 @@ mod tests {
     }
 
     #[test]
-    fn names_of_a_file_called_as_the_model_come_first_and_every_other_set_is_kept() {
+    fn label_file_named_after_the_model_comes_first() {
         let notes = of_files(&[
             ("coco.yaml", "path: ../datasets\nnames:\n  0: person\n  1: no\n"),
             ("labels.txt", "cat\ndog\nbird\n"),
@@ -435,7 +435,7 @@ mod tests {
     }
 
     #[test]
-    fn names_are_read_from_each_kind_of_label_file() {
+    fn label_files_of_each_kind_are_read() {
         for (file, text) in [
             ("labels.txt", "cat\nno\n"),
             ("ids.TXT", "0\tcat\n1\tno\n"),
@@ -476,7 +476,7 @@ mod tests {
     }
 
     #[test]
-    fn a_broken_file_is_a_remark() {
+    fn broken_file_is_a_remark() {
         let notes = of_files(&[("labels.txt", "cat\n\ndog\n"), ("data.yaml", "names: [a, b"), ("other.yaml", "a: 1")]);
         assert_eq!(notes.labels, []);
         assert_eq!(notes.remarks.len(), 2, "{:?}", notes.remarks);

@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn words_numbers_lists_and_names_of_digits_are_set() {
+    fn settings_of_every_type_are_parsed() {
         let changed = apply(&[
             "input.channels=bgr",
             "input.divide_by=1",
@@ -275,7 +275,7 @@ mod tests {
     }
 
     #[test]
-    fn another_resize_rule_takes_the_place_of_the_one_there() {
+    fn resize_rule_is_replaced() {
         let changed = apply(&[
             r#"input.resize.letterbox={"width": 64, "height": 48, "fill": 114}"#,
             "input.resize.letterbox.fill=0",
@@ -294,7 +294,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resize_rule_of_another_kind_keeps_the_size() {
+    fn resize_rule_of_another_kind_keeps_the_size() {
         let letterbox = |fill| ResizeRule::Letterbox {
             width: 32,
             height: 32,
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn a_misspelt_field_or_a_value_of_the_wrong_type_is_refused_by_name() {
+    fn misspelled_fields_and_wrong_types_are_refused() {
         for (item, part) in [
             ("input.chanels=bgr", "chanels"),
             ("input.channels=brg", "brg"),

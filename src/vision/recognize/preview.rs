@@ -78,7 +78,7 @@ mod tests {
     use crate::vision::preprocess;
 
     #[test]
-    fn normalizing_and_previewing_gives_the_image_back_in_every_layout() {
+    fn preview_inverts_normalization_in_every_layout() {
         let image = RgbImage::new(2, 1, vec![1, 2, 3, 200, 100, 50]).unwrap();
         for layout in [Layout::Nchw, Layout::Nhwc, Layout::Chw, Layout::Hwc] {
             let input = ImageInput {
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tensor_of_another_layout_is_refused() {
+    fn tensor_of_another_layout_is_refused() {
         let input = ImageInput::new(Layout::Nchw, ElementType::Uint8, ResizeRule::Keep {});
         assert!(preview(&input, &Tensor::u8([1, 2, 2, 3], vec![0; 12])).is_err());
     }

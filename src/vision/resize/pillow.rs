@@ -270,7 +270,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_pass_for_this_processor_equals_the_portable_one() {
+    fn vectorized_pass_equals_the_portable_one() {
         for filter in [Filter::Triangle, Filter::Cubic] {
             for (from, to, rows) in [(1024, 341, 9), (37, 5, 4), (5, 37, 3), (4000, 1, 1), (1, 3, 2), (640, 640, 5)] {
                 let image = noise(from, rows);
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_do_not_fit_into_the_memory_between_the_passes_are_computed_in_parts() {
+    fn large_rows_are_computed_in_parts() {
         let image = noise(1, 30_000);
         // Half of the rows between the passes fit.
         let window = ResizeWindow::whole(400, 2);

@@ -12,7 +12,7 @@ fn photo(name: &str) -> Vec<u8> {
 }
 
 #[test]
-fn a_place_that_cannot_be_listed_is_one_message() {
+fn unlistable_location_is_one_message() {
     let bucket = bucket_with_a_photo("refusals");
     let place = bucket.uri("photos/");
     let skewed = Response::s3_error("403 Forbidden", "RequestTimeTooSkewed", "The clocks differ.")
@@ -40,14 +40,14 @@ fn a_place_that_cannot_be_listed_is_one_message() {
 }
 
 #[test]
-fn a_missing_bucket_is_one_message() {
+fn missing_bucket_is_one_message() {
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader("s3://no-such-bucket/photos/", &endpoint));
     assert!(said.contains("bucket no-such-bucket does not exist"), "{said}");
 }
 
 #[test]
-fn a_missing_folder_is_reported_with_its_siblings() {
+fn missing_folder_is_reported_with_siblings() {
     let bucket = bucket_with_a_photo("misspelt");
     let endpoint = Seaweed::shared().endpoint();
     let said = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
@@ -55,7 +55,7 @@ fn a_missing_folder_is_reported_with_its_siblings() {
 }
 
 #[test]
-fn a_missing_server_is_one_message() {
+fn missing_server_is_one_message() {
     let closed = {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         format!("http://{}", listener.local_addr().unwrap())
@@ -69,7 +69,7 @@ fn a_missing_server_is_one_message() {
 }
 
 #[test]
-fn a_bucket_in_another_region_is_found_and_its_region_remembered() {
+fn bucket_region_is_found_and_remembered() {
     let bucket = bucket_with_a_photo("other-region");
     let place = bucket.uri("photos/");
     let is_wrong = |request: &Request| request.region() != Some("eu-central-1");
@@ -95,7 +95,7 @@ fn a_bucket_in_another_region_is_found_and_its_region_remembered() {
 }
 
 #[test]
-fn a_listing_with_failed_requests_is_still_complete() {
+fn listing_survives_failed_requests() {
     let bucket = bucket_with_a_photo("faltering");
     for fault in [
         Fault::CutAfter(100),
@@ -112,7 +112,7 @@ fn a_listing_with_failed_requests_is_still_complete() {
 }
 
 #[test]
-fn an_incomplete_listing_is_reported_and_its_images_are_predicted() {
+fn incomplete_listing_is_reported_and_predicted() {
     let server = Seaweed::shared();
     let bucket = server.bucket("unfinished");
     bucket.put("photos/0000.jpg", &photo("rocket.jpg"));
@@ -130,7 +130,7 @@ fn an_incomplete_listing_is_reported_and_its_images_are_predicted() {
 }
 
 #[test]
-fn with_many_faults_each_image_has_its_own_error_and_good_ones_are_predicted() {
+fn faulty_images_fail_alone() {
     let server = Seaweed::shared();
     let bucket = server.bucket("worst");
     let fates = [
@@ -211,7 +211,7 @@ fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
 }
 
 #[test]
-fn the_number_of_parallel_reads_is_bounded() {
+fn parallel_reads_are_bounded() {
     let server = Seaweed::shared();
     let bucket = server.bucket("crowd");
     bucket.fill(300, |number| format!("{number:04}.jpg"), b"no image");

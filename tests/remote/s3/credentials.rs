@@ -18,7 +18,7 @@ fn predicts_one(mut command: Command) {
 }
 
 #[test]
-fn with_permissions_predict_works_and_missing_ones_are_named() {
+fn missing_permissions_are_named() {
     let bucket = bucket_with_a_photo("rights");
     let place = bucket.uri("photos/");
     let endpoint = Seaweed::shared().endpoint();
@@ -40,7 +40,7 @@ fn with_permissions_predict_works_and_missing_ones_are_named() {
 }
 
 #[test]
-fn without_the_permission_to_list_an_object_opens_by_its_address() {
+fn object_opens_without_list_permission() {
     let bucket = bucket_with_a_photo("blind");
     let mut command = predict(&bucket.uri("photos/rocket.jpg"));
     BLIND.sign_in(&mut command, &Seaweed::shared().endpoint());
@@ -48,7 +48,7 @@ fn without_the_permission_to_list_an_object_opens_by_its_address() {
 }
 
 #[test]
-fn profiles_and_roles_of_the_aws_configuration_are_used() {
+fn aws_profiles_and_roles_are_used() {
     let bucket = bucket_with_a_photo("profiles");
     let proxy = FaultProxy::before(Seaweed::shared().address());
     for profile in [READER.profile, ROLE_PROFILE] {
@@ -61,7 +61,7 @@ fn profiles_and_roles_of_the_aws_configuration_are_used() {
 }
 
 #[test]
-fn a_missing_profile_is_never_replaced_by_another() {
+fn missing_profile_is_never_replaced() {
     let bucket = bucket_with_a_photo("missing-profile");
     let server = Seaweed::shared();
     let config = std::fs::read_to_string(server.aws_config()).unwrap();
@@ -76,7 +76,7 @@ fn a_missing_profile_is_never_replaced_by_another() {
 }
 
 #[test]
-fn without_credentials_the_way_to_sign_in_is_reported() {
+fn missing_credentials_explain_signing_in() {
     let bucket = bucket_with_a_photo("signed-out");
     let mut command = predict(&bucket.uri("photos/"));
     without_aws(&mut command, &Seaweed::shared().endpoint());
@@ -85,7 +85,7 @@ fn without_credentials_the_way_to_sign_in_is_reported() {
 }
 
 #[test]
-fn an_expired_session_is_reported_with_how_to_renew_it() {
+fn expired_session_explains_renewal() {
     let bucket = bucket_with_a_photo("expired");
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let expired = Fault::error("400 Bad Request", "ExpiredToken");
@@ -104,7 +104,7 @@ fn an_expired_session_is_reported_with_how_to_renew_it() {
 }
 
 #[test]
-fn a_public_bucket_is_read_unsigned_and_a_private_one_is_reported() {
+fn public_bucket_is_read_unsigned() {
     let server = Seaweed::shared();
     let private = bucket_with_a_photo("private");
     let public = server.public_bucket("photos");

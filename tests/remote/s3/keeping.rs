@@ -59,7 +59,7 @@ fn most_reads_of_one(proxy: &FaultProxy) -> usize {
 }
 
 #[test]
-fn each_object_is_requested_once_for_all_its_readers() {
+fn objects_are_requested_once_for_all_readers() {
     let (bucket, proxy) = (bucket_of_images("once"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source = open_keeping(&bucket, &proxy, folder.path(), PLENTY);
@@ -79,7 +79,7 @@ fn each_object_is_requested_once_for_all_its_readers() {
 }
 
 #[test]
-fn nothing_is_requested_again_after_a_restart() {
+fn restart_repeats_no_request() {
     let (bucket, proxy) = (bucket_of_images("restart"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let read = || {
@@ -95,7 +95,7 @@ fn nothing_is_requested_again_after_a_restart() {
 }
 
 #[test]
-fn an_object_of_the_same_name_on_another_server_is_another_one() {
+fn servers_do_not_share_cached_objects() {
     let (bucket, here, there) = (bucket_of_images("servers"), proxy(), proxy());
     let folder = tempfile::tempdir().unwrap();
     for proxy in [&here, &there, &here] {
@@ -105,7 +105,7 @@ fn an_object_of_the_same_name_on_another_server_is_another_one() {
 }
 
 #[test]
-fn an_object_that_was_written_to_is_noticed_when_it_is_read_and_when_it_is_listed() {
+fn changed_object_is_noticed_on_read_and_listing() {
     let (bucket, proxy) = (bucket_of_images("changed"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source = open_keeping(&bucket, &proxy, folder.path(), PLENTY);
@@ -134,7 +134,7 @@ fn an_object_that_was_written_to_is_noticed_when_it_is_read_and_when_it_is_liste
 }
 
 #[test]
-fn a_response_with_another_object_is_not_kept() {
+fn response_with_another_object_is_not_cached() {
     let (bucket, proxy) = (bucket_of_images("wrong"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source = open_keeping(&bucket, &proxy, folder.path(), PLENTY);
@@ -149,7 +149,7 @@ fn a_response_with_another_object_is_not_kept() {
 }
 
 #[test]
-fn what_would_fill_the_cache_by_itself_is_not_kept() {
+fn oversized_objects_are_not_cached() {
     let (bucket, proxy) = (bucket_of_images("large"), proxy());
     let folder = tempfile::tempdir().unwrap();
     // An image may take a 64th of it.
@@ -167,7 +167,7 @@ fn what_would_fill_the_cache_by_itself_is_not_kept() {
 }
 
 #[test]
-fn a_cancelled_read_does_not_stop_others_of_the_same_object() {
+fn canceled_read_does_not_stop_others() {
     let (bucket, proxy) = (bucket_of_images("patient"), proxy());
     let folder = tempfile::tempdir().unwrap();
     let source: Arc<dyn Source> = Arc::new(open_keeping(&bucket, &proxy, folder.path(), PLENTY));
@@ -185,7 +185,7 @@ fn a_cancelled_read_does_not_stop_others_of_the_same_object() {
 }
 
 #[test]
-fn the_images_in_a_tfrecord_object_are_kept_and_the_list_of_them_is_not() {
+fn tfrecord_images_are_cached_and_their_list_is_not() {
     /// The object has 88 KB: a first block of 64 KiB, and the rest.
     const LISTING: usize = 2;
     let (bucket, proxy) = (Seaweed::shared().public_bucket("kept-records"), proxy());
@@ -229,7 +229,7 @@ fn the_images_in_a_tfrecord_object_are_kept_and_the_list_of_them_is_not() {
 }
 
 #[test]
-fn a_single_object_is_looked_at_again_when_it_is_listed_again() {
+fn single_object_is_checked_on_relisting() {
     let (bucket, proxy) = (bucket_of_images("single"), proxy());
     let place = public_place(&bucket, &key(0), &proxy.endpoint());
     let source = open(&place);

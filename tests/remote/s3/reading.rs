@@ -74,7 +74,7 @@ fn content() -> Vec<u8> {
 }
 
 #[test]
-fn an_object_that_is_cut_twice_is_read_on_from_where_it_was() {
+fn twice_cut_object_is_resumed() {
     let object = Object::new("cut");
     object.inject(Often::First(2), Fault::CutAfter(600_000));
     object.read_well();
@@ -88,7 +88,7 @@ fn an_object_that_is_cut_twice_is_read_on_from_where_it_was() {
 }
 
 #[test]
-fn an_object_that_is_always_cut_ends_in_a_message() {
+fn always_cut_object_ends_in_an_error() {
     let object = Object::new("always-cut");
     object.inject(Often::Always, Fault::CutAfter(10));
     assert_eq!(object.read_badly(), AwsErrorKind::Cut);
@@ -97,7 +97,7 @@ fn an_object_that_is_always_cut_ends_in_a_message() {
 }
 
 #[test]
-fn an_object_that_is_replaced_while_it_is_read_is_never_mixed() {
+fn object_replaced_during_a_read_is_not_mixed() {
     let object = Object::new("replaced");
     let bucket = object.bucket.clone();
     // Before the second part is requested, the object is replaced by another one of the same size.
@@ -113,7 +113,7 @@ fn an_object_that_is_replaced_while_it_is_read_is_never_mixed() {
 }
 
 #[test]
-fn an_object_that_vanished_after_the_listing_is_reported_as_gone() {
+fn object_deleted_after_listing_is_reported() {
     let object = Object::new("vanished");
     assert_eq!(object.source.pages().next().unwrap().samples.len(), 1);
     object.bucket.delete(KEY);
@@ -122,7 +122,7 @@ fn an_object_that_vanished_after_the_listing_is_reported_as_gone() {
 }
 
 #[test]
-fn a_server_that_asks_to_slow_down_or_fails_or_hangs_up_is_asked_again() {
+fn busy_and_failing_servers_are_retried() {
     for (name, fault) in [
         ("slow-down", Fault::error("503 Slow Down", "SlowDown")),
         ("failing", Fault::error("500 Internal Server Error", "InternalError")),
@@ -136,7 +136,7 @@ fn a_server_that_asks_to_slow_down_or_fails_or_hangs_up_is_asked_again() {
 }
 
 #[test]
-fn a_server_that_never_stops_asking_to_slow_down_ends_in_a_message() {
+fn endless_throttling_ends_in_an_error() {
     let object = Object::new("busy");
     object.inject(Often::Always, Fault::error("503 Slow Down", "SlowDown"));
     assert_eq!(object.read_badly(), AwsErrorKind::Throttled);
@@ -144,7 +144,7 @@ fn a_server_that_never_stops_asking_to_slow_down_ends_in_a_message() {
 }
 
 #[test]
-fn a_slow_connection_is_waited_for() {
+fn slow_connection_is_waited_for() {
     let object = Object::new("slow");
     object.inject(Often::First(1), Fault::Late(Duration::from_millis(300)));
     object.read_well();
@@ -156,7 +156,7 @@ fn a_slow_connection_is_waited_for() {
 }
 
 #[test]
-fn after_a_stall_the_rest_of_the_object_is_read() {
+fn stalled_object_is_resumed() {
     let object = Object::new("stalled");
     object.inject(Often::First(1), Fault::StallAfter(600_000));
     object.read_well();
@@ -164,7 +164,7 @@ fn after_a_stall_the_rest_of_the_object_is_read() {
 }
 
 #[test]
-fn a_silent_server_is_asked_again_and_then_is_an_error() {
+fn silent_server_is_retried_and_then_an_error() {
     let object = Object::new("silent");
     object.inject(Often::First(1), Fault::Silence);
     object.read_well();
@@ -175,14 +175,14 @@ fn a_silent_server_is_asked_again_and_then_is_an_error() {
 }
 
 #[test]
-fn a_connection_that_always_stalls_ends_in_a_message() {
+fn connection_that_always_stalls_is_an_error() {
     let object = Object::new("always-stalled");
     object.inject(Often::Always, Fault::StallAfter(0));
     assert_eq!(object.read_badly(), AwsErrorKind::Timeout);
 }
 
 #[test]
-fn a_read_that_stalls_ends_at_once_when_its_task_is_cancelled() {
+fn stalled_read_ends_on_cancel() {
     let object = Object::new("cancelled");
     object.inject(Often::Always, Fault::StallAfter(10));
     let control = TaskControl::new(ProgressUnit::Images);
@@ -196,7 +196,7 @@ fn a_read_that_stalls_ends_at_once_when_its_task_is_cancelled() {
 }
 
 #[test]
-fn the_page_of_a_portal_instead_of_an_object_is_not_an_image() {
+fn captive_portal_page_is_not_an_image() {
     let object = Object::new("portal");
     object.inject(Often::Always, Fault::Response(Response::html("403 Forbidden", "Blocked by your company")));
     assert_eq!(object.read_badly(), AwsErrorKind::NotS3);

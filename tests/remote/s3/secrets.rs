@@ -68,7 +68,7 @@ fn as_everybody(proxy: &FaultProxy, with: &mut dyn FnMut(&SignIn<'_>)) {
 }
 
 #[test]
-fn no_secret_is_in_what_a_command_says_or_writes() {
+fn no_secret_is_printed_or_written() {
     let bucket = bucket_with_a_photo("secrets");
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let folder = tempfile::tempdir().unwrap();

@@ -130,7 +130,7 @@ fn check_low_frequencies(file: &[u8], sampling: Subsamp, what: &str) {
 }
 
 #[test]
-fn the_frequencies_that_are_read_give_the_pixels_that_libjpeg_makes_of_them() {
+fn frequencies_match_libjpeg() {
     for (number, image) in sample_images(150, 110).iter().enumerate() {
         for sampling in [Subsamp::None, Subsamp::Sub2x2, Subsamp::Gray] {
             for quality in [30, 75, 95, 100] {
@@ -145,7 +145,7 @@ fn the_frequencies_that_are_read_give_the_pixels_that_libjpeg_makes_of_them() {
 }
 
 #[test]
-fn sizes_that_are_no_multiple_of_a_block_are_those_of_libjpeg() {
+fn partial_block_sizes_match_libjpeg() {
     let sample_images = sample_images(1023, 767);
     for [width, height] in [[1, 1], [7, 9], [8, 8], [16, 1], [17, 33], [1023, 767]] {
         let image = sample_images.iter().map(|whole| cut(whole, width, height));
@@ -159,7 +159,7 @@ fn sizes_that_are_no_multiple_of_a_block_are_those_of_libjpeg() {
 }
 
 #[test]
-fn colors_that_are_halved_in_one_direction_lie_in_their_places() {
+fn one_directional_subsampling_matches_libjpeg() {
     let ramp = |x: u32, y: u32| [x * 255 / 160, (x + y) * 255 / 280, y * 255 / 120];
     let pixels = (0..120).flat_map(|y| (0..160).flat_map(move |x| ramp(x, y)));
     let ramps = RgbImage::new(160, 120, pixels.map(|value| value as u8).collect()).unwrap();
@@ -174,7 +174,7 @@ fn colors_that_are_halved_in_one_direction_lie_in_their_places() {
 }
 
 #[test]
-fn a_sample_image_looks_as_libjpeg_reduces_it() {
+fn sample_image_matches_libjpeg() {
     for (number, image) in sample_images(200, 150).iter().enumerate() {
         for sampling in SAMPLINGS {
             for quality in [30, 95] {
@@ -187,7 +187,7 @@ fn a_sample_image_looks_as_libjpeg_reduces_it() {
 }
 
 #[test]
-fn odd_sizes_of_every_subsampling_look_as_libjpeg_reduces_them() {
+fn odd_sizes_match_libjpeg_in_every_subsampling() {
     let sample_image = sample_images(200, 150).swap_remove(0);
     for [width, height] in [[1, 1], [2, 31], [7, 9], [17, 33], [61, 45], [199, 149]] {
         for sampling in SAMPLINGS {
@@ -237,7 +237,7 @@ fn restart_markers_are_followed() {
 }
 
 #[test]
-fn whatever_is_not_of_the_common_kind_is_left_to_libjpeg() {
+fn uncommon_files_are_left_to_libjpeg() {
     let all = files_in(&root().join("tests/cases/decode"));
     let names = all.iter().map(|path| path.file_name().unwrap().to_str().unwrap());
     let left: Vec<&str> = names
@@ -326,7 +326,7 @@ fn check_damaged(file: &[u8], what: &str) {
 }
 
 #[test]
-fn a_file_that_ends_early_is_left_to_libjpeg() {
+fn truncated_file_is_left_to_libjpeg() {
     for (number, file) in small_files().iter().enumerate() {
         for length in 0..file.len() {
             let (cut, what) = (&file[..length], format!("file {number} cut at {length}"));
@@ -337,7 +337,7 @@ fn a_file_that_ends_early_is_left_to_libjpeg() {
 }
 
 #[test]
-fn damage_anywhere_neither_panics_nor_changes_what_is_said_of_it() {
+fn damage_never_panics_or_changes_the_report() {
     let mut random = Random(64);
     for (number, file) in small_files().iter().enumerate() {
         for round in 0..1000 {

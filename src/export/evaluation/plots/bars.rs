@@ -139,7 +139,7 @@ mod tests {
     use super::ticks;
 
     #[test]
-    fn ticks_are_round_and_reach_the_most() {
+    fn ticks_are_round_and_cover_the_maximum() {
         for (most, expected) in [
             (23.0, "0 5 10 15 20 25"),
             (4.1, "0 1 2 3 4 5"),

@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn of_many_classes_the_most_confused_have_a_line_and_the_others_one_together() {
+    fn matrix_groups_rarely_confused_classes() {
         let cell = |truth, predicted, count| ConfusionCell { truth: Some(truth), predicted: Some(predicted), count };
         let mut cells: Vec<ConfusionCell> = (0..50).map(|class| cell(class, class, 100)).collect();
         cells.push(cell(40, 41, 7));
@@ -174,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_fit_into_a_cell() {
+    fn counts_fit_into_cells() {
         let texts = [0, 9_999, 12_345, 999_499, 999_500].map(short_count);
         assert_eq!(texts, ["0", "9999", "12k", "999k", "1.0M"]);
     }

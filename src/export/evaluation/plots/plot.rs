@@ -199,7 +199,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn colors_on_paper_are_those_of_the_page_in_the_light() {
+    fn plot_colors_match_the_light_theme() {
         let page = include_str!("../../report/style.css");
         let light = &page[..page.find("@media").unwrap()];
         for (name, color) in ON_PAPER {
@@ -211,7 +211,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_caption_has_several_lines_and_control_letters_are_left_out() {
+    fn long_caption_wraps_without_control_characters() {
         let caption = "word ".repeat(60);
         let plot = Plot { name: "", title: "", caption, size: [200.0, 10.0], body: Shapes::default() };
         assert!(plot.caption_lines().len() > 5);

@@ -58,7 +58,7 @@ fn mapped(toml: &str, labels: &str) -> OutputReader {
 }
 
 #[test]
-fn outputs_of_other_containers_are_read_as_numpy_reads_them() {
+fn outputs_match_numpy() {
     let cases: Vec<Case> = serde_json::from_str(include_str!("../../../../tests/outputs/cases.json")).unwrap();
     for case in cases {
         let name = &case.name;
@@ -94,7 +94,7 @@ fn outputs_of_other_containers_are_read_as_numpy_reads_them() {
 }
 
 #[test]
-fn what_was_assumed_is_said() {
+fn assumptions_are_reported() {
     let assumed = |output: &str| Recognition::of(output.as_bytes()).unwrap().assumed.join("; ");
     let logits = assumed(r#"{"predictions": [[3.5, -1.0, 0.5]]}"#);
     assert!(logits.contains("logits"), "{logits}");
@@ -106,7 +106,7 @@ fn what_was_assumed_is_said() {
 }
 
 #[test]
-fn what_predict_writes_reads_back_bit_for_bit() {
+fn predict_output_round_trips_bit_for_bit() {
     let line = r#"{"uri":"/a.jpg","status":"ok","width":451,"height":300,"model":"toy","task":"detection","detections":[{"box":[-1.25,2.1,30.333334,299.99997],"class_id":17,"label":"cat","score":0.96000004},{"box":[0.0,0.0,1.0,1.0],"class_id":3,"label":"dog","score":0.004}]}"#;
     let reader = reader_of(line);
     let found = reader.read(line.as_bytes(), None).unwrap();
@@ -126,7 +126,7 @@ fn what_predict_writes_reads_back_bit_for_bit() {
 }
 
 #[test]
-fn hostile_outputs_are_problems_and_never_predictions() {
+fn hostile_outputs_are_never_predictions() {
     let boxes = |boxes: &str, classes: &str, scores: &str| {
         format!(
             r#"{{"predictions": [{{"detection_boxes": {boxes}, "detection_classes": {classes},
@@ -170,7 +170,7 @@ fn hostile_outputs_are_problems_and_never_predictions() {
 }
 
 #[test]
-fn an_output_of_another_model_or_about_an_image_of_another_size_is_a_problem() {
+fn foreign_outputs_are_problems() {
     let of = |model: &str, classes: &str| {
         format!(
             r#"{{"status":"ok","width":100,"height":50,"model":"{model}","task":"classification","classes":[{classes}]}}"#
@@ -192,7 +192,7 @@ fn an_output_of_another_model_or_about_an_image_of_another_size_is_a_problem() {
 }
 
 #[test]
-fn lists_of_classes_are_never_empty_and_name_none_twice() {
+fn class_lists_are_nonempty_and_unique() {
     let reader = mapped(
         r#"
             id = "top"
@@ -212,14 +212,14 @@ fn lists_of_classes_are_never_empty_and_name_none_twice() {
 }
 
 #[test]
-fn a_box_without_an_area_counts_as_it_does_on_this_machine() {
+fn empty_box_counts_as_in_local_predictions() {
     let output = r#"{"status":"ok","width":100,"height":50,"model":"m","task":"detection","detections":[{"box":[100,10,100,20],"class_id":1,"label":"a","score":0.5}]}"#;
     let found = read(output).unwrap();
     assert_eq!(<[f32; 4]>::from(found.detections()[0].bounds), [100.0, 10.0, 100.0, 20.0]);
 }
 
 #[test]
-fn an_output_of_another_shape_than_the_first_is_a_problem() {
+fn output_of_another_shape_is_a_problem() {
     let reader = reader_of(r#"{"predictions": [[0.25, 0.75]]}"#);
     for output in [
         r#"{"error": "out of memory"}"#,
@@ -233,7 +233,7 @@ fn an_output_of_another_shape_than_the_first_is_a_problem() {
 }
 
 #[test]
-fn what_cannot_be_read_is_told_apart_from_what_is_unknown() {
+fn unreadable_and_unknown_are_distinguished() {
     for output in ["", "{", "NaN", r#"{"error": "no such model"}"#] {
         let error = Recognition::of(output.as_bytes()).unwrap_err();
         assert!(matches!(error, Unrecognized::Broken(_)), "{output}: {error}");

@@ -69,7 +69,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_is_under_all_that_its_key_begins_with() {
+    fn folder_is_below_every_key_prefix() {
         for (folder, input, expected) in [
             ("photos/out/", "photos/", true),
             ("photos-out/", "photos", true),

@@ -81,7 +81,7 @@ const NAMES: [&str; 4] = ["d.jpg", "a.jpg", "c.png", "b.jpg"];
 const BY_NAME: Sort = Sort { by: SortBy::Name, direction: Direction::Ascending };
 
 #[test]
-fn a_search_leaves_images_out_and_the_old_order_holds_until_it_is_done() {
+fn search_keeps_the_old_order_until_done() {
     let (mut state, _) = arranged(&NAMES);
     let asked = on(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned()))).unwrap();
     assert_eq!(asked.pace, Pace::AtOnce);
@@ -95,7 +95,7 @@ fn a_search_leaves_images_out_and_the_old_order_holds_until_it_is_done() {
 }
 
 #[test]
-fn another_sort_shows_its_first_image_and_new_images_do_not() {
+fn only_another_sort_shows_its_first_image() {
     let (mut state, source) = arranged(&NAMES);
     update(&mut state, Message::Command(Command::Browse(BrowseCommand::Show(SampleId(2)))));
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
@@ -112,7 +112,7 @@ fn another_sort_shows_its_first_image_and_new_images_do_not() {
 }
 
 #[test]
-fn a_search_scrolls_to_its_first_result_and_its_end_to_the_shown_image() {
+fn search_scrolls_to_its_first_result() {
     let (mut state, _) = arranged(&NAMES);
     let target = |state: &State| state.arranging.scroll().target;
     settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
@@ -124,7 +124,7 @@ fn a_search_scrolls_to_its_first_result_and_its_end_to_the_shown_image() {
 }
 
 #[test]
-fn a_search_deselects_the_images_that_it_does_not_find() {
+fn search_deselects_other_images() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Action::SelectAll);
     settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("b.jpg".to_owned())));
@@ -133,7 +133,7 @@ fn a_search_deselects_the_images_that_it_does_not_find() {
 }
 
 #[test]
-fn undoing_comes_back_to_an_image_that_the_search_does_not_find() {
+fn undo_returns_to_an_image_outside_the_search() {
     let (mut state, source) = arranged(&NAMES);
     update(&mut state, Message::Event(empty_project(source)));
     settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!verdict".to_owned())));
@@ -151,7 +151,7 @@ fn settle_command(state: &mut State, requested: impl Into<Command>) {
 }
 
 #[test]
-fn a_late_order_is_dropped() {
+fn late_order_is_dropped() {
     let (mut state, _) = arranged(&NAMES);
     let early = on(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned()))).unwrap();
     let late = on(&mut state, Command::Review(ReviewCommand::SetQuery("a.".to_owned()))).unwrap();
@@ -162,7 +162,7 @@ fn a_late_order_is_dropped() {
 }
 
 #[test]
-fn a_mistake_in_the_text_is_told_and_the_search_before_it_holds() {
+fn search_error_keeps_the_previous_search() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
     assert!(on(&mut state, Command::Review(ReviewCommand::SetQuery("png (".to_owned()))).is_none());
@@ -174,7 +174,7 @@ fn a_mistake_in_the_text_is_told_and_the_search_before_it_holds() {
 }
 
 #[test]
-fn keys_walk_and_select_in_the_order_on_screen() {
+fn keys_follow_the_order_on_screen() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
     on(&mut state, Command::Browse(BrowseCommand::Walk(Step::First)));
@@ -187,7 +187,7 @@ fn keys_walk_and_select_in_the_order_on_screen() {
 }
 
 #[test]
-fn select_all_selects_what_the_search_shows() {
+fn select_all_selects_search_results() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("jpg".to_owned())));
     on(&mut state, Action::SelectAll);
@@ -196,7 +196,7 @@ fn select_all_selects_what_the_search_shows() {
 }
 
 #[test]
-fn an_image_that_drops_out_stays_shown_and_the_next_one_is_where_it_would_have_been() {
+fn filtered_out_image_stays_shown_and_keeps_its_rank() {
     let check = |by: i64, expected: u32| {
         let (mut state, _) = arranged(&NAMES);
         on(&mut state, Command::Browse(BrowseCommand::Show(SampleId(2))));
@@ -210,7 +210,7 @@ fn an_image_that_drops_out_stays_shown_and_the_next_one_is_where_it_would_have_b
 }
 
 #[test]
-fn an_image_that_drops_out_behind_the_last_one_goes_on_with_the_last_one() {
+fn filtered_out_last_image_goes_to_the_last() {
     let (mut state, _) = arranged(&NAMES);
     on(&mut state, Command::Browse(BrowseCommand::Show(SampleId(3))));
     settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("!b.".to_owned())));
@@ -219,7 +219,7 @@ fn an_image_that_drops_out_behind_the_last_one_goes_on_with_the_last_one() {
 }
 
 #[test]
-fn new_images_are_on_screen_at_once_and_take_their_place_in_a_sorted_order() {
+fn new_images_appear_then_sort_in() {
     let (mut state, source) = arranged(&NAMES);
     let more = |name: &str| {
         let page = page(&[name]);
@@ -236,7 +236,7 @@ fn new_images_are_on_screen_at_once_and_take_their_place_in_a_sorted_order() {
 }
 
 #[test]
-fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
+fn changes_during_ordering_are_requested_afterwards() {
     let (mut state, source) = arranged(&NAMES);
     let page_of = |name: &str| Message::Event(Event::Browse(BrowseEvent::Listed { source, page: page(&[name]) }));
     let first = send(&mut state, page_of("e.jpg")).unwrap();
@@ -248,7 +248,7 @@ fn what_comes_while_an_order_is_made_is_asked_for_once_it_is_done() {
 }
 
 #[test]
-fn a_worker_that_fails_is_told_once_and_not_asked_the_same_again() {
+fn failed_worker_is_reported_once() {
     let (mut state, _) = arranged(&NAMES);
     let asked = on(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned()))).unwrap();
     let (id, reason) = (asked.id, "a mistake".to_owned());
@@ -260,7 +260,7 @@ fn a_worker_that_fails_is_told_once_and_not_asked_the_same_again() {
 }
 
 #[test]
-fn another_folder_begins_with_an_empty_search_field_and_keeps_the_sort() {
+fn new_folder_clears_the_search_and_keeps_the_sort() {
     let (mut state, _) = arranged(&NAMES);
     settle_command(&mut state, Command::Review(ReviewCommand::SetSort(BY_NAME)));
     settle_command(&mut state, Command::Review(ReviewCommand::SetQuery("png".to_owned())));
@@ -271,7 +271,7 @@ fn another_folder_begins_with_an_empty_search_field_and_keeps_the_sort() {
 }
 
 #[test]
-fn a_search_of_the_project_that_no_field_holds_is_left_out() {
+fn overlong_stored_search_is_dropped() {
     let restored = |letters: usize| {
         let (mut state, _) = arranged(&NAMES);
         let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/other"))));
@@ -292,7 +292,7 @@ fn a_search_of_the_project_that_no_field_holds_is_left_out() {
 }
 
 #[test]
-fn the_filtered_images_without_a_prediction_are_predicted() {
+fn filtered_images_are_predicted() {
     let (mut state, source, _) = opened();
     event(&mut state, BrowseEvent::ListingEnded { source, task: TaskId(0), result: Ok(()) });
     settle_pending(&mut state);

@@ -66,7 +66,7 @@ fn refused() -> Failure {
 }
 
 #[test]
-fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it_changes() {
+fn deployed_endpoints_are_watched_and_changes_reported() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], Vec::new());
     assert!(has!(effects, Effect::Endpoints(EndpointsEffect::Watch { id, .. }) if id.name == "cats"), "{effects:?}");
@@ -91,7 +91,7 @@ fn what_was_deployed_from_here_is_looked_at_when_it_is_known_and_told_of_when_it
 }
 
 #[test]
-fn an_endpoint_that_sagemaker_never_took_costs_nothing_and_is_not_looked_for() {
+fn endpoint_unknown_to_sagemaker_is_free() {
     let mut state = State::default();
     let half = EndpointRecord { is_started: false, ..record() };
     let effects = read(&mut state, vec![half], Vec::new());
@@ -102,7 +102,7 @@ fn an_endpoint_that_sagemaker_never_took_costs_nothing_and_is_not_looked_for() {
 }
 
 #[test]
-fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
+fn due_endpoint_is_deleted_once_and_failure_reported() {
     let mut state = State::default();
     let effects = read(&mut state, vec![record()], vec![id()]);
     assert!(
@@ -136,7 +136,7 @@ fn what_is_due_is_deleted_once_at_a_time_and_a_failure_is_told_once() {
 }
 
 #[test]
-fn stopping_a_due_deletion_says_how_to_postpone_it() {
+fn stopped_deletion_explains_postponing() {
     let mut state = State::default();
     read(&mut state, vec![record()], vec![id()]);
     end_deletion(&mut state, Err(Failure::Cancelled));
@@ -147,7 +147,7 @@ fn stopping_a_due_deletion_says_how_to_postpone_it() {
 }
 
 #[test]
-fn nothing_is_deleted_before_that_is_confirmed() {
+fn deletion_needs_confirmation() {
     let mut state = State::default();
     read(&mut state, vec![record()], Vec::new());
     let effects = command(&mut state, EndpointsCommand::ConfirmDeletion(id()));
@@ -167,7 +167,7 @@ fn nothing_is_deleted_before_that_is_confirmed() {
 }
 
 #[test]
-fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
+fn unreadable_record_is_reported_once() {
     let mut state = State::default();
     for _ in 0..2 {
         event(
@@ -183,7 +183,7 @@ fn a_record_that_cannot_be_read_is_a_problem_and_told_once() {
 }
 
 #[test]
-fn the_list_is_not_requested_before_the_user_opens_it() {
+fn list_is_requested_when_opened() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Endpoints);
     assert!(!has!(effects, Effect::Endpoints(EndpointsEffect::List { .. })), "{effects:?}");
@@ -193,7 +193,7 @@ fn the_list_is_not_requested_before_the_user_opens_it() {
 }
 
 #[test]
-fn the_form_begins_with_an_end_and_what_was_said_before_and_deploys_what_was_checked() {
+fn form_restores_settings_and_deploys_the_checked_plan() {
     let (mut state, _, _) = super::opened();
     state.settings.job.model.role = "arn:aws:iam::123456789012:role/r".to_owned();
     command(&mut state, Action::DeployEndpoint);

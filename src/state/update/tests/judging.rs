@@ -58,7 +58,7 @@ fn with_boxes() -> (State, RunId) {
 }
 
 #[test]
-fn a_verdict_is_sent_to_the_project_at_once_and_is_saving_until_it_is_there() {
+fn verdict_is_saving_until_stored() {
     let (mut state, source, run) = ready();
     prediction(&mut state, source, run, 0);
     let effects = command(&mut state, Action::Accept);
@@ -72,7 +72,7 @@ fn a_verdict_is_sent_to_the_project_at_once_and_is_saving_until_it_is_there() {
 }
 
 #[test]
-fn a_verdict_goes_on_to_the_next_image_unless_that_is_switched_off() {
+fn verdict_advances_unless_disabled() {
     let (mut state, ..) = ready();
     command(&mut state, Action::Reject);
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
@@ -104,7 +104,7 @@ fn predicted(source: SourceId, run: RunId, prediction: Prediction) -> Event {
 }
 
 #[test]
-fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
+fn judged_prediction_is_not_replaced() {
     let (mut state, source, run) = judged_and_outdated();
     let effects = command(&mut state, Action::PredictShown);
     assert!(!has!(effects, Effect::Inference(InferenceEffect::PredictOne { .. })), "{effects:?}");
@@ -128,7 +128,7 @@ fn a_prediction_that_was_judged_is_not_replaced_when_its_file_has_changed() {
 }
 
 #[test]
-fn verdicts_that_are_taken_back_for_a_new_prediction_never_come_to_lie_on_it() {
+fn withdrawn_verdicts_never_reach_the_new_prediction() {
     let (mut state, source, run) = judged_and_outdated();
     let effects = command(&mut state, Action::PredictAnew);
     assert!(
@@ -149,7 +149,7 @@ fn verdicts_that_are_taken_back_for_a_new_prediction_never_come_to_lie_on_it() {
 }
 
 #[test]
-fn verdicts_that_are_brought_back_before_the_new_prediction_is_there_keep_the_old_one() {
+fn restored_verdicts_keep_the_old_prediction() {
     let (mut state, source, run) = judged_and_outdated();
     command(&mut state, Action::PredictAnew);
     command(&mut state, Action::Undo);
@@ -160,7 +160,7 @@ fn verdicts_that_are_brought_back_before_the_new_prediction_is_there_keep_the_ol
 }
 
 #[test]
-fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
+fn judged_outdated_prediction_is_reopened() {
     let mut state = State::default();
     event(&mut state, models(&["small"]));
     let source = source_of(&command(&mut state, BrowseCommand::Open(PathBuf::from("/photos"))));
@@ -215,14 +215,14 @@ fn a_judged_outdated_prediction_is_there_when_the_project_is_opened_again() {
 }
 
 #[test]
-fn an_image_without_a_prediction_can_be_judged() {
+fn image_without_a_prediction_can_be_judged() {
     let (mut state, ..) = ready();
     let effects = command(&mut state, Action::Unsure);
     assert_eq!(changes(&effects), [set_verdict("a.jpg", None, Some(Verdict::Unsure))]);
 }
 
 #[test]
-fn every_selected_image_is_judged_and_undone_in_one_step() {
+fn selected_images_are_judged_and_undone_in_one_step() {
     let (mut state, ..) = ready();
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::Reject);
@@ -239,7 +239,7 @@ fn every_selected_image_is_judged_and_undone_in_one_step() {
 }
 
 #[test]
-fn undoing_brings_the_image_that_it_is_about_back_to_the_middle() {
+fn undo_centers_its_image() {
     let (mut state, ..) = ready();
     command(&mut state, Action::Accept);
     command(&mut state, BrowseCommand::Show(SampleId(2)));
@@ -250,7 +250,7 @@ fn undoing_brings_the_image_that_it_is_about_back_to_the_middle() {
 }
 
 #[test]
-fn a_selected_box_is_judged_and_the_next_one_selected() {
+fn judged_box_selects_the_next() {
     let (mut state, run) = with_boxes();
     command(&mut state, Action::NextBox);
     assert_eq!(state.shown.selected_box, Some(0));
@@ -271,7 +271,7 @@ fn a_selected_box_is_judged_and_the_next_one_selected() {
 }
 
 #[test]
-fn after_boxes_no_key_judges_a_whole_image_unasked() {
+fn after_boxes_keys_judge_no_whole_image() {
     let (mut state, run) = with_boxes();
     let source = state.source.as_ref().unwrap().id;
     let notice = |state: &State| state.notice.as_ref().map(|notice| notice.text.clone()).unwrap_or_default();
@@ -295,7 +295,7 @@ fn after_boxes_no_key_judges_a_whole_image_unasked() {
 }
 
 #[test]
-fn without_a_box_verdicts_are_on_the_image_again() {
+fn verdicts_without_a_box_are_on_the_image() {
     let (mut state, _) = with_boxes();
     command(&mut state, Action::NextBox);
     command(&mut state, Action::Accept);
@@ -305,7 +305,7 @@ fn without_a_box_verdicts_are_on_the_image_again() {
 }
 
 #[test]
-fn a_verdict_that_is_only_changed_stays_on_its_image() {
+fn changed_verdict_stays_on_its_image() {
     let (mut state, _) = with_boxes();
     for index in 0..2 {
         command(&mut state, ReviewCommand::SelectBox(Some(index)));
@@ -321,7 +321,7 @@ fn a_verdict_that_is_only_changed_stays_on_its_image() {
 }
 
 #[test]
-fn a_box_that_was_left_out_is_next_before_the_next_image_is() {
+fn skipped_box_comes_before_the_next_image() {
     let (mut state, _) = with_boxes();
     command(&mut state, ReviewCommand::SelectBox(Some(1)));
     command(&mut state, Action::Accept);
@@ -330,7 +330,7 @@ fn a_box_that_was_left_out_is_next_before_the_next_image_is() {
 }
 
 #[test]
-fn a_confirmed_box_outranks_the_filters_and_no_hidden_box_stays_selected() {
+fn accepted_box_overrides_filters() {
     let (mut state, _) = with_boxes();
     command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, ReviewCommand::SelectBox(Some(1)));
@@ -345,7 +345,7 @@ fn a_confirmed_box_outranks_the_filters_and_no_hidden_box_stays_selected() {
 }
 
 #[test]
-fn clearing_also_deletes_verdicts_from_before_there_was_a_prediction() {
+fn clearing_deletes_verdicts_older_than_the_prediction() {
     let (mut state, source, run) = ready();
     command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, Action::Accept);
@@ -358,7 +358,7 @@ fn clearing_also_deletes_verdicts_from_before_there_was_a_prediction() {
 }
 
 #[test]
-fn notes_and_tags_are_written_for_the_selection() {
+fn notes_and_tags_apply_to_the_selection() {
     let (mut state, ..) = ready();
     command(&mut state, Action::SelectAll);
     command(&mut state, ReviewCommand::AddTag("  night ".to_owned()));
@@ -379,7 +379,7 @@ fn notes_and_tags_are_written_for_the_selection() {
 }
 
 #[test]
-fn the_next_unjudged_image_is_found_around_the_end() {
+fn next_unjudged_image_wraps_around() {
     let (mut state, ..) = ready();
     command(&mut state, Action::GoOnAfterVerdict);
     command(&mut state, BrowseCommand::Show(SampleId(2)));
@@ -394,7 +394,7 @@ fn the_next_unjudged_image_is_found_around_the_end() {
 }
 
 #[test]
-fn the_least_certain_prediction_comes_first() {
+fn least_certain_prediction_comes_first() {
     let (mut state, source, run) = ready();
     let sure = |first: f32| Prediction {
         content: PredictionContent::Classes(
@@ -422,7 +422,7 @@ fn the_least_certain_prediction_comes_first() {
 }
 
 #[test]
-fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
+fn stored_verdicts_appear_in_any_loading_order() {
     let judged = |name: &str| JudgedSample {
         sample: SampleUri::new(format!("/photos/{name}")),
         verdicts: vec![(VerdictTarget { run: None, box_index: None }, Verdict::Reject)],
@@ -449,7 +449,7 @@ fn what_the_project_holds_is_there_whether_it_or_the_listing_comes_first() {
 }
 
 #[test]
-fn a_project_that_another_program_holds_is_not_judged() {
+fn locked_project_is_not_judged() {
     let (mut state, ..) = ready();
     state.project.status = ProjectStatus::ReadOnly { reason: "it is open in another window".to_owned() };
     let effects = command(&mut state, Action::Accept);
@@ -484,7 +484,7 @@ fn reopened_with(judged: &[(RunId, &str)], remembered: &str) -> (State, Vec<Effe
 }
 
 #[test]
-fn the_run_with_the_verdicts_opens() {
+fn judged_run_opens() {
     let (first, second) = (RunId(7), RunId(8));
     let on_screen = |run: u64| format!(r#"{{"on_screen":{run},"automatic":[]}}"#);
     for (judged, remembered, expected) in [
@@ -503,7 +503,7 @@ fn the_run_with_the_verdicts_opens() {
 }
 
 #[test]
-fn a_run_without_verdicts_says_where_they_are() {
+fn unjudged_run_points_to_the_judged_one() {
     let (mut state, _) = reopened_with(&[(RunId(8), "a.jpg"), (RunId(8), "b.jpg")], "");
     assert_eq!((state.other_judged_run(), &state.notice), (None, &None));
     command(&mut state, ProjectCommand::SwitchRun(RunId(7)));
@@ -516,7 +516,7 @@ fn a_run_without_verdicts_says_where_they_are() {
 }
 
 #[test]
-fn a_run_of_one_automatic_prediction_is_not_kept() {
+fn automatic_single_prediction_run_is_not_kept() {
     let automatic = r#"{"on_screen":8,"automatic":[8]}"#;
     let (state, effects) = reopened_with(&[], automatic);
     assert_eq!(state.runs.iter().map(Run::id).collect::<Vec<_>>(), [RunId(7)]);
@@ -537,7 +537,7 @@ fn remembered(effects: &[Effect]) -> Option<String> {
 }
 
 #[test]
-fn a_run_is_automatic_until_something_is_asked_of_it() {
+fn run_is_automatic_until_used() {
     let (mut state, source, run) = ready();
     let automatic = format!(r#"{{"on_screen":{0},"automatic":[{0}]}}"#, run.0);
     let kept = format!(r#"{{"on_screen":{0},"automatic":[]}}"#, run.0);

@@ -34,7 +34,7 @@ fn listed_again(state: &mut State, source: SourceId, task: TaskId, found: Relist
 }
 
 #[test]
-fn reloading_marks_what_is_gone_and_keeps_every_place() {
+fn reload_marks_missing_images_and_keeps_positions() {
     let (mut state, source) = listed();
     command(&mut state, BrowseCommand::Show(SampleId(1)));
     let task = reload(&mut state);
@@ -55,7 +55,7 @@ fn reloading_marks_what_is_gone_and_keeps_every_place() {
 }
 
 #[test]
-fn nothing_is_gone_where_not_everything_could_be_listed() {
+fn incomplete_listing_removes_no_image() {
     let (mut state, source) = listed();
     let task = reload(&mut state);
     let found = Relisting { problems: vec![Problem::general("The image list is incomplete")], ..Relisting::default() };
@@ -65,7 +65,7 @@ fn nothing_is_gone_where_not_everything_could_be_listed() {
 }
 
 #[test]
-fn what_could_not_be_read_is_tried_again_after_reloading() {
+fn reload_retries_unreadable_images() {
     let (mut state, source) = listed();
     let shown = SampleId(0);
     event(
@@ -81,14 +81,14 @@ fn what_could_not_be_read_is_tried_again_after_reloading() {
 }
 
 #[test]
-fn a_listing_under_way_is_not_begun_again() {
+fn listing_is_not_restarted() {
     let (mut state, _, _) = opened();
     assert!(Action::Reload.check(&state).is_err());
     assert!(command(&mut state, Action::Reload).is_empty());
 }
 
 #[test]
-fn a_place_that_could_not_be_opened_is_opened_anew() {
+fn failed_location_is_reopened() {
     let (mut state, source, _) = opened();
     let task = list_task(&state).unwrap();
     event(&mut state, BrowseEvent::ListingEnded { source, task, result: Err("There is no such folder".to_owned()) });
@@ -97,7 +97,7 @@ fn a_place_that_could_not_be_opened_is_opened_anew() {
 }
 
 #[test]
-fn the_neighbors_of_the_image_are_read_ahead_the_next_one_first() {
+fn neighbors_are_read_ahead_next_first() {
     let (mut state, source) = listed();
     for (shown, neighbors) in [(1, &["c.jpg", "a.jpg"][..]), (2, &["b.jpg"])] {
         command(&mut state, BrowseCommand::Show(SampleId(shown)));

@@ -110,7 +110,7 @@ fn watched(state: &mut State, id: &JobId) -> TaskId {
 }
 
 #[test]
-fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_filled_in() {
+fn form_starts_with_model_and_selection() {
     let mut state = listed();
     command(&mut state, BrowseCommand::Show(SampleId(0)));
     command(&mut state, BrowseCommand::ToggleSelected(SampleId(2)));
@@ -144,7 +144,7 @@ fn the_form_begins_with_the_model_and_the_selection_and_is_checked_once_it_is_fi
 }
 
 #[test]
-fn saved_settings_have_no_values_of_variables() {
+fn settings_store_no_variable_values() {
     let mut draft = draft(&State::default());
     let secret = || [("TOKEN".to_owned(), "hunter2".to_owned())].into();
     (draft.model.environment, draft.spec.environment) = (secret(), secret());
@@ -155,7 +155,7 @@ fn saved_settings_have_no_values_of_variables() {
 }
 
 #[test]
-fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job() {
+fn only_a_valid_checked_plan_starts() {
     let mut state = listed();
     command(&mut state, Action::StartJob);
     let draft = draft(&state);
@@ -190,7 +190,7 @@ fn only_what_was_checked_and_is_well_is_started_and_remembered_for_the_next_job(
 }
 
 #[test]
-fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
+fn whole_prefix_or_manifest_is_sent() {
     let mut state = listed();
     let place = S3Place::new(S3Address::new("bucket", "photos/"));
     state.source.as_mut().unwrap().location = Some(Location::S3(Box::new(place.clone())));
@@ -216,7 +216,7 @@ fn all_of_a_prefix_is_sent_as_a_prefix_and_less_of_it_as_a_manifest() {
 }
 
 #[test]
-fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
+fn jobs_are_paged_and_late_pages_dropped() {
     let mut state = State::default();
     let effects = command(&mut state, Action::Jobs);
     assert!(
@@ -255,7 +255,7 @@ fn jobs_are_listed_page_by_page_and_a_late_page_is_dropped() {
 }
 
 #[test]
-fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_are_looked_for() {
+fn completed_job_with_missing_outputs_is_a_problem() {
     let mut state = State::default();
     let id = id("cats-1");
     let task = watched(&mut state, &id);
@@ -273,7 +273,7 @@ fn a_job_that_is_completed_with_outputs_missing_is_a_problem_and_its_failures_ar
 }
 
 #[test]
-fn what_failed_is_sent_again_as_a_job_that_is_watched_in_its_place() {
+fn retry_job_is_watched_instead() {
     let mut state = State::default();
     let id = id("cats-1");
     watched(&mut state, &id);
@@ -356,7 +356,7 @@ fn retry_plan(grade: CheckGrade) -> RetryPlan {
 }
 
 #[test]
-fn only_what_was_listed_as_left_behind_is_deleted() {
+fn only_listed_leftovers_are_deleted() {
     let mut state = State::default();
     let id = id("cats-1");
     watched(&mut state, &id);
@@ -380,7 +380,7 @@ fn only_what_was_listed_as_left_behind_is_deleted() {
 }
 
 #[test]
-fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be_tried_again() {
+fn watched_jobs_resume_after_a_restart() {
     let mut state = State::default();
     let id = id("cats-1");
     watched(&mut state, &id);
@@ -400,7 +400,7 @@ fn jobs_that_were_watched_are_watched_again_after_a_restart_and_a_failure_can_be
 }
 
 #[test]
-fn a_job_that_is_missing_or_no_longer_watched_is_not_watched_after_a_restart() {
+fn missing_jobs_are_not_watched_after_a_restart() {
     let failure = || Failure::Failed { message: "There is no such job".to_owned(), renewal: None };
     for end in [WatchEnd::NoSuchJob(failure()), WatchEnd::Failed(Failure::Cancelled)] {
         let mut state = State::default();
@@ -420,7 +420,7 @@ fn a_job_that_is_missing_or_no_longer_watched_is_not_watched_after_a_restart() {
 }
 
 #[test]
-fn a_prediction_from_remote_about_an_image_of_another_size_is_not_shown() {
+fn remote_prediction_of_another_size_is_not_shown() {
     let (mut state, source, run) = ready();
     state.runs.get_mut(run).unwrap().info.key.made =
         InferenceLocation::Outputs { folder: "s3://bucket/out/".to_owned() };
@@ -441,7 +441,7 @@ fn a_prediction_from_remote_about_an_image_of_another_size_is_not_shown() {
 }
 
 #[test]
-fn a_run_that_learns_more_names_of_classes_keeps_those_it_has() {
+fn run_keeps_names_while_learning_more() {
     let (mut state, source, run) = ready();
     let named =
         |names: &[(u32, &str)]| -> LabelSet { names.iter().map(|(id, name)| (*id, (*name).to_owned())).collect() };
@@ -474,7 +474,7 @@ fn question(effects: &[Effect]) -> Option<u64> {
 }
 
 #[test]
-fn examples_are_read_at_once_and_anew_with_each_request_and_a_late_reading_is_dropped() {
+fn examples_are_reread_and_late_ones_dropped() {
     let mut state = listed();
     command(&mut state, Command::Do(Action::OpenOutputs));
     let at = OutputsAt::Folder(Location::Path("/outputs".into()));
@@ -503,7 +503,7 @@ fn examples_are_read_at_once_and_anew_with_each_request_and_a_late_reading_is_dr
 }
 
 #[test]
-fn examples_of_other_images_are_forgotten() {
+fn examples_of_other_images_are_dropped() {
     let mut state = listed();
     let source = state.source.as_ref().unwrap().id;
     let looked_at = |state: &mut State| {

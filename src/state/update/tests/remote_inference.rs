@@ -83,7 +83,7 @@ fn remote_prediction(source: SourceId, task: TaskId, run: RunId, sample: SampleI
 }
 
 #[test]
-fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
+fn image_in_view_is_sent_once() {
     let (state, _) = connected();
     let run = state.run().unwrap();
     assert_eq!(run.info.name, "cats, endpoint cats in eu-west-1");
@@ -94,7 +94,7 @@ fn the_image_in_view_is_sent_once_and_its_prediction_begins_a_run() {
 }
 
 #[test]
-fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
+fn image_is_requested_once_when_it_comes_into_view() {
     let (mut state, source) = connected();
     let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     let [(task, run, sample)] = requests(&effects)[..] else {
@@ -112,7 +112,7 @@ fn an_image_is_asked_about_when_it_comes_into_view_and_never_twice_at_once() {
 }
 
 #[test]
-fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
+fn unreachable_model_waits_for_the_user() {
     let (mut state, source) = connected();
     let effects = command(&mut state, BrowseCommand::Walk(Step::By(1)));
     let (task, run, sample) = requests(&effects)[0];
@@ -129,7 +129,7 @@ fn a_model_out_of_reach_is_not_asked_again_before_the_user_wants_it() {
 }
 
 #[test]
-fn an_image_that_could_not_be_predicted_does_not_keep_the_next_one_from_being_tried() {
+fn failed_image_does_not_block_the_next() {
     let (mut state, source, _) = opened();
     let effects = command(&mut state, InferenceCommand::PredictAt(Some(Box::new(cats()))));
     let (task, _) = connects(&effects).unwrap();
@@ -141,7 +141,7 @@ fn an_image_that_could_not_be_predicted_does_not_keep_the_next_one_from_being_tr
 }
 
 #[test]
-fn a_run_of_this_computer_brings_predicting_back_here_and_sends_nothing() {
+fn local_run_switches_back_and_sends_nothing() {
     let (mut state, _) = connected();
     let effects = command(&mut state, Action::PredictHere);
     assert!(state.inference.is_preparing(), "{effects:?}");

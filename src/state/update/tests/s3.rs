@@ -50,7 +50,7 @@ fn expired() -> Failure {
 }
 
 #[test]
-fn an_address_that_is_typed_opens_as_the_aws_tools_would_and_asks_who_that_is() {
+fn typed_address_opens_and_identifies_the_user() {
     let mut state = State::default();
     let effects = typed(&mut state, "s3://photos/2024/");
     assert!(has!(effects, Effect::Browse(BrowseEffect::Open { .. })), "{effects:?}");
@@ -60,7 +60,7 @@ fn an_address_that_is_typed_opens_as_the_aws_tools_would_and_asks_who_that_is() 
 }
 
 #[test]
-fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
+fn known_bucket_opens_the_same_way() {
     let mut state = State::default();
     let known =
         S3Place { address: S3Address::new("photos", "2024/"), access: access("work"), layout: S3Layout::Folder };
@@ -82,7 +82,7 @@ fn a_bucket_that_was_opened_before_is_opened_in_the_same_way() {
 }
 
 #[test]
-fn an_address_that_is_none_is_shown_in_the_dialog_and_what_is_open_stays() {
+fn invalid_address_keeps_the_source_open() {
     let mut state = State::default();
     let effects = typed(&mut state, "s3://");
     assert!(has!(effects, Effect::S3(S3Effect::ReadSetup)), "{effects:?}");
@@ -92,7 +92,7 @@ fn an_address_that_is_none_is_shown_in_the_dialog_and_what_is_open_stays() {
 }
 
 #[test]
-fn the_dialog_sends_no_request_before_the_user_opens_it() {
+fn dialog_sends_no_request_until_opened() {
     let mut state = State::default();
     let effects = command(&mut state, Action::OpenS3);
     assert_eq!(state.overlay, Overlay::OpenS3);
@@ -105,7 +105,7 @@ fn the_dialog_sends_no_request_before_the_user_opens_it() {
 }
 
 #[test]
-fn another_profile_forgets_what_the_one_before_saw() {
+fn another_profile_clears_listings() {
     let mut state = State::default();
     command(&mut state, Action::OpenS3);
     command(&mut state, S3Command::SetAccess(access("work")));
@@ -124,7 +124,7 @@ fn another_profile_forgets_what_the_one_before_saw() {
 }
 
 #[test]
-fn browsing_to_an_address_lists_each_folder_on_the_way() {
+fn browsing_lists_each_parent_folder() {
     let mut state = State::default();
     let address = S3Address::parse("s3://photos/2024/may/a.jpg").unwrap();
     let effects = command(&mut state, S3Command::BrowseTo(address));
@@ -158,7 +158,7 @@ fn browsing_to_an_address_lists_each_folder_on_the_way() {
 }
 
 #[test]
-fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
+fn failed_sign_in_keeps_the_identity_and_retries() {
     let mut state = State::default();
     let work = access("work");
     let task = sign_in_of(&command(&mut state, S3Command::SignIn(work.clone())));
@@ -189,7 +189,7 @@ fn a_sign_in_that_fails_keeps_who_was_known_and_is_tried_again() {
 }
 
 #[test]
-fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
+fn renewed_sign_in_rereads_failed_images() {
     let mut state = State::default();
     let work = access("work");
     let place = S3Place { access: work.clone(), ..S3Place::new(S3Address::new("photos", "")) };
@@ -213,7 +213,7 @@ fn images_that_failed_are_read_again_once_the_sign_in_is_renewed() {
 }
 
 #[test]
-fn a_place_that_was_opened_before_can_be_forgotten() {
+fn recent_location_can_be_forgotten() {
     let mut state = State::default();
     let place = |bucket: &str| S3Place::new(S3Address::new(bucket, ""));
     for bucket in ["a", "b"] {
