@@ -11,16 +11,18 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::json;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::EndpointStatus;
+use spotcheck::domain::{CheckGrade, CheckPoint, EndpointStatus};
 use spotcheck::state::{Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay};
 use spotcheck::tasks::now_ms;
 
-use crate::remote::{serve, type_into, type_lines};
+use crate::remote::{serve, type_into, wait_for_missing};
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, echo_archive};
 use crate::support::seaweed::{Bucket, Seaweed};
-use crate::support::{runtime_home, spotcheck_at};
-use crate::window::{click, open_with_model_at, sees, wait_for, wait_until};
+use crate::support::spotcheck_at;
+use crate::window::{
+    choose_value, click, home_with_runtime, open_with_model_at, sees, wait_for, wait_for_notice, wait_until,
+};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -34,13 +36,15 @@ pub(crate) fn account(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Proc
 
 /// Folders of its own, with ONNX Runtime in them and a table of prices.
 pub(crate) fn home_with_prices(home: &Path) -> AppDirs {
-    let dirs = AppDirs::below(home);
-    std::fs::create_dir_all(&dirs.data).unwrap();
-    let runtime = AppDirs::below(runtime_home()).data.join("runtime");
-    std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
+    let dirs = home_with_runtime(home);
     std::fs::create_dir_all(&dirs.config).unwrap();
-    let price = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 0.25\nsource = \"an invoice\"\ndate = \
-        \"2026-11-21\"\n";
+    let price = r#"
+[[price]]
+instance_type = "ml.m5.xlarge"
+usd_per_hour = 0.25
+source = "an invoice"
+date = "2026-11-21"
+"#;
     std::fs::write(dirs.prices(), price).unwrap();
     dirs
 }
@@ -52,8 +56,8 @@ pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> St
         chosen.is_some_and(|chosen| chosen.is_ready)
     });
     window.state_mut().command(Action::DeployEndpoint);
-    wait_for(window, "Enter the S3 folder");
-    type_into(window, "S3 folder for the model archive", &bucket.uri("spotcheck/"));
+    wait_for_missing(window, "S3");
+    type_into(window, "S3 folder", &bucket.uri("spotcheck/"));
     type_into(window, "Execution role", ROLE);
     wait_for(window, "No problems found");
     let deploying = &window.state().state().remote.endpoint_form;
@@ -84,10 +88,21 @@ fn assert_asked(plane: Option<&ControlPlane>, operation: &str, times: usize) {
     }
 }
 
+fn wait_until_tasks_end(window: &mut Harness<'static, App>) {
+    wait_until(window, "the tasks", |window| window.state().state().tasks.is_idle());
+}
+
+/// Waits until the endpoint was deleted because its time was over.
+fn wait_until_expired(window: &mut Harness<'static, App>, name: &str) {
+    let notice = wait_for_notice(window, name);
+    assert!(notice.contains(&format!("Deleted: endpoint {name}")), "{notice}");
+    wait_until(window, "an empty banner", |window| in_the_banner(window) == 0);
+}
+
 fn wait_until_in_service(window: &mut Harness<'static, App>, name: &str) {
     wait_for(window, &format!("Endpoint {name}: InService"));
     assert_eq!(in_the_banner(window), 1);
-    wait_until(window, "the end of watching", |window| window.state().state().tasks.is_idle());
+    wait_until_tasks_end(window);
 }
 
 #[test]
@@ -99,13 +114,13 @@ fn deployed_endpoint_shows_costs_and_is_deleted() {
         let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
         let name = fill_in(&mut window, &bucket);
         // What it costs and when it goes is said before it is paid for.
-        assert!(sees(&window, "$0.25 per hour or $6.00 per day"));
-        assert!(sees(&window, "of 2026-11-21, from an invoice"));
-        assert!(sees(&window, "estimated cost until then: $0.50"));
+        for fact in ["$0.25 per hour", "$6.00 per day", "of 2026-11-21", "an invoice", ": $0.50"] {
+            assert!(sees(&window, fact), "{fact}");
+        }
         click(&mut window, "Deploy the model");
         wait_for(&mut window, "SageMaker endpoints");
         wait_until_in_service(&mut window, &name);
-        assert!(sees(&window, "so far at $0.25 per hour, deleted "));
+        assert!(sees(&window, "$0.25 per hour, deleted"));
         let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
         assert!(bucket.get(&archive).is_some());
         click(&mut window, "List endpoints");
@@ -119,7 +134,7 @@ fn deployed_endpoint_shows_costs_and_is_deleted() {
         click(&mut window, "Container log");
         click(&mut window, "Read the log");
         wait_for(&mut window, "Read again");
-        wait_until(&mut window, "the end of reading", |window| window.state().state().tasks.is_idle());
+        wait_until_tasks_end(&mut window);
 
         // It is put off, and the clock is put forward.
         let end = |window: &Harness<'static, App>| the_endpoint(window).record.as_ref().unwrap().delete_at_ms;
@@ -129,8 +144,7 @@ fn deployed_endpoint_shows_costs_and_is_deleted() {
         let id = the_endpoint(&window).id.clone();
         let over = Command::Endpoints(EndpointsCommand::SetDeletionTime(id, Some(now_ms())));
         window.state_mut().command(over);
-        wait_for(&mut window, &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"));
-        wait_until(&mut window, "the end of the banner", |window| in_the_banner(window) == 0);
+        wait_until_expired(&mut window, &name);
         assert!(bucket.get(&archive).is_none());
         let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
         assert_eq!(left.count(), 0);
@@ -150,8 +164,8 @@ fn expired_endpoint_is_deleted_at_start() {
         let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
         let name = fill_in(&mut window, &bucket);
         // Another price can be typed.
-        type_into(&mut window, "Price per instance (USD per hour)", "0.74");
-        wait_for(&mut window, "$0.74 per instance-hour, as given");
+        type_into(&mut window, "Price per instance", "0.74");
+        wait_for(&mut window, "$0.74 per instance-hour");
         click(&mut window, "Deploy the model");
         wait_for(&mut window, "SageMaker endpoints");
         wait_until_in_service(&mut window, &name);
@@ -160,7 +174,7 @@ fn expired_endpoint_is_deleted_at_start() {
         // The next window knows it, and looks how it is.
         let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
         wait_until_in_service(&mut window, &name);
-        assert!(sees(&window, "so far at $0.74 per hour, deleted "));
+        assert!(sees(&window, "$0.74 per hour, deleted"));
         drop(window);
 
         let record = dirs.endpoints().join(format!("{name}@{REGION}.json"));
@@ -169,9 +183,8 @@ fn expired_endpoint_is_deleted_at_start() {
         json["delete_at_ms"] = (now_ms() - 3_600_000).into();
         std::fs::write(&record, json.to_string()).unwrap();
         let mut window = open_with_model_at(dirs, CLASSIFIER);
-        wait_for(&mut window, &format!("The endpoint {name} has reached its deletion time. Deleted: endpoint {name}"));
+        wait_until_expired(&mut window, &name);
         assert!(!record.exists());
-        assert_eq!(in_the_banner(&window), 0);
     });
     assert_asked(plane.as_ref(), "DeleteEndpoint", 1);
 }
@@ -195,8 +208,8 @@ fn deletion_lists_successes_and_failures() {
             click(&mut window, "Close");
             wait_until(&mut window, "the dialog to close", |window| window.state().state().overlay == Overlay::None);
 
-            click(&mut window, &format!("Delete the endpoint {name}…"));
-            let question = "This will be deleted:";
+            click(&mut window, &format!("endpoint {name}…"));
+            let question = "Keep it";
             wait_for(&mut window, question);
             let endpoint = format!("•  the endpoint {name}");
             for what in [
@@ -207,8 +220,9 @@ fn deletion_lists_successes_and_failures() {
             ] {
                 assert!(sees(&window, what), "{what}");
             }
-            click(&mut window, "Keep it");
+            click(&mut window, question);
             assert!(!sees(&window, question));
+            assert!(!sees(&window, &endpoint));
             click(&mut window, "Delete…");
             click(&mut window, "Delete it");
             wait_for(&mut window, &format!("Kept: model {name}: "));
@@ -223,6 +237,10 @@ fn deletion_lists_successes_and_failures() {
             assert_eq!(window.state().state().problems.len(), 1);
         },
     );
+}
+
+fn deployment_failure<'w>(window: &'w Harness<'static, App>) -> Option<&'w str> {
+    window.state().state().remote.endpoint_form.start.failure().map(spotcheck::state::Failure::message)
 }
 
 #[test]
@@ -240,9 +258,12 @@ fn quota_failure_is_explained_and_undone() {
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = fill_in(&mut window, &bucket);
             click(&mut window, "Deploy the model");
-            wait_for(&mut window, "a quota of the account does not allow it");
-            wait_for(&mut window, "request a higher quota: https://");
-            assert!(sees(&window, &format!("Deleted what was created for it: configuration {name}, model {name}")));
+            wait_until(&mut window, "the failure", |window| deployment_failure(window).is_some());
+            let failure = deployment_failure(&window).unwrap();
+            for fact in ["quota", "https://", &format!("configuration {name}, model {name}")] {
+                assert!(failure.contains(fact), "{fact}: {failure}");
+            }
+            assert!(sees(&window, failure));
             assert_eq!(in_the_banner(&window), 0);
         },
     );
@@ -293,14 +314,15 @@ fn foreign_endpoint_needs_a_warning_to_delete() {
         wait_for(&mut window, "Not listed yet");
         click(&mut window, "List endpoints");
         click_once_there(&mut window, &format!("Endpoint {name}, InService"));
-        wait_for(&mut window, "Not deployed from this machine");
         // The price table gives the cost, although another machine deployed it.
-        assert!(sees(&window, "so far at $0.25 per hour"));
-        wait_until(&mut window, "the end of watching", |window| window.state().state().tasks.is_idle());
+        wait_for(&mut window, "at $0.25");
+        wait_until_tasks_end(&mut window);
         assert_eq!(in_the_banner(&window), 0);
+        assert!(!the_endpoint(&window).is_ours());
+        assert!(sees(&window, "Not deployed from"));
         click(&mut window, "Delete…");
-        wait_for(&mut window, "make sure it is not in use");
-        wait_for(&mut window, &format!("The model {name} is kept"));
+        wait_for(&mut window, "not in use");
+        wait_for(&mut window, &format!("model {name} is"));
         let id: &EndpointId = &the_endpoint(&window).id;
         assert_eq!(id.region(), REGION);
         click(&mut window, "Delete it");
@@ -334,12 +356,11 @@ fn cli_endpoints_appear_in_an_open_window() {
         run(&dirs, &[&name[..], &model, &rest].concat());
         let in_service = "Endpoint cats: InService";
         wait_for(&mut window, in_service);
-        assert!(sees(&window, "so far at $0.50 per hour, no automatic deletion"));
+        assert!(sees(&window, "at $0.50"));
+        assert_eq!(the_endpoint(&window).record.as_ref().unwrap().delete_at_ms, None);
 
         run(&dirs, &["endpoint", "delete", "cats", "--yes"]);
-        wait_until(&mut window, "the end of the banner", |window| {
-            in_the_banner(window) == 0 && !sees(window, in_service)
-        });
+        wait_until(&mut window, "an empty banner", |window| in_the_banner(window) == 0 && !sees(window, in_service));
     });
 }
 
@@ -400,11 +421,9 @@ fn leftovers_of_a_deployment_can_be_deleted_later() {
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             let name = deploy_until_held(&mut window, &bucket);
             click(&mut window, "Cancel the deployment");
-            wait_for(&mut window, "Could not delete all");
-            let said = format!("Could not delete all that was created for it: model {name} (");
-            assert!(sees(&window, &said));
-            assert!(sees(&window, "sagemaker:DeleteModel"));
-            wait_until(&mut window, "the end of cleaning up", |window| window.state().state().tasks.is_idle());
+            wait_for(&mut window, "sagemaker:DeleteModel");
+            assert!(sees(&window, &format!(": model {name} (")));
+            wait_until_tasks_end(&mut window);
             // It costs nothing, and this machine remembers it.
             assert_eq!(in_the_banner(&window), 0);
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
@@ -434,11 +453,8 @@ fn saved_model_is_deployed_with_advanced_settings() {
             let home = tempfile::tempdir().unwrap();
             let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
             fill_in(&mut window, &bucket);
-            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to deploy");
-            choice.click_accesskit();
-            window.run_steps(2);
-            click(&mut window, "TensorFlow SavedModel");
-            wait_for(&mut window, "Enter the folder of the SavedModel");
+            choose_value(&mut window, "Kind of model", "TensorFlow SavedModel");
+            wait_for_missing(&mut window, "SavedModel");
             let path = model.path().to_str().unwrap();
             type_into(&mut window, "SavedModel folder", path);
             wait_for(&mut window, " checks passed");
@@ -448,18 +464,24 @@ fn saved_model_is_deployed_with_advanced_settings() {
             // A container that cannot serve it is not started.
             click(&mut window, "Known containers");
             click(&mut window, "ray:serve-ml-sagemaker-cpu-v1.4");
-            wait_for(&mut window, "The archive contains a TensorFlow SavedModel, which ");
-            wait_for(&mut window, "would make the deployment fail");
+            wait_until(&mut window, "the problem", |window| {
+                let checks = window.state().state().remote.endpoint_form.check.ready();
+                let mut checks = checks.into_iter().flat_map(|check| &check.preflight.checks);
+                checks.any(|check| {
+                    check.point == CheckPoint::Image
+                        && check.grade == CheckGrade::Problem
+                        && sees(window, &check.finding)
+                })
+            });
             click(&mut window, "Known containers");
             click(&mut window, "Choose automatically");
             wait_for(&mut window, "No problems found");
 
             click(&mut window, "Advanced");
-            let tags = "Tags for the endpoint and its resources";
-            type_lines(&mut window, tags, "team=vision\nproject=cats");
-            type_lines(&mut window, "Container environment", "LEVEL=debug");
-            type_into(&mut window, "KMS key for the instance volumes", "alias/disks");
-            for name in ["Container startup timeout (s)", "Model download timeout (s)"] {
+            type_into(&mut window, "Tags", "team=vision\nproject=cats");
+            type_into(&mut window, "Container environment", "LEVEL=debug");
+            type_into(&mut window, "KMS key", "alias/disks");
+            for name in ["Container startup timeout", "Model download timeout"] {
                 click(&mut window, name);
             }
             wait_until(&mut window, "a check of all that", |window| {
@@ -471,7 +493,7 @@ fn saved_model_is_deployed_with_advanced_settings() {
                     && config.download_timeout_s.is_some()
                     && matches!(deploying.check, Loadable::Ready(_))
             });
-            wait_until(&mut window, "a form that can be started", |window| {
+            wait_until(&mut window, "an enabled button", |window| {
                 let buttons = window.query_all_by_role_and_label(Role::Button, "Deploy the model");
                 let mut buttons = buttons.map(|button| button.accesskit_node().is_disabled());
                 buttons.next() == Some(false)

@@ -12,6 +12,17 @@ use strum::VariantArray;
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};
 
+const SHOW_FILE: &str = "Show in file";
+
+/// Waits until an export fails, and the open dialog shows why.
+#[track_caller]
+fn wait_for_failure(window: &mut Harness<'static, App>) {
+    wait_until(window, "the failure", |window| {
+        let failure = window.state().state().export.stage.failure();
+        failure.is_some_and(|failure| sees(window, failure.message()))
+    });
+}
+
 #[test]
 fn visible_predictions_are_exported() {
     let folder = tempfile::tempdir().unwrap();
@@ -31,17 +42,17 @@ fn visible_predictions_are_exported() {
         click(&mut window, "Export now");
         if is_again {
             // The dialog stays open, with what went wrong and a way out.
-            wait_for(&mut window, "a file or folder with that name exists");
+            wait_for_failure(&mut window);
             assert_eq!(window.state().state().overlay, Overlay::Export);
-            click(&mut window, "Overwrite if it exists");
+            click(&mut window, "Overwrite if");
             click(&mut window, "Export now");
             wait_for(&mut window, "1 image and");
             assert_eq!(window.state().state().overlay, Overlay::None);
         } else {
             wait_for(&mut window, "1 image and");
-            wait_for(&mut window, "Show in file manager");
+            wait_for(&mut window, SHOW_FILE);
             click(&mut window, "Close");
-            wait_until(&mut window, "the notice to close", |window| !sees(window, "Show in file manager"));
+            wait_until(&mut window, "the notice to close", |window| !sees(window, SHOW_FILE));
         }
     }
     let written: serde_json::Value = serde_json::from_slice(&std::fs::read(target).unwrap()).unwrap();
@@ -67,7 +78,8 @@ fn outdated_prediction_is_not_exported() {
     window.state_mut().command(set);
     window.state_mut().command(ExportCommand::Start { path: path.clone(), replaces: false });
     wait_for(&mut window, "1 image and");
-    assert!(sees(&window, "1 prediction skipped because outdated"));
+    let exported = window.state().state().exported.as_ref().unwrap();
+    assert!(exported.notes.iter().any(|note| note.starts_with("1 prediction ") && sees(&window, note)), "{exported:?}");
     let written = std::fs::read_to_string(path).unwrap();
     assert!(written.contains("0-coffee.png") && !written.contains("1-coffee.png"));
 }
@@ -91,7 +103,7 @@ fn export_choices_show_box_counts() {
     click(&mut window, "All stored boxes");
     wait_for(&mut window, &format!("All images (2, with {} boxes)", 2 * stored));
     click(&mut window, "Only accepted");
-    wait_for(&mut window, &format!("(1, with at most {stored} boxes)"));
+    wait_for(&mut window, &format!("most {stored} boxes)"));
 }
 
 fn fill(window: &mut Harness<'static, App>, label: &str, path: &Path) {
@@ -215,18 +227,19 @@ fn enter_exports_and_errors_name_one_path() {
     let height = window.get_by_label("Export now").rect().bottom();
     fill(&mut window, "Target file", &taken);
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "a file or folder with that name exists");
+    wait_for_failure(&mut window);
+    let failure = window.state().state().export.stage.failure().unwrap().message().to_owned();
     fill(&mut window, "Target file", &folder.path().join("free.json"));
-    assert!(!sees(&window, "a file or folder with that name exists"));
-    assert!(window.state().state().problems.is_empty(), "the dialog said it");
+    assert!(!sees(&window, &failure));
+    assert!(window.state().state().problems.is_empty(), "only the dialog shows it");
     click(&mut window, "CSV");
     click(&mut window, "YOLO");
     assert_eq!(window.get_by_label("Export now").rect().bottom(), height, "no button moves");
     click(&mut window, "COCO");
     fill(&mut window, "Target file", &folder.path().join("free.json"));
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "Show in file manager");
+    wait_for(&mut window, SHOW_FILE);
     window.run_steps(2);
     window.key_press(egui::Key::Enter);
-    wait_until(&mut window, "the notice to close", |window| !sees(window, "Show in file manager"));
+    wait_until(&mut window, "the notice to close", |window| !sees(window, SHOW_FILE));
 }

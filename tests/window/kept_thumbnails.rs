@@ -14,7 +14,7 @@ use spotcheck::domain::{RgbImage, Sample};
 use spotcheck::source::{LocalSource, Source};
 use spotcheck::state::{BrowseCommand, Command, InferenceCommand, Listing};
 
-use crate::window::{open_at, sees, wait_for};
+use crate::window::{open_at, sees, wait_for, wait_until};
 
 const IMAGES: u32 = 240;
 const KILLS: usize = 6;
@@ -195,7 +195,7 @@ fn failed_thumbnail_storage_is_reported_once() {
     std::fs::write(dirs.cache.join("thumbnails"), b"in the way").unwrap();
     let mut window = browse(&home, &images, true);
     wait_for(&mut window, "1 of 240 images");
-    wait_for(&mut window, "The disk cache is off");
+    wait_until(&mut window, "the problem", |window| window.state().state().problems.len() == 1);
     wait_for_colors(&mut window);
     window.key_press(Key::End);
     wait_for(&mut window, "240 of 240 images");

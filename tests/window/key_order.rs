@@ -1,14 +1,13 @@
 //! Keys that arrive together in one slow frame: each goes where the user sees it go, and counts once.
 
-use egui::accesskit::Role;
 use egui::{Event, Key, Modifiers};
 use egui_kittest::Harness;
-use egui_kittest::kittest::{NodeT, Queryable};
+use egui_kittest::kittest::NodeT;
 use spotcheck::app::App;
 use spotcheck::domain::{SampleId, Verdict};
 use spotcheck::state::{Action, Overlay};
 
-use crate::window::{folder_of, open_with, wait_for, wait_until, wait_until_idle};
+use crate::window::{folder_of, open_with, text_field, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const SLOW_FRAME_SECS: f32 = 0.4;
@@ -17,7 +16,7 @@ const SLOW_FRAME_SECS: f32 = 0.4;
 fn slow_window(images: usize) -> (tempfile::TempDir, Harness<'static, App>) {
     let folder = folder_of(images, "chelsea.png");
     let mut window = open_with(Some(folder.path()), CLASSIFIER, |builder| builder.with_step_dt(SLOW_FRAME_SECS));
-    wait_until(&mut window, "the project to be open", |window| window.state().state().project.is_writable());
+    wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
     wait_for(&mut window, &format!("1 of {images} images"));
     wait_until_idle(&mut window);
     (folder, window)
@@ -68,14 +67,14 @@ fn letters_after_an_opening_key_go_to_the_field() {
     let control = Modifiers::COMMAND;
     for (opener, text, field) in [
         (pressed_with(control, Key::K), "reload", "Type a command"),
-        (pressed(Key::G), "2 era", "Image name or number"),
+        (pressed(Key::G), "2 era", "Image name"),
         (typed("w"), "ear", "Correct class"),
         (typed("/"), "rear", "Search"),
         (typed("n"), "ears are cut", "Note"),
         (typed("t"), "rainy", "Tag"),
     ] {
         in_one_frame(&mut window, [opener, typed(text)]);
-        let node = window.get_by_role_and_label(Role::TextInput, field);
+        let node = text_field(&window, field);
         assert_eq!(node.accesskit_node().value().as_deref(), Some(text), "{field}");
         must_be_unjudged(&window);
         in_one_frame(&mut window, [pressed(Key::Escape), pressed(Key::Escape)]);
@@ -137,9 +136,7 @@ fn image_outside_the_search_is_not_judged() {
     let (_folder, mut window) = slow_window(6);
     // Judged with the keys that follow the search, if at all, is the image that it finds.
     in_one_frame(&mut window, [typed("/"), typed("4-chelsea"), pressed(Key::Enter), typed("a"), typed("a")]);
-    wait_until(&mut window, "the first image found", |window| {
-        window.state().state().shown_sample() == Some(SampleId(4))
-    });
+    wait_until(&mut window, "the first result", |window| window.state().state().shown_sample() == Some(SampleId(4)));
     let others = verdicts(&window).into_iter().enumerate().filter(|(place, _)| *place != 4);
     assert!(others.into_iter().all(|(_, verdict)| verdict.is_none()), "{:?}", verdicts(&window));
     in_one_frame(&mut window, [typed("r")]);
@@ -150,16 +147,15 @@ fn image_outside_the_search_is_not_judged() {
     wait_until_idle(&mut window);
     in_one_frame(&mut window, [pressed(Key::Escape), typed("a"), typed("n"), typed("r")]);
     assert_eq!(verdicts(&window).iter().flatten().count(), 1);
-    wait_for(&mut window, "The image in view is not in the search results");
+    let reason = window.state().state().check_judged_is_found().unwrap_err();
+    wait_for(&mut window, reason);
 }
 
 #[test]
 fn enter_shows_the_first_image_found() {
     let (_folder, mut window) = slow_window(12);
     in_one_frame(&mut window, [typed("/"), typed("1-chelsea"), pressed(Key::Enter)]);
-    wait_until(&mut window, "the first image found", |window| {
-        window.state().state().shown_sample() == Some(SampleId(1))
-    });
+    wait_until(&mut window, "the first result", |window| window.state().state().shown_sample() == Some(SampleId(1)));
     in_one_frame(&mut window, [typed("/"), typed("nothing"), pressed(Key::Enter), typed("a")]);
     wait_until_idle(&mut window);
     assert!(window.state().state().order().is_empty());

@@ -9,7 +9,7 @@ use spotcheck::state::{Action, ReviewCommand};
 
 use crate::browsing::drop_on;
 use crate::comparing::two_runs;
-use crate::remote;
+use crate::remote::{self, OPEN};
 use crate::support::alone::alone;
 use crate::support::repository;
 use crate::support::seaweed::Seaweed;
@@ -147,11 +147,11 @@ fn widgets_have_names_and_are_reached_by_tab() {
     let mut window = open(None, DETECTOR);
     check(&mut window, "the empty window");
     let mut window = predicted();
-    check(&mut window, "images, an image and the inspector");
+    check(&mut window, "images and inspector");
     for section in ["All models", "Device"] {
         click(&mut window, section);
     }
-    check(&mut window, "the other sections of the inspector");
+    check(&mut window, "other inspector sections");
     for action in
         [Action::ThumbnailsOnly, Action::ThumbnailsOnly, Action::Filmstrip, Action::Filmstrip, Action::LargeImage]
     {
@@ -231,16 +231,16 @@ fn dialogs_trap_tab_and_close_with_escape() {
     for (action, text) in [
         (Action::Palette, "Type a command"),
         (Action::Help, "Keys and mouse"),
-        (Action::GoTo, "Image name or number"),
-        (Action::WrongClass, "What is the correct class?"),
+        (Action::GoTo, "Image name or"),
+        (Action::WrongClass, "Correct class"),
         (Action::Export, "Target file"),
         (Action::OpenS3, "S3 address"),
         (Action::Upload, "S3 folder"),
-        (Action::DeployEndpoint, "S3 folder for the model archive"),
-        (Action::Endpoints, "Part of an endpoint name"),
-        (Action::OpenOutputs, "Open as a run"),
+        (Action::DeployEndpoint, "Deploy the model"),
+        (Action::Endpoints, "endpoint name"),
+        (Action::OpenOutputs, OPEN),
         (Action::OpenPredictions, "Choose a folder…"),
-        (Action::OpenTruth, "{class} matches the class"),
+        (Action::OpenTruth, "Ground-truth file"),
     ] {
         window.state_mut().command(action);
         wait_for(&mut window, text);
@@ -308,21 +308,21 @@ fn mapping_fields_are_named_and_reachable() {
     let mut window = predicted();
     let before = widgets(&window);
     window.state_mut().command(Action::OpenOutputs);
-    wait_for(&mut window, "Open as a run");
+    wait_for(&mut window, OPEN);
     walk_through(&mut window, &before, "outputs");
-    click(&mut window, "How predictions are read");
+    click(&mut window, "How predictions");
     click(&mut window, "With a mapping");
-    wait_for(&mut window, "Best class, for checking");
+    wait_for(&mut window, "Best class");
     walk_through(&mut window, &before, "a mapping of classes");
     click(&mut window, "Object boxes");
-    wait_for(&mut window, "Number of valid boxes");
+    wait_for(&mut window, "Number of valid");
     walk_through(&mut window, &before, "a mapping of boxes");
     // Escape closes a menu, and only then the dialog.
     click(&mut window, "Choose: Boxes");
     wait_for(&mut window, "Preview predictions first");
     escape_closes(&mut window, "Preview predictions first");
-    assert!(sees(&window, "Open as a run"));
-    escape_closes(&mut window, "Open as a run");
+    assert!(sees(&window, OPEN));
+    escape_closes(&mut window, OPEN);
 }
 
 #[test]
@@ -450,7 +450,7 @@ fn menu_is_complete_with_enough_room() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
-    for (menu, last) in [("Predict", "Predict on this computer"), ("View", "Disk cache")] {
+    for (menu, last) in [("Predict", "Predict on this"), ("View", "Disk cache")] {
         let title = window.get_by_role_and_label(Role::Button, menu);
         let title = title.rect().center();
         tap(&mut window, title);
@@ -518,7 +518,7 @@ fn tab_order_follows_rows() {
         ["Search", "Clear search", "Search syntax"],
         ["Previous image", "Predict this image", "Copy image"],
         ["Zoom out", "Zoom in", "Fit image"],
-        [class.as_str(), &format!("Show only {class}"), &format!("Minimum score of {class}")],
+        [class.as_str(), &format!("Show only {class}"), &format!("score of {class}")],
         ["Images, ", "Accept", "Tasks and problems"],
         ["Copy image", "Reject", "Tasks and problems"],
         ["Highest score first", "Close", "Accept"],

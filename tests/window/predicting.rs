@@ -3,7 +3,7 @@ use spotcheck::domain::{PredictionContent, SampleUri};
 use spotcheck::state::Action;
 
 use crate::support::spotcheck;
-use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
+use crate::window::{click, folder_of, open, samples, sees, text_field, wait_for, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
@@ -110,7 +110,7 @@ fn canceled_prediction_keeps_results() {
     wait_until(&mut window, "some predictions", |window| {
         window.state().state().run().unwrap().predictions.predicted() > 3
     });
-    click(&mut window, "Predict 399 images with ");
+    click(&mut window, "Predict 399 images");
     click(&mut window, "Cancel");
     wait_for(&mut window, "Canceled");
     let predicted = window.state().state().run().unwrap().predictions.predicted();
@@ -125,8 +125,8 @@ fn paused_prediction_resumes() {
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
     // What the status bar says leads to the tasks.
-    wait_for(&mut window, "Predict 59 images with ");
-    click(&mut window, "Predict 59 images with ");
+    wait_for(&mut window, "Predict 59 images");
+    click(&mut window, "Predict 59 images");
     wait_for(&mut window, "Pause");
     click(&mut window, "Pause");
     wait_for(&mut window, "paused");
@@ -151,12 +151,16 @@ fn unusable_runtime_does_not_stop_browsing() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Device");
-    let field = window.get_by_label("Path of an ONNX Runtime library");
+    let field = text_field(&window, "ONNX Runtime library");
     field.focus();
     field.type_text("/no/such/libonnxruntime.so");
     window.step();
     window.key_press(egui::Key::Enter);
-    wait_for(&mut window, "Could not load ONNX Runtime");
+    wait_until(&mut window, "the failure", |window| {
+        let failure = window.state().state().inference.failure();
+        failure.is_some_and(|failure| failure.message.contains("/no/such/libonnxruntime.so"))
+    });
+    window.step();
     assert!(sees(&window, "Retry"));
     window.key_press(egui::Key::Escape);
     window.step();
@@ -177,7 +181,7 @@ fn large_numbers_of_images_are_grouped() {
     wait_until_idle(&mut window);
     window.state_mut().command(Action::PredictAll);
     window.state_mut().command(Action::PauseTasks);
-    wait_for(&mut window, "Predict 1,201 images with");
+    wait_for(&mut window, "Predict 1,201 images");
     window.state_mut().command(Action::ToggleTasks);
     wait_for(&mut window, " of 1,201");
     window.state_mut().command(Action::SelectAll);

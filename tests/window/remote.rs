@@ -4,19 +4,19 @@
 use std::process::Command as Process;
 use std::time::Duration;
 
-use egui::accesskit::Role;
-use egui_kittest::kittest::Queryable;
-use egui_kittest::{Harness, Node};
+use egui_kittest::Harness;
 use spotcheck::app::App;
-use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{S3Access, S3Address, S3Place};
+use spotcheck::domain::{Check, CheckGrade, CheckPoint, JobOutcome, S3Access, S3Address, S3Place};
 use spotcheck::state::{Action, BrowseCommand, JobId, JobsCommand, Loadable, Overlay};
 
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
-use crate::support::{python_packages, repository, runtime_home};
-use crate::window::{click, folder_of, open, open_with_model_at, sees, wait_for, wait_until};
+use crate::support::{python_packages, repository};
+use crate::window::{
+    click, folder_of, home_with_runtime, open, open_with_model_at, sees, text_field, wait_for, wait_for_overlay,
+    wait_until,
+};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -52,24 +52,45 @@ pub(crate) fn wait_for_listing(window: &mut Harness<'static, App>) {
 }
 
 pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &str) {
-    type_into_a(Role::TextInput, window, field, text);
-}
-
-/// Into a field of several lines.
-pub(crate) fn type_lines(window: &mut Harness<'static, App>, field: &str, text: &str) {
-    type_into_a(Role::MultilineTextInput, window, field, text);
-}
-
-fn type_into_a(role: Role, window: &mut Harness<'static, App>, field: &str, text: &str) {
-    let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
-        act(&window.get_by_role_and_label(role, field));
-    };
-    find(window, &|node| node.scroll_to_me());
+    text_field(window, field).scroll_to_me();
     window.run_steps(3);
-    find(window, &|node| node.focus());
+    text_field(window, field).focus();
     window.step();
-    find(window, &|node| node.type_text(text));
+    text_field(window, field).type_text(text);
     window.run_steps(2);
+}
+
+/// Waits until the open form names what is missing, and shows that.
+#[track_caller]
+pub(crate) fn wait_for_missing(window: &mut Harness<'static, App>, word: &str) {
+    wait_until(window, word, |window| {
+        let state = window.state().state();
+        let missing = match state.overlay {
+            Overlay::DeployEndpoint => state.remote.endpoint_form.missing.as_ref(),
+            _ => state.remote.job_form.missing.as_ref(),
+        };
+        missing.is_some_and(|missing| missing.contains(word) && sees(window, missing))
+    });
+}
+
+/// Waits until the form of the job cannot be started because of this check, and shows why.
+#[track_caller]
+pub(crate) fn wait_for_problem(window: &mut Harness<'static, App>, point: CheckPoint) {
+    wait_until(window, "the problem", |window| {
+        let check = job_check(window, point);
+        check.is_some_and(|check| check.grade == CheckGrade::Problem && sees(window, &check.finding))
+    });
+}
+
+/// What the last check of the form of a job found at this point.
+pub(crate) fn job_check<'w>(window: &'w Harness<'static, App>, point: CheckPoint) -> Option<&'w Check> {
+    let check = window.state().state().remote.job_form.check.ready()?;
+    check.preflight.checks.iter().find(|check| check.point == point)
+}
+
+/// What became of the images of the job on screen.
+pub(crate) fn outcome<'w>(window: &'w Harness<'static, App>) -> Option<&'w JobOutcome> {
+    window.state().state().remote.open_job()?.outcome.ready()
 }
 
 /// As [`type_into`], but replaces the text of the field.
@@ -106,7 +127,7 @@ const RETRY_FAILED: &str = "Retry failed images…";
 
 /// Replaces an image that the model refused, and lets the page of its job see that.
 pub(crate) fn replace_refused(window: &mut Harness<'static, App>, bucket: &Bucket, key: &str, image: &[u8]) {
-    wait_for(window, "The model refused 1 image and would refuse it again");
+    wait_until(window, "one refused image", |window| outcome(window).is_some_and(|outcome| outcome.refused() == 1));
     assert!(!sees(window, RETRY_FAILED));
     // S3 reports to the second when an object was written.
     std::thread::sleep(Duration::from_secs(2));
@@ -136,8 +157,8 @@ fn partly_failed_job_names_and_retries_one_image() {
 
         wait_for(&mut window, "✗ failed");
         wait_for(&mut window, "2 of 3 outputs");
-        wait_for(&mut window, "1 image has no output");
         wait_for(&mut window, "photos/broken.png: ");
+        assert_eq!(outcome(&window).unwrap().failed.len(), 1);
         let first = window.state().state().remote.open.clone().unwrap().name;
         assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
 
@@ -158,7 +179,12 @@ fn partly_failed_job_names_and_retries_one_image() {
         let open = window.state().state().remote.open.clone().unwrap();
         let first_id = JobId { name: first.clone(), ..open.clone() };
         window.state_mut().command(JobsCommand::Open(first_id));
-        wait_for(&mut window, &format!("All 3 images have an output, 1 by retry {second}"));
+        wait_until(&mut window, "the retry", |window| {
+            let retries = outcome(window).map_or(&[][..], |outcome| &outcome.retries);
+            retries.iter().any(|retry| retry.job_name == second && retry.predicted == 1)
+        });
+        wait_for(&mut window, &format!("retry {second}"));
+        assert!(outcome(&window).unwrap().failed.is_empty());
         assert!(!sees(&window, RETRY_FAILED));
         window.state_mut().command(JobsCommand::Open(open));
         wait_for(&mut window, "1 of 1 outputs");
@@ -198,9 +224,9 @@ fn selected_local_images_are_sent_and_job_stopped() {
             window.state_mut().command(BrowseCommand::Show(first));
             window.state_mut().command(BrowseCommand::ToggleSelected(last));
             window.state_mut().command(Action::StartJob);
-            wait_for(&mut window, "Enter the S3 folder");
+            wait_for_missing(&mut window, "S3");
             assert!(sees(&window, "Selected images (2)"));
-            type_into(&mut window, "S3 folder for job outputs", &bucket.uri("out/"));
+            type_into(&mut window, "S3 folder", &bucket.uri("out/"));
             type_into(&mut window, "Execution role", ROLE);
             start_the_job(&mut window);
             wait_for(&mut window, "0 of 2 outputs");
@@ -217,7 +243,9 @@ fn selected_local_images_are_sent_and_job_stopped() {
             wait_for(&mut window, "Stop this job?");
             click(&mut window, "Stop it");
             wait_for(&mut window, "■ stopped");
-            wait_for(&mut window, "2 images have no output");
+            wait_until(&mut window, "the outcome", |window| {
+                outcome(window).is_some_and(|outcome| outcome.failed.len() == 2)
+            });
         },
     );
 }
@@ -244,13 +272,19 @@ fn job_outputs_agree_with_the_local_run() {
         wait_for(&mut window, "tiger cat 38.3%");
 
         click(&mut window, "Remote");
-        click(&mut window, "Compare local with remote");
-        wait_for(&mut window, "100.0% agree");
-        wait_for(&mut window, "in 3 of 3 images");
-        let comparing = window.state().state().comparing.as_ref().unwrap();
-        let largest = comparing.agreement().unwrap().summary.differences.largest;
-        assert!(largest < 1e-4, "{largest}");
+        click(&mut window, "Compare local");
+        agrees_with_local(&mut window, 3);
     });
+}
+
+/// Waits until a remote run is compared with the local one: both must agree about all images.
+#[track_caller]
+pub(crate) fn agrees_with_local(window: &mut Harness<'static, App>, images: usize) {
+    wait_for(window, "100.0% agree");
+    let comparing = window.state().state().comparing.as_ref().unwrap();
+    let summary = &comparing.agreement().unwrap().summary;
+    assert_eq!((summary.compared, summary.agreeing), (images, images));
+    assert!(summary.differences.largest < 1e-4, "{}", summary.differences.largest);
 }
 
 /// A folder of outputs about the images of [`folder_of`], with the same prediction about each.
@@ -261,6 +295,23 @@ fn outputs_about(count: usize, sample: &str, prediction: &str) -> tempfile::Temp
         std::fs::write(path, prediction).unwrap();
     }
     outputs
+}
+
+/// The button that opens outputs or predictions.
+pub(crate) const OPEN: &str = "Open as";
+
+/// Waits until outputs cannot be read as they are, and a mapping is offered.
+#[track_caller]
+pub(crate) fn wait_until_unknown(window: &mut Harness<'static, App>) {
+    wait_until(window, "outputs of an unknown format", |window| {
+        let reading = &window.state().state().remote.reading;
+        let reason = reading.trial.as_ref().and_then(|trial| trial.description.as_ref().err());
+        reason.is_some_and(|reason| sees(window, reason)) && sees(window, "Make a mapping")
+    });
+}
+
+fn description(window: &Harness<'static, App>) -> Result<String, String> {
+    window.state().state().remote.reading.trial.as_ref().unwrap().description.clone()
 }
 
 /// A window on copies of an image, with the dialog about outputs in this folder.
@@ -274,17 +325,9 @@ fn open_outputs_of(
     wait_for(&mut window, "2 images, 1 predicted");
     wait_for_listing(&mut window);
     window.state_mut().command(Action::OpenOutputs);
-    wait_for(&mut window, "Open as a run");
+    wait_for_overlay(&mut window, Overlay::OpenOutputs);
     type_into(&mut window, "Output folder", outputs.to_str().unwrap());
     window
-}
-
-pub(crate) fn home_with_runtime(home: &std::path::Path) -> AppDirs {
-    let dirs = AppDirs::below(home);
-    std::fs::create_dir_all(&dirs.data).unwrap();
-    let runtime = AppDirs::below(runtime_home()).data.join("runtime");
-    std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
-    dirs
 }
 
 #[test]
@@ -296,18 +339,18 @@ fn unknown_outputs_are_read_with_a_mapping() {
     std::fs::write(&labels, "dog\ncat\n").unwrap();
     let home = tempfile::tempdir().unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
-    click(&mut window, "Open as a run");
-    wait_for(&mut window, "the response format is unknown");
+    click(&mut window, OPEN);
+    wait_until_unknown(&mut window);
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
 
     // A field that can mean only one thing is found automatically.
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "class 1 75.0%");
-    type_into(&mut window, "Label set or label file", labels.to_str().unwrap());
+    type_into(&mut window, "Label set", labels.to_str().unwrap());
     wait_for(&mut window, "cat 75.0%");
     // Nothing is an image of the other task, and what is wrong is said beside the field.
     click(&mut window, "Object boxes");
-    wait_for(&mut window, "enter the path of the boxes (four numbers each)");
+    wait_for(&mut window, "of the boxes");
     click(&mut window, "Image classes");
     wait_for(&mut window, "cat 75.0%");
     replace_in(&mut window, "Mapping name", "Verdicts of old");
@@ -318,7 +361,7 @@ fn unknown_outputs_are_read_with_a_mapping() {
     assert!(text.contains("scores = \"/verdict/certainty\""), "{text}");
     assert!(text.contains("labels = \"verdicts-of-old.txt\""), "{text}");
 
-    click(&mut window, "Open as a run");
+    click(&mut window, OPEN);
     wait_for(&mut window, "2 images, 2 predicted");
     wait_for(&mut window, "cat 75.0%");
     let run = window.state().state().run().unwrap();
@@ -331,7 +374,7 @@ fn unknown_outputs_are_read_with_a_mapping() {
     let kept = home.path().join("data/mappings");
     std::os::unix::fs::symlink(kept, again.path().join("data/mappings")).unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), again.path());
-    click(&mut window, "How predictions are read");
+    click(&mut window, "How predictions");
     click(&mut window, "Saved: Verdicts of old");
     click(&mut window, "Preview");
     wait_for(&mut window, "cat 75.0%");
@@ -350,17 +393,17 @@ fn unknown_boxes_are_read_with_mapping_fields() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
     click(&mut window, "Preview");
-    wait_for(&mut window, "the response format is unknown");
+    wait_until_unknown(&mut window);
     click(&mut window, "Make a mapping");
-    wait_for(&mut window, "enter the path of the class of each box");
+    wait_for(&mut window, "class of each");
     click(&mut window, "Choose: Classes");
     wait_for(&mut window, "2 strings");
     click(&mut window, "/items/*/kind");
-    wait_for(&mut window, "enter the path of the score of each box");
+    wait_for(&mut window, "score of each");
     click(&mut window, "Choose: Scores");
     click(&mut window, "/items/*/sure");
-    wait_for(&mut window, "the output has a class “cup”, which is not in the labels");
-    type_into(&mut window, "Label set or label file", labels.to_str().unwrap());
+    wait_for(&mut window, "class “cup”");
+    type_into(&mut window, "Label set", labels.to_str().unwrap());
     wait_for(&mut window, "cup 75.0%");
 
     // A file says the rest.
@@ -371,8 +414,12 @@ fn unknown_boxes_are_read_with_mapping_fields() {
     std::fs::write(&file, text).unwrap();
     type_into(&mut window, "Mapping file", file.to_str().unwrap());
     click(&mut window, "Load");
-    wait_for(&mut window, "boxes as top, left, bottom, right in pixels");
-    click(&mut window, "Open as a run");
+    wait_until(&mut window, "the mapping to be read", |window| {
+        let reading = &window.state().state().remote.reading;
+        let trial = reading.trial.as_ref();
+        trial.is_some_and(|trial| !trial.readings.is_empty() && trial.readings.iter().all(Result::is_ok))
+    });
+    click(&mut window, OPEN);
     wait_for(&mut window, "2 images, 2 predicted");
     wait_until(&mut window, "the boxes of the image", |window| {
         let state = window.state().state();
@@ -391,13 +438,13 @@ fn known_outputs_are_previewed_and_mapped() {
     let home = tempfile::tempdir().unwrap();
     let mut window = open_outputs_of(&images, outputs.path(), home.path());
     click(&mut window, "Preview");
-    wait_for(&mut window, "Read as List of scores");
     wait_for(&mut window, "class 2 70.0%");
+    assert_eq!(description(&window).as_deref(), Ok("List of scores"));
     // Nothing became a run.
     assert!(sees(&window, "2 images, 1 predicted"));
-    click(&mut window, "How predictions are read");
+    click(&mut window, "How predictions");
     click(&mut window, "With a mapping");
-    click(&mut window, "Class 0 is the background");
+    click(&mut window, "Class 0");
     wait_for(&mut window, "class 1 70.0%");
 }
 
@@ -418,7 +465,7 @@ fn invalid_job_is_blocked_and_rehearsed() {
             let mut window = open_place(&bucket, 2);
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
-            wait_for(&mut window, "would make the job fail");
+            wait_for_problem(&mut window, CheckPoint::Role);
             // Nothing happens where it is grayed.
             click(&mut window, "Start the job");
             assert!(!window.state().state().remote.job_form.start.is_loading());
@@ -426,10 +473,12 @@ fn invalid_job_is_blocked_and_rehearsed() {
             wait_for(&mut window, "aws sagemaker create-transform-job");
             // It costs nothing to try the archive here.
             crate::evaluating::click_exactly(&mut window, "Rehearse");
-            wait_for(&mut window, "✓ 2 of 2 predictions match this computer's");
+            wait_for(&mut window, "✓ 2 of 2");
+            let rehearsed = window.state().state().remote.rehearsal.ready().unwrap();
+            assert!(rehearsed.is_well, "{}", rehearsed.summary);
             // What it measured may be what the estimate counts with.
             click(&mut window, "Cost");
-            click(&mut window, "per second, measured in the rehearsal");
+            click(&mut window, "in the rehearsal");
             wait_for(&mut window, "2 objects at ");
         },
     );

@@ -5,12 +5,12 @@ use std::io::Cursor;
 use egui_kittest::Harness;
 use spotcheck::app::App;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
-use spotcheck::state::{Action, BrowseCommand, Command, TaskOutcome};
+use spotcheck::state::{Action, BrowseCommand, Command, TaskKind, TaskOutcome};
 
 use super::support::fault_proxy::{Fault, FaultProxy, Often, Request, Response};
 use super::support::repository;
 use super::support::seaweed::{Bucket, Seaweed};
-use super::window::{click, open_in, samples, wait_for, wait_until, wait_until_idle};
+use super::window::{click, open_in, samples, wait_for, wait_for_failed_listing, wait_until, wait_until_idle};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -39,7 +39,8 @@ fn missing_list_permission_is_named() {
     let projects = tempfile::tempdir().unwrap();
     let mut window = open_in(projects.path(), None, CLASSIFIER);
     open(&mut window, &bucket, server.endpoint());
-    wait_for(&mut window, &format!("s3:ListBucket on the bucket {}", bucket.name));
+    let failure = wait_for_failed_listing(&mut window);
+    assert!(failure.contains("s3:ListBucket") && failure.contains(&bucket.name), "{failure}");
 }
 
 #[test]
@@ -105,8 +106,9 @@ fn incomplete_listing_shows_the_loaded_part() {
     open(&mut window, &bucket, proxy.endpoint());
     wait_for(&mut window, " problem");
     click(&mut window, " problem");
-    wait_for(&mut window, "The image list is incomplete");
-    assert_eq!(window.state().state().samples.len(), 1000);
+    wait_for(&mut window, "incomplete");
+    let state = window.state().state();
+    assert_eq!((state.samples.len(), state.problems.len()), (1000, 1), "{:?}", state.problems.entries());
 }
 
 #[test]
@@ -127,9 +129,11 @@ fn outage_leaves_images_unpredicted() {
     wait_until_idle(&mut window);
     proxy.inject(Request::reads, Often::After(5), Fault::Outage);
     window.state_mut().command(Action::PredictAll);
-    wait_until(&mut window, "the end of the task", |window| {
+    wait_until(&mut window, "the failed task", |window| {
         let mut finished = window.state().state().tasks.finished();
-        finished.any(|task| matches!(&task.outcome, TaskOutcome::Failed(why) if why.contains("can no longer be read")))
+        finished.any(|task| {
+            matches!((&task.kind, &task.outcome), (TaskKind::Predict { .. }, TaskOutcome::Failed(reason)) if !reason.is_empty())
+        })
     });
     wait_until_idle(&mut window);
     let predictions = &window.state().state().run().unwrap().predictions;

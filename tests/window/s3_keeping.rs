@@ -14,7 +14,7 @@ use spotcheck::state::{Action, BrowseCommand, Command, Display, Listing};
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use crate::support::runtime_home;
 use crate::support::seaweed::{Bucket, Seaweed};
-use crate::window::{open_with_model_at, samples, sees, wait_for, wait_until};
+use crate::window::{open_with_model_at, samples, sees, wait_for, wait_for_notice, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 /// More than are on screen at once.
@@ -123,12 +123,12 @@ fn changed_object_outdates_its_prediction() {
     let mut window = open(&images.bucket, "photos/", &images.proxy, images.home.path());
     look_around(&mut window);
     predict_all(&mut window);
-    assert!(sees(&window, "Not watched for changes"));
+    assert!(sees(&window, "Not watched"));
     let last = SampleId::from_index(IMAGES - 1);
     images.bucket.put(&key(IMAGES - 1), &read_image("coffee.png"));
     images.bucket.put("photos/new.png", &read_image("coffee.png"));
     window.key_press(Key::F5);
-    wait_for(&mut window, "The images were listed again");
+    wait_for_notice(&mut window, "again");
     wait_for(&mut window, &format!("of {} images", IMAGES + 1));
     let run = window.state().state().run().unwrap();
     assert!(run.is_outdated(last) && !run.is_outdated(SampleId(0)));
@@ -151,7 +151,7 @@ fn stalled_image_does_not_block_the_next() {
     wait_for(&mut window, &format!("1 of {IMAGES} images"));
     images.proxy.wait_until_stalled();
     window.key_press(Key::ArrowRight);
-    wait_until(&mut window, "the second image and its prediction", |window| {
+    wait_until(&mut window, "the second image", |window| {
         let state = window.state().state();
         matches!(state.shown.display, Display::Ready(_)) && state.shown.prediction.is_some()
     });

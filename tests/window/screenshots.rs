@@ -17,10 +17,12 @@ use crate::adding_models::wait_until_tried;
 use crate::browsing::drop_on;
 use crate::support::alone::alone;
 use crate::support::control_plane::ROLE;
+use crate::support::repository;
 use crate::support::seaweed::{Bucket, Seaweed, without_aws};
-use crate::support::{repository, runtime_home};
 use crate::truth::{open_truth, truth_of_samples};
-use crate::window::{click, open_at, open_with, samples, wait_for, wait_until, wait_until_idle};
+use crate::window::{
+    click, home_with_runtime, open_at, open_with, samples, wait_for, wait_for_notice, wait_until, wait_until_idle,
+};
 use crate::{endpoints, remote};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -112,12 +114,12 @@ fn rt_detr_model() {
 /// A model of `scripts/train-demo-models` is dropped on the window and added as the form comes up.
 fn opened_file(home: &Path, family: &str, theme: Theme) -> Harness<'static, App> {
     let file = repository().join(format!("target/demo-models/{family}/tiny-{family}.onnx"));
-    assert!(file.exists(), "{} does not exist; run scripts/train-demo-models", file.display());
-    let mut window = open_at(remote::home_with_runtime(home), |builder| drawn(builder, theme));
+    assert!(file.exists(), "{}: run scripts/train-demo-models", file.display());
+    let mut window = open_at(home_with_runtime(home), |builder| drawn(builder, theme));
     drop_on(&mut window, &file);
     wait_until_tried(&mut window);
     click(&mut window, "Add this model");
-    wait_for(&mut window, &format!("Added the model tiny-{family}"));
+    wait_for_notice(&mut window, &format!("tiny-{family}"));
     window.state_mut().command(Command::DismissNotice);
     click(&mut window, "Open sample images");
     predict_all(&mut window);
@@ -140,7 +142,7 @@ fn search_and_verdicts() {
     let mut window = predicted(DETECTOR, Theme::Light, "astronaut.png", "person ");
     window.state_mut().command(Action::ToggleThumbnailBoxes);
     window.state_mut().command(Action::Accept);
-    wait_for(&mut window, "1 of 8 images judged");
+    wait_for(&mut window, "1 of 8 images");
     window.state_mut().command(ReviewCommand::SetQuery("score>0.5".to_owned()));
     wait_for(&mut window, "of 8 images");
     wait_for(&mut window, "All saved");
@@ -157,7 +159,7 @@ fn filmstrip_and_magnifier() {
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
     wait_for(&mut window, "% of the image");
     wait_for(&mut window, "All saved");
-    wait_until(&mut window, "the boxes of the strip", |window| window.state().filmstrip_is_complete());
+    wait_until(&mut window, "the filmstrip", |window| window.state().filmstrip_is_complete());
     take(&mut window, "filmstrip-dark");
 }
 
@@ -171,7 +173,7 @@ fn confusion_matrix() {
         wait_for(&mut window, "Best F1");
         if theme == Theme::Light {
             click(&mut window, "Confusion matrix");
-            click(&mut window, "dog predicted as cat: 1");
+            click(&mut window, "dog predicted as");
             wait_until(&mut window, "the box", |window| {
                 let strip = window.state().state().filmstrip.as_ref();
                 strip.is_some_and(|strip| strip.frames().len() == 1) && window.state().filmstrip_is_complete()
@@ -214,7 +216,7 @@ fn comparison_of_two_runs() {
         wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     }
     click(&mut window, "Compare with ");
-    wait_for(&mut window, "Same boxes (IoU ≥ 0.5) in ");
+    wait_for(&mut window, "% agree");
     click(&mut window, "grace_hopper.jpg, ");
     click(&mut window, "Side by side");
     take(&mut window, "comparing-dark");
@@ -222,7 +224,7 @@ fn comparison_of_two_runs() {
 
 /// The detector once more, given its colors the wrong way round: what many a deployment does without noticing.
 fn home_with_another_detector(home: &Path) -> AppDirs {
-    let dirs = AppDirs::below(home);
+    let dirs = home_with_runtime(home);
     let built_in = repository().join("models").join(DETECTOR);
     let own = dirs.data.join("models/ssd-mobilenet-bgr");
     std::fs::create_dir_all(&own).unwrap();
@@ -233,8 +235,6 @@ fn home_with_another_detector(home: &Path) -> AppDirs {
         .replace("channels = \"rgb\"", "channels = \"bgr\"");
     std::fs::write(own.join("model.toml"), card).unwrap();
     std::fs::copy(built_in.join("model.onnx"), own.join("model.onnx")).unwrap();
-    let runtime = AppDirs::below(runtime_home()).data.join("runtime");
-    std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
     dirs
 }
 
@@ -291,7 +291,7 @@ fn s3_picker() {
 fn occlusion_explanation() {
     let mut window = predicted(CLASSIFIER, Theme::Light, "chelsea.png", "tiger cat 38.3%");
     click(&mut window, "Explain");
-    wait_for(&mut window, "on the whole image");
+    wait_for(&mut window, "the whole image");
     wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     take(&mut window, "explaining-light");
 }
@@ -340,13 +340,13 @@ fn sagemaker_job() {
         click(&mut window, "Container log");
         take(&mut window, "sagemaker-job-dark");
         click(&mut window, "Open outputs");
-        wait_until(&mut window, "the predictions of the job", |window| {
+        wait_until(&mut window, "the job outputs", |window| {
             let run = window.state().state().run();
             run.is_some_and(|run| !run.info.key.made.is_here() && run.predictions.predicted() == 8)
         });
         wait_for(&mut window, "All saved");
         window.state_mut().command(Action::CompareWithLocal);
-        wait_for(&mut window, "in 8 of 8 images");
+        remote::agrees_with_local(&mut window, 8);
         click(&mut window, "coffee.png, ");
         wait_for(&mut window, "cup ");
         click(&mut window, "Side by side");
@@ -387,7 +387,7 @@ fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
     let place = Box::new(remote::place(bucket));
     window.state_mut().command(BrowseCommand::OpenPlace(place));
     wait_for(&mut window, "8 images, 1 predicted");
-    wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
+    remote::wait_for_listing(&mut window);
     window
 }
 

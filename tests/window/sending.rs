@@ -3,23 +3,27 @@
 use std::process::Command as Process;
 
 use egui::accesskit::Role;
+use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use egui_kittest::{Harness, Node};
 use serde_json::Value;
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{S3Address, S3Place};
+use spotcheck::domain::{CheckGrade, CheckPoint, S3Address, S3Place};
 use spotcheck::state::{Action, BrowseCommand, Command, Loadable, Overlay};
 
-use crate::remote::{place, replace_in, serve, type_into};
+use crate::remote::{
+    job_check, place, replace_in, serve, type_into, wait_for_listing, wait_for_missing, wait_for_problem,
+};
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};
 use crate::support::http_server::{HttpServer, Reply};
 use crate::support::seaweed::{Bucket, Seaweed};
 use crate::support::{python_packages, repository, runtime_home};
-use crate::window::{click, folder_of, open, open_with_model_at, sees, wait_for, wait_until};
+use crate::window::{choose_value, click, folder_of, open, open_with_model_at, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
+
+const SAVE_PRICE: &str = "Save to price";
 
 /// As [`serve`]; jobs are taken, and none of them runs.
 fn serve_held(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
@@ -37,9 +41,7 @@ fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static,
     let listed = if images == 1 { "1 image, ".to_owned() } else { format!("{images} images, ") };
     wait_for(&mut window, &listed);
     // With images that are all listed, and a model.
-    wait_until(&mut window, "a form that can be opened", |window| {
-        Action::StartJob.check(window.state().state()).is_ok()
-    });
+    wait_until(&mut window, "an available form", |window| Action::StartJob.check(window.state().state()).is_ok());
     window
 }
 
@@ -63,18 +65,47 @@ fn open_unfolded_form(window: &mut Harness<'static, App>) {
 
 /// Starts the job as soon as the form, as it stands now, was checked.
 fn start(window: &mut Harness<'static, App>) {
-    wait_until(window, "a form that can be started", |window| {
+    wait_until(window, "an enabled button", |window| {
         let buttons = window.query_all_by_role_and_label(Role::Button, "Start the job");
         let mut buttons = buttons.map(|button| button.accesskit_node().is_disabled());
         buttons.next() == Some(false)
     });
     click(window, "Start the job");
-    wait_until(window, "the page of the job", |window| {
+    wait_until(window, "the job page", |window| {
         if let Loadable::Failed(why) = &window.state().state().remote.job_form.start {
             panic!("the job was not started: {}", why.message());
         }
         sees(window, "SageMaker jobs")
     });
+}
+
+/// Waits until the suggested number of parallel requests is this, and shown.
+#[track_caller]
+fn wait_for_concurrency(window: &mut Harness<'static, App>, requests: u32) {
+    wait_until(window, "the suggested concurrency", |window| {
+        let check = window.state().state().remote.job_form.check.ready();
+        check.is_some_and(|check| check.plan.spec.max_concurrent == Some(requests))
+            && sees(window, &format!("{requests} parallel requests"))
+    });
+}
+
+/// Waits until the form warns that the price of an instance type is unknown.
+#[track_caller]
+fn wait_for_unknown_price(window: &mut Harness<'static, App>, instance_type: &str) {
+    wait_until(window, "an unknown price", |window| {
+        job_check(window, CheckPoint::Cost).is_some_and(|check| {
+            check.grade == CheckGrade::Warning && check.finding.contains(instance_type) && sees(window, &check.finding)
+        })
+    });
+    let check = window.state().state().remote.job_form.check.ready().unwrap();
+    assert_eq!(check.plan.usd_per_hour, None);
+}
+
+/// Fills in the folder of a SavedModel as the model to send.
+fn send_saved_model(window: &mut Harness<'static, App>, folder: &std::path::Path) {
+    choose_value(window, "Kind of model", "TensorFlow SavedModel");
+    wait_for_missing(window, "SavedModel");
+    type_into(window, "SavedModel folder", folder.to_str().unwrap());
 }
 
 /// What SageMaker was asked last.
@@ -98,13 +129,16 @@ fn tfrecord_job_uses_shown_payload_and_concurrency() {
         bucket.put("records/photos.tfrecord", &records);
         let mut window = open_prefix(&bucket, "records/", 6);
         open_unfolded_form(&mut window);
-        assert!(sees(&window, "4 parallel requests per instance, one per vCPU"));
+        wait_for_concurrency(&mut window, 4);
         click(&mut window, "AWS CLI commands");
         wait_for(&mut window, r#""MaxConcurrentTransforms":4"#);
         // Files are not images.
         click(&mut window, "Cost");
-        type_into(&mut window, "Images per second per instance", "0.1");
-        wait_for(&mut window, "6 images at 0.10 per second per instance: about 60 s");
+        type_into(&mut window, "Images per second", "0.1");
+        wait_for(&mut window, "about 60 s");
+        let check = window.state().state().remote.job_form.check.ready().unwrap();
+        let estimate = check.preflight.estimate.as_ref().unwrap();
+        assert_eq!((estimate.images, estimate.images_per_s), (6, 0.1));
         start(&mut window);
     });
     // Only the process of the test itself has it.
@@ -126,7 +160,9 @@ fn check_lists_problems_first() {
         let mut window = open_prefix(&bucket, "photos/", 1);
         open_form(&mut window);
         replace_in(&mut window, "Execution role", "nobody");
-        wait_for(&mut window, "1 problem would make the job fail");
+        wait_for_problem(&mut window, CheckPoint::Role);
+        let check = window.state().state().remote.job_form.check.ready().unwrap();
+        assert_eq!(check.preflight.count(CheckGrade::Problem), 1);
         let top = |label: &str| window.get_by_label(label).rect().top();
         // No price is known, and what it costs is never folded.
         let order = [top("✗ Role"), top("⚠ Cost")];
@@ -148,10 +184,10 @@ fn payload_lowers_suggested_concurrency() {
         open_unfolded_form(&mut window);
         click(&mut window, "Known types");
         click(&mut window, "ml.m5.24xlarge");
-        wait_for(&mut window, "96 parallel requests per instance, one per vCPU");
+        wait_for_concurrency(&mut window, 96);
         click(&mut window, "Requests and records");
-        click(&mut window, "Maximum request size (MB)");
-        wait_for(&mut window, "16 parallel requests per instance, one per vCPU");
+        click(&mut window, "Maximum request size");
+        wait_for_concurrency(&mut window, 16);
         start(&mut window);
     });
     // Only the process of the test itself has it.
@@ -172,21 +208,21 @@ fn price_and_rate_belong_to_the_instance_type() {
         let mut window = open_prefix(&bucket, "photos/", 1);
         open_form(&mut window);
         click(&mut window, "Cost");
-        let price = "Price per instance (USD per hour)";
+        let price = "Price per instance";
         type_into(&mut window, price, "0");
-        wait_for(&mut window, "⚠ Enter a positive number, not 0");
+        wait_for(&mut window, "positive number, not");
         type_into(&mut window, price, ".25");
-        type_into(&mut window, "Images per second per instance", "0.5");
-        wait_for(&mut window, "1 object at 0.50 per second per instance: about 2 s");
-        wait_for(&mut window, "$0.25 per instance-hour, as given");
+        type_into(&mut window, "Images per second", "0.5");
+        wait_for(&mut window, "about 2 s");
+        wait_for(&mut window, "$0.25 per instance-hour");
 
         click(&mut window, "Known types");
         click(&mut window, "ml.m5.24xlarge");
-        wait_for(&mut window, "The price of ml.m5.24xlarge is unknown. For orientation");
+        wait_for_unknown_price(&mut window, "ml.m5.24xlarge");
         start(&mut window);
         // Nor for the next job.
         open_form(&mut window);
-        wait_for(&mut window, "The price of ml.m5.24xlarge is unknown. For orientation");
+        wait_for_unknown_price(&mut window, "ml.m5.24xlarge");
     });
 }
 
@@ -203,29 +239,21 @@ fn advanced_parameters_reach_sagemaker() {
         open_unfolded_form(&mut window);
         click(&mut window, "Advanced");
         for (field, text) in [
-            ("ModelName: name of the new model", "advanced-model"),
-            ("TransformAmiVersion: AMI of the instances", "al2-ami-sagemaker-batch-gpu-535"),
-            ("ExperimentName: existing experiment", "cats"),
-            ("TrialName: existing trial", "first"),
-            ("RunName: experiment run", "one"),
+            ("ModelName:", "advanced-model"),
+            ("TransformAmiVersion:", "al2-ami-sagemaker-batch-gpu-535"),
+            ("ExperimentName:", "cats"),
+            ("TrialName:", "first"),
+            ("RunName:", "one"),
         ] {
             type_into(&mut window, field, text);
         }
-        let environment = "Model environment, for all its jobs";
-        let find = |window: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
-            act(&window.get_by_role_and_label(Role::MultilineTextInput, environment));
-        };
-        find(&window, &|node| node.focus());
-        window.step();
-        find(&window, &|node| node.type_text("LOG=1"));
-        window.run_steps(2);
+        type_into(&mut window, "Model environment", "LOG=1");
         let captured = bucket.uri("captured/");
-        type_into(&mut window, "DestinationS3Uri: S3 folder for captured data", &captured);
+        type_into(&mut window, "DestinationS3Uri:", &captured);
         click(&mut window, "GenerateInferenceId");
         let list = bucket.uri("lists/one.json");
-        let name = "ManifestFile: existing list of objects to use instead of the images above";
-        type_into(&mut window, name, &list);
-        wait_for(&mut window, &format!("manifest under Advanced: {list}"));
+        type_into(&mut window, "ManifestFile:", &list);
+        wait_for(&mut window, &format!(": {list}"));
         wait_for(&mut window, "1 object, ");
         start(&mut window);
     });
@@ -258,13 +286,7 @@ fn saved_model_is_packed_for_tf_serving() {
         std::fs::write(folder.path().join("1/saved_model.pb"), "graph").unwrap();
         let mut window = open_prefix(&bucket, "photos/", 1);
         open_unfolded_form(&mut window);
-        let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
-        choice.click_accesskit();
-        window.run_steps(2);
-        click(&mut window, "TensorFlow SavedModel");
-        wait_for(&mut window, "Enter the folder of the SavedModel");
-        let path = folder.path().to_str().unwrap();
-        type_into(&mut window, "SavedModel folder", path);
+        send_saved_model(&mut window, folder.path());
         wait_for(&mut window, "/tensorflow-inference:2.19.0-cpu");
         click(&mut window, "Environment and tags");
         click(&mut window, "Small batches");
@@ -307,13 +329,7 @@ fn saved_model_rehearses_at_a_given_address() {
             open_form(&mut window);
             let field = "TensorFlow Serving address";
             assert!(!sees(&window, field));
-            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
-            choice.click_accesskit();
-            window.run_steps(2);
-            click(&mut window, "TensorFlow SavedModel");
-            let path = folder.path().to_str().unwrap();
-            wait_for(&mut window, "Enter the folder of the SavedModel");
-            type_into(&mut window, "SavedModel folder", path);
+            send_saved_model(&mut window, folder.path());
             wait_for(&mut window, "A SavedModel requires");
             // A rehearsal needs an address.
             let is_off = |window: &Harness<'static, App>| {
@@ -324,7 +340,9 @@ fn saved_model_rehearses_at_a_given_address() {
             type_into(&mut window, field, &serving.url("/v1/models/m:predict"));
             wait_until(&mut window, "the button", |window| !is_off(window));
             crate::evaluating::click_exactly(&mut window, "Rehearse");
-            wait_for(&mut window, "✓ 2 of 2 images have a prediction; there is no local model to compare with");
+            wait_for(&mut window, "✓ 2 of 2");
+            let rehearsed = window.state().state().remote.rehearsal.ready().unwrap();
+            assert!(rehearsed.is_well, "{}", rehearsed.summary);
             let asked = serving.exchanges();
             assert_eq!(asked.len(), 2);
             assert!(asked.iter().all(|exchange| exchange.request.path == "/v1/models/m:predict"));
@@ -347,11 +365,8 @@ fn existing_sagemaker_model_is_used() {
             let mut window = open_prefix(&bucket, "photos/", 1);
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "Start the job");
-            let choice = window.get_by_role_and_label(Role::ComboBox, "Kind of model to send");
-            choice.click_accesskit();
-            window.run_steps(2);
-            click(&mut window, "Existing SageMaker model");
-            wait_for(&mut window, "Enter the name of the model in SageMaker");
+            choose_value(&mut window, "Kind of model", "Existing SageMaker model");
+            wait_for_missing(&mut window, "SageMaker");
             type_into(&mut window, "SageMaker model name", "chain");
             wait_for(&mut window, "several containers");
             start(&mut window);
@@ -379,7 +394,10 @@ fn sending_one_record_warns_about_the_file() {
         window.state_mut().command(BrowseCommand::ToggleSelected(ids[1]));
         open_form(&mut window);
         assert!(sees(&window, "Selected images (2)"));
-        wait_for(&mut window, "2 images are chosen of the 6 in these files, but files are sent as a whole");
+        let warning = job_check(&window, CheckPoint::Input).unwrap();
+        assert_eq!(warning.grade, CheckGrade::Warning);
+        assert!(warning.finding.contains("2 images") && warning.finding.contains("of the 6"), "{warning:?}");
+        assert!(sees(&window, &warning.finding));
     });
 }
 
@@ -397,11 +415,10 @@ fn aws_commands_send_lists_as_manifests() {
             let folder = folder_of(200, "rocket.jpg");
             let mut window = open(Some(folder.path()), CLASSIFIER);
             wait_for(&mut window, "200 images, 1 predicted");
-            wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
+            wait_for_listing(&mut window);
             window.state_mut().command(Action::StartJob);
-            wait_for(&mut window, "Enter the S3 folder");
-            let field = "S3 folder for job outputs";
-            type_into(&mut window, field, &bucket.uri("out/"));
+            wait_for_missing(&mut window, "S3");
+            type_into(&mut window, "S3 folder", &bucket.uri("out/"));
             type_into(&mut window, "Execution role", ROLE);
             wait_for(&mut window, "No problems found");
             click(&mut window, "AWS CLI commands");
@@ -438,15 +455,15 @@ fn price_is_saved_with_its_source() {
         let mut window = open_with_model_at(dirs, CLASSIFIER);
         window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place(&bucket))));
         wait_for(&mut window, "1 image, 1 predicted");
-        wait_until(&mut window, "the end of the listing", |window| !window.state().state().is_listing());
+        wait_for_listing(&mut window);
         open_form(&mut window);
         click(&mut window, "Known types");
         click(&mut window, "ml.m5.24xlarge");
         click(&mut window, "Cost");
-        wait_for(&mut window, "The price table is empty");
-        type_into(&mut window, "Price per instance (USD per hour)", "5.5");
+        wait_for(&mut window, "table is empty");
+        type_into(&mut window, "Price per instance", "5.5");
         type_into(&mut window, "Price source", "an invoice");
-        click(&mut window, "Save to price table");
+        click(&mut window, SAVE_PRICE);
         wait_for(&mut window, "Show price file");
         let kept = std::fs::read_to_string(&table).unwrap();
         assert!(kept.contains("usd_per_hour = 5.5"), "{kept}");
@@ -456,14 +473,13 @@ fn price_is_saved_with_its_source() {
         open_form(&mut window);
         click(&mut window, "Known types");
         click(&mut window, "ml.m5.24xlarge");
-        wait_for(&mut window, "$5.50 per hour for 1 × ml.m5.24xlarge (of 20");
+        wait_for(&mut window, "$5.50 per hour");
         // An entry of the table can be corrected in place.
-        wait_for(&mut window, "Change the price of ml.m5.24xlarge…");
-        click(&mut window, "Change the price of ml.m5.24xlarge…");
-        let field = "Source of the changed price";
-        replace_in(&mut window, field, "a newer invoice");
-        click(&mut window, "Save the changed price");
-        wait_for(&mut window, ", from a newer invoice)");
+        wait_for(&mut window, "Change the price");
+        click(&mut window, "Change the price");
+        replace_in(&mut window, "Source of the", "a newer invoice");
+        click(&mut window, "Save the changed");
+        wait_for(&mut window, "a newer invoice)");
         let changed = std::fs::read_to_string(&table).unwrap();
         assert_eq!(changed, kept.replace("an invoice", "a newer invoice"));
 
@@ -474,10 +490,10 @@ fn price_is_saved_with_its_source() {
         wait_for(&mut window, "✓ completed");
         let unpriced = "billed; price unknown";
         wait_for(&mut window, unpriced);
-        click(&mut window, "Enter the price of ml.m5.xlarge");
-        type_into(&mut window, "Price per instance (USD per hour)", "3.6");
+        click(&mut window, "Enter the price");
+        type_into(&mut window, "Price per instance", "3.6");
         type_into(&mut window, "Price source", "a colleague");
-        click(&mut window, "Save to price table");
+        click(&mut window, SAVE_PRICE);
         wait_until(&mut window, "what the job has cost", |window| {
             let job = window.state().state().remote.open_job();
             job.and_then(|job| job.progress.as_ref()?.cost_usd).is_some()

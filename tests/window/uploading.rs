@@ -8,6 +8,8 @@ use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, Seaweed};
 use crate::window::{click, folder_of, open, sees, wait_for, wait_until, wait_until_idle};
 
+const OPEN_FOLDER: &str = "Open this S3";
+
 #[test]
 fn upload_shows_its_plan_and_opens_its_folder() {
     alone(
@@ -40,12 +42,12 @@ fn upload_shows_its_plan_and_opens_its_folder() {
             window.run_steps(2);
             click(&mut window, "Preview upload");
             wait_for(&mut window, "2 files (");
-            wait_for(&mut window, "already in S3 with different content");
-            wait_for(&mut window, "an object of a different size (4 B) exists");
+            wait_for(&mut window, "different content");
+            wait_for(&mut window, "(4 B)");
             assert_eq!(bucket.get(&format!("photos/{}", names[1])), None);
 
             click(&mut window, "Upload now");
-            wait_for(&mut window, "Open this S3 folder");
+            wait_for(&mut window, OPEN_FOLDER);
             wait_for(&mut window, "Kept: ");
             for name in &names[1..] {
                 let content = std::fs::read(folder.path().join(name)).unwrap();
@@ -55,9 +57,9 @@ fn upload_shows_its_plan_and_opens_its_folder() {
             let kept = bucket.get(&format!("photos/{}", names[0]));
             assert_eq!(kept.as_deref(), Some(&b"hers"[..]));
 
-            click(&mut window, "Open this S3 folder");
+            click(&mut window, OPEN_FOLDER);
             let place = bucket.uri("photos/");
-            wait_until(&mut window, "the place in S3", |window| {
+            wait_until(&mut window, "the S3 folder", |window| {
                 let source = window.state().state().source.as_ref();
                 source.is_some_and(|source| source.name == place)
             });
@@ -91,13 +93,13 @@ fn empty_upload_is_closed_and_not_canceled() {
             wait_for(&mut window, "Upload now");
             assert!(window.query_by_label("Cancel").is_some());
             click(&mut window, "Upload now");
-            wait_for(&mut window, "Open this S3 folder");
+            wait_for(&mut window, OPEN_FOLDER);
             click(&mut window, "Close");
             wait_until_idle(&mut window);
             window.state_mut().command(Action::Upload);
             wait_for(&mut window, "Preview upload");
             click(&mut window, "Preview upload");
-            wait_for(&mut window, "1 file (235 KiB) already in S3");
+            wait_for(&mut window, "1 file (235 KiB)");
             assert!(window.query_by_label("Cancel").is_none());
             click(&mut window, "Close");
             wait_until(&mut window, "the dialog to close", |window| !sees(window, "already in S3"));

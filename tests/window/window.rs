@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::{Duration, Instant};
 
-use egui_kittest::kittest::Queryable;
+use egui::accesskit::Role;
+use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
 use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
-use spotcheck::state::{Filmstrip, ProjectStatus};
+use spotcheck::state::{Filmstrip, Listing, Overlay, ProjectStatus};
 
 use crate::support::alone::process_name;
 use crate::support::{repository, runtime_home};
@@ -46,6 +47,15 @@ fn open_window(
 ) -> Harness<'static, App> {
     let dirs = AppDirs { projects, ..AppDirs::below(runtime_home()) };
     start(dirs, source, Some(model), configure)
+}
+
+/// Folders of its own, with ONNX Runtime in them.
+pub(crate) fn home_with_runtime(home: &Path) -> AppDirs {
+    let dirs = AppDirs::below(home);
+    std::fs::create_dir_all(&dirs.data).unwrap();
+    let runtime = AppDirs::below(runtime_home()).data.join("runtime");
+    std::os::unix::fs::symlink(runtime, dirs.data.join("runtime")).unwrap();
+    dirs
 }
 
 /// An empty window with a model, that keeps everything in folders that the test knows.
@@ -179,6 +189,75 @@ pub(crate) fn wait_for(harness: &mut Harness<'static, App>, text: &str) {
 
 pub(crate) fn sees(harness: &Harness<'static, App>, text: &str) -> bool {
     harness.query_all_by_label_contains(text).next().is_some()
+}
+
+/// The only text field whose label is `label` or contains it.
+#[track_caller]
+pub(crate) fn text_field<'w>(harness: &'w Harness<'static, App>, label: &str) -> Node<'w> {
+    find(harness, &[Role::TextInput, Role::MultilineTextInput], label)
+}
+
+/// The only menu of values whose label is `label` or contains it.
+#[track_caller]
+pub(crate) fn combo_box<'w>(harness: &'w Harness<'static, App>, label: &str) -> Node<'w> {
+    find(harness, &[Role::ComboBox], label)
+}
+
+#[track_caller]
+fn find<'w>(harness: &'w Harness<'static, App>, roles: &[Role], label: &str) -> Node<'w> {
+    let nodes = roles.iter().flat_map(|role| harness.query_all_by_role(*role));
+    let labeled = nodes.filter_map(|node| Some((node.accesskit_node().label()?, node)));
+    let mut found: Vec<(String, Node<'w>)> = labeled.filter(|(name, _)| name.contains(label)).collect();
+    if found.len() > 1 {
+        found.retain(|(name, _)| name == label);
+    }
+    let count = found.len();
+    let mut found = found.into_iter();
+    match (found.next(), count) {
+        (Some((_, node)), 1) => node,
+        _ => panic!("{count} of {roles:?} are labeled {label}"),
+    }
+}
+
+/// The field for the path of images, above the thumbnails.
+pub(crate) const PATH_FIELD: &str = "folder or image";
+
+/// Waits until the images cannot be listed, and returns the reason, which is shown.
+#[track_caller]
+pub(crate) fn wait_for_failed_listing(harness: &mut Harness<'static, App>) -> String {
+    fn reason<'w>(harness: &'w Harness<'static, App>) -> Option<&'w str> {
+        match &harness.state().state().source.as_ref()?.listing {
+            Listing::Failed(reason) => Some(reason),
+            _ => None,
+        }
+    }
+    wait_until(harness, "a failed listing", |harness| reason(harness).is_some_and(|reason| sees(harness, reason)));
+    reason(harness).unwrap_or_default().to_owned()
+}
+
+/// Chooses a value of a menu.
+#[track_caller]
+pub(crate) fn choose_value(harness: &mut Harness<'static, App>, menu: &str, value: &str) {
+    combo_box(harness, menu).click_accesskit();
+    harness.run_steps(2);
+    click(harness, value);
+}
+
+/// Waits until this dialog is open.
+#[track_caller]
+pub(crate) fn wait_for_overlay(harness: &mut Harness<'static, App>, overlay: Overlay) {
+    wait_until(harness, "the dialog", |harness| harness.state().state().overlay == overlay);
+}
+
+/// Waits for a message at the bottom that contains `word`, and returns it.
+#[track_caller]
+pub(crate) fn wait_for_notice(harness: &mut Harness<'static, App>, word: &str) -> String {
+    fn text<'w>(harness: &'w Harness<'static, App>, word: &str) -> Option<&'w str> {
+        let notice = harness.state().state().notice.as_ref()?;
+        (notice.text.contains(word) && sees(harness, &notice.text)).then_some(&notice.text)
+    }
+    wait_until(harness, word, |harness| text(harness, word).is_some());
+    text(harness, word).unwrap_or_default().to_owned()
 }
 
 /// Clicks the first thing whose label contains `text`, and draws what comes of it.
