@@ -261,7 +261,7 @@ fn swapped_sides_and_disjoint_classes_are_refused() {
     let map = write("map.csv", "from,to\ntruck,dog\ncar,cat\n");
     let arguments = [of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map];
     let said = stderr(&spotcheck(&["evaluate"]).args(arguments).output().unwrap());
-    assert!(said.contains("Class corrections for classes that the predictions do not have: truck."), "{said}");
+    assert!(said.contains(": truck."), "{said}");
     let boxes = write("boxes.csv", "image,class,score,x,y,w,h\na.jpg,cat,0.9,1,2,3,4\n");
     let said = refused(&[of_truth, &truth, of_predictions, &boxes]);
     assert!(!said.contains("--run"), "there is no project: {said}");
@@ -290,14 +290,7 @@ fn ambiguous_image_names_are_counted() {
     let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
     assert_eq!((&metrics["images"], &metrics["images_ambiguous"]), (&json!(1), &json!(1)));
     assert_eq!((&metrics["images_without_truth"], &metrics["images_without_prediction"]), (&json!(1), &json!(2)));
-    for expected in [
-        ": CSV, 3 images, 1 class.\n",
-        "\n1 predicted image is not in the ground truth and is skipped: 3.jpg.\n",
-        "\n1 predicted image has an ambiguous name and is skipped: \
-            1.jpg.\n",
-        "\n1 image\n",
-        "\n1 predicted image with an ambiguous name, skipped\n",
-    ] {
+    for expected in ["CSV, 3 images", ": 3.jpg.\n", ": 1.jpg.\n", "\n1 image\n"] {
         assert!(said.contains(expected), "{expected}: {said}");
     }
 }
@@ -316,9 +309,7 @@ fn duplicate_annotation_ids_are_kept() {
     let (metrics, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
     assert_eq!((&metrics["classes"][0]["truths"], &metrics["recall"]), (&json!(2), &json!(0.5)));
     assert_eq!(metrics["problems"], json!({"repeated_id": 1}));
-    assert!(said.contains("annotations[1] has the duplicate id 7; both are kept"), "{said}");
-    assert!(said.contains("\n1 annotation with a duplicate id, kept\n"), "{said}");
-    assert!(!said.contains("could not be used"), "{said}");
+    assert!(said.contains("annotations[1]") && said.contains("id 7"), "{said}");
 }
 
 #[test]
@@ -326,7 +317,7 @@ fn verdicts_in_a_project_are_ground_truth() {
     let folder = tempfile::tempdir().unwrap();
     let (images, project) = predicted(folder.path());
     let flags = [&images, Path::new("--project"), &project, Path::new("--truth"), &project];
-    assert!(refused(&flags).contains("No verdicts on predictions in"));
+    assert!(refused(&flags).contains("No verdicts"));
     assert!(refused(&[Path::new("--truth"), &project, Path::new("--predictions"), &project]).contains("--project "));
     let lines = folder.path().join("shown.jsonl");
     let mut export = spotcheck(&["export", "--format", "jsonl", "--out"]);
@@ -396,7 +387,7 @@ fn longest_class_in_a_file_name_is_used() {
     let mut evaluate = spotcheck(&["evaluate", "--truth-names", "*_{class}", "--predictions"]);
     let output = evaluate.arg(&predictions).output().unwrap();
     let said = stderr(&output);
-    assert!(said.contains("the class is “great_white_shark” of n01484850_great_white_shark.JPEG"), "{said}");
+    assert!(said.contains("“great_white_shark”"), "{said}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("Top-1                         100.0%"), "{output:?}");
 }
 
@@ -408,14 +399,14 @@ fn ground_truth_with_all_scores_1_has_no_scores() {
         "ImageID,LabelName,Score,XMin,XMax,YMin,YMax,width,height\na,/m/cat,0.9,0.1,0.3,0.1,0.3,100,100\n";
     let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
     assert_eq!((&metrics["recall"], &metrics["missed"]), (&json!(0.5), &json!(1)), "{metrics}");
-    assert!(said.contains("All ground-truth scores are 1, so scores are ignored."), "{said}");
+    assert!(said.contains("scores are 1"), "{said}");
 
     let folder = tempfile::tempdir().unwrap();
     let [truth_file, predictions_file] = ["truth.csv", "predictions.csv"].map(|name| folder.path().join(name));
     std::fs::write(&truth_file, truth.replacen(",1,", ",0.9,", 1)).unwrap();
     std::fs::write(&predictions_file, predictions).unwrap();
     let arguments = [Path::new("--truth"), &truth_file, Path::new("--predictions"), &predictions_file];
-    assert!(refused(&arguments).contains("if these are ground truth, add --ignore-truth-scores"));
+    assert!(refused(&arguments).contains("--ignore-truth-scores"));
     let insisting: Vec<&Path> = arguments.into_iter().chain([Path::new("--ignore-truth-scores")]).collect();
     assert_eq!(evaluate(&insisting).0["recall"], 0.5);
 }
@@ -438,7 +429,7 @@ fn predictions_without_a_usable_score_are_refused() {
     ] {
         let predictions = write("predictions.csv", predictions);
         let said = refused(&[flags[0], truth, flags[1], &predictions]);
-        assert!(said.contains("has no usable entries, for example: line 2 has "), "{said}");
+        assert!(said.contains("no usable entries") && said.contains("line 2"), "{said}");
     }
     // The best class of b cannot be used, so its other class is not the best one.
     let rows = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,1.5\nb.jpg,cat,0.5\n";
@@ -476,7 +467,7 @@ fn names_with_line_breaks_stay_on_their_line() {
     });
     let results = json!([{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": 0.9}]);
     let (_, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
-    assert!(said.contains("\n  two\\nlines: AP 100.0%"), "{said}");
+    assert!(said.contains("two\\nlines: AP 100.0%"), "{said}");
 }
 
 #[test]
@@ -498,14 +489,14 @@ fn relative_boxes_use_image_sizes() {
     std::fs::write(&truth, "image,class_id,x,y,w,h\na.png,0,30,20,100,50\nb.png,0,10,20,100,50\n").unwrap();
     let flags = ["--truth", "--predictions"].map(Path::new);
     let arguments = [flags[0], &truth, flags[1], &labels];
-    assert!(refused(&arguments).contains("Add the image folder"));
+    assert!(refused(&arguments).contains("image folder"));
     let (metrics, code) = evaluate(&[&images, flags[0], &truth, flags[1], &labels]);
     assert_eq!(code, Some(0));
     check("AP at 0.50", &metrics["ap50"], &json!(1.0));
     // One of two is right from IoU 0.70 on.
     check("AP at 0.75", &metrics["ap75"], &json!(51.0 / 101.0 / 2.0));
     std::fs::write(images.join("b.png"), "no image").unwrap();
-    assert!(refused(&[&images, flags[0], &truth, flags[1], &labels]).contains("Could not read the size of b"));
+    assert!(refused(&[&images, flags[0], &truth, flags[1], &labels]).contains("size of b"));
     std::fs::remove_file(images.join("b.png")).unwrap();
     let (metrics, code) = evaluate(&[&images, flags[0], &truth, flags[1], &labels]);
     assert_eq!((code, &metrics["images"], &metrics["images_without_size"]), (Some(3), &json!(1), &json!(1)));
@@ -758,8 +749,8 @@ fn unusable_ground_truth_is_refused_with_a_reason() {
     let of_csv = said("image,class,x,y,w,h\na.jpg,cat,one,2,3,4\nb.jpg,cat,1,2,three,4\n", "truth.csv");
     assert!(of_csv.contains("no usable entries") && of_csv.contains("line 2"), "{of_csv}");
     let of_json = said(r#"{"images": [], "annotations": {}, "categories": []}"#, "truth.json");
-    assert!(of_json.contains("a list of annotations"), "{of_json}");
-    assert!(said("{}", "empty.json").contains("this one has no keys"));
+    assert!(of_json.contains("list of annotations"), "{of_json}");
+    assert!(said("{}", "empty.json").contains("no keys"));
 }
 
 #[test]
@@ -773,21 +764,29 @@ fn report_shows_the_most_confident_errors() {
                        coffee.png,cat,100,50,200,150,0.95\nchelsea.png,cat,10,10,400,280,0.9\n\
                        chelsea.png,cat,400,250,50,50,0.85\nastronaut.png,cat,400,400,50,50,0.4\n";
     let errors = json!([
-        ["coffee.png", "FP, wrong class: cat 0.95, truth: cup"],
-        ["chelsea.png", "FP, background: cat 0.85"],
-        ["astronaut.png", "FP, localization: person 0.60, truth: person"]
+        ["coffee.png", "FP", "wrong class", "cat 0.95", "cup"],
+        ["chelsea.png", "FP", "background", "cat 0.85"],
+        ["astronaut.png", "FP", "localization", "person 0.60", "person"]
     ]);
+    let captions = |read: &Value| -> Value {
+        let captions = read["captions"].as_array().unwrap().iter().map(|caption| {
+            let text = caption[1].as_str().unwrap();
+            let facts = text.split([',', ':']).map(str::trim).filter(|fact| *fact != "truth");
+            [caption[0].as_str().unwrap()].into_iter().chain(facts).map(Value::from).collect::<Value>()
+        });
+        captions.collect()
+    };
     let read = report(folder.path(), truth, predictions, &[]);
-    assert_eq!((&read["captions"], &read["jpegs"]), (&errors, &json!(0)));
+    assert_eq!((&captions(&read), &read["jpegs"]), (&errors, &json!(0)));
     for heading in ["Precision and recall", "Confusion matrix", "Ground-truth classes"] {
         assert!(read["headings"].as_array().unwrap().contains(&heading.into()), "{read}");
     }
     let read = report(folder.path(), truth, predictions, &[&samples]);
-    assert_eq!((&read["captions"], &read["jpegs"]), (&errors, &json!(3)));
+    assert_eq!((&captions(&read), &read["jpegs"]), (&errors, &json!(3)));
     let truth = "image,class\ncoffee.png,cup\nchelsea.png,cat\n";
     let predictions = "image,class,score\ncoffee.png,cat,0.9\nchelsea.png,cat,0.8\n";
     let read = report(folder.path(), truth, predictions, &[&samples]);
-    assert_eq!(read["captions"], json!([["coffee.png", "FP, wrong class: cat 0.90, truth: cup"]]));
+    assert_eq!(captions(&read), json!([["coffee.png", "FP", "wrong class", "cat 0.90", "cup"]]));
     assert_eq!(read["jpegs"], 1);
 }
 
@@ -829,10 +828,10 @@ fn other_splits_and_predictions_are_not_ground_truth() {
     let arguments = ["data/images", "--truth", "data/data.yaml", "--predictions", "data/runs/labels"];
     let (metrics, said, code) = evaluate_in(&files, &arguments);
     assert_eq!((code, &metrics.unwrap()["recall"]), (Some(0), &json!(1.0)), "{said}");
-    assert!(said.contains("read the split val, not train"), "{said}");
+    assert!(said.contains("val, not train"), "{said}");
     let (_, said, code) = evaluate_in(&files, &[&arguments[..], &["--split", "train"]].concat());
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("No ground-truth image has a prediction"), "{said}");
+    assert!(said.contains("ground-truth image"), "{said}");
 }
 
 #[test]
@@ -873,7 +872,7 @@ fn conflicting_image_sizes_are_skipped_or_refused() {
         let metrics = metrics.unwrap();
         assert_eq!((code, &metrics["images"]), (Some(3), &json!(1)), "{said}");
         assert_eq!(metrics["images_of_other_size"], 1);
-        assert!(said.contains("chelsea.png (300 × 451 in the ground truth, 451 × 300 in "), "{said}");
+        assert!(said.contains("chelsea.png (300 × 451") && said.contains("451 × 300 in"), "{said}");
     }
     let images = [("images/chelsea.png", "photo chelsea.png"), ("predictions.csv", one)];
     let arguments = ["images", "--truth", "truth.json", "--predictions", "predictions.csv"];
@@ -886,7 +885,7 @@ fn conflicting_image_sizes_are_skipped_or_refused() {
     let files = [&images[..], &[("truth.json", alone.as_str())]].concat();
     let (_, said, code) = evaluate_in(&files, &arguments);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("The image sizes contradict each other: chelsea.png (902 × 600 in the"), "{said}");
+    assert!(said.contains("chelsea.png (902 × 600"), "{said}");
 }
 
 #[test]
@@ -895,7 +894,7 @@ fn matching_summary_is_reported_first() {
     let named = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,0.9\n";
     let (metrics, said, code) = of_tables(truth, named, &[]);
     assert_eq!(code, Some(0), "{said}");
-    assert!(said.contains("\nMatched: 2 of 2 images by path; 2 of 2 classes by name\nTop-1"), "{said}");
+    assert!(said.find("\nMatched: 2 of 2") < said.find("\nTop-1") && said.contains("2 of 2 classes"), "{said}");
     let expected = json!({
         "images": {"truth": 2, "predicted": 2, "matched": {"path": 2}, "fits_names": false},
         "classes": {
@@ -912,39 +911,33 @@ fn matching_summary_is_reported_first() {
     };
     // Fewer than half.
     let few = "image,class\na.jpg,cat\nb.jpg,cat\nc.jpg,cat\n";
-    check(few, "image,class,score\na.jpg,cat,0.9\n", &[], Some(3), "Only 1 of 3 images of the ground truth were");
+    check(few, "image,class,score\na.jpg,cat,0.9\n", &[], Some(3), "Only 1 of 3");
     let few = "image,class\na.jpg,cat\nb.jpg,dog\na2.jpg,cow\n";
     let predictions = "image,class,score\na.jpg,Cat,0.9\nb.jpg,hound,0.9\na2.jpg,beef,0.9\n";
-    check(few, predictions, &[], Some(3), "warning: Only 1 of 3 classes with objects were matched.");
-    check(truth, "image,class,score\nz.jpg,cat,0.9\n", &[], Some(1), "No ground-truth image has a prediction");
-    check(truth, "image,class,score\na.jpg,lion,0.9\n", &[], Some(1), "have no classes in common");
+    check(few, predictions, &[], Some(3), "1 of 3 classes");
+    check(truth, "image,class,score\nz.jpg,cat,0.9\n", &[], Some(1), "ground-truth image");
+    check(truth, "image,class,score\na.jpg,lion,0.9\n", &[], Some(1), "classes in common");
     // Numbers without names.
     let numbers = "image,class_id,score\na.jpg,1,0.9\nb.jpg,2,0.9\n";
-    check(truth, numbers, &[], Some(0), "2 of 2 classes by number (1 = cat, 2 = dog)");
+    check(truth, numbers, &[], Some(0), "(1 = cat, 2 = dog)");
     let others = "image,class_id,score\na.jpg,1,0.9\nb.jpg,3,0.9\n";
-    check(truth, others, &[], Some(3), "1 of 2 numbers in the predictions are not in the ground truth");
+    check(truth, others, &[], Some(3), "1 of 2 numbers");
     let unnamed = "image,class_id\na.jpg,1\nb.jpg,2\n";
     let model = "image,class,class_id,score\na.jpg,cat,1,0.9\nb.jpg,dog,2,0.9\n";
-    check(unnamed, model, &[], Some(3), "has no class names, so classes were matched by number: 1 = cat");
-    check(unnamed, model, &[], Some(3), "counted from 0, they would be: 1 = dog");
-    check(unnamed, model, &["--truth-labels", "coco-91"], Some(1), "no classes in common");
+    check(unnamed, model, &[], Some(3), "by number: 1 = cat");
+    check(unnamed, model, &[], Some(3), ": 1 = dog");
+    check(unnamed, model, &["--truth-labels", "coco-91"], Some(1), "classes in common");
     let order = "image,class_id\na.jpg,0\nb.jpg,1\n";
-    check(
-        order,
-        model,
-        &["--truth-labels", "model"],
-        Some(0),
-        "2 of 2 classes by name\nTop-1                         100",
-    );
-    check(truth, model, &["--truth-labels", "coco-91"], Some(1), "names class 1 “cat”, but the class names have");
-    check(order, numbers, &["--truth-labels", "model"], Some(1), "The predictions have no class names");
+    check(order, model, &["--truth-labels", "model"], Some(0), "Top-1                         100");
+    check(truth, model, &["--truth-labels", "coco-91"], Some(1), "class 1 “cat”");
+    check(order, numbers, &["--truth-labels", "model"], Some(1), "no class names");
     let coco = "image,class\na.jpg,person\nb.jpg,bicycle\n";
-    check(coco, numbers, &["--labels", "coco-91"], Some(0), "2 of 2 classes by name");
+    check(coco, numbers, &["--labels", "coco-91"], Some(0), "2 of 2 classes");
     // Classes that are never found.
     let twins = "image,class,class_id\na.jpg,cat,1\nb.jpg,Cat,2\n";
-    check(twins, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(3), "Never matched: Cat (2).");
+    check(twins, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(3), ": Cat (2).");
     let unicorn = "image,class\na.jpg,cat\nb.jpg,unicorn\n";
-    check(unicorn, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(0), "false negatives: unicorn (1).");
+    check(unicorn, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(0), ": unicorn (1).");
 }
 
 #[test]
@@ -954,11 +947,11 @@ fn images_in_other_folders_are_refused_or_mapped() {
         |folders: [&str; 2]| format!("image,class,score\n{}/1.jpg,cat,0.9\n{}/2.jpg,cat,0.9\n", folders[0], folders[1]);
     let (metrics, said, code) = of_tables(truth, &predictions(["val", "val"]), &[]);
     assert_eq!((code, metrics), (Some(1), None), "{said}");
-    assert!(said.contains("Ground truth: train/1.jpg; predictions: val/1.jpg") && said.contains("--ignore-folders"));
+    assert!(said.contains("train/1.jpg; predictions: val/1.jpg") && said.contains("--ignore-folders"));
     for (folders, arguments) in [(["val", "val"], &["--ignore-folders"][..]), (["val", "train"], &[])] {
         let (metrics, said, code) = of_tables(truth, &predictions(folders), arguments);
         assert_eq!((code, &metrics.unwrap()["top1"]), (Some(3), &json!(1.0)), "{said}");
-        assert!(said.contains("matched by file name only, although the folders differ"), "{said}");
+        assert!(said.contains("the folders differ"), "{said}");
     }
 }
 
@@ -978,7 +971,7 @@ fn label_file_without_an_image_is_skipped() {
     assert_eq!(metrics["recall"], 1.0);
     let (_, said, code) = evaluate_in(&files, &arguments);
     assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("Add the image folder"), "{said}");
+    assert!(said.contains("image folder"), "{said}");
 }
 
 /// Four images of 200 × 100 with these boxes in each, and results with these; the class of every box is 1.
@@ -1013,21 +1006,21 @@ fn doubtful_box_formats_are_reported() {
     let twice = [[40.0, 40.0, 80.0, 80.0], [200.0, 60.0, 100.0, 40.0]];
     let fractions = [[0.1, 0.2, 0.2, 0.4], [0.5, 0.3, 0.25, 0.2]];
     let rounded = [[-1.5, 20.0, 203.0, 40.0], other];
-    for (truth, results, part) in [
+    for (truth, results, parts) in [
         (&[one, other][..], &[one, other][..], None),
         (&rounded, &rounded, None),
-        (&edges, &[one, other], Some("4 of 8 boxes in the ground truth leave their images (first: 1.png). Right and")),
-        (&[one, other], &edges, Some("4 of 8 boxes in the predictions leave their images (first: 1.png). Right and")),
-        (&twice, &[one, other], Some("They may be for images of another size")),
-        (&[one, other], &fractions, Some("All boxes in the predictions are within the first pixel")),
-        (&[one, other], &[one, other, one], Some("4 of 12 boxes in the predictions repeat another one (first: 1.png)")),
-        (&[one, one], &[one], Some("4 of 8 boxes in the ground truth repeat another one")),
+        (&edges, &[one, other], Some(&["4 of 8 boxes", "ground truth leave", "1.png"][..])),
+        (&[one, other], &edges, Some(&["4 of 8 boxes", "predictions leave", "1.png"])),
+        (&twice, &[one, other], Some(&["another size"])),
+        (&[one, other], &fractions, Some(&["the first pixel"])),
+        (&[one, other], &[one, other, one], Some(&["4 of 12 boxes", "predictions repeat", "1.png"])),
+        (&[one, one], &[one], Some(&["4 of 8 boxes", "ground truth repeat"])),
     ] {
         let (metrics, said, code) = of_coco(truth, results);
-        assert_eq!(code, Some(if part.is_some() { 3 } else { 0 }), "{truth:?} {results:?}: {said}");
-        assert!(part.is_none_or(|part| said.contains(part)), "{part:?}: {said}");
+        assert_eq!(code, Some(if parts.is_some() { 3 } else { 0 }), "{truth:?} {results:?}: {said}");
+        assert!(parts.unwrap_or_default().iter().all(|part| said.contains(part)), "{parts:?}: {said}");
         let doubts = metrics.unwrap()["matching"]["doubts"].as_array().unwrap().len();
-        assert_eq!(doubts, usize::from(part.is_some()), "{said}");
+        assert_eq!(doubts, usize::from(parts.is_some()), "{said}");
     }
 }
 
@@ -1042,7 +1035,7 @@ fn ground_truth_with_only_crowds_is_refused() {
     let files = [("truth.json", &*truth.to_string()), ("results.json", &*results.to_string())];
     let (metrics, said, code) = evaluate_in(&files, &["--truth", "truth.json", "--predictions", "results.json"]);
     assert_eq!((metrics, code), (None, Some(1)));
-    assert!(said.contains("nothing can be measured"), "{said}");
+    assert!(said.contains("measured"), "{said}");
 }
 
 #[test]
@@ -1055,8 +1048,8 @@ fn unmatched_images_and_classes_are_reported() {
         (all.clone(), None),
         // An image without a detection is usual.
         (all.replace(&row(4, "cat"), ""), None),
-        (row(1, "cat") + &row(3, "dog"), Some("2 of 4 images with objects are not in the predictions")),
-        (all.replace("dog", "hound"), Some("Only 1 of 2 classes with objects")),
+        (row(1, "cat") + &row(3, "dog"), Some("2 of 4 images")),
+        (all.replace("dog", "hound"), Some("1 of 2 classes")),
     ] {
         let (_, said, code) = of_tables(truth, &format!("{head}{rows}"), &[]);
         assert_eq!(part.is_some(), code == Some(3) && said.contains("warning: "), "{code:?} {said}");
@@ -1129,5 +1122,5 @@ fn unknown_split_lists_the_available_ones() {
     let arguments = ["images", "--truth", "data.yaml", "--predictions", "labels", "--split", "test"];
     let (_, said, code) = evaluate_in(&files, &arguments);
     assert_eq!(code, Some(1));
-    assert!(said.contains("choose --split train or --split val"), "{said}");
+    assert!(said.contains("--split train") && said.contains("--split val"), "{said}");
 }

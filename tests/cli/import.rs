@@ -85,8 +85,8 @@ fn coco_results_are_imported_with_class_names() {
     let said = stderr(&output);
     // One image of the data set is not here.
     assert_eq!(output.status.code(), Some(3), "{said}");
-    for expected in ["COCO results, 3 entries", "3 of 3 images are in the predictions", "elsewhere.png"] {
-        assert!(said.contains(expected), "“{expected}” is not in:\n{said}");
+    for expected in ["COCO results, 3", "3 of 3 images", "elsewhere.png"] {
+        assert!(said.contains(expected), "{expected}:\n{said}");
     }
     let lines = bench.exported();
     let detections = &line(&lines, "/a.png")["detections"];
@@ -95,7 +95,7 @@ fn coco_results_are_imported_with_class_names() {
     assert_eq!(detections[1]["box"], json!([1.5, 2.0, 11.5, 22.0]));
     assert_eq!(detections[1]["class_id"], 17);
     assert_eq!(line(&lines, "sub/b.png")["detections"][0]["score"].as_f64().map(|score| score as f32), Some(0.001));
-    assert_eq!(line(&lines, "c.png")["detections"], json!([]), "nothing was found there");
+    assert_eq!(line(&lines, "c.png")["detections"], json!([]));
 
     let again = bench.import("results.json", &["--truth", truth.to_str().unwrap()]);
     assert_eq!(again.status.code(), Some(1));
@@ -113,7 +113,7 @@ fn labels_and_corrections_name_the_classes() {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("ufo"), "{said}");
-    assert!(said.contains("2 of 3 images are in the predictions"), "{said}");
+    assert!(said.contains("2 of 3 images"), "{said}");
     let lines = bench.exported();
     let labels: Vec<&Value> =
         line(&lines, "/a.png")["detections"].as_array().unwrap().iter().map(|found| &found["label"]).collect();
@@ -132,7 +132,7 @@ fn image_classes_are_imported_and_wrong_sizes_fail() {
     let output = bench.import("predictions.jsonl", &[]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("is 40 × 50, but 41 × 50 in the predictions"), "{said}");
+    assert!(said.contains("40 × 50") && said.contains("41 × 50"), "{said}");
     assert_eq!(line(&bench.exported(), "/a.png")["classes"][0]["label"], "dog");
 }
 
@@ -141,14 +141,14 @@ fn impossible_imports_are_refused() {
     let bench = Bench::new();
     let check = |output: Output, expected: &str| {
         assert_eq!(output.status.code(), Some(1));
-        assert!(stderr(&output).contains(expected), "“{expected}” is not in:\n{}", stderr(&output));
+        assert!(stderr(&output).contains(expected), "{expected}:\n{}", stderr(&output));
     };
-    check(bench.import("results.json", &[]), "add the data set with --truth");
+    check(bench.import("results.json", &[]), "--truth");
     check(bench.import("truth.json", &[]), "have no scores");
     check(bench.import("missing.json", &[]), "does not exist");
     std::fs::write(bench.path("map.csv"), "a,b,c").unwrap();
     let map = bench.path("map.csv");
-    check(bench.import("results.json", &["--class-map", map.to_str().unwrap()]), "line 1 needs two fields");
+    check(bench.import("results.json", &["--class-map", map.to_str().unwrap()]), "line 1 needs");
     let no_project = spotcheck(&["import"]).arg(bench.path("images")).arg("--predictions").arg(Path::new("x")).output();
     check(no_project.unwrap(), "Add --project");
 }
@@ -165,7 +165,7 @@ fn unknown_classes_and_outside_boxes_are_warnings() {
     let output = bench.import("edges.json", &["--truth", truth.to_str().unwrap()]);
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    for part in ["--truth does not have: class 99", "1 of 2 boxes leave their images"] {
+    for part in [": class 99", "1 of 2 boxes"] {
         assert!(said.contains(part), "{part}: {said}");
     }
 }

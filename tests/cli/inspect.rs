@@ -46,15 +46,15 @@ fn inspect_reports_graph_findings_and_card() {
         "opset     17",
         "producer  spotcheck-tests",
         "set by you\n  input.channels = bgr",
-        "recognized\n  task = classification\n      because",
-        "assumed: ONNX does not record this",
+        "recognized\n  task = classification\n",
+        "assumed: ",
         "input.divide_by = 1.0\n  input.mean = [0.0, 0.0, 0.0]",
         "[input]\nname = \"input_1\"\nlayout = \"nhwc\"\ntype = \"float32\"\nchannels = \"bgr\"",
     ];
     let mut from = 0;
     for section in sections {
         let Some(place) = shown.stdout[from..].find(section) else {
-            panic!("{section} is missing or out of order in:\n{}", shown.stdout)
+            panic!("{section} is missing or misplaced:\n{}", shown.stdout)
         };
         from += place;
     }
@@ -95,15 +95,13 @@ fn unusable_model_shows_its_graph_and_a_reason() {
     let shown = ended(crate::support::spotcheck(&["models", "inspect", weights]));
     assert_eq!(shown.code, Some(1));
     assert!(shown.stdout.contains("output0 float32 [1, 90, 100]"), "{}", shown.stdout);
-    assert!(shown.stderr.contains("export the model with such outputs"), "{}", shown.stderr);
+    assert!(shown.stderr.contains("export the model"), "{}", shown.stderr);
     assert_eq!(shown.stderr.lines().count(), 1, "no log lines: {}", shown.stderr);
 }
 
 #[test]
 fn missing_and_foreign_files_are_named() {
-    for (file, reason) in
-        [("missing.onnx", "Could not read the model missing.onnx"), ("Cargo.toml", "damaged or is not an ONNX model")]
-    {
+    for (file, reason) in [("missing.onnx", "model missing.onnx"), ("Cargo.toml", "an ONNX model")] {
         let refused = ended(crate::support::spotcheck(&["models", "inspect", file]));
         assert_eq!(refused.code, Some(1), "{file}");
         assert!(refused.stderr.contains(reason), "{file}: {}", refused.stderr);
@@ -130,11 +128,11 @@ fn added_model_is_listed_used_and_removed() {
     let added = with_home(home.path(), &[&add[..], &["id=my-cifar"]].concat());
     assert_eq!(added.code, Some(0), "{}", added.stderr);
     assert!(added.stdout.contains("added my-cifar"), "{}", added.stdout);
-    assert!(added.stderr.contains("assumed: ONNX does not record this"), "{}", added.stderr);
+    assert!(added.stderr.contains("assumed: "), "{}", added.stderr);
 
     let again = with_home(home.path(), &[&add[..], &["id=other"]].concat());
     assert_eq!(again.code, Some(1));
-    assert!(again.stderr.contains("already in the library as my-cifar"), "{}", again.stderr);
+    assert!(again.stderr.contains("as my-cifar"), "{}", again.stderr);
 
     let predicted = with_home(home.path(), &["predict", IMAGE, "--model", "my-cifar", "--out", "-"]);
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
@@ -156,7 +154,7 @@ fn model_that_does_not_fit_is_not_added() {
     std::fs::write(&labels, "only\ntwo").unwrap();
     let labels = labels.to_str().unwrap();
     for (args, reason) in [
-        (["--labels", labels], "has 1001 classes but the label file has 2"),
+        (["--labels", labels], "1001 classes"),
         (["--set", "input.color=rgb"], "color"),
         (["--set", "input.std=[0, 1, 1]"], "input.std"),
         (["--set", "id=resnet50-v2"], "--set id=NAME"),
@@ -167,7 +165,7 @@ fn model_that_does_not_fit_is_not_added() {
         assert!(refused.stderr.contains(reason), "{args:?}: {}", refused.stderr);
     }
     let kept = std::fs::read_dir(home.path().join("data/models"));
-    assert_eq!(kept.map_or(0, Iterator::count), 0, "nothing half done is left");
+    assert_eq!(kept.map_or(0, Iterator::count), 0, "no model folder");
 }
 
 #[test]
@@ -175,7 +173,7 @@ fn folder_and_empty_file_are_not_inspected() {
     let folder = tempfile::tempdir().unwrap();
     let empty = folder.path().join("empty.onnx");
     std::fs::write(&empty, "").unwrap();
-    for (path, reason) in [(empty.as_path(), "the file is empty"), (folder.path(), "is a directory")] {
+    for (path, reason) in [(empty.as_path(), "is empty"), (folder.path(), "is a directory")] {
         for command in [&["models", "inspect"][..], &["predict", IMAGE, "--out", "-", "--model"]] {
             let refused = ended({
                 let mut refused = crate::support::spotcheck(command);
@@ -219,12 +217,12 @@ fn bare_file_is_predicted_with_labels() {
     };
     let predicted = predict(model.to_str().unwrap());
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
-    assert!(predicted.stderr.contains(&format!("models add '{}' --set", model.display())), "{}", predicted.stderr);
+    assert!(predicted.stderr.contains(&format!("add '{}' --set", model.display())), "{}", predicted.stderr);
     let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
     assert!(["ant", "bee", "cat", "dog"].contains(&line["classes"][0]["label"].as_str().unwrap()), "{line}");
     let known = predict("efficientnet-lite0");
     assert_eq!(known.code, Some(1));
-    assert!(known.stderr.contains("--labels is for a remote model or an ONNX file"), "{}", known.stderr);
+    assert!(known.stderr.contains("--labels is for"), "{}", known.stderr);
 }
 
 #[test]
@@ -260,8 +258,7 @@ fn wordnet_folders_give_the_accuracy() {
     let row = tried.stdout.lines().find(|line| line.starts_with("* torchvision ")).unwrap_or_default();
     assert!(row.contains("100.0%"), "{}{}", tried.stdout, tried.stderr);
     // One image cannot decide it.
-    let undecided = "These images do not show whether the model expects crops (torchvision) or stretched images";
-    assert!(tried.stdout.contains(undecided), "{}", tried.stdout);
+    assert!(tried.stdout.contains("crops (torchvision)"), "{}", tried.stdout);
 }
 
 #[test]
@@ -271,11 +268,11 @@ fn detector_without_detections_is_reported() {
         ended(crate::support::spotcheck(&["predict", "assets/samples", "--model", &model]))
     };
     let blind = predict("finds-nothing");
-    let advice = "spotcheck models inspect tests/cases/detectors/finds-nothing/model.onnx --try-presets assets/samples";
-    for part in ["note: None of the first 8 images has a box with a score ≥ 0.25", advice] {
+    let (note, advice) = ("score ≥ 0.25", "finds-nothing/model.onnx --try-presets assets/samples");
+    for part in [note, "first 8 images", advice] {
         assert_eq!(blind.stderr.matches(part).count(), 1, "{part}: {}", blind.stderr);
     }
-    assert!(!predict("yolov8").stderr.contains("None of the first"));
+    assert!(!predict("yolov8").stderr.contains(note));
 }
 
 #[test]
@@ -285,14 +282,14 @@ fn output_alternatives_are_listed_and_selected() {
         ended(crate::support::spotcheck(&[&["models", "inspect", model][..], more].concat()))
     };
     let first = inspect(&[]);
-    let listed = "the outputs can be interpreted in several ways; choose one with --set reading=NUMBER\n* 1 ";
+    let listed = "--set reading=NUMBER\n* 1 ";
     assert!(first.stdout.contains(listed), "{}", first.stdout);
     assert!(!first.stdout.contains("objectness ="), "{}", first.stdout);
     let second = inspect(&["--set", "reading=2"]);
     assert!(second.stdout.contains("\n* 2 "), "{}", second.stdout);
     assert!(second.stdout.contains("objectness = "), "{}", second.stdout);
     let third = inspect(&["--set", "reading=3"]);
-    assert!(third.stderr.contains("reading 3 does not exist; the outputs have 2"), "{}", third.stderr);
+    assert!(third.stderr.contains("reading 3 does"), "{}", third.stderr);
 }
 
 #[test]
@@ -309,10 +306,9 @@ fn bare_file_is_predicted_with_a_preset() {
         let score = class["score"].as_f64().unwrap() - best["score"].as_f64().unwrap();
         assert!(score.abs() < 1e-4, "{preset}: {line}");
     }
-    for (model, preset, reason) in [
-        (CIFAR, "kersa", "No preset kersa for classification"),
-        ("efficientnet-lite0", "keras-tf", "--preset is for an ONNX file without a card; efficientnet-lite0 has one"),
-    ] {
+    for (model, preset, reason) in
+        [(CIFAR, "kersa", "No preset kersa"), ("efficientnet-lite0", "keras-tf", "--preset is for")]
+    {
         let refused = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--preset", preset]));
         assert_eq!(refused.code, Some(1), "{}", refused.stdout);
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
@@ -347,10 +343,10 @@ fn labels_are_read_from_training_files() {
 fn setting_that_contradicts_the_model_is_refused() {
     let model = "tests/cases/conventions/timm-config/model.onnx";
     for (setting, part) in [
-        ("output.classification.values=probabilities", "so they are not probabilities: choose logits"),
-        ("output.classification.background=first", "The model has 4 classes, the labels name 5"),
-        ("labels=coco-80", "The model has 5 classes, the labels name 80"),
-        ("reading=7", "there is only one reading"),
+        ("output.classification.values=probabilities", "choose logits"),
+        ("output.classification.background=first", "has 4 classes"),
+        ("labels=coco-80", "has 5 classes"),
+        ("reading=7", "only one reading"),
     ] {
         let shown = ended(crate::support::spotcheck(&["models", "inspect", model, "--set", setting]));
         assert_eq!(shown.code, Some(1), "{setting}: {}", shown.stdout);
@@ -370,6 +366,6 @@ fn copy_of_a_known_model_has_its_card() {
     std::fs::copy("models/efficientnet-lite0/model.onnx", &copy).unwrap();
     let shown = ended(crate::support::spotcheck(&["models", "inspect", copy.to_str().unwrap()]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
-    assert!(shown.stdout.contains("model card of efficientnet-lite0"), "{}", shown.stdout);
+    assert!(shown.stdout.contains("of efficientnet-lite0"), "{}", shown.stdout);
     assert!(!shown.stdout.contains("assumed"), "{}", shown.stdout);
 }

@@ -114,7 +114,7 @@ impl<'b> Bench<'b> {
         let missing = IMAGES - before.len();
         assert!(computed >= missing, "{said}");
         assert!(computed - missing < self.mode.batch, "{computed} computed, {missing} were missing");
-        assert!(said.contains(&format!("saved {IMAGES} of {IMAGES} predictions")), "{said}");
+        assert!(said.contains(&format!("saved {IMAGES} of {IMAGES}")), "{said}");
         Duration::from_secs_f64(secs)
     }
 

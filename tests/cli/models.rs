@@ -118,18 +118,14 @@ fn model_list_shows_task_size_and_state() {
     }
     let large = home.listed("faster-rcnn");
     assert!(large.starts_with("   faster-rcnn "), "{large}");
-    for expected in [
-        "Faster R-CNN R-50-FPN ",
-        "detection",
-        "169 MiB",
-        "not downloaded; download with: spotcheck models fetch faster-rcnn",
-        "mAP 0.3437",
-    ] {
+    for expected in
+        ["Faster R-CNN R-50-FPN ", "detection", "169 MiB", "not downloaded", "models fetch faster-rcnn", "mAP 0.3437"]
+    {
         assert!(large.contains(expected), "{large}");
     }
     let plain = home.models(&[]);
     assert_eq!(plain.stdout, home.models(&["list"]).stdout);
-    assert!(plain.stdout.contains("\nDisk space used by downloads and your own models: 0 B"), "{}", plain.stdout);
+    assert!(plain.stdout.lines().any(|line| line.ends_with(": 0 B")), "{}", plain.stdout);
 }
 
 #[test]
@@ -139,7 +135,7 @@ fn unfinished_download_is_listed_with_its_size() {
     fs::create_dir_all(&folder).unwrap();
     fs::write(folder.join("model.onnx.part"), [0; 2048]).unwrap();
     let line = home.listed("faster-rcnn");
-    assert!(line.contains("incomplete (2.0 KiB downloaded)"), "{line}");
+    assert!(line.contains("incomplete (2.0 KiB"), "{line}");
 }
 
 #[test]
@@ -150,7 +146,7 @@ fn fetched_model_is_ready_until_removed() {
 
     let fetched = home.models(&["fetch", "mine"]);
     let weights = home.path("model.onnx").display().to_string();
-    assert_eq!(fetched.stdout, format!("mine is ready: {weights}\n"), "{}", fetched.stderr);
+    assert!(fetched.stdout.starts_with("mine ") && fetched.stdout.contains(&weights), "{}", fetched.stderr);
     assert!(home.listed("mine").contains(&format!("ready: {weights}")));
 
     let removed = home.models(&["remove", "mine"]);
@@ -187,13 +183,9 @@ fn interrupt_ends_a_stalled_download() {
     let is_progress = |line: &&str| line.starts_with("mine: ");
     let lines: Vec<&str> = fetch.stderr.lines().filter(|line| !is_progress(line)).collect();
     let folder = home.path("").display().to_string();
-    assert_eq!(
-        lines,
-        [
-            format!("downloading My model (21 B) into {}", folder.trim_end_matches('/')),
-            "error: Canceled; resume with: spotcheck models fetch mine".to_owned(),
-        ]
-    );
+    let [begun, ended] = lines[..] else { panic!("{lines:?}") };
+    assert!(begun.contains("(21 B)") && begun.ends_with(folder.trim_end_matches('/')), "{begun}");
+    assert!(ended.starts_with("error: Canceled") && ended.ends_with("models fetch mine"), "{ended}");
 }
 
 #[test]
@@ -203,7 +195,7 @@ fn failed_mirror_is_reported_when_the_next_works() {
     let home = Home::with_model(&[missing.url("/weights"), server.url("/")]);
     let fetched = home.models(&["fetch", "mine"]);
     assert_eq!(fetched.code, Some(0), "{}", fetched.stderr);
-    let note = format!("note: 127.0.0.1 returned 404 Not Found: {}", missing.url("/weights"));
+    let note = format!("404 Not Found: {}", missing.url("/weights"));
     assert!(fetched.stderr.contains(&note), "{}", fetched.stderr);
 }
 
@@ -214,11 +206,7 @@ fn failed_download_reports_cause_and_remedy() {
     let fetched = home.models(&["fetch", "mine"]);
     assert_eq!(fetched.code, Some(1));
     assert_eq!(fetched.stdout, "");
-    for expected in [
-        "error: Could not download My model (21 B)",
-        "spotcheck models fetch mine --from FILE",
-        "returned 404 Not Found",
-    ] {
+    for expected in ["error: ", "My model (21 B)", "mine --from FILE", "404 Not Found"] {
         assert!(fetched.stderr.contains(expected), "{}", fetched.stderr);
     }
 }
@@ -272,7 +260,7 @@ fn broken_card_is_named_and_the_rest_listed() {
     fs::write(home.path("model.toml"), "id = \"mine\"\ncolor = 1\n").unwrap();
     let listed = home.models(&["list"]);
     assert_eq!(listed.code, Some(0));
-    let place = format!("{}, line 2, column 1: unknown field `color`", home.path("model.toml").display());
-    assert!(listed.stderr.contains(&place), "{}", listed.stderr);
+    let position = format!("{}, line 2, column 1: ", home.path("model.toml").display());
+    assert!(listed.stderr.contains(&position) && listed.stderr.contains("`color`"), "{}", listed.stderr);
     assert!(listed.stdout.contains("ssd-mobilenet-coco"));
 }

@@ -113,17 +113,25 @@ fn check_says(output: &Output, code: i32, words: &[&str]) {
     let said = stderr(output);
     assert_eq!(output.status.code(), Some(code), "{said}");
     for words in words {
-        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+        assert!(said.contains(words), "{words}:\n{said}");
     }
+}
+
+/// The run ended with this exit code, and began with so many of these images predicted.
+#[track_caller]
+fn check_resumed(output: &Output, code: i32, [predicted, images]: [usize; 2]) {
+    let (done, rest) = (format!("{predicted} of {images} "), format!(" {} remain", images - predicted));
+    check_says(output, code, &[&done, &rest]);
 }
 
 #[test]
 fn finished_run_is_written_again_without_inference() {
     let bench = Bench::new();
     let first = bench.predict(&[]);
-    check_says(&first, 3, &["“SSD MobileNet v2, 1 thread”", "saved 6 of 6 predictions"]);
+    check_says(&first, 3, &["v2, 1 thread”", "saved 6 of 6"]);
     let again = bench.predict(&["--resume"]);
-    check_says(&again, 3, &["6 of 6 images have a prediction, 0 remain", "0 images in"]);
+    check_resumed(&again, 3, [6, 6]);
+    check_says(&again, 3, &["0 images in"]);
     assert_eq!(first.stdout, again.stdout);
 
     let project = bench.open(OpenMode::Read).project;
@@ -139,10 +147,10 @@ fn existing_run_is_not_duplicated_or_overwritten() {
     let bench = Bench::new();
     check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
     let refused = bench.predict(&[]);
-    check_says(&refused, 1, &["with 1 predictions; resume it with --resume, or start another with --new-run"]);
-    check_says(&bench.predict(&["--new-run", "--limit", "1"]), 0, &["“SSD MobileNet v2, 1 thread (2)”"]);
+    check_says(&refused, 1, &["1 predictions", "--resume", "--new-run"]);
+    check_says(&bench.predict(&["--new-run", "--limit", "1"]), 0, &["1 thread (2)”"]);
     let other = bench.predict(&["--resume", "--min-score", "0.5", "--limit", "1"]);
-    check_says(&other, 0, &["no run with this model and these settings", "scores ≥ 0.5"]);
+    check_says(&other, 0, &["no run with", "scores ≥ 0.5"]);
     assert_eq!(bench.open(OpenMode::Read).project.runs().unwrap().len(), 3);
 }
 
@@ -168,12 +176,12 @@ fn full_disk_is_reported_and_saving_resumes() {
     assert!(child.wait().unwrap().success(), "{said}");
     let path = bench.project();
     for words in [
-        &format!("could not save predictions in {}", path.display()),
-        &format!("not saved yet in {}: ", path.display()),
-        "Ctrl+C discards them",
-        "saved 40 of 40 predictions",
+        &format!("predictions in {}", path.display()),
+        &format!("saved yet in {}: ", path.display()),
+        "Ctrl+C",
+        "saved 40 of 40",
     ] {
-        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+        assert!(said.contains(words), "{words}:\n{said}");
     }
 }
 
@@ -185,7 +193,7 @@ fn run_waiting_for_disk_space_can_be_interrupted() {
     let mut child = bench.predict_on_a_full_disk();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let waits = |line: Result<String, _>| line.unwrap().starts_with("waiting: ");
-    assert!(lines.any(waits), "it waits for room");
+    assert!(lines.any(waits), "waiting");
     let id = child.id().to_string();
     let interrupted = Command::new("kill").args(["-INT", &id]).status();
     assert!(interrupted.unwrap().success());
@@ -195,7 +203,7 @@ fn run_waiting_for_disk_space_can_be_interrupted() {
 
     let mut resume = bench.predict_many();
     let resumed = ends(resume.arg("--resume").spawn().unwrap());
-    check_says(&resumed, 0, &["saved 40 of 40 predictions"]);
+    check_says(&resumed, 0, &["saved 40 of 40"]);
 }
 
 /// The program must end by itself.
@@ -256,7 +264,7 @@ fn every_command_reports_a_damaged_project() {
         assert_eq!(info.status.code(), Some(1), "{damage}: {}", stderr(&info));
         let mut predict = bench.command(&bench.images(), &["--resume"]);
         let predicted = ends(predict.spawn().unwrap());
-        check_says(&predicted, 3, &["was damaged", "saved 6 of 6 predictions"]);
+        check_says(&predicted, 3, &["was damaged", "saved 6 of 6"]);
         let kept = std::fs::read_dir(bench.folder.path()).unwrap();
         let is_kept = |name: &str| name.starts_with("p.damaged-");
         let kept = kept.filter(|entry| is_kept(entry.as_ref().unwrap().file_name().to_str().unwrap()));
@@ -278,7 +286,7 @@ fn run_that_cannot_be_saved_fails() {
     drop(connection);
     let mut predict = bench.command(&bench.images(), &["--resume"]);
     let predicted = ends(predict.spawn().unwrap());
-    check_says(&predicted, 1, &["could not be saved", "nowhere"]);
+    check_says(&predicted, 1, &["not be saved", "nowhere"]);
 }
 
 #[test]
@@ -288,11 +296,12 @@ fn new_and_changed_images_are_predicted() {
     bench.draw("1.png", 255);
     std::fs::File::open(bench.images().join("1.png")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let resumed = bench.predict(&["--resume"]);
-    check_says(&resumed, 3, &["predicted again: 1", "2 of 6 images have a prediction, 4 remain", "4 images in"]);
+    check_says(&resumed, 3, &["predicted again: 1", "4 images in"]);
+    check_resumed(&resumed, 3, [2, 6]);
     let fresh = bench.predict(&["--new-run"]);
     assert_eq!(resumed.stdout, fresh.stdout, "as if it had never stopped");
     let retried = bench.predict(&["--resume", "--retry-failed"]);
-    check_says(&retried, 3, &["5 of 6 images have a prediction, 1 remain"]);
+    check_resumed(&retried, 3, [5, 6]);
     assert_eq!(retried.stdout, fresh.stdout);
 }
 
@@ -313,7 +322,7 @@ fn judged_prediction_survives_an_image_change() {
     bench.draw("0.png", 255);
     std::fs::File::open(bench.images().join("0.png")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let resumed = bench.predict(&["--resume"]);
-    check_says(&resumed, 3, &["outdated but has a verdict", "0 remain"]);
+    check_says(&resumed, 3, &["has a verdict", "0 remain"]);
     assert_eq!(before.stdout, resumed.stdout);
 }
 
@@ -322,8 +331,8 @@ fn open_project_is_refused_with_its_process() {
     let bench = Bench::new();
     let _open = bench.open(OpenMode::Write);
     let refused = bench.predict(&[]);
-    let process = format!("by a test (process {}", std::process::id());
-    check_says(&refused, 1, &["it is already open", &process, "choose another project"]);
+    let process = format!("(process {}", std::process::id());
+    check_says(&refused, 1, &["already open", "a test", &process]);
 }
 
 #[test]
@@ -341,19 +350,16 @@ fn project_is_shown_and_relocated() {
     check_says(&info, 1, &["project"]);
     let info = project(&["info"]);
     let text = String::from_utf8(info.stdout).unwrap();
-    assert!(
-        text.contains("images, which does not exist; set the image folder with `spotcheck project relocate`"),
-        "{text}"
-    );
-    assert!(text.contains("SSD MobileNet v2, 1 thread, 2 images predicted, 0 failed"), "{text}");
+    assert!(text.contains("does not exist") && text.contains("project relocate"), "{text}");
+    assert!(text.contains("v2, 1 thread, 2 images") && text.contains("0 failed"), "{text}");
     let missing = project(&["relocate", "/no/such/folder"]);
-    check_says(&missing, 1, &["The folder does not exist"]);
+    check_says(&missing, 1, &["does not exist"]);
     let relocated = project(&["relocate", moved.to_str().unwrap()]);
     check_says(&relocated, 0, &["now"]);
     let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
     again.arg(&moved).arg("--project").arg(bench.project());
     let again = again.args(["--resume", "--limit", "3"]).output().unwrap();
-    check_says(&again, 0, &["2 of 3 images have a prediction, 1 remain"]);
+    check_resumed(&again, 0, [2, 3]);
 }
 
 #[test]
@@ -368,7 +374,7 @@ fn conflicting_flags_are_refused() {
     }
     let mut command = spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
     let output = command.args(["--project", "Cargo.toml"]).output().unwrap();
-    check_says(&output, 1, &["must end in .spotcheck"]);
+    check_says(&output, 1, &["in .spotcheck"]);
     assert!(Path::new(&repository().join("Cargo.toml")).exists());
 }
 
@@ -383,12 +389,12 @@ fn two_runs_are_compared_per_image() {
     };
     let alone = compare(&[]);
     assert_eq!(alone.status.code(), Some(1));
-    assert!(stderr(&alone).contains("a comparison needs two"), "{}", stderr(&alone));
+    assert!(stderr(&alone).contains("needs two"), "{}", stderr(&alone));
     bench.predict(&["--new-run"]);
 
     let summary = compare(&["--min-score", "0.1"]);
     let text = String::from_utf8_lossy(&summary.stdout);
-    assert!(text.contains("100.0% agreement: same boxes (IoU ≥ 0.5) in 5 of 5 images"), "{text}{}", stderr(&summary));
+    assert!(text.contains("100.0%") && text.contains("5 of 5 images"), "{text}{}", stderr(&summary));
     let arguments = ["--runs", "1", "2", "--out", out.to_str().unwrap()];
     let written = compare(&arguments);
     assert_eq!(written.status.code(), Some(0), "{}", stderr(&written));
@@ -402,7 +408,7 @@ fn two_runs_are_compared_per_image() {
 
     let again = compare(&arguments);
     assert_eq!(again.status.code(), Some(1));
-    assert!(stderr(&again).contains("with that name exists"));
+    assert!(stderr(&again).contains("name exists"));
     let unknown = compare(&["--runs", "1", "mine"]);
     assert_eq!(unknown.status.code(), Some(1));
     assert!(stderr(&unknown).contains("no run “mine”"), "{}", stderr(&unknown));
@@ -420,7 +426,7 @@ fn outdated_prediction_is_not_compared() {
     let output = command.arg(bench.project()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("4 of 4 images"), "{text}{}", stderr(&output));
-    assert!(text.contains("predicted by B only: 1"), "{text}");
+    assert!(text.contains("B only: 1"), "{text}");
 }
 
 #[test]
@@ -436,7 +442,7 @@ fn project_accepts_only_its_own_images() {
     let other = bench.folder.path().join("other");
     std::fs::create_dir(&other).unwrap();
     std::fs::copy(bench.images().join("1.png"), other.join("1.png")).unwrap();
-    let about = format!("The project belongs to {}", bench.images().display());
+    let about = format!("belongs to {}", bench.images().display());
     let not_about = format!("not to {}", other.display());
     for more in [&[][..], &["--new-run"], &["--resume"]] {
         let refused = bench.predict_over(&other, more);
@@ -449,7 +455,7 @@ fn project_accepts_only_its_own_images() {
 
     // A part of the images is not another place.
     let one = bench.predict_over(&bench.images().join("1.png"), &["--resume"]);
-    check_says(&one, 0, &["1 of 1 images have a prediction, 0 remain"]);
+    check_resumed(&one, 0, [1, 1]);
     assert_eq!(counts(), (1, 5, 1));
 }
 
@@ -468,15 +474,15 @@ fn folder_is_the_same_by_any_path() {
 
     let by_link = bench.folder.path().join("link");
     std::os::unix::fs::symlink(&images, &by_link).unwrap();
-    let note = "if its images moved to";
+    let note = "images moved to";
     for source in [&images, &by_dots, &by_link] {
         let again = bench.predict_over(source, &["--resume"]);
-        check_says(&again, 3, &["6 of 6 images have a prediction, 0 remain"]);
+        check_resumed(&again, 3, [6, 6]);
         assert!(!stderr(&again).contains(note), "{}", stderr(&again));
         assert_eq!(again.stdout, first.stdout);
     }
     let one = bench.predict_over(&by_link.join("1.png"), &["--resume"]);
-    check_says(&one, 0, &["1 of 1 images have a prediction, 0 remain"]);
+    check_resumed(&one, 0, [1, 1]);
 
     let moved_images = bench.folder.path().join("moved_images");
     std::fs::rename(&images, &moved_images).unwrap();
@@ -523,7 +529,7 @@ fn run_resumes_when_its_folder_returns() {
     assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
     let images = bench.images().display().to_string();
     for words in ["--resume", &images] {
-        assert!(said.contains(words), "“{words}” is not in:\n{said}");
+        assert!(said.contains(words), "{words}:\n{said}");
     }
     let written = written.join().unwrap();
     let before = written.lines().count();
@@ -533,11 +539,8 @@ fn run_resumes_when_its_folder_returns() {
     std::fs::rename(&away, bench.images()).unwrap();
     let resumed = command(&["--resume"]).output().unwrap();
     let rest = IMAGES - before;
-    check_says(
-        &resumed,
-        0,
-        &[&format!("{before} of {IMAGES} images have a prediction, {rest} remain"), &format!("{rest} images in")],
-    );
+    check_resumed(&resumed, 0, [before, IMAGES]);
+    check_says(&resumed, 0, &[&format!("{rest} images in")]);
     let project = bench.open(OpenMode::Read).project;
     let counts = project.prediction_counts(project.runs().unwrap()[0].id).unwrap();
     assert_eq!((counts.predicted, counts.failed), (IMAGES, 0));

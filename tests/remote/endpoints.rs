@@ -134,14 +134,14 @@ impl Ended {
     fn must_find(self, words: &[&str]) {
         assert_eq!(self.code, Some(0), "{self:#?}");
         for words in words {
-            assert!(self.stdout.contains(words), "no “{words}” in {self:#?}");
+            assert!(self.stdout.contains(words), "{words}: {self:#?}");
         }
     }
 
     #[track_caller]
     fn says(self, words: &[&str]) -> Self {
         for words in words {
-            assert!(self.stderr.contains(words), "no “{words}” in {self:#?}");
+            assert!(self.stderr.contains(words), "{words}: {self:#?}");
         }
         self
     }
@@ -150,20 +150,17 @@ impl Ended {
 #[test]
 fn endpoint_is_deployed_watched_listed_and_deleted() {
     let account = Account::new("endpoint-life");
-    account.endpoint(&["list"]).must(0, "").says(&["no matching endpoints in us-east-1"]);
-    account
-        .deploy("cats", &[])
-        .must(0, "cats\tInService\n")
-        .says(&["$0.25 per hour", "billed continuously until you run: spotcheck endpoint delete cats"]);
+    account.endpoint(&["list"]).must(0, "").says(&["no matching endpoints"]);
+    account.deploy("cats", &[]).must(0, "cats\tInService\n").says(&["$0.25 per hour", "endpoint delete cats"]);
     let mode = account.record("cats").metadata().unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let status = ["status", "cats", "--watch"];
-    account.endpoint(&status).must(0, "cats\tInService\n").says(&["cost so far: about $"]);
+    account.endpoint(&status).must(0, "cats\tInService\n").says(&["so far: about $"]);
     account.endpoint(&["list"]).must(0, "cats\tInService\n");
     let listed = account.endpoint(&["list", "--output", "json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((&listed[0]["endpoint"], &listed[0]["status"]), (&json!("cats"), &json!("InService")));
-    account.deploy("cats", &[]).must(1, "").says(&["Endpoint cats already exists in us-east-1"]);
+    account.deploy("cats", &[]).must(1, "").says(&["Endpoint cats already"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account
         .endpoint(&["delete", "cats"])
@@ -173,10 +170,10 @@ fn endpoint_is_deployed_watched_listed_and_deleted() {
     account
         .endpoint(&["delete", "cats", "--yes"])
         .must(0, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
-        .says(&["endpoint cats was deleted and is no longer billed"]);
+        .says(&["no longer billed"]);
     assert!(!account.has_endpoint("cats"));
     account.endpoint(&["status", "cats"]).must(1, "");
-    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").says(&["Endpoint cats does not exist in us-east-1"]);
+    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").says(&["not exist in us-east-1"]);
 }
 
 /// Arguments for the archive in the bucket, without container and instances.
@@ -194,22 +191,18 @@ fn preflight_problems_block_deployment_without_force() {
     let usual = ["--instance-type", "ml.m5.xlarge"];
     let timed = [&usual[..], &["--delete-after", "90"]].concat();
     of("preflight", &timed).must_find(&[
-        "ok       Names and limits  All are within",
-        "ok       Endpoint name     cats is free in us-east-1",
+        "ok       Names and limits ",
+        "ok       Endpoint name ",
         "ok       Role              ",
         "ok       Container         ",
         "ok       Model             ",
-        "ok       Instance          1 × ml.m5.xlarge: 4 vCPUs",
-        "$0.25 per hour or $6.00 per day for 1 × ml.m5.xlarge",
-        "After 1.5 h if Spotcheck is running",
+        "ok       Instance          1 × ml.m5.xlarge: ",
+        "$6.00 per day",
+        "After 1.5 h",
     ]);
-    of("preflight", &["--instance-type", "ml.m6g.large"])
-        .must_find(&["warning  Instance          ml.m6g.large has ARM processors"]);
+    of("preflight", &["--instance-type", "ml.m6g.large"]).must_find(&["warning  Instance          ml.m6g.large"]);
     let on_cards = ["--instance-type", "ml.g5.xlarge", "--volume-kms-key", "k"];
-    of("preflight", &on_cards).must_find(&[
-        "ray:serve-ml-sagemaker-cuda-",
-        "warning  Instance          ml.g5.xlarge encrypts its local disks",
-    ]);
+    of("preflight", &on_cards).must_find(&["ray:serve-ml-sagemaker-cuda-", "warning  Instance          ml.g5.xlarge"]);
 
     // SageMaker pulls from its own region only.
     let image = IMAGE.replace(REGION, "eu-west-1");
@@ -220,11 +213,9 @@ fn preflight_problems_block_deployment_without_force() {
     let problems = looked.stdout.lines().filter(|line| line.starts_with("problem "));
     assert_eq!(problems.count(), 2, "{looked:#?}");
     for words in ["problem  Container  ", "problem  Names and limits"] {
-        assert!(looked.stdout.contains(words), "no “{words}” in {looked:#?}");
+        assert!(looked.stdout.contains(words), "{words}: {looked:#?}");
     }
-    of("deploy", &other_image)
-        .must(1, "")
-        .says(&["problem  Container  ", "Nothing was started because of the problems above"]);
+    of("deploy", &other_image).must(1, "").says(&["problem  Container  ", "problems above"]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
     }
@@ -232,7 +223,7 @@ fn preflight_problems_block_deployment_without_force() {
         .must(0, "cats\tInService\n")
         .says(&["problem  Container  "]);
     let looked = of("preflight", &usual);
-    assert!(looked.stdout.contains("Endpoint cats already exists"), "{looked:#?}");
+    assert!(looked.stdout.contains("Endpoint cats already"), "{looked:#?}");
 }
 
 #[test]
@@ -255,12 +246,10 @@ fn tensorflow_model_gets_its_container() {
         "--instance-type",
         "ml.m5.xlarge",
     ];
-    account
-        .run(&packed)
-        .must_find(&["/tensorflow-inference:2.19.0-cpu", "a TensorFlow SavedModel, will be uploaded to s3://"]);
+    account.run(&packed).must_find(&["/tensorflow-inference:2.19.0-cpu", "a TensorFlow SavedModel"]);
     let looked = account.run(&[&packed[..], &["--image", IMAGE]].concat());
     assert_eq!(looked.code, Some(1), "{looked:#?}");
-    assert!(looked.stdout.contains("contains a TensorFlow SavedModel, which "), "{looked:#?}");
+    assert!(looked.stdout.contains("a TensorFlow SavedModel"), "{looked:#?}");
     // One in S3 is looked into.
     let saved = archive(&[("1/saved_model.pb", b"graph")]);
     account.bucket.put("models/saved.tar.gz", &saved);
@@ -278,10 +267,7 @@ fn leftovers_are_listed_before_deletion() {
     let archive = account.bucket.uri(ARCHIVE);
     let mut args = deployment("cats", &archive);
     args[1] = "preflight";
-    account.run(&args).must_find(&[
-        "warning  Endpoint name     Parts of an earlier endpoint cats remain",
-        "→ They are deleted first",
-    ]);
+    account.run(&args).must_find(&["warning  Endpoint name ", "deleted first"]);
     assert!(account.has_model("cats") && account.has_config("cats"));
 }
 
@@ -293,20 +279,20 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
         (&["status", "my cats"][..], "letters a to z"),
         (&["delete", "cats_2", "--yes"], "letters a to z"),
         (&["status", &long], "64 characters"),
-        (&["status", "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats"], "use only the name: cats"),
-        (&["status", "cats", "--region", "Ireland"], "“Ireland” is not an AWS region; a region looks like eu-west-1"),
-        (&["list", "--region", "us-east"], "is not an AWS region"),
+        (&["status", "arn:aws:sagemaker:us-east-1:123456789012:endpoint/cats"], "name: cats"),
+        (&["status", "cats", "--region", "Ireland"], "“Ireland” is"),
+        (&["list", "--region", "us-east"], "an AWS region"),
     ] {
         account.endpoint(args).must(2, "").says(&[words]);
     }
     let predict = ["predict", "assets/samples", "--endpoint"];
     let of = |more: &[&str]| account.run(&[&predict[..], more].concat());
     of(&["my cats"]).must(2, "").says(&["letters a to z"]);
-    of(&["cats", "--sagemaker-region", "Ireland"]).must(2, "").says(&["is not an AWS region"]);
+    of(&["cats", "--sagemaker-region", "Ireland"]).must(2, "").says(&["an AWS region"]);
     assert!(account.plane.requests().is_empty());
     // It may be a new one.
     let said = account.endpoint(&["list", "--region", "us-esat-1"]);
-    said.says(&["warning: this version of Spotcheck does not know the region us-esat-1; did you mean us-east-1?"]);
+    said.says(&["region us-esat-1"]);
 }
 
 #[test]
@@ -321,7 +307,7 @@ fn local_archive_is_uploaded_and_deleted_again() {
     account
         .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
         .must(1, "")
-        .says(&["Could not read the archive", "Nothing was started"]);
+        .says(&["the archive", "Nothing was started"]);
     account.deploy_of("cats", packed, &["--upload-to", &folder]).must(0, "cats\tInService\n");
     assert_eq!(account.bucket.get(key), Some(echo_archive()));
     let uri = account.bucket.uri(key);
@@ -342,20 +328,20 @@ fn failed_deployment_does_not_block_its_name() {
     account.plane.heal();
     account.cannot_be_undone();
     account.deploy("cats", &[]).must(1, "").says(&[
-        "a quota of the account",
+        "a quota of",
         "configuration cats (",
         "sagemaker:DeleteEndpointConfig",
         "model cats (",
         "sagemaker:DeleteModel",
-        "spotcheck endpoint delete cats",
+        "endpoint delete cats",
     ]);
     assert!(account.has_model("cats") && account.has_config("cats"));
     account.endpoint(&["status", "cats"]).must(1, "").says(&["was never started"]);
     account.plane.heal();
-    account.deploy("cats", &[]).must(0, "cats\tInService\n").says(&[
-        "deleted configuration cats, which an earlier endpoint of this name left behind",
-        "deleted model cats",
-    ]);
+    account
+        .deploy("cats", &[])
+        .must(0, "cats\tInService\n")
+        .says(&["deleted configuration cats", "deleted model cats"]);
 }
 
 #[test]
@@ -369,7 +355,7 @@ fn failed_deployment_is_undone_in_reverse_order() {
     account
         .deploy_of("cats", packed.to_str().unwrap(), &more)
         .must(1, "")
-        .says(&["a quota of the account", "configuration cats, model cats, archive s3://"]);
+        .says(&["a quota of", "configuration cats, model cats, archive s3://"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     let key = "models/spotcheck-files/cats/model.tar.gz";
     assert_eq!(account.bucket.get(key), None);
@@ -431,7 +417,7 @@ fn foreign_resources_are_neither_used_nor_deleted() {
     while account.has_endpoint("cats") {
         std::thread::sleep(POLL);
     }
-    account.deploy("cats", &[]).must(1, "").says(&["the name already exists"]);
+    account.deploy("cats", &[]).must(1, "").says(&["name already exists"]);
     assert!(!account.record("cats").exists());
     account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
     assert!(account.has_model("cats") && account.has_config("cats"));
@@ -441,8 +427,7 @@ fn foreign_resources_are_neither_used_nor_deleted() {
 fn failed_endpoint_shows_reason_and_delete_command() {
     let account = Account::new("endpoint-failed");
     account.plane.fail(Failure::NoPing);
-    let said =
-        ["did not pass the ping health check", "/aws/sagemaker/Endpoints/cats", "spotcheck endpoint delete cats"];
+    let said = ["ping health check", "/aws/sagemaker/Endpoints/cats", "endpoint delete cats"];
     account.deploy("cats", &[]).must(1, "cats\tFailed\n").says(&said);
     account.endpoint(&["status", "cats"]).must(1, "cats\tFailed\n").says(&said[1..]);
 }
@@ -454,9 +439,9 @@ fn interrupt_names_the_running_operation() {
     let archive = account.bucket.uri(ARCHIVE);
     // Twice before it is made: nothing may be left of an earlier one, and the name must be free.
     account.interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3).must(1, "").says(&[
-        "endpoint cats still costs money",
-        "spotcheck endpoint status cats --watch",
-        "spotcheck endpoint delete cats",
+        "cats still costs",
+        "status cats --watch",
+        "endpoint delete cats",
     ]);
     account.plane.resume_jobs();
     assert_eq!(account.plane.wait_until_settled("cats"), "InService");
@@ -466,7 +451,7 @@ fn interrupt_names_the_running_operation() {
     account
         .interrupted(&delete, "DescribeEndpoint", asked + 2)
         .must(1, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
-        .says(&["SageMaker is still deleting endpoint cats"]);
+        .says(&["deleting endpoint cats"]);
     account.deploy("cats", &[]).must(1, "").says(&["is being deleted"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account.plane.resume_jobs();
@@ -600,9 +585,7 @@ fn session_signs_every_request_until_it_expires() {
     ask(&list).must(0, "cats\tInService\n");
     account.run(&list).must(1, "");
     // The runtime has a client of its own. The echoed request is not a prediction.
-    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"])
-        .must(1, "")
-        .says(&["the output format is unknown"]);
+    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"]).must(1, "").says(&["format is unknown"]);
     assert_eq!(account.plane.count("InvokeEndpoint"), 1);
     account.plane.set_session(Session::Over(TOKEN));
     for args in [&list[..], &["transform", "list"], &["transform", "logs", "a-job"]] {
@@ -615,10 +598,7 @@ fn session_signs_every_request_until_it_expires() {
 fn overdue_endpoint_is_deleted_at_the_next_start() {
     let account = Account::new("endpoint-timer");
     account.deploy("dogs", &["--delete-after", "60"]).must(0, "dogs\tInService\n");
-    account
-        .endpoint(&["status", "dogs"])
-        .must(0, "dogs\tInService\n")
-        .says(&["will be deleted at ", " minutes) if Spotcheck is running"]);
+    account.endpoint(&["status", "dogs"]).must(0, "dogs\tInService\n").says(&["deleted at ", " minutes)"]);
     let record = account.record("dogs");
     let text = std::fs::read_to_string(&record).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -627,7 +607,7 @@ fn overdue_endpoint_is_deleted_at_the_next_start() {
     // An hour later.
     json["delete_at_ms"] = 1.into();
     std::fs::write(&record, json.to_string()).unwrap();
-    account.run(&["models", "list"]).says(&["deleted endpoint dogs: its auto-delete time was reached"]);
+    account.run(&["models", "list"]).says(&["deleted endpoint dogs: "]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 1);
     assert!(!record.exists());
 }

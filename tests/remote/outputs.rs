@@ -119,7 +119,7 @@ fn check(mut command: Command, code: i32, says: &[&str]) -> Output {
     let said = stderr(&output);
     assert_eq!(output.status.code(), Some(code), "{command:?}: {said}");
     for part in says {
-        assert!(said.contains(part), "no “{part}” in: {said}");
+        assert!(said.contains(part), "{part}: {said}");
     }
     output
 }
@@ -133,15 +133,8 @@ fn container_outputs_become_a_run() {
     let (outputs, project) = (outputs.to_str().unwrap(), bench.text("p.spotcheck"));
     let photos = photos.to_str().unwrap();
     let more = ["--project", &project, "--out", "-"];
-    let output = check(
-        Bench::fetch(outputs, photos, &more),
-        0,
-        &[
-            "4 outputs; 4 of 4 images have one",
-            "Spotcheck's JSON, the detection of ssd-mobilenet-coco",
-            "saved 4 of 4 predictions",
-        ],
-    );
+    let output =
+        check(Bench::fetch(outputs, photos, &more), 0, &["4 outputs; 4 of 4", "of ssd-mobilenet-coco", "saved 4 of 4"]);
     assert_eq!(lines(&output.stdout), local, "bit for bit");
 
     let compared = bench.compare(&[]);
@@ -153,7 +146,7 @@ fn container_outputs_become_a_run() {
     );
     let info = spotcheck(&["project", "info", &project]).output().unwrap();
     let info = String::from_utf8(info.stdout).unwrap();
-    assert!(info.contains(&format!("made: outputs in {outputs}")), "{info}");
+    assert!(info.contains(&format!("outputs in {outputs}")), "{info}");
 
     // The newest run is exported.
     let exported = bench.text("exported.jsonl");
@@ -162,7 +155,7 @@ fn container_outputs_become_a_run() {
     let exported = std::fs::read(exported).unwrap();
     assert_eq!(lines(&exported), local);
 
-    check(Bench::fetch(outputs, photos, &more), 1, &["resume it with --resume"]);
+    check(Bench::fetch(outputs, photos, &more), 1, &["--resume"]);
     let again = check(Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()), 0, &[", 0 remain"]);
     assert_eq!(lines(&again.stdout), local);
 }
@@ -187,9 +180,9 @@ fn changed_class_names_start_another_run() {
         lines(&said.stdout)[0]["classes"][0]["label"].clone()
     };
     assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
-    let other = ["class 1 is “dog” in the project and “cow” now", "started a new run"];
+    let other = ["“dog” in the project and “cow”", "a new run"];
     assert_eq!(fetch("second", &["--resume"], &other), "cow");
-    let same = ["2 of 4 images have a prediction, 2 remain"];
+    let same = ["2 of 4 images"];
     assert_eq!(fetch("first", &["--resume"], &same), "dog");
     assert_eq!(fetch("second", &["--resume"], &same), "cow");
 }
@@ -200,7 +193,7 @@ fn unseparable_csv_outputs_are_reported() {
     let outputs = bench.path("outputs");
     write(&outputs, "coffee.png.out", b"0.1,0.7,0.2\n");
     let fetch = Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &[]);
-    check(fetch, 1, &["the output is CSV (“0.1,0.7,0.2”)", "Set Accept to application/json"]);
+    check(fetch, 1, &["CSV (“0.1,0.7,0.2”)", "Accept to application/json"]);
 }
 
 #[test]
@@ -219,7 +212,7 @@ fn unknown_model_brings_its_class_names() {
     let fetched = check(
         Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos"), &["--project", &project]),
         3,
-        &["names class 3", "other outputs", "1 of 4 images have no output"],
+        &["names class 3", "other outputs", "1 of 4 images"],
     );
     assert!(stderr(&fetched).contains("고양이.png"));
     let csv = bench.text("boxes.csv");
@@ -244,7 +237,7 @@ fn hostile_outputs_fail_only_their_images() {
     let output = check(
         Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]),
         3,
-        &["1 output matches no image and was skipped"],
+        &["1 output matches no"],
     );
     let found = lines(&output.stdout);
     assert!(numbers(line_of(&found, "coffee.png")).starts_with(&[100, 32]));
@@ -289,11 +282,9 @@ fn foreign_predictions_fail_only_their_images() {
     );
     let found = lines(&output.stdout);
     assert_eq!(found[0], local[0]);
-    for (line, problems) in found[1..].iter().zip([
-        &["“other-model”", "“efficientnet-lite0”"][..],
-        &["is for an image of 2000 x"],
-        &["twice"],
-    ]) {
+    for (line, problems) in
+        found[1..].iter().zip([&["“other-model”", "“efficientnet-lite0”"][..], &["image of 2000 x"], &["twice"]])
+    {
         let error = line["error"].as_str().unwrap();
         assert!(problems.iter().all(|problem| error.contains(problem)), "{error}");
     }
@@ -359,15 +350,11 @@ fn unmatched_outputs_are_reported_not_guessed() {
     let empty = bench.path("empty");
     std::fs::create_dir(&empty).unwrap();
     let empty = empty.to_str().unwrap();
-    check(Bench::fetch(empty, &photos, &[]), 1, &["no file name ends in .out"]);
-    check(Bench::fetch(&bench.text("missing/folder"), &photos, &[]), 1, &["The folder does not exist"]);
+    check(Bench::fetch(empty, &photos, &[]), 1, &["in .out"]);
+    check(Bench::fetch(&bench.text("missing/folder"), &photos, &[]), 1, &["not exist"]);
     let others = bench.path("others");
     write(&others, "dog.jpg.out", b"{}");
-    check(
-        Bench::fetch(others.to_str().unwrap(), &photos, &[]),
-        1,
-        &["None of the 1 outputs matches one of the 4 images", "dog.jpg.out"],
-    );
+    check(Bench::fetch(others.to_str().unwrap(), &photos, &[]), 1, &["of the 4 images", "dog.jpg.out"]);
     let strange = bench.path("strange");
     write(&strange, "coffee.png.out", br#"{"boxes": [[1, 2, 3, 4]], "what": ["cup"]}"#);
     check(
@@ -377,11 +364,7 @@ fn unmatched_outputs_are_reported_not_guessed() {
     );
     let broken = bench.path("broken");
     write(&broken, "coffee.png.out", b"{");
-    check(
-        Bench::fetch(broken.to_str().unwrap(), &photos, &[]),
-        1,
-        &["Could not read any of the first outputs", "truncated"],
-    );
+    check(Bench::fetch(broken.to_str().unwrap(), &photos, &[]), 1, &["the first outputs", "truncated"]);
 }
 
 #[test]
@@ -407,7 +390,7 @@ box_space = "normalized"
     let output = check(
         Bench::fetch(outputs, &bench.text("photos"), &more),
         3,
-        &["Café (boxes at /found/*/at", "left, top, width, height as fractions of the image"],
+        &["boxes at /found/*/at", "left, top, width, height"],
     );
     let found = lines(&output.stdout);
     let expected = json!([{"box": [150.0, 200.0, 450.0, 300.0], "class_id": 47, "label": "cup", "score": 0.75}]);
@@ -417,7 +400,7 @@ box_space = "normalized"
     check(
         Bench::fetch(outputs, &bench.text("photos"), &["--mapping", &bench.text("bad.toml")]),
         1,
-        &["The mapping cannot be used", "bad.toml, line 3, column 1: unknown field `boxes`"],
+        &["bad.toml, line 3, column 1: ", "`boxes`"],
     );
 }
 
@@ -434,7 +417,7 @@ fn label_map_names_tensorflow_detections() {
     let output = check(
         Bench::fetch(outputs.to_str().unwrap(), &bench.text("photos/coffee.png"), &["--labels", &labels, "--out", "-"]),
         0,
-        &["TensorFlow Object Detection", "boxes are top, left, bottom, right"],
+        &["TensorFlow Object Detection", "top, left, bottom, right"],
     );
     let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
     assert_eq!(lines(&output.stdout)[0]["detections"], expected);
@@ -468,7 +451,7 @@ fn cifar_10_accuracy_matches_numpy() {
     let output = check(
         Bench::fetch(&bench.text("outputs"), &bench.text("cifar"), &["--truth-from-names", "--project", &project]),
         0,
-        &["the classes are CIFAR-10", "the numbers are probabilities", made["accuracy"].as_str().unwrap()],
+        &["classes are CIFAR-10", "are probabilities", made["accuracy"].as_str().unwrap()],
     );
     let said = stderr(&output);
     let mut table = String::new();
@@ -478,7 +461,7 @@ fn cifar_10_accuracy_matches_numpy() {
     }
     let words: Vec<&str> = said.split_whitespace().collect();
     let said = words.join(" ");
-    assert!(said.contains(table.trim_end()), "no “{table}” in {said}");
+    assert!(said.contains(table.trim_end()), "{table}: {said}");
 }
 
 #[test]
@@ -500,7 +483,7 @@ fn record_lines_are_in_order() {
         let output = fetch(&predictions.join(separator), 0, &[], &[]);
         assert_eq!(lines(&output.stdout), local);
     }
-    let fewer = fetch(&predictions[1..].join("\n"), 3, &["has 5 responses for the 6 records"], &[]);
+    let fewer = fetch(&predictions[1..].join("\n"), 3, &["5 responses"], &[]);
     let fewer = lines(&fewer.stdout);
     assert_eq!(fewer.len(), 6);
     assert!(fewer.iter().all(|line| numbers(line).starts_with(&[5, 6])));
@@ -549,7 +532,7 @@ fn records_without_an_image_keep_their_position() {
     let file = bench.path("some.tfrecord");
     let source = file.to_str().unwrap();
     let outputs = bench.path("outputs");
-    let refused = json!({"status": "failed", "error": "the record holds no image"}).to_string();
+    let refused = json!({"status": "failed", "error": "no image"}).to_string();
     // Where the record without an image stands among three.
     for empty in 0..3 {
         let mut content = vec![photos[0].clone(), photos[1].clone()];
@@ -557,7 +540,7 @@ fn records_without_an_image_keep_their_position() {
         std::fs::write(&file, content.concat()).unwrap();
         let mut predict = spotcheck(&["predict", source, "--model", "efficientnet-lite0"]);
         predict.args(["--out", "-", "--device", "cpu"]);
-        let local = lines(&check(predict, 3, &["1 could not be listed"]).stdout);
+        let local = lines(&check(predict, 3, &["1 could not"]).stdout);
         assert_eq!(local.len(), 2);
         let mut predictions: Vec<String> = local.iter().map(prediction).collect();
         predictions.insert(empty, refused.clone());
@@ -586,7 +569,7 @@ fn records_without_an_image_keep_their_position() {
     let local_outputs = outputs.to_str().unwrap();
     let mapping = bench.text("m.toml");
     write(bench.folder.path(), "m.toml", b"id = \"m\"\nname = \"M\"\n[prediction.classification]\nscores = \"/s\"\n");
-    check(Bench::fetch(local_outputs, source, &["--mapping", &mapping]), 3, &["damaged or truncated after 2 records"]);
+    check(Bench::fetch(local_outputs, source, &["--mapping", &mapping]), 3, &["after 2 records"]);
 }
 
 /// An output of a list, each line joined with what names its image.
@@ -624,13 +607,12 @@ fn joined_predictions_find_their_image() {
     });
     let without = "have no output and no prediction";
     for list in [&by_name, &in_s3] {
-        let output = fetch(list, 0, &["0 of 4 images have one of their own; 1 output is for a list of images"], &[]);
+        let output = fetch(list, 0, &["0 of 4 images"], &[]);
         assert_eq!(lines(&output.stdout), local);
         assert!(!stderr(&output).contains(without));
     }
     let foreign = format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
-    let output =
-        fetch(&foreign, 3, &["1 response matches no image: response 5: image “../../etc/passwd” does not exist"], &[]);
+    let output = fetch(&foreign, 3, &["response 5: image “../../etc/passwd”"], &[]);
     assert_eq!(lines(&output.stdout), local);
     assert!(!stderr(&output).contains(without));
 
@@ -642,7 +624,7 @@ fn joined_predictions_find_their_image() {
     fetch(&fewer, 3, &[missing, of_last], &["--project", &project]);
     let resume = ["--project", &project, "--resume"];
     fetch(&fewer, 3, &[missing, of_last], &resume);
-    let again = ["1 remain", "3 of them are read again", "saved 4 of 4 predictions"];
+    let again = ["1 remain", "3 of them", "saved 4 of 4"];
     let output = fetch(&in_s3, 0, &again, &resume);
     assert_eq!(lines(&output.stdout), local);
     let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
@@ -662,15 +644,7 @@ fn line_predictions_match_their_images() {
         write(&outputs, "day/list.jsonl.out", predictions.join("\n").as_bytes());
         check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), code, says)
     };
-    fetch(
-        &predictions,
-        3,
-        &[
-            "none of its responses names an image",
-            "the input list day/list.jsonl of the job is not in",
-            "4 of 4 images have no output",
-        ],
-    );
+    fetch(&predictions, 3, &["responses names", "day/list.jsonl", "4 of 4 images"]);
     let of_bytes = |line: &Value| {
         let image = std::fs::read(line["uri"].as_str().unwrap()).unwrap();
         json!({ "b64": base64::prelude::BASE64_STANDARD.encode(image) })
@@ -693,7 +667,7 @@ fn line_predictions_match_their_images() {
         let error = found[2]["error"].as_str().unwrap();
         assert!(error.contains("truncated"), "{error}");
         assert_eq!(found[0], local[0]);
-        let counts = ["the output has 3 responses for the 4 lines of"];
+        let counts = ["3 responses"];
         assert!(fetch(&predictions[1..], 3, &counts).stdout.is_empty());
     }
 }
@@ -716,7 +690,7 @@ fn joined_csv_is_read_if_separable() {
     }
     assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
     let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
-    let output = fetch(scores, 3, &["List of scores", "2 of 4 images have no output"]);
+    let output = fetch(scores, 3, &["List of scores", "2 of 4 images"]);
     let found = lines(&output.stdout);
     assert_eq!(found[0]["classes"][0]["index"], 1);
     assert_eq!(found[0]["classes"][0]["score"], 0.75);
@@ -745,7 +719,7 @@ fn s3_outputs_are_joined_by_key_and_resumed() {
         use_profile(&mut command, READER.profile, &Seaweed::shared().endpoint());
         command
     };
-    let output = check(fetch(&["--project", &project, "--out", "-"]), 3, &["1 of 4 images have no output"]);
+    let output = check(fetch(&["--project", &project, "--out", "-"]), 3, &["1 of 4 images"]);
     let first = lines(&output.stdout);
     assert_eq!(first.len(), 3);
     assert!(first.iter().all(|line| line["status"] == "ok"));
@@ -767,7 +741,7 @@ fn s3_outputs_are_joined_by_key_and_resumed() {
     assert_eq!(found, expected);
     let mut blind = Bench::fetch(&bucket.uri("out/none/"), &bucket.uri("in/photos/"), &[]);
     use_profile(&mut blind, ADMIN.profile, &Seaweed::shared().endpoint());
-    check(blind, 1, &["no file name ends in .out"]);
+    check(blind, 1, &["in .out"]);
 }
 
 #[test]
@@ -822,7 +796,7 @@ fn failed_job_outputs_equal_local_predictions() {
     let mut predict = spotcheck(&["predict", &input, "--model", "ssd-mobilenet-coco"]);
     predict.args(["--project", &project, "--device", "cpu"]);
     plane.sign_in(&mut predict, ADMIN);
-    check(predict, 3, &["saved 5 of 5 predictions"]);
+    check(predict, 3, &["saved 5 of 5"]);
 
     let of_model = ["--model", "ssd-mobilenet-coco", "--role", ROLE, "--image", IMAGE];
     let start = ["start", &input, "--output", &output, "--job-name", "photos-1"];
@@ -833,19 +807,13 @@ fn failed_job_outputs_equal_local_predictions() {
     check(
         transform(&["fetch", "photos-1", &input, "--project", &project]),
         3,
-        &[
-            "job photos-1 failed",
-            "outputs of Batch Transform job photos-1 in us-east-1",
-            "1 of 5 images have no output and no prediction, such as",
-            "sub/broken.jpg",
-            "4 responses give how large their images are; this was not checked",
-        ],
+        &["job photos-1 failed", "Batch Transform job photos-1", "1 of 5 images", "sub/broken.jpg", "4 responses give"],
     );
     let report = bench.text("comparison.json");
     let mut compare = spotcheck(&["transform", "compare", &project, "--out", &report]);
     plane.sign_in(&mut compare, ADMIN);
     let said = stderr(&check(compare, 0, &["100.0% agree", "4 of 4 images"]));
-    assert!(said.contains("B: SSD MobileNet v2, Batch Transform job photos-1 in us-east-1"), "{said}");
+    assert!(said.contains("Batch Transform job photos-1"), "{said}");
     let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     let largest = report["summary"]["largest_score_difference"].as_f64().unwrap();
     assert!(largest < 1e-4, "{largest}");

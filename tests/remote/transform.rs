@@ -179,7 +179,7 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     let fetch = ["transform", "fetch", "story", &photos, "--project", &project];
     // With the prediction of the second job for the image that failed in the first.
     let fetched = context.run(0, &fetch);
-    fetched.must_say(&format!("1 image was predicted by the retry {retried}"));
+    fetched.must_say(&format!("by the retry {retried}"));
     let compared = context.run(0, &["transform", "compare", &project]);
     compared.must_say("100.0% agree");
     compared.must_say("4 images");
@@ -189,7 +189,7 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     let other_home = || spotcheck_at(&context.path("elsewhere"), &fetch);
     let fetched = context.ends(0, other_home(), &fetch);
     assert_eq!(lines(&fetched.stdout).len(), 4);
-    fetched.must_say(&format!("1 image was predicted by the retry {retried}, which was not started on this computer"));
+    fetched.must_say(&format!("by the retry {retried}, which"));
     assert_same_classes(
         prediction_about(&here, "/rocket.jpg"),
         prediction_about(&lines(&fetched.stdout), "/rocket.jpg"),
@@ -198,8 +198,8 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     let operation = "ListTransformJobs";
     context.plane.fail(Failure::AccessDenied { operation });
     let fetched = context.ends(3, other_home(), &fetch);
-    fetched.must_say("Could not search for retries of the job");
-    fetched.must_say("1 of 4 images have no output");
+    fetched.must_say("search for retries");
+    fetched.must_say("1 of 4 images");
     context.plane.heal();
 
     context.run(0, &["transform", "clean-up", "story", "--yes"]);
@@ -346,7 +346,7 @@ fn lines_are_predicted_by_name_or_by_bytes() {
     context.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
     for job in ["joined", "alone"] {
         let fetched = context.fetch_to_stdout(0, job, &photos);
-        fetched.must_say("1 image was not sent to the job");
+        fetched.must_say("1 image was not");
         let predictions = lines(&fetched.stdout);
         assert_eq!(predictions.len(), 3);
         for there in &predictions {
@@ -430,16 +430,14 @@ fn refused_image_in_a_document_has_its_position() {
     context.bucket.put("documents/both.json", document.to_string().as_bytes());
     context.start_in_s3("both", "documents/", &["--content-type", "application/json"]);
     let fetched = context.fetch_to_stdout(3, "both", &photos);
-    fetched.must_say("The model refused 1 image of s3://");
+    fetched.must_say("refused 1 image");
     fetched.must_say("documents/both.json: image 2: ");
-    fetched.must_say(&format!("{} images were not sent to the job", all - 1));
+    fetched.must_say(&format!("{} images were not", all - 1));
     assert!(!fetched.stderr.contains("images failed"), "{fetched:#?}");
     assert_eq!(lines(&fetched.stdout).len(), 1);
     let uri = context.bucket.uri("documents/both.json");
-    context.fetch_to_stdout(1, "both", &uri).must_say("is a JSON document, not an image");
-    context
-        .fetch_to_stdout(1, "both", &context.bucket.uri("documents/"))
-        .must_say("specify the folder with the image files");
+    context.fetch_to_stdout(1, "both", &uri).must_say("a JSON document");
+    context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_say("the image files");
 }
 
 /// Three photos of the same name, in a folder and in two of its folders.
@@ -499,5 +497,5 @@ fn manifest_outputs_match_listed_images_only() {
         must_predict(job, &remote, if job == "deep" { &["a/1.png"] } else { &["a/1.png", "b/1.png"] });
     }
     context.bucket.delete("lists/theirs.json");
-    context.fetch_to_stdout(1, "theirs", &remote).must_say("the base folder of its output names is unknown");
+    context.fetch_to_stdout(1, "theirs", &remote).must_say("the base folder");
 }

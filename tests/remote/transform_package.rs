@@ -217,9 +217,7 @@ fn used_or_invalid_port_is_one_line() {
     let packed = Packed::of("efficientnet-lite0");
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().port().to_string();
-    for (port, reason) in
-        [(taken.as_str(), "cannot listen on port"), ("many", "which is not a port"), ("70000", "which is not a port")]
-    {
+    for (port, reason) in [(taken.as_str(), "listen on port"), ("many", "not a port"), ("70000", "not a port")] {
         let output = python(&["model-handler"])
             .arg("code/serve.py")
             .current_dir(&packed.contents)
@@ -371,7 +369,7 @@ fn packing_replaces_no_files_unasked() {
     let refused = again(&[]);
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("To replace it, add --force"), "{said}");
+    assert!(said.contains("--force"), "{said}");
     assert!(std::fs::read(&archive).unwrap() == before);
     assert!(again(&["--force"]).status.success());
     assert!(std::fs::read(&archive).unwrap() != before);
@@ -473,7 +471,7 @@ fn duplicate_version_folders_are_refused() {
     let refused = package_saved_model(model.path(), &out.path().join("model.tar.gz"), &[]);
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("this is the same version as 07"), "{said}");
+    assert!(said.contains("version as 07"), "{said}");
 }
 
 #[cfg(unix)]
@@ -487,7 +485,7 @@ fn saved_model_with_links_is_refused() {
     let refused = package_saved_model(model.path(), &archive, &[]);
     assert_eq!(refused.status.code(), Some(1));
     let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("this is a link") && said.contains("variables.data"), "{said}");
+    assert!(said.contains("a link") && said.contains("variables.data"), "{said}");
 
     let empty = tempfile::tempdir().unwrap();
     let refused = package_saved_model(empty.path(), &archive, &[]);
@@ -513,6 +511,6 @@ fn weights_of_another_card_are_not_packed() {
     let output = command.arg(&weights).arg("--out").arg(&archive).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("do not match the card of"), "{said}");
+    assert!(said.contains("the card of"), "{said}");
     assert!(!archive.exists());
 }

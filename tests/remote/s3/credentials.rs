@@ -28,9 +28,7 @@ fn missing_permissions_are_named() {
         predicts_one(command);
     }
     let lacking = format!("s3:ListBucket on the bucket {}", bucket.name);
-    for (login, words) in
-        [(BLIND, lacking.as_str()), (STRANGER, "does not recognize the access key"), (IMPOSTOR, "the secret key")]
-    {
+    for (login, words) in [(BLIND, lacking.as_str()), (STRANGER, "the access key"), (IMPOSTOR, "the secret key")] {
         let mut command = predict(&place);
         login.sign_in(&mut command, &endpoint);
         let said = refusal(&command.output().unwrap());
@@ -81,7 +79,7 @@ fn missing_credentials_explain_signing_in() {
     let mut command = predict(&bucket.uri("photos/"));
     without_aws(&mut command, &Seaweed::shared().endpoint());
     let said = refusal(&command.output().unwrap());
-    assert!(said.contains("No AWS credentials found") && said.contains("aws configure"), "{said}");
+    assert!(said.contains("AWS credentials") && said.contains("aws configure"), "{said}");
 }
 
 #[test]
@@ -97,7 +95,7 @@ fn expired_session_explains_renewal() {
     assert!(
         said.contains("has expired (")
             && said.contains("ExpiredToken: As the test wants it.")
-            && said.contains("; renew the credentials at their provider")
+            && said.contains("renew the credentials")
             && !said.contains("aws sso login"),
         "{said}"
     );
@@ -114,5 +112,5 @@ fn public_bucket_is_read_unsigned() {
     let place = public_place(&private, "photos/", &server.endpoint());
     let refused = S3Source::open(&Aws::new(), &place, None);
     let said = refused.err().unwrap().to_string();
-    assert!(said.contains("anonymous access is denied"), "{said}");
+    assert!(said.contains("anonymous access"), "{said}");
 }
