@@ -404,7 +404,9 @@ mod tests {
     #[test]
     fn service_endpoints_match_botocore() {
         let table = include_str!("../../tests/aws/endpoints.txt");
-        for line in table.lines().filter(|line| !line.starts_with('#')) {
+        let lines: Vec<&str> = table.lines().filter(|line| !line.starts_with('#')).collect();
+        assert!(lines.len() > 100, "{}", lines.len());
+        for line in lines {
             let [service, region, fips, dual_stack, url] =
                 line.split_whitespace().collect::<Vec<_>>().try_into().unwrap();
             let hosts = Hosts { fips: fips == "true", dual_stack: dual_stack == "true" };

@@ -683,6 +683,7 @@ mod tests {
                 assert!(seen.insert(keys), "{keys} of {action:?} is taken");
             }
         }
+        assert!(seen.len() > 40, "{}", seen.len());
     }
 
     #[test]

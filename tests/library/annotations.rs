@@ -134,22 +134,22 @@ fn corrupt_file_is_refused_with_a_position() {
     };
     check(b"", "is empty");
     check(b"\xef\xbb\xbf  \r\n", "is empty");
-    check(b"\xff\xfe{\0}\0", "UTF-16; save it as UTF-8");
-    check(b"{\0}\0", "UTF-16; save it as UTF-8");
-    check(b"{\"categories\": [{\"id\": 1, \"name\": \"Caf\xe9\"}]}", "column 39; the file is not UTF-8, save it as");
-    check(b"SQLite format 3\0\x10\0", "it is a Spotcheck project or another SQLite database");
-    check(b"PK\x03\x04\x14", "it is a binary file, not text");
-    check(br#"{"images": [{"id": 1, "file_na"#, "line 1 column 30; the file ends early");
-    check(b"{\"images\": [],\n\"annotations\": [{\"bbox\": [NaN, 1, 1, 1]}]}", "line 2 column 27; JSON has no");
-    check(br#"[{"image_id": 1, "category_id": 1, "bbox": [1e999, 1, 1, 1], "score": 1}]"#, "number out of range");
+    check(b"\xff\xfe{\0}\0", "UTF-16");
+    check(b"{\0}\0", "UTF-16");
+    check(b"{\"categories\": [{\"id\": 1, \"name\": \"Caf\xe9\"}]}", "column 39; ");
+    check(b"SQLite format 3\0\x10\0", "SQLite");
+    check(b"PK\x03\x04\x14", "binary file");
+    check(br#"{"images": [{"id": 1, "file_na"#, "line 1 column 30");
+    check(b"{\"images\": [],\n\"annotations\": [{\"bbox\": [NaN, 1, 1, 1]}]}", "line 2 column 27");
+    check(br#"[{"image_id": 1, "category_id": 1, "bbox": [1e999, 1, 1, 1], "score": 1}]"#, "out of range");
     check(br#"{"images": 17}"#, "expected a list");
     check(br#"{"images": [], "images": []}"#, "images twice");
     check(br#"{"images": []} x"#, "trailing characters");
-    check(br#"{"version": "5.0", "shapes": []}"#, "this one has version, shapes");
+    check(br#"{"version": "5.0", "shapes": []}"#, "version, shapes");
     let deep = [br#"{"images": [{"id": "#.as_slice(), &vec![b'['; 100_000]].concat();
-    check(&deep, "the file ends early");
+    check(&deep, "ends early");
     let deep = "[".repeat(100_000);
-    check(deep.as_bytes(), "the file ends early");
+    check(deep.as_bytes(), "ends early");
 }
 
 #[test]
@@ -158,27 +158,27 @@ fn rows_have_their_line_numbers() {
         c.jpg,\"cat,\r\nd.jpg,dog,\r\n";
     let annotations = read_text("truth.csv", text).unwrap().annotations;
     let problems: Vec<String> = annotations.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["line 6 names no image", "line 7 has a quote that is not closed"]);
+    assert_eq!(problems.len(), 2, "{problems:?}");
+    assert!(problems[0].contains("line 6") && problems[1].contains("line 7"), "{problems:?}");
     let images: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
     assert_eq!(images, ["a.jpg", "b.jpg", "d.jpg"]);
 }
 
 #[test]
 fn invalid_utf_8_and_huge_ids_are_reported() {
-    let problems = |name: &str, content: &[u8]| {
+    let check = |name: &str, content: &[u8], facts: [&str; 2]| {
         let annotations = read_text(name, content).unwrap().annotations;
-        annotations.problems.iter().map(ToString::to_string).collect::<Vec<_>>()
+        let problems: Vec<String> = annotations.problems.iter().map(ToString::to_string).collect();
+        assert_eq!(problems.len(), 1, "{problems:?}");
+        assert!(facts.iter().all(|fact| problems[0].contains(fact)), "{problems:?}");
     };
-    let latin = "line 2 is not UTF-8; save the file as UTF-8";
-    assert_eq!(problems("truth.csv", b"image,class\na.jpg,Caf\xe9\nb.jpg,cat\n"), [latin]);
-    assert_eq!(problems("truth.jsonl", b"{\"uri\": \"a.jpg\"}\n{\"uri\": \"Caf\xe9\"}\n"), [latin]);
+    check("truth.csv", b"image,class\na.jpg,Caf\xe9\nb.jpg,cat\n", ["line 2", "UTF-8"]);
+    check("truth.jsonl", b"{\"uri\": \"a.jpg\"}\n{\"uri\": \"Caf\xe9\"}\n", ["line 2", "UTF-8"]);
     let number = "18446744073709551616";
     let results = format!(r#"[{{"image_id": {number}, "category_id": 1, "bbox": [1, 1, 1, 1], "score": 1}}]"#);
-    let expected = "[0] has the image_id 1.8446744073709552e19, which is too large for 64 bits; write it as a string";
-    assert_eq!(problems("results.json", results.as_bytes()), [expected]);
+    check("results.json", results.as_bytes(), ["[0]", "image_id 1.8446744073709552e19"]);
     let table = format!("image,class_id\na.jpg,{number}\n");
-    let expected = format!("line 2 has the class number {number}, which is too large for 64 bits");
-    assert_eq!(problems("truth.csv", table.as_bytes()), [expected]);
+    check("truth.csv", table.as_bytes(), ["line 2", number]);
 }
 
 #[test]
@@ -257,25 +257,25 @@ fn data_yaml_selects_the_split() {
     let (train, val) = (["images/train/1.jpg"], ["images/val/2.jpg", "images/val/3.jpg"]);
     let usual = "train: images/train\nval: images/val\ntest: # none\n";
     let notes = check(usual, None, &val);
-    assert!(notes.starts_with("read the split val, not train\n1 image has no label file"), "{notes}");
+    assert!(notes.contains("val, not train\n1 image "), "{notes}");
     check(usual, Some("train"), &train);
     let notes = check("train: images/train\n", None, &train);
-    assert_eq!(notes, "read the split train");
+    assert!(notes.ends_with(" train"), "{notes}");
     check("path: .\nval: [images/train, ./images/val/]\n", None, &[train[0], val[0], val[1]]);
     let notes = check("path: ../gone\nval: images/val\n", None, &val);
-    assert!(notes.contains("the path ../gone in the file does not exist"), "{notes}");
+    assert!(notes.contains("path ../gone"), "{notes}");
     check("path: images\nval: val\n", None, &val);
     check("val: ROOT/images/val\n", None, &["ROOT/images/val/2.jpg", "ROOT/images/val/3.jpg"]);
     // Without paths, predictions further down are not ground truth.
     let notes = check("", None, &[train[0], val[0], val[1]]);
-    assert!(notes.contains("1 file in runs/detect/predict/labels skipped"), "{notes}");
+    assert!(notes.contains("1 file in runs/detect/predict/labels"), "{notes}");
     let refused = |yaml: &str, split: Option<&str>, expected: &str| {
         let error = read_data_set(&format!("names: [cat]\n{yaml}"), &both, split).unwrap_err();
         assert!(error.contains(expected), "{error}");
     };
-    refused(usual, Some("test"), "data.yaml has no split “test”; it has train and val");
-    refused("", Some("val"), "only a data.yaml with paths for train, val or test has splits");
-    refused("val: images/gone\n", None, "images/gone of the split val is not in");
+    refused(usual, Some("test"), "“test”; it has train and val");
+    refused("", Some("val"), "train, val or test");
+    refused("val: images/gone\n", None, "images/gone of");
 }
 
 #[test]
@@ -295,7 +295,7 @@ fn data_yaml_resolves_lists_and_roboflow_folders() {
     assert_eq!(read("val: lists/val.txt\n").unwrap().0, [one, two]);
     assert_eq!(read("val: one.txt\n").unwrap().0, ["ROOT/valid/images/2.jpg"]);
     let error = read("val: moved.txt\n").unwrap_err();
-    assert!(error.contains("none of its listed images has a label file, such as /gone/images/2.jpg"));
+    assert!(error.contains("/gone/images/2.jpg"));
 }
 
 #[test]
@@ -321,11 +321,9 @@ fn box_columns_have_aliases() {
     ] {
         assert_eq!(read(header, row), Ok((bounds, size)), "{header}");
     }
-    for (header, expected) in [
-        ("x,y", "the columns x, y do not define a box"),
-        ("bbox_width", "the column bbox_width does not define a box"),
-        ("x1,y1,x2", "the columns x1, y1, x2 do not define a box"),
-    ] {
+    for (header, expected) in
+        [("x,y", "columns x, y do"), ("bbox_width", "column bbox_width does"), ("x1,y1,x2", "columns x1, y1, x2 do")]
+    {
         let error = read(header, "1,2,3").unwrap_err();
         assert!(error.contains(expected), "{error}");
     }
@@ -344,20 +342,15 @@ fn majority_of_boxes_decides_relative_coordinates() {
     };
     let part = "0.25,0.5,0.75,1.0";
     let (units, notes, _) = read(&[part, part, "0.5,0.5,1.0000001,1"]);
-    assert_eq!(
-        (units, notes.as_str()),
-        (vec![BoxUnit::Fractions; 3], "boxes are fractions of their images: no number is above 1")
-    );
+    assert_eq!(units, [BoxUnit::Fractions; 3]);
+    assert!(notes.contains("boxes are fractions"), "{notes}");
     let (units, notes, problems) = read(&[part, part, "0.5,0.5,1.25,1", "10,10,40,40", part, part]);
     assert_eq!(units, [BoxUnit::Fractions; 5]);
-    assert!(notes.contains("2 boxes extend beyond their images (first: line 4)"), "{notes}");
-    assert!(problems.starts_with("a.jpg has a box far outside its image"), "{problems}");
+    assert!(notes.contains("2 boxes") && notes.contains("line 4"), "{notes}");
+    assert!(problems.starts_with("a.jpg "), "{problems}");
     let (units, notes, _) = read(&["10,10,40,40", part, "20,20,60,60"]);
     assert_eq!(units, [BoxUnit::Pixels; 3]);
-    assert!(
-        notes.contains("1 box has no number above 1 but is treated as pixels, like most boxes (first: line 3)"),
-        "{notes}"
-    );
+    assert!(notes.contains("1 box ") && notes.contains("line 3"), "{notes}");
 }
 
 #[test]
@@ -366,7 +359,7 @@ fn repeated_class_of_an_image_counts_once() {
         read_text("predictions.csv", b"image,class,score\na.jpg,cat,0.5\na.jpg,cat,0.9\na.jpg,dog,0.1\n").unwrap();
     assert_eq!(found.annotations.images[0].labels.len(), 2);
     let problems: Vec<String> = found.annotations.problems.iter().map(ToString::to_string).collect();
-    assert_eq!(problems, ["line 3 repeats a class of its image; the first entry is used"]);
+    assert!(problems.len() == 1 && problems[0].contains("line 3"), "{problems:?}");
 }
 
 #[test]

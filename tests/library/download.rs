@@ -434,10 +434,10 @@ fn failure_of_all_mirrors_lists_each_reason() {
     let error = Home::new(&[first.url("/one"), second.url("/two")]).fetch().unwrap_err();
     let text = error.to_string();
     for expected in [
-        "could not download Tested (293 KiB)",
+        "Tested (293 KiB)",
         "HTTPS_PROXY",
-        &format!("\n  127.0.0.1 returned 404 Not Found: {}", first.url("/one")),
-        &format!("\n  127.0.0.1 closed the connection after 0 B of 293 KiB: {}", second.url("/two")),
+        &format!("404 Not Found: {}", first.url("/one")),
+        &format!("0 B of 293 KiB: {}", second.url("/two")),
     ] {
         assert!(text.contains(expected), "{expected}\n--\n{text}");
     }

@@ -712,8 +712,9 @@ fn comparison_has_two_minimum_scores() {
     for (name, negatives) in [(format!("A: {one}\n"), 2), (format!("B: {other}\n"), 1)] {
         let facts = [name, "ground truth (2)".to_owned(), format!("negatives ({negatives})")];
         wait_until(&mut window, "the legend", |window| {
-            let labels = window.query_all_by_label_contains(&facts[0]).filter_map(|node| node.accesskit_node().label());
-            labels.into_iter().any(|label| facts.iter().all(|fact| label.contains(fact)))
+            let nodes = window.query_all_by_label_contains(&facts[0]).map(|node| node.accesskit_node());
+            let mut texts = nodes.filter_map(|node| node.value().or_else(|| node.label()));
+            texts.any(|text| facts.iter().all(|fact| text.contains(fact)))
         });
     }
     let scores = |window: &Harness<'static, App>| {

@@ -518,7 +518,7 @@ fn tab_order_follows_rows() {
         ["Search", "Clear search", "Search syntax"],
         ["Previous image", "Predict this image", "Copy image"],
         ["Zoom out", "Zoom in", "Fit image"],
-        [class.as_str(), &format!("Show only {class}"), &format!("score of {class}")],
+        [class.as_str(), &format!("Show only {class}"), &format!("Minimum score of {class}")],
         ["Images, ", "Accept", "Tasks and problems"],
         ["Copy image", "Reject", "Tasks and problems"],
         ["Highest score first", "Close", "Accept"],

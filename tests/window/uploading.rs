@@ -99,10 +99,12 @@ fn empty_upload_is_closed_and_not_canceled() {
             window.state_mut().command(Action::Upload);
             wait_for(&mut window, "Preview upload");
             click(&mut window, "Preview upload");
-            wait_for(&mut window, "1 file (235 KiB)");
+            let present = "already in S3";
+            wait_for(&mut window, present);
+            assert!(sees(&window, "1 file (235 KiB)"));
             assert!(window.query_by_label("Cancel").is_none());
             click(&mut window, "Close");
-            wait_until(&mut window, "the dialog to close", |window| !sees(window, "already in S3"));
+            wait_until(&mut window, "the dialog to close", |window| !sees(window, present));
         },
     );
 }

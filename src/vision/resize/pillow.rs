@@ -292,6 +292,7 @@ mod tests {
         let window = ResizeWindow::whole(400, 2);
         let wide = resample(&image, window, Filter::Triangle);
         let narrow = resample(&image, ResizeWindow { full_size: [1, 2], size: [1, 2], ..window }, Filter::Triangle);
+        assert_eq!((wide.len(), narrow.len()), (2 * 400 * 3, 2 * 3));
         for (row, pixel) in wide.chunks_exact(400 * 3).zip(narrow.chunks_exact(3)) {
             assert!(row.chunks_exact(3).all(|got| got == pixel));
         }
