@@ -260,16 +260,16 @@ fn swapped_sides_and_disjoint_classes_are_refused() {
     // One map for several models: this one has no truck.
     let map = write("map.csv", "from,to\ntruck,dog\ncar,cat\n");
     let arguments = [of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map];
-    let said = stderr(&spotcheck(&["evaluate"]).args(arguments).output().unwrap());
-    assert!(said.contains(": truck."), "{said}");
+    let messages = stderr(&spotcheck(&["evaluate"]).args(arguments).output().unwrap());
+    assert!(messages.contains(": truck."), "{messages}");
     let boxes = write("boxes.csv", "image,class,score,x,y,w,h\na.jpg,cat,0.9,1,2,3,4\n");
-    let said = refused(&[of_truth, &truth, of_predictions, &boxes]);
-    assert!(!said.contains("--run"), "there is no project: {said}");
+    let messages = refused(&[of_truth, &truth, of_predictions, &boxes]);
+    assert!(!messages.contains("--run"), "there is no project: {messages}");
     let (metrics, _) = evaluate(&[of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map]);
     assert_eq!(metrics["confusion"], json!([cell(0, 0), {"truth": 1, "predicted": null, "count": 1}]));
 }
 
-/// Runs `evaluate` on two files with this text, and returns the numbers and what was said.
+/// Runs `evaluate` on two files with this text, and returns the numbers and the messages.
 fn of_texts(truth: (&str, &str), predictions: (&str, &str)) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [truth, predictions] {
@@ -287,11 +287,11 @@ fn of_texts(truth: (&str, &str), predictions: (&str, &str)) -> (Value, String) {
 fn ambiguous_image_names_are_counted() {
     let truth = "image,class\na/1.jpg,cat\nb/1.jpg,cat\n2.jpg,cat\n";
     let predictions = "image,class,score\n1.jpg,cat,0.9\n2.jpg,cat,0.9\n3.jpg,cat,0.9\n";
-    let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
+    let (metrics, messages) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
     assert_eq!((&metrics["images"], &metrics["images_ambiguous"]), (&json!(1), &json!(1)));
     assert_eq!((&metrics["images_without_truth"], &metrics["images_without_prediction"]), (&json!(1), &json!(2)));
     for expected in ["CSV, 3 images", ": 3.jpg.\n", ": 1.jpg.\n", "\n1 image\n"] {
-        assert!(said.contains(expected), "{expected}: {said}");
+        assert!(messages.contains(expected), "{expected}: {messages}");
     }
 }
 
@@ -306,10 +306,10 @@ fn duplicate_annotation_ids_are_kept() {
         ],
     });
     let results = json!([{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": 0.9}]);
-    let (metrics, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
+    let (metrics, messages) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
     assert_eq!((&metrics["classes"][0]["truths"], &metrics["recall"]), (&json!(2), &json!(0.5)));
     assert_eq!(metrics["problems"], json!({"repeated_id": 1}));
-    assert!(said.contains("annotations[1]") && said.contains("id 7"), "{said}");
+    assert!(messages.contains("annotations[1]") && messages.contains("id 7"), "{messages}");
 }
 
 #[test]
@@ -386,8 +386,8 @@ fn longest_class_in_a_file_name_is_used() {
     std::fs::write(&predictions, rows).unwrap();
     let mut evaluate = spotcheck(&["evaluate", "--truth-names", "*_{class}", "--predictions"]);
     let output = evaluate.arg(&predictions).output().unwrap();
-    let said = stderr(&output);
-    assert!(said.contains("“great_white_shark”"), "{said}");
+    let messages = stderr(&output);
+    assert!(messages.contains("“great_white_shark”"), "{messages}");
     assert!(String::from_utf8_lossy(&output.stdout).contains("Top-1                         100.0%"), "{output:?}");
 }
 
@@ -397,9 +397,9 @@ fn ground_truth_with_all_scores_1_has_no_scores() {
         a,/m/cat,1,0.1,0.3,0.1,0.3,0\na,/m/cat,1,0.5,0.9,0.5,0.9,-1\n";
     let predictions =
         "ImageID,LabelName,Score,XMin,XMax,YMin,YMax,width,height\na,/m/cat,0.9,0.1,0.3,0.1,0.3,100,100\n";
-    let (metrics, said) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
+    let (metrics, messages) = of_texts(("truth.csv", truth), ("predictions.csv", predictions));
     assert_eq!((&metrics["recall"], &metrics["missed"]), (&json!(0.5), &json!(1)), "{metrics}");
-    assert!(said.contains("scores are 1"), "{said}");
+    assert!(messages.contains("scores are 1"), "{messages}");
 
     let folder = tempfile::tempdir().unwrap();
     let [truth_file, predictions_file] = ["truth.csv", "predictions.csv"].map(|name| folder.path().join(name));
@@ -428,8 +428,8 @@ fn predictions_without_a_usable_score_are_refused() {
         (&classes, "image,class,score\na.jpg,cat,7.5\na.jpg,dog,0.5\nb.jpg,cat,-3\n"),
     ] {
         let predictions = write("predictions.csv", predictions);
-        let said = refused(&[flags[0], truth, flags[1], &predictions]);
-        assert!(said.contains("no usable entries") && said.contains("line 2"), "{said}");
+        let messages = refused(&[flags[0], truth, flags[1], &predictions]);
+        assert!(messages.contains("no usable entries") && messages.contains("line 2"), "{messages}");
     }
     // The best class of b cannot be used, so its other class is not the best one.
     let rows = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,1.5\nb.jpg,cat,0.5\n";
@@ -466,8 +466,8 @@ fn names_with_line_breaks_stay_on_their_line() {
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "area": 100}],
     });
     let results = json!([{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": 0.9}]);
-    let (_, said) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
-    assert!(said.contains("two\\nlines: AP 100.0%"), "{said}");
+    let (_, messages) = of_texts(("truth.json", &truth.to_string()), ("results.json", &results.to_string()));
+    assert!(messages.contains("two\\nlines: AP 100.0%"), "{messages}");
 }
 
 #[test]
@@ -741,16 +741,16 @@ fn unusable_ground_truth_is_refused_with_a_reason() {
     let predictions = folder.path().join("predictions.csv");
     std::fs::write(&predictions, "image,class,score\na.jpg,cat,0.9\n").unwrap();
     let flags = ["--truth", "--predictions"].map(Path::new);
-    let said = |content: &str, name: &str| {
+    let messages = |content: &str, name: &str| {
         let truth = truth.with_file_name(name);
         std::fs::write(&truth, content).unwrap();
         refused(&[flags[0], &truth, flags[1], &predictions])
     };
-    let of_csv = said("image,class,x,y,w,h\na.jpg,cat,one,2,3,4\nb.jpg,cat,1,2,three,4\n", "truth.csv");
+    let of_csv = messages("image,class,x,y,w,h\na.jpg,cat,one,2,3,4\nb.jpg,cat,1,2,three,4\n", "truth.csv");
     assert!(of_csv.contains("no usable entries") && of_csv.contains("line 2"), "{of_csv}");
-    let of_json = said(r#"{"images": [], "annotations": {}, "categories": []}"#, "truth.json");
+    let of_json = messages(r#"{"images": [], "annotations": {}, "categories": []}"#, "truth.json");
     assert!(of_json.contains("list of annotations"), "{of_json}");
-    assert!(said("{}", "empty.json").contains("no keys"));
+    assert!(messages("{}", "empty.json").contains("no keys"));
 }
 
 #[test]
@@ -790,7 +790,7 @@ fn report_shows_the_most_confident_errors() {
     assert_eq!(read["jpegs"], 1);
 }
 
-/// Runs `evaluate` in a folder with these files, and returns the numbers, what was said, and the exit code.
+/// Runs `evaluate` in a folder with these files, and returns the numbers, the messages and the exit code.
 fn evaluate_in(files: &[(&str, &str)], arguments: &[&str]) -> (Option<Value>, String, Option<i32>) {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
@@ -804,8 +804,8 @@ fn evaluate_in(files: &[(&str, &str)], arguments: &[&str]) -> (Option<Value>, St
     let mut evaluate = spotcheck(&["evaluate", "--draws", "0", "--out", "metrics.json"]);
     let output = evaluate.args(arguments).current_dir(folder.path()).output().unwrap();
     let metrics = folder.path().join("metrics.json");
-    let said = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
-    (metrics.exists().then(|| json_of(&metrics)), said, output.status.code())
+    let messages = stderr(&output) + &String::from_utf8_lossy(&output.stdout);
+    (metrics.exists().then(|| json_of(&metrics)), messages, output.status.code())
 }
 
 /// Runs `evaluate --truth truth.csv --predictions predictions.csv` with further arguments.
@@ -826,12 +826,12 @@ fn other_splits_and_predictions_are_not_ground_truth() {
         ("data/runs/labels/2.txt", "0 0.5 0.5 0.25 0.25 0.9\n"),
     ];
     let arguments = ["data/images", "--truth", "data/data.yaml", "--predictions", "data/runs/labels"];
-    let (metrics, said, code) = evaluate_in(&files, &arguments);
-    assert_eq!((code, &metrics.unwrap()["recall"]), (Some(0), &json!(1.0)), "{said}");
-    assert!(said.contains("val, not train"), "{said}");
-    let (_, said, code) = evaluate_in(&files, &[&arguments[..], &["--split", "train"]].concat());
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("ground-truth image"), "{said}");
+    let (metrics, messages, code) = evaluate_in(&files, &arguments);
+    assert_eq!((code, &metrics.unwrap()["recall"]), (Some(0), &json!(1.0)), "{messages}");
+    assert!(messages.contains("val, not train"), "{messages}");
+    let (_, messages, code) = evaluate_in(&files, &[&arguments[..], &["--split", "train"]].concat());
+    assert_eq!(code, Some(1), "{messages}");
+    assert!(messages.contains("ground-truth image"), "{messages}");
 }
 
 #[test]
@@ -866,13 +866,13 @@ fn conflicting_image_sizes_are_skipped_or_refused() {
         evaluate_in(&files, &[source, &["--truth", "truth.json", "--predictions", "predictions.csv"]].concat())
     };
     for (predictions, source) in [(both, &["images"][..]), (sized, &[])] {
-        let (metrics, said, code) = evaluate([451, 300], predictions, source);
-        assert_eq!((code, &metrics.unwrap()["images"]), (Some(0), &json!(2)), "{said}");
-        let (metrics, said, code) = evaluate([300, 451], predictions, source);
+        let (metrics, messages, code) = evaluate([451, 300], predictions, source);
+        assert_eq!((code, &metrics.unwrap()["images"]), (Some(0), &json!(2)), "{messages}");
+        let (metrics, messages, code) = evaluate([300, 451], predictions, source);
         let metrics = metrics.unwrap();
-        assert_eq!((code, &metrics["images"]), (Some(3), &json!(1)), "{said}");
+        assert_eq!((code, &metrics["images"]), (Some(3), &json!(1)), "{messages}");
         assert_eq!(metrics["images_of_other_size"], 1);
-        assert!(said.contains("chelsea.png (300 × 451") && said.contains("451 × 300 in"), "{said}");
+        assert!(messages.contains("chelsea.png (300 × 451") && messages.contains("451 × 300 in"), "{messages}");
     }
     let images = [("images/chelsea.png", "photo chelsea.png"), ("predictions.csv", one)];
     let arguments = ["images", "--truth", "truth.json", "--predictions", "predictions.csv"];
@@ -883,18 +883,21 @@ fn conflicting_image_sizes_are_skipped_or_refused() {
     });
     let alone = alone.to_string();
     let files = [&images[..], &[("truth.json", alone.as_str())]].concat();
-    let (_, said, code) = evaluate_in(&files, &arguments);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("chelsea.png (902 × 600"), "{said}");
+    let (_, messages, code) = evaluate_in(&files, &arguments);
+    assert_eq!(code, Some(1), "{messages}");
+    assert!(messages.contains("chelsea.png (902 × 600"), "{messages}");
 }
 
 #[test]
 fn matching_summary_is_reported_first() {
     let truth = "image,class,class_id\na.jpg,cat,1\nb.jpg,dog,2\n";
     let named = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,0.9\n";
-    let (metrics, said, code) = of_tables(truth, named, &[]);
-    assert_eq!(code, Some(0), "{said}");
-    assert!(said.find("\nMatched: 2 of 2") < said.find("\nTop-1") && said.contains("2 of 2 classes"), "{said}");
+    let (metrics, messages, code) = of_tables(truth, named, &[]);
+    assert_eq!(code, Some(0), "{messages}");
+    assert!(
+        messages.find("\nMatched: 2 of 2") < messages.find("\nTop-1") && messages.contains("2 of 2 classes"),
+        "{messages}"
+    );
     let expected = json!({
         "images": {"truth": 2, "predicted": 2, "matched": {"path": 2}, "fits_names": false},
         "classes": {
@@ -905,9 +908,9 @@ fn matching_summary_is_reported_first() {
     });
     assert_eq!(metrics.unwrap()["matching"], expected);
     let check = |truth: &str, predictions: &str, arguments: &[&str], code, expected: &str| {
-        let (_, said, found) = of_tables(truth, predictions, arguments);
-        assert_eq!(found, code, "{said}");
-        assert!(said.contains(expected), "{expected}: {said}");
+        let (_, messages, found) = of_tables(truth, predictions, arguments);
+        assert_eq!(found, code, "{messages}");
+        assert!(messages.contains(expected), "{expected}: {messages}");
     };
     // Fewer than half.
     let few = "image,class\na.jpg,cat\nb.jpg,cat\nc.jpg,cat\n";
@@ -945,13 +948,13 @@ fn images_in_other_folders_are_refused_or_mapped() {
     let truth = "image,class\ntrain/1.jpg,cat\ntrain/2.jpg,cat\n";
     let predictions =
         |folders: [&str; 2]| format!("image,class,score\n{}/1.jpg,cat,0.9\n{}/2.jpg,cat,0.9\n", folders[0], folders[1]);
-    let (metrics, said, code) = of_tables(truth, &predictions(["val", "val"]), &[]);
-    assert_eq!((code, metrics), (Some(1), None), "{said}");
-    assert!(said.contains("train/1.jpg; predictions: val/1.jpg") && said.contains("--ignore-folders"));
+    let (metrics, messages, code) = of_tables(truth, &predictions(["val", "val"]), &[]);
+    assert_eq!((code, metrics), (Some(1), None), "{messages}");
+    assert!(messages.contains("train/1.jpg; predictions: val/1.jpg") && messages.contains("--ignore-folders"));
     for (folders, arguments) in [(["val", "val"], &["--ignore-folders"][..]), (["val", "train"], &[])] {
-        let (metrics, said, code) = of_tables(truth, &predictions(folders), arguments);
-        assert_eq!((code, &metrics.unwrap()["top1"]), (Some(3), &json!(1.0)), "{said}");
-        assert!(said.contains("the folders differ"), "{said}");
+        let (metrics, messages, code) = of_tables(truth, &predictions(folders), arguments);
+        assert_eq!((code, &metrics.unwrap()["top1"]), (Some(3), &json!(1.0)), "{messages}");
+        assert!(messages.contains("the folders differ"), "{messages}");
     }
 }
 
@@ -965,13 +968,17 @@ fn label_file_without_an_image_is_skipped() {
         ("predictions/gone.txt", "0 0.5 0.5 0.5 0.5 0.9\n"),
     ];
     let arguments = ["--truth", "labels", "--predictions", "predictions"];
-    let (metrics, said, code) = evaluate_in(&files, &[&["images"], &arguments[..]].concat());
+    let (metrics, messages, code) = evaluate_in(&files, &[&["images"], &arguments[..]].concat());
     let metrics = metrics.unwrap();
-    assert_eq!((code, &metrics["images"], &metrics["images_without_size"]), (Some(3), &json!(1), &json!(1)), "{said}");
+    assert_eq!(
+        (code, &metrics["images"], &metrics["images_without_size"]),
+        (Some(3), &json!(1), &json!(1)),
+        "{messages}"
+    );
     assert_eq!(metrics["recall"], 1.0);
-    let (_, said, code) = evaluate_in(&files, &arguments);
-    assert_eq!(code, Some(1), "{said}");
-    assert!(said.contains("image folder"), "{said}");
+    let (_, messages, code) = evaluate_in(&files, &arguments);
+    assert_eq!(code, Some(1), "{messages}");
+    assert!(messages.contains("image folder"), "{messages}");
 }
 
 /// Four images of 200 × 100 with these boxes in each, and results with these; the class of every box is 1.
@@ -1016,11 +1023,11 @@ fn doubtful_box_formats_are_reported() {
         (&[one, other], &[one, other, one], Some(&["4 of 12 boxes", "predictions repeat", "1.png"])),
         (&[one, one], &[one], Some(&["4 of 8 boxes", "ground truth repeat"])),
     ] {
-        let (metrics, said, code) = of_coco(truth, results);
-        assert_eq!(code, Some(if parts.is_some() { 3 } else { 0 }), "{truth:?} {results:?}: {said}");
-        assert!(parts.unwrap_or_default().iter().all(|part| said.contains(part)), "{parts:?}: {said}");
+        let (metrics, messages, code) = of_coco(truth, results);
+        assert_eq!(code, Some(if parts.is_some() { 3 } else { 0 }), "{truth:?} {results:?}: {messages}");
+        assert!(parts.unwrap_or_default().iter().all(|part| messages.contains(part)), "{parts:?}: {messages}");
         let doubts = metrics.unwrap()["matching"]["doubts"].as_array().unwrap().len();
-        assert_eq!(doubts, usize::from(parts.is_some()), "{said}");
+        assert_eq!(doubts, usize::from(parts.is_some()), "{messages}");
     }
 }
 
@@ -1033,9 +1040,9 @@ fn ground_truth_with_only_crowds_is_refused() {
     });
     let results = json!([{"image_id": 1, "category_id": 1, "bbox": [1, 2, 30, 20], "score": 0.9}]);
     let files = [("truth.json", &*truth.to_string()), ("results.json", &*results.to_string())];
-    let (metrics, said, code) = evaluate_in(&files, &["--truth", "truth.json", "--predictions", "results.json"]);
+    let (metrics, messages, code) = evaluate_in(&files, &["--truth", "truth.json", "--predictions", "results.json"]);
     assert_eq!((metrics, code), (None, Some(1)));
-    assert!(said.contains("measured"), "{said}");
+    assert!(messages.contains("measured"), "{messages}");
 }
 
 #[test]
@@ -1051,9 +1058,9 @@ fn unmatched_images_and_classes_are_reported() {
         (row(1, "cat") + &row(3, "dog"), Some("2 of 4 images")),
         (all.replace("dog", "hound"), Some("1 of 2 classes")),
     ] {
-        let (_, said, code) = of_tables(truth, &format!("{head}{rows}"), &[]);
-        assert_eq!(part.is_some(), code == Some(3) && said.contains("warning: "), "{code:?} {said}");
-        assert!(part.is_none_or(|part| said.contains(part)), "{part:?}: {said}");
+        let (_, messages, code) = of_tables(truth, &format!("{head}{rows}"), &[]);
+        assert_eq!(part.is_some(), code == Some(3) && messages.contains("warning: "), "{code:?} {messages}");
+        assert!(part.is_none_or(|part| messages.contains(part)), "{part:?}: {messages}");
     }
 }
 
@@ -1073,10 +1080,10 @@ fn many_missing_label_files_are_reported() {
         files[1].1 = &all;
         let arguments = ["images", "--truth", "data.yaml", "--truth-labels", "coco-80"];
         let of_predictions = ["--predictions", "predictions.csv", "--labels", "coco-80"];
-        let (metrics, said, got) = evaluate_in(&files, &[&arguments[..], &of_predictions].concat());
-        assert_eq!(got, Some(code), "{said}");
-        assert!(said.contains("no label file") || said.contains("without label files"), "{said}");
-        assert_eq!(metrics.unwrap()["images"], 4, "{said}");
+        let (metrics, messages, got) = evaluate_in(&files, &[&arguments[..], &of_predictions].concat());
+        assert_eq!(got, Some(code), "{messages}");
+        assert!(messages.contains("no label file") || messages.contains("without label files"), "{messages}");
+        assert_eq!(metrics.unwrap()["images"], 4, "{messages}");
     }
 }
 
@@ -1086,9 +1093,9 @@ fn wordnet_folders_are_imagenet_classes() {
         [("photos/n02124075/chelsea.png", "photo chelsea.png"), ("photos/n07930864/coffee.png", "photo coffee.png")];
     let rows = "image,class,score\nn02124075/chelsea.png,Egyptian cat,0.9\nn07930864/coffee.png,espresso,0.8\n";
     let files = [&files[..], &[("predictions.csv", rows)]].concat();
-    let (metrics, said, _) = evaluate_in(&files, &["--truth", "photos", "--predictions", "predictions.csv"]);
-    assert_eq!(metrics.unwrap()["top1"], 0.5, "{said}");
-    assert!(said.contains("WordNet"), "{said}");
+    let (metrics, messages, _) = evaluate_in(&files, &["--truth", "photos", "--predictions", "predictions.csv"]);
+    assert_eq!(metrics.unwrap()["top1"], 0.5, "{messages}");
+    assert!(messages.contains("WordNet"), "{messages}");
 }
 
 #[test]
@@ -1120,7 +1127,7 @@ fn unknown_split_lists_the_available_ones() {
         ("labels/val/2.txt", label),
     ];
     let arguments = ["images", "--truth", "data.yaml", "--predictions", "labels", "--split", "test"];
-    let (_, said, code) = evaluate_in(&files, &arguments);
+    let (_, messages, code) = evaluate_in(&files, &arguments);
     assert_eq!(code, Some(1));
-    assert!(said.contains("--split train") && said.contains("--split val"), "{said}");
+    assert!(messages.contains("--split train") && messages.contains("--split val"), "{messages}");
 }

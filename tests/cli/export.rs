@@ -19,7 +19,7 @@ const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
 const RUN: RunId = RunId(1);
 
-/// A folder of images with what a model says of them, as `predict --out` wrote it and in a project.
+/// A folder of images with their predictions, as `predict --out` wrote them and in a project.
 struct Predicted {
     folder: tempfile::TempDir,
     /// The lines of `predict --out`.
@@ -266,10 +266,10 @@ fn outdated_prediction_is_skipped_and_reported() {
         Change::SetNote { sample: predicted.uri("coffee.png"), text: "a cup".to_owned() },
     ]);
     image::RgbImage::new(300, 200).save(predicted.images().join("coffee.png")).unwrap();
-    let said = "1 prediction skipped";
+    let messages = "1 prediction skipped";
     let lines = predicted.out("lines.jsonl");
     let output = predicted.export("jsonl", &lines, &["--all-boxes"]);
-    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    assert!(stderr(&output).contains(messages), "{}", stderr(&output));
     let uri = predicted.uri("coffee.png");
     let expected = format!(r#"{{"uri":"{uri}","status":"outdated","note":"a cup"}}"#);
     let lines = std::fs::read_to_string(lines).unwrap();
@@ -277,7 +277,7 @@ fn outdated_prediction_is_skipped_and_reported() {
     assert_eq!(lines.lines().count(), predicted.lines.lines().count());
     let dataset = predicted.out("coco.json");
     let output = predicted.export("coco", &dataset, &[]);
-    assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    assert!(stderr(&output).contains(messages), "{}", stderr(&output));
     let dataset: Value = serde_json::from_slice(&std::fs::read(dataset).unwrap()).unwrap();
     let images = dataset["images"].as_array().unwrap().iter();
     let names: Vec<&Value> = images.map(|image| &image["file_name"]).collect();
@@ -523,9 +523,9 @@ fn overlong_and_deep_filters_are_refused() {
         "x".repeat(9000) + ":1",
     ] {
         let (output, out) = filtered("refused.csv", &filter);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains("--filter") && said.len() < 500, "{said}");
+        let messages = stderr(&output);
+        assert_eq!(output.status.code(), Some(1), "{messages}");
+        assert!(messages.contains("--filter") && messages.len() < 500, "{messages}");
         assert!(!out.exists());
     }
 }

@@ -82,11 +82,11 @@ fn coco_results_are_imported_with_class_names() {
     let bench = Bench::new();
     let truth = bench.path("truth.json");
     let output = bench.import("results.json", &["--truth", truth.to_str().unwrap()]);
-    let said = stderr(&output);
+    let messages = stderr(&output);
     // One image of the data set is not here.
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert_eq!(output.status.code(), Some(3), "{messages}");
     for expected in ["COCO results, 3", "3 of 3 images", "elsewhere.png"] {
-        assert!(said.contains(expected), "{expected}:\n{said}");
+        assert!(messages.contains(expected), "{expected}:\n{messages}");
     }
     let lines = bench.exported();
     let detections = &line(&lines, "/a.png")["detections"];
@@ -110,10 +110,10 @@ fn labels_and_corrections_name_the_classes() {
     std::fs::write(bench.path("map.csv"), "from,to\nKatze,cat\n").unwrap();
     let map = bench.path("map.csv");
     let output = bench.import("predictions.csv", &["--labels", "coco-80", "--class-map", map.to_str().unwrap()]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("ufo"), "{said}");
-    assert!(said.contains("2 of 3 images"), "{said}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{messages}");
+    assert!(messages.contains("ufo"), "{messages}");
+    assert!(messages.contains("2 of 3 images"), "{messages}");
     let lines = bench.exported();
     let labels: Vec<&Value> =
         line(&lines, "/a.png")["detections"].as_array().unwrap().iter().map(|found| &found["label"]).collect();
@@ -130,9 +130,9 @@ fn image_classes_are_imported_and_wrong_sizes_fail() {
     ];
     std::fs::write(bench.path("predictions.jsonl"), lines.join("\n")).unwrap();
     let output = bench.import("predictions.jsonl", &[]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("40 × 50") && said.contains("41 × 50"), "{said}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{messages}");
+    assert!(messages.contains("40 × 50") && messages.contains("41 × 50"), "{messages}");
     assert_eq!(line(&bench.exported(), "/a.png")["classes"][0]["label"], "dog");
 }
 
@@ -163,9 +163,9 @@ fn unknown_classes_and_outside_boxes_are_warnings() {
     bench.write("edges.json", &edges);
     let truth = bench.path("truth.json");
     let output = bench.import("edges.json", &["--truth", truth.to_str().unwrap()]);
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{messages}");
     for part in [": class 99", "1 of 2 boxes"] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(messages.contains(part), "{part}: {messages}");
     }
 }

@@ -22,7 +22,7 @@ const IMAGES: usize = 120;
 /// Sets the seed, to repeat the same moments.
 const SEED_VARIABLE: &str = "SPOTCHECK_KILL_SEED";
 
-/// One way to run the model: how many images a call takes, and what says so.
+/// One way to run the model: images per call, and the flags for it.
 struct Mode {
     batch: usize,
     arguments: &'static [&'static str],
@@ -108,13 +108,13 @@ impl<'b> Bench<'b> {
     fn finish(&self) -> Duration {
         let before = self.predictions();
         let output = self.command().output().unwrap();
-        let said = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{said}");
-        let (computed, secs) = images_and_secs(&said).unwrap();
+        let messages = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{messages}");
+        let (computed, secs) = images_and_secs(&messages).unwrap();
         let missing = IMAGES - before.len();
-        assert!(computed >= missing, "{said}");
+        assert!(computed >= missing, "{messages}");
         assert!(computed - missing < self.mode.batch, "{computed} computed, {missing} were missing");
-        assert!(said.contains(&format!("saved {IMAGES} of {IMAGES}")), "{said}");
+        assert!(messages.contains(&format!("saved {IMAGES} of {IMAGES}")), "{messages}");
         Duration::from_secs_f64(secs)
     }
 

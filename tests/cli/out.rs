@@ -59,12 +59,12 @@ fn stderr(output: &Output) -> String {
 /// Refused before anything was computed, with the file as it was.
 #[track_caller]
 fn check_refused(output: &Output, words: &str, file: &Path, before: Option<&[u8]>) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains(words), "{words}:\n{said}");
+    let messages = stderr(output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.contains(words), "{words}:\n{messages}");
     // Progress is shown on a busy machine.
-    let lines = said.lines().filter(|line| !line.starts_with("Exporting: "));
-    assert_eq!(lines.count(), 1, "a model was loaded:\n{said}");
+    let lines = messages.lines().filter(|line| !line.starts_with("Exporting: "));
+    assert_eq!(lines.count(), 1, "a model was loaded:\n{messages}");
     assert!(output.stdout.is_empty());
     assert_eq!(std::fs::read(file).ok().as_deref(), before);
 }
@@ -166,9 +166,9 @@ fn missing_and_read_only_folders_are_named() {
     if cfg!(target_os = "linux") {
         // Where not even root may write.
         let refused = bench.fetch(&["--out", "/sys/o.jsonl"]);
-        let said = stderr(&refused);
-        assert_eq!(refused.status.code(), Some(1), "{said}");
-        assert!(said.contains("cannot write"), "{said}");
-        assert!(said.trim_end().ends_with(": /sys") && said.matches("/sys/").count() == 1, "{said}");
+        let messages = stderr(&refused);
+        assert_eq!(refused.status.code(), Some(1), "{messages}");
+        assert!(messages.contains("cannot write"), "{messages}");
+        assert!(messages.trim_end().ends_with(": /sys") && messages.matches("/sys/").count() == 1, "{messages}");
     }
 }

@@ -1,4 +1,4 @@
-//! `spotcheck predict` as a process: what it writes, what it says and how it ends.
+//! `spotcheck predict` as a process: what it writes and prints, and how it ends.
 
 use std::io::Write;
 use std::path::Path;
@@ -166,8 +166,8 @@ fn s3_addresses_on_stdin_are_refused() {
     child.stdin.take().unwrap().write_all(paths.as_bytes()).unwrap();
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = stderr(&output);
-    assert!(said.contains("S3") && said.contains("s3://bucket/photos/a.jpg"), "{said}");
+    let messages = stderr(&output);
+    assert!(messages.contains("S3") && messages.contains("s3://bucket/photos/a.jpg"), "{messages}");
 }
 
 #[test]
@@ -350,14 +350,14 @@ fn control_characters_are_escaped_on_terminals_only() {
     let output = run(predict(folder.path(), "efficientnet-lite0", &[]));
     assert_eq!(output.status.code(), Some(3));
     let table = String::from_utf8(output.stdout.clone()).unwrap();
-    let said = stderr(&output);
+    let messages = stderr(&output);
     assert_eq!(table.lines().count(), 3, "{table}");
     for shown in ["\\u{1b}[31mred.jpg", "new\\nline.jpg", "\\u{9b}2Jbroken\\r.jpg"] {
         assert!(table.contains(shown), "{table}");
     }
-    assert!(said.contains("/\\u{9b}2Jbroken\\r.jpg: "), "{said}");
+    assert!(messages.contains("/\\u{9b}2Jbroken\\r.jpg: "), "{messages}");
     let obeyed = |text: &str| text.contains(|letter: char| letter != '\n' && letter.is_control());
-    assert!(!obeyed(&table) && !obeyed(&said), "{table}{said}");
+    assert!(!obeyed(&table) && !obeyed(&messages), "{table}{messages}");
 
     let output = run(predict(folder.path(), "efficientnet-lite0", &["--out", "-"]));
     let uris: Vec<String> = lines(&output).iter().map(|line| line["uri"].as_str().unwrap().to_owned()).collect();
@@ -416,12 +416,12 @@ fn errors_name_cause_and_remedy() {
             continue;
         }
         let output = run(command);
-        let said = stderr(&output);
-        assert_eq!(output.status.code(), Some(code), "{args:?}: {said}");
+        let messages = stderr(&output);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {messages}");
         for words in words {
-            assert!(said.contains(words), "{args:?}: {words}: {said}");
+            assert!(messages.contains(words), "{args:?}: {words}: {messages}");
         }
-        assert!(!said.contains(".cargo"), "{said}");
+        assert!(!messages.contains(".cargo"), "{messages}");
     }
 }
 

@@ -109,11 +109,11 @@ fn stderr(output: &Output) -> String {
 }
 
 #[track_caller]
-fn check_says(output: &Output, code: i32, words: &[&str]) {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(code), "{said}");
+fn check_prints(output: &Output, code: i32, words: &[&str]) {
+    let messages = stderr(output);
+    assert_eq!(output.status.code(), Some(code), "{messages}");
     for words in words {
-        assert!(said.contains(words), "{words}:\n{said}");
+        assert!(messages.contains(words), "{words}:\n{messages}");
     }
 }
 
@@ -121,17 +121,17 @@ fn check_says(output: &Output, code: i32, words: &[&str]) {
 #[track_caller]
 fn check_resumed(output: &Output, code: i32, [predicted, images]: [usize; 2]) {
     let (done, rest) = (format!("{predicted} of {images} "), format!(" {} remain", images - predicted));
-    check_says(output, code, &[&done, &rest]);
+    check_prints(output, code, &[&done, &rest]);
 }
 
 #[test]
 fn finished_run_is_written_again_without_inference() {
     let bench = Bench::new();
     let first = bench.predict(&[]);
-    check_says(&first, 3, &["v2, 1 thread”", "saved 6 of 6"]);
+    check_prints(&first, 3, &["v2, 1 thread”", "saved 6 of 6"]);
     let again = bench.predict(&["--resume"]);
     check_resumed(&again, 3, [6, 6]);
-    check_says(&again, 3, &["0 images in"]);
+    check_prints(&again, 3, &["0 images in"]);
     assert_eq!(first.stdout, again.stdout);
 
     let project = bench.open(OpenMode::Read).project;
@@ -145,12 +145,12 @@ fn finished_run_is_written_again_without_inference() {
 #[test]
 fn existing_run_is_not_duplicated_or_overwritten() {
     let bench = Bench::new();
-    check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
+    check_prints(&bench.predict(&["--limit", "1"]), 0, &[]);
     let refused = bench.predict(&[]);
-    check_says(&refused, 1, &["1 predictions", "--resume", "--new-run"]);
-    check_says(&bench.predict(&["--new-run", "--limit", "1"]), 0, &["1 thread (2)”"]);
+    check_prints(&refused, 1, &["1 predictions", "--resume", "--new-run"]);
+    check_prints(&bench.predict(&["--new-run", "--limit", "1"]), 0, &["1 thread (2)”"]);
     let other = bench.predict(&["--resume", "--min-score", "0.5", "--limit", "1"]);
-    check_says(&other, 0, &["no run with", "scores ≥ 0.5"]);
+    check_prints(&other, 0, &["no run with", "scores ≥ 0.5"]);
     assert_eq!(bench.open(OpenMode::Read).project.runs().unwrap().len(), 3);
 }
 
@@ -161,7 +161,7 @@ fn full_disk_is_reported_and_saving_resumes() {
     let bench = Bench::with_forty_images();
     let mut child = bench.predict_on_a_full_disk();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
-    let mut said = String::new();
+    let mut messages = String::new();
     let mut has_room = false;
     for line in lines.map_while(Result::ok) {
         if line.starts_with("waiting: ") && !has_room {
@@ -170,10 +170,10 @@ fn full_disk_is_reported_and_saving_resumes() {
             assert!(freed.unwrap().success());
             has_room = true;
         }
-        said += &line;
-        said.push('\n');
+        messages += &line;
+        messages.push('\n');
     }
-    assert!(child.wait().unwrap().success(), "{said}");
+    assert!(child.wait().unwrap().success(), "{messages}");
     let path = bench.project();
     for words in [
         &format!("predictions in {}", path.display()),
@@ -181,7 +181,7 @@ fn full_disk_is_reported_and_saving_resumes() {
         "Ctrl+C",
         "saved 40 of 40",
     ] {
-        assert!(said.contains(words), "{words}:\n{said}");
+        assert!(messages.contains(words), "{words}:\n{messages}");
     }
 }
 
@@ -203,7 +203,7 @@ fn run_waiting_for_disk_space_can_be_interrupted() {
 
     let mut resume = bench.predict_many();
     let resumed = ends(resume.arg("--resume").spawn().unwrap());
-    check_says(&resumed, 0, &["saved 40 of 40"]);
+    check_prints(&resumed, 0, &["saved 40 of 40"]);
 }
 
 /// The program must end by itself.
@@ -257,14 +257,14 @@ fn every_command_reports_a_damaged_project() {
     ];
     for (damage, make) in damages {
         let bench = Bench::new();
-        check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
+        check_prints(&bench.predict(&["--limit", "2"]), 0, &[]);
         make(&bench.project());
         let mut info = spotcheck(&["project", "info"]);
         let info = info.arg(bench.project()).output().unwrap();
         assert_eq!(info.status.code(), Some(1), "{damage}: {}", stderr(&info));
         let mut predict = bench.command(&bench.images(), &["--resume"]);
         let predicted = ends(predict.spawn().unwrap());
-        check_says(&predicted, 3, &["was damaged", "saved 6 of 6"]);
+        check_prints(&predicted, 3, &["was damaged", "saved 6 of 6"]);
         let kept = std::fs::read_dir(bench.folder.path()).unwrap();
         let is_kept = |name: &str| name.starts_with("p.damaged-");
         let kept = kept.filter(|entry| is_kept(entry.as_ref().unwrap().file_name().to_str().unwrap()));
@@ -279,24 +279,24 @@ fn every_command_reports_a_damaged_project() {
 #[test]
 fn run_that_cannot_be_saved_fails() {
     let bench = Bench::new();
-    check_says(&bench.predict(&["--limit", "1"]), 0, &[]);
+    check_prints(&bench.predict(&["--limit", "1"]), 0, &[]);
     let connection = rusqlite::Connection::open(bench.project()).unwrap();
     let sql = "CREATE TRIGGER t AFTER INSERT ON answers BEGIN INSERT INTO nowhere VALUES (1); END";
     connection.execute_batch(sql).unwrap();
     drop(connection);
     let mut predict = bench.command(&bench.images(), &["--resume"]);
     let predicted = ends(predict.spawn().unwrap());
-    check_says(&predicted, 1, &["not be saved", "nowhere"]);
+    check_prints(&predicted, 1, &["not be saved", "nowhere"]);
 }
 
 #[test]
 fn new_and_changed_images_are_predicted() {
     let bench = Bench::new();
-    check_says(&bench.predict(&["--limit", "3"]), 0, &[]);
+    check_prints(&bench.predict(&["--limit", "3"]), 0, &[]);
     bench.draw("1.png", 255);
     std::fs::File::open(bench.images().join("1.png")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let resumed = bench.predict(&["--resume"]);
-    check_says(&resumed, 3, &["predicted again: 1", "4 images in"]);
+    check_prints(&resumed, 3, &["predicted again: 1", "4 images in"]);
     check_resumed(&resumed, 3, [2, 6]);
     let fresh = bench.predict(&["--new-run"]);
     assert_eq!(resumed.stdout, fresh.stdout, "as if it had never stopped");
@@ -322,7 +322,7 @@ fn judged_prediction_survives_an_image_change() {
     bench.draw("0.png", 255);
     std::fs::File::open(bench.images().join("0.png")).unwrap().set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let resumed = bench.predict(&["--resume"]);
-    check_says(&resumed, 3, &["has a verdict", "0 remain"]);
+    check_prints(&resumed, 3, &["has a verdict", "0 remain"]);
     assert_eq!(before.stdout, resumed.stdout);
 }
 
@@ -332,13 +332,13 @@ fn open_project_is_refused_with_its_process() {
     let _open = bench.open(OpenMode::Write);
     let refused = bench.predict(&[]);
     let process = format!("(process {}", std::process::id());
-    check_says(&refused, 1, &["already open", "a test", &process]);
+    check_prints(&refused, 1, &["already open", "a test", &process]);
 }
 
 #[test]
 fn project_is_shown_and_relocated() {
     let bench = Bench::new();
-    check_says(&bench.predict(&["--limit", "2"]), 0, &[]);
+    check_prints(&bench.predict(&["--limit", "2"]), 0, &[]);
     let moved = bench.folder.path().join("moved_images").join("images");
     std::fs::create_dir(bench.folder.path().join("moved_images")).unwrap();
     std::fs::rename(bench.images(), &moved).unwrap();
@@ -347,15 +347,15 @@ fn project_is_shown_and_relocated() {
         command.arg(bench.project()).args(&words[1..]).output().unwrap()
     };
     let info = spotcheck(&["project", "info"]).arg(bench.folder.path()).output().unwrap();
-    check_says(&info, 1, &["project"]);
+    check_prints(&info, 1, &["project"]);
     let info = project(&["info"]);
     let text = String::from_utf8(info.stdout).unwrap();
     assert!(text.contains("does not exist") && text.contains("project relocate"), "{text}");
     assert!(text.contains("v2, 1 thread, 2 images") && text.contains("0 failed"), "{text}");
     let missing = project(&["relocate", "/no/such/folder"]);
-    check_says(&missing, 1, &["does not exist"]);
+    check_prints(&missing, 1, &["does not exist"]);
     let relocated = project(&["relocate", moved.to_str().unwrap()]);
-    check_says(&relocated, 0, &["now"]);
+    check_prints(&relocated, 0, &["now"]);
     let mut again = spotcheck(&["predict", "--model", "ssd-mobilenet-coco", "--threads", "1"]);
     again.arg(&moved).arg("--project").arg(bench.project());
     let again = again.args(["--resume", "--limit", "3"]).output().unwrap();
@@ -374,7 +374,7 @@ fn conflicting_flags_are_refused() {
     }
     let mut command = spotcheck(&["predict", "assets/samples", "--model", "efficientnet-lite0"]);
     let output = command.args(["--project", "Cargo.toml"]).output().unwrap();
-    check_says(&output, 1, &["in .spotcheck"]);
+    check_prints(&output, 1, &["in .spotcheck"]);
     assert!(Path::new(&repository().join("Cargo.toml")).exists());
 }
 
@@ -432,7 +432,7 @@ fn outdated_prediction_is_not_compared() {
 #[test]
 fn project_accepts_only_its_own_images() {
     let bench = Bench::new();
-    check_says(&bench.predict(&[]), 3, &[]);
+    check_prints(&bench.predict(&[]), 3, &[]);
     let counts = || {
         let project = bench.open(OpenMode::Read).project;
         let runs = project.runs().unwrap();
@@ -446,11 +446,11 @@ fn project_accepts_only_its_own_images() {
     let not_about = format!("not to {}", other.display());
     for more in [&[][..], &["--new-run"], &["--resume"]] {
         let refused = bench.predict_over(&other, more);
-        check_says(&refused, 1, &[&about, &not_about, "project relocate"]);
+        check_prints(&refused, 1, &[&about, &not_about, "project relocate"]);
         assert!(refused.stdout.is_empty());
     }
     let of_parent = bench.predict_over(bench.folder.path(), &["--new-run"]);
-    check_says(&of_parent, 1, &[&about]);
+    check_prints(&of_parent, 1, &[&about]);
     assert_eq!(counts(), (1, 5, 1));
 
     // A part of the images is not another place.
@@ -467,7 +467,7 @@ fn folder_is_the_same_by_any_path() {
     std::fs::create_dir(bench.folder.path().join("aside")).unwrap();
     let by_dots = bench.folder.path().join("aside/../images");
     let first = bench.predict_over(&by_dots, &[]);
-    check_says(&first, 3, &[]);
+    check_prints(&first, 3, &[]);
     let written = String::from_utf8(first.stdout.clone()).unwrap();
     let uri = format!("{{\"uri\":\"{}\"", images.join("0.png").display());
     assert!(written.starts_with(&uri), "{written}");
@@ -517,30 +517,30 @@ fn run_resumes_when_its_folder_returns() {
         stdout.read_to_string(&mut written).unwrap();
         written
     });
-    let mut said = String::new();
+    let mut messages = String::new();
     let lines = BufReader::new(child.stderr.take().unwrap()).lines();
     for line in lines.map_while(Result::ok) {
         if line.starts_with("saved ") && !away.exists() {
             std::fs::rename(bench.images(), &away).unwrap();
         }
-        said += &line;
-        said.push('\n');
+        messages += &line;
+        messages.push('\n');
     }
-    assert_eq!(child.wait().unwrap().code(), Some(1), "{said}");
+    assert_eq!(child.wait().unwrap().code(), Some(1), "{messages}");
     let images = bench.images().display().to_string();
     for words in ["--resume", &images] {
-        assert!(said.contains(words), "{words}:\n{said}");
+        assert!(messages.contains(words), "{words}:\n{messages}");
     }
     let written = written.join().unwrap();
     let before = written.lines().count();
-    assert!(before > 0 && before < IMAGES, "{before}: {said}");
+    assert!(before > 0 && before < IMAGES, "{before}: {messages}");
     assert_eq!(written.matches("\"status\":\"ok\"").count(), before);
 
     std::fs::rename(&away, bench.images()).unwrap();
     let resumed = command(&["--resume"]).output().unwrap();
     let rest = IMAGES - before;
     check_resumed(&resumed, 0, [before, IMAGES]);
-    check_says(&resumed, 0, &[&format!("{rest} images in")]);
+    check_prints(&resumed, 0, &[&format!("{rest} images in")]);
     let project = bench.open(OpenMode::Read).project;
     let counts = project.prediction_counts(project.runs().unwrap()[0].id).unwrap();
     assert_eq!((counts.predicted, counts.failed), (IMAGES, 0));

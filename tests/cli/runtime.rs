@@ -41,7 +41,7 @@ impl PredictionContent {
 
     /// Says all of `words` on stdout.
     #[track_caller]
-    fn must_say(&self, words: &[&str]) {
+    fn must_print(&self, words: &[&str]) {
         for word in words {
             assert!(self.stdout.contains(word), "{word}:\n{}", self.stdout);
         }
@@ -107,7 +107,7 @@ const METADATA: &str = "onnxruntime-1.32.0.dist-info/METADATA";
 #[test]
 fn status_reports_search_path_and_devices() {
     let prediction = PredictionContent::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
-    prediction.must_say(&[
+    prediction.must_print(&[
         "ORT_DYLIB_PATH: nothing",
         "ONNX Runtime 1.32.0",
         "own folder: /",
@@ -193,7 +193,7 @@ fn user_wheel_is_installed_as_unpinned() {
     let prediction = PredictionContent::of(install.arg(&path)).must_succeed();
     assert!(prediction.stderr.contains("not pinned"), "{}", prediction.stderr);
     let found = PredictionContent::of(&mut status(home.path())).must_succeed();
-    found.must_say(&["running on CPU", "ONNX Runtime 1.32.0", INSTALL]);
+    found.must_print(&["running on CPU", "ONNX Runtime 1.32.0", INSTALL]);
     let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
     assert_eq!(stray.filter(|file| file.file_name() == "escaped.so").count(), 0);
 }
@@ -251,7 +251,7 @@ fn damaged_plug_in_does_not_stop_the_rest() {
     std::fs::create_dir_all(&plugin).unwrap();
     std::fs::write(plugin.join("manifest.json"), "{").unwrap();
     let prediction = PredictionContent::of(&mut status(home.path())).must_succeed();
-    prediction.must_say(&[
+    prediction.must_print(&[
         "on CPU because",
         "on WebGPU because",
         "onnxruntime-ep-webgpu is damaged",
@@ -297,9 +297,9 @@ fn ctrl_c_ends_pip_and_leaves_no_files() {
     };
     assert!(kill("-INT", &install.id().to_string()));
     let output = install.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("error: Canceled"), "{said}");
+    let messages = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("error: Canceled"), "{messages}");
     assert!(!kill("-0", pip.trim()), "pip runs");
     let left = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
     assert_eq!(left.count(), 1, "the lock file");

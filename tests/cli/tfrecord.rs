@@ -74,8 +74,8 @@ fn single_records_are_predicted_by_path() {
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(3));
-    let said = stderr(&output);
-    assert!(said.contains("/#9: ") && said.contains("6 records"), "{said}");
+    let messages = stderr(&output);
+    assert!(messages.contains("/#9: ") && messages.contains("6 records"), "{messages}");
     let lines = lines(&output);
     let uris = uris(&lines);
     assert_eq!(uris.len(), 3, "{uris:?}");
@@ -98,7 +98,7 @@ fn damaged_tfrecord_loses_only_damaged_records() {
     std::fs::copy(fixture("photos/china.jpg"), folder.path().join("z.jpg")).unwrap();
     let output = predict(folder.path(), CLASSIFIER, &[]);
     assert_eq!(output.status.code(), Some(3));
-    let said = stderr(&output);
+    let messages = stderr(&output);
     for expected in [
         "damaged.tfrecord/#0: record 0",
         "checksum",
@@ -109,7 +109,7 @@ fn damaged_tfrecord_loses_only_damaged_records() {
         "packed.tfrecord.gz: ",
         "(gzip)",
     ] {
-        assert!(said.contains(expected), "{expected}:\n{said}");
+        assert!(messages.contains(expected), "{expected}:\n{messages}");
     }
     let lines = lines(&output);
     let is_ok: Vec<bool> = lines.iter().map(|line| line["status"] == "ok").collect();

@@ -117,7 +117,7 @@ fn annotations_match_independent_readers() {
 }
 
 /// # Errors
-/// What is said of a file with `content`.
+/// The error about a file with this content.
 fn read_text(name: &str, content: &[u8]) -> Result<Found, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -217,7 +217,7 @@ fn canceling_ends_reading() {
 /// The image names in `files` (name and content) as they are read from `data.yaml`, and the notes.
 ///
 /// # Errors
-/// What is said instead.
+/// Otherwise the error.
 fn read_data_set(yaml: &str, files: &[(&str, &str)], split: Option<&str>) -> Result<(Vec<String>, String), String> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap().replace('\\', "/");

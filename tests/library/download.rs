@@ -342,9 +342,9 @@ fn wrong_file_on_a_mirror_is_reported() {
     let control = TaskControl::new(ProgressUnit::Bytes);
     let seen = control.clone();
     let steps = Arc::new(std::sync::Mutex::new(Vec::new()));
-    let said = Arc::clone(&steps);
+    let messages = Arc::clone(&steps);
     let right = HttpServer::start(move |request| {
-        said.lock().unwrap().push(seen.progress().step);
+        messages.lock().unwrap().push(seen.progress().step);
         Reply::file(&content(), ETAG, request)
     });
     let home = Home { control, ..Home::new(&[wrong.url("/"), right.url("/")]) };

@@ -28,7 +28,7 @@ fn with_folder(command: &mut Command, folder: &Path) {
     without_aws(command, "http://127.0.0.1:1").env("AWS_CONFIG_FILE", folder.join("config")).env_remove("AWS_REGION");
 }
 
-/// SageMaker and CloudWatch Logs, both at `server`, as the configuration of this process says from now on.
+/// SageMaker and CloudWatch Logs, both at `server`, configured for this process from now on.
 fn at(server: &HttpServer) -> SageMaker {
     let config = format!(
         "[default]\naws_access_key_id = AKIAEXAMPLE000000000\naws_secret_access_key = {SECRET}\n\
@@ -376,7 +376,7 @@ fn minimal_responses_are_parsed() {
             assert!(sagemaker.tags_of(JOB_ARN, None).unwrap().is_empty());
             let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), None);
             assert!(endpoints.unwrap().items.is_empty());
-            // What is missing here has no place in a job of ours: it is said, and nothing breaks.
+            // Fields that no job of ours has: their absence is reported, and nothing breaks.
             let job = sagemaker.describe_transform_job("x", None).unwrap_err();
             assert_eq!(job.kind, AwsErrorKind::Unsupported, "{job}");
             let model = sagemaker.describe_model("x", None).unwrap_err();

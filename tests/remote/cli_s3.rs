@@ -1,4 +1,4 @@
-//! Images in S3 on the command line, against a real server: what is written, what is said, and who asks.
+//! Images in S3 on the command line, against a real server: what is written and printed, and with which credentials.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -79,8 +79,8 @@ fn prefix_predictions_equal_local_ones() {
     };
     let remote = run(&place, &["--profile", "reader"]);
     let local = run(&folder.path().to_string_lossy(), &[]);
-    let said = stderr(&remote);
-    assert!(said.contains(": labels.csv"), "{said}");
+    let messages = stderr(&remote);
+    assert!(messages.contains(": labels.csv"), "{messages}");
     let local_root = format!("{}/", folder.path().display());
     let expected: Vec<Value> = lines(&local)
         .into_iter()
@@ -150,19 +150,19 @@ fn only_the_named_profile_is_used() {
     let bucket = filled_bucket("who", folder.path());
     let place = bucket.uri("photos/a b+.jpg");
     must_succeed(signed_in(READER, predict(&place, &[])));
-    let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "stranger"])));
-    assert!(said.contains("of profile stranger"), "{said}");
-    assert!(!said.contains(STRANGER.secret_key), "{said}");
-    let said = failure(signed_in(ADMIN, predict(&place, &["--profile", "absent"])));
-    assert!(said.contains("profile absent; it has admin, blind,"), "{said}");
-    let said = failure(signed_in(ADMIN, predict(&bucket.uri("photos/"), &["--anonymous"])));
-    assert!(said.contains("s3:ListBucket"), "{said}");
-    let said = failure(predict(&place, &[]));
-    assert!(said.contains("AWS credentials"), "{said}");
+    let messages = failure(signed_in(ADMIN, predict(&place, &["--profile", "stranger"])));
+    assert!(messages.contains("of profile stranger"), "{messages}");
+    assert!(!messages.contains(STRANGER.secret_key), "{messages}");
+    let messages = failure(signed_in(ADMIN, predict(&place, &["--profile", "absent"])));
+    assert!(messages.contains("profile absent; it has admin, blind,"), "{messages}");
+    let messages = failure(signed_in(ADMIN, predict(&bucket.uri("photos/"), &["--anonymous"])));
+    assert!(messages.contains("s3:ListBucket"), "{messages}");
+    let messages = failure(predict(&place, &[]));
+    assert!(messages.contains("AWS credentials"), "{messages}");
     // Without the permission to list, an object can still be opened by its name.
     must_succeed(predict(&place, &["--profile", "blind"]));
-    let said = failure(predict(&bucket.uri("photos/"), &["--profile", "blind"]));
-    assert!(said.contains("profile blind") && said.contains("s3:ListBucket"), "{said}");
+    let messages = failure(predict(&bucket.uri("photos/"), &["--profile", "blind"]));
+    assert!(messages.contains("profile blind") && messages.contains("s3:ListBucket"), "{messages}");
 }
 
 #[test]
@@ -187,16 +187,16 @@ fn bucket_region_is_detected() {
 
 #[test]
 fn missing_bucket_and_silent_server_are_one_message() {
-    let said = failure(predict("s3://no-such-bucket/photos/", &["--profile", "reader"]));
-    assert!(said.contains("bucket no-such-bucket"), "{said}");
+    let messages = failure(predict("s3://no-such-bucket/photos/", &["--profile", "reader"]));
+    assert!(messages.contains("bucket no-such-bucket"), "{messages}");
     let mut unreachable = predict("s3://bucket/", &["--profile", "reader", "--endpoint-url"]);
     unreachable.arg("http://127.0.0.1:1");
-    let said = failure(unreachable);
-    assert!(said.contains("http://127.0.0.1:1 refused"), "{said}");
-    let said = failure(predict("assets/samples", &["--profile", "reader"]));
-    assert!(said.contains("not for: assets/samples"), "{said}");
-    let said = failure(predict("https://example.org/", &[]));
-    assert!(said.contains("no bucket name"), "{said}");
+    let messages = failure(unreachable);
+    assert!(messages.contains("http://127.0.0.1:1 refused"), "{messages}");
+    let messages = failure(predict("assets/samples", &["--profile", "reader"]));
+    assert!(messages.contains("not for: assets/samples"), "{messages}");
+    let messages = failure(predict("https://example.org/", &[]));
+    assert!(messages.contains("no bucket name"), "{messages}");
 }
 
 #[test]
@@ -349,21 +349,21 @@ fn run_resumes_when_the_server_returns() {
     let run = || with_tiny_model(&place, &project, &proxy.endpoint());
 
     let stopped = run().output().unwrap();
-    let said = stderr(&stopped);
-    assert_eq!(stopped.status.code(), Some(1), "{said}");
-    assert!(said.contains("--resume") && said.contains(&proxy.endpoint()), "{said}");
+    let messages = stderr(&stopped);
+    assert_eq!(stopped.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("--resume") && messages.contains(&proxy.endpoint()), "{messages}");
     let before = lines(&stopped);
     assert!((1..=READ_BEFORE).contains(&before.len()), "{}", before.len());
-    assert!(before.iter().all(|line| line["status"] == "ok"), "{said}");
+    assert!(before.iter().all(|line| line["status"] == "ok"), "{messages}");
 
     proxy.restart();
     let read_before = proxy.count(reads);
     let resumed = run().arg("--resume").output().unwrap();
-    let said = stderr(&resumed);
-    assert_eq!(resumed.status.code(), Some(0), "{said}");
+    let messages = stderr(&resumed);
+    assert_eq!(resumed.status.code(), Some(0), "{messages}");
     let rest = IMAGES - before.len();
     assert_eq!(proxy.count(reads) - read_before, rest);
-    assert!(said.contains(&format!("{rest} remain")), "{said}");
+    assert!(messages.contains(&format!("{rest} remain")), "{messages}");
     let all = lines(&resumed);
     assert_eq!(all.len(), IMAGES);
     for (number, line) in all.iter().enumerate() {

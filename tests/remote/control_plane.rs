@@ -134,8 +134,8 @@ fn signatures_clocks_and_permissions_are_checked() {
         (Failure::ClockBehind(Duration::from_mins(20)), "InvalidSignatureException: Signature not yet current: "),
     ] {
         account.plane.fail(failure);
-        let said = ask(ADMIN, list);
-        assert!(said.starts_with(expected), "{said}");
+        let messages = ask(ADMIN, list);
+        assert!(messages.starts_with(expected), "{messages}");
         account.plane.heal();
     }
 }
@@ -330,8 +330,11 @@ fn container_values_fill_unset_job_values() {
         open.remove("BatchStrategy");
         open.remove("MaxPayloadInMB");
     });
-    let said = &account.plane.log_of_job("asked", JobLog::Data)[0];
-    assert!(said.ends_with("MaxConcurrentTransforms=5, MaxPayloadInMB=7, BatchStrategy=MULTI_RECORD"), "{said}");
+    let messages = &account.plane.log_of_job("asked", JobLog::Data)[0];
+    assert!(
+        messages.ends_with("MaxConcurrentTransforms=5, MaxPayloadInMB=7, BatchStrategy=MULTI_RECORD"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -343,11 +346,11 @@ fn refused_object_fails_the_job_and_keeps_outputs() {
     assert_eq!(over, ("Failed".to_owned(), Some("ClientError: See job logs for more information".to_owned())));
     assert_eq!(account.outputs(), [true, false, true, true]);
     let log = account.plane.log_of_job("partly", JobLog::Data);
-    let says = |ending: String| log.iter().any(|line| line.ends_with(&ending));
+    let prints = |ending: String| log.iter().any(|line| line.ends_with(&ending));
     let bucket = &account.bucket.name;
-    assert!(says(format!("[sagemaker logs]: {bucket}/in/b.txt: ClientError: 400")), "{log:#?}");
-    assert!(says(format!("{bucket}/in/b.txt: {{\"error\": \"as the body says\"}}")), "{log:#?}");
-    assert!(says(format!("{bucket}/in/large.bin: Too much data for max payload size")), "{log:#?}");
+    assert!(prints(format!("[sagemaker logs]: {bucket}/in/b.txt: ClientError: 400")), "{log:#?}");
+    assert!(prints(format!("{bucket}/in/b.txt: {{\"error\": \"as the body says\"}}")), "{log:#?}");
+    assert!(prints(format!("{bucket}/in/large.bin: Too much data for max payload size")), "{log:#?}");
 }
 
 #[test]

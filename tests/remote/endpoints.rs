@@ -105,7 +105,7 @@ fn deployment<'a>(name: &'a str, archive: &'a str) -> Vec<&'a str> {
     args
 }
 
-/// How the program ended, and what it said.
+/// How the program ended, and what it printed.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -139,7 +139,7 @@ impl Ended {
     }
 
     #[track_caller]
-    fn says(self, words: &[&str]) -> Self {
+    fn prints(self, words: &[&str]) -> Self {
         for words in words {
             assert!(self.stderr.contains(words), "{words}: {self:#?}");
         }
@@ -150,30 +150,30 @@ impl Ended {
 #[test]
 fn endpoint_is_deployed_watched_listed_and_deleted() {
     let account = Account::new("endpoint-life");
-    account.endpoint(&["list"]).must(0, "").says(&["no matching endpoints"]);
-    account.deploy("cats", &[]).must(0, "cats\tInService\n").says(&["$0.25 per hour", "endpoint delete cats"]);
+    account.endpoint(&["list"]).must(0, "").prints(&["no matching endpoints"]);
+    account.deploy("cats", &[]).must(0, "cats\tInService\n").prints(&["$0.25 per hour", "endpoint delete cats"]);
     let mode = account.record("cats").metadata().unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let status = ["status", "cats", "--watch"];
-    account.endpoint(&status).must(0, "cats\tInService\n").says(&["so far: about $"]);
+    account.endpoint(&status).must(0, "cats\tInService\n").prints(&["so far: about $"]);
     account.endpoint(&["list"]).must(0, "cats\tInService\n");
     let listed = account.endpoint(&["list", "--output", "json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((&listed[0]["endpoint"], &listed[0]["status"]), (&json!("cats"), &json!("InService")));
-    account.deploy("cats", &[]).must(1, "").says(&["Endpoint cats already"]);
+    account.deploy("cats", &[]).must(1, "").prints(&["Endpoint cats already"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account
         .endpoint(&["delete", "cats"])
         .must(1, "")
-        .says(&["will delete endpoint cats\nwill delete configuration cats\nwill delete model cats\n", "--yes"]);
+        .prints(&["will delete endpoint cats\nwill delete configuration cats\nwill delete model cats\n", "--yes"]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 0);
     account
         .endpoint(&["delete", "cats", "--yes"])
         .must(0, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
-        .says(&["no longer billed"]);
+        .prints(&["no longer billed"]);
     assert!(!account.has_endpoint("cats"));
     account.endpoint(&["status", "cats"]).must(1, "");
-    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").says(&["not exist in us-east-1"]);
+    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").prints(&["not exist in us-east-1"]);
 }
 
 /// Arguments for the archive in the bucket, without container and instances.
@@ -215,13 +215,13 @@ fn preflight_problems_block_deployment_without_force() {
     for words in ["problem  Container  ", "problem  Names and limits"] {
         assert!(looked.stdout.contains(words), "{words}: {looked:#?}");
     }
-    of("deploy", &other_image).must(1, "").says(&["problem  Container  ", "problems above"]);
+    of("deploy", &other_image).must(1, "").prints(&["problem  Container  ", "problems above"]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
     }
     of("deploy", &[&other_image[..], &["--force"]].concat())
         .must(0, "cats\tInService\n")
-        .says(&["problem  Container  "]);
+        .prints(&["problem  Container  "]);
     let looked = of("preflight", &usual);
     assert!(looked.stdout.contains("Endpoint cats already"), "{looked:#?}");
 }
@@ -283,16 +283,16 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
         (&["status", "cats", "--region", "Ireland"], "“Ireland” is"),
         (&["list", "--region", "us-east"], "an AWS region"),
     ] {
-        account.endpoint(args).must(2, "").says(&[words]);
+        account.endpoint(args).must(2, "").prints(&[words]);
     }
     let predict = ["predict", "assets/samples", "--endpoint"];
     let of = |more: &[&str]| account.run(&[&predict[..], more].concat());
-    of(&["my cats"]).must(2, "").says(&["letters a to z"]);
-    of(&["cats", "--sagemaker-region", "Ireland"]).must(2, "").says(&["an AWS region"]);
+    of(&["my cats"]).must(2, "").prints(&["letters a to z"]);
+    of(&["cats", "--sagemaker-region", "Ireland"]).must(2, "").prints(&["an AWS region"]);
     assert!(account.plane.requests().is_empty());
     // It may be a new one.
-    let said = account.endpoint(&["list", "--region", "us-esat-1"]);
-    said.says(&["region us-esat-1"]);
+    let messages = account.endpoint(&["list", "--region", "us-esat-1"]);
+    messages.prints(&["region us-esat-1"]);
 }
 
 #[test]
@@ -301,13 +301,13 @@ fn local_archive_is_uploaded_and_deleted_again() {
     let packed = account.home.path().join("model.tar.gz");
     std::fs::write(&packed, echo_archive()).unwrap();
     let packed = packed.to_str().unwrap();
-    account.deploy_of("cats", packed, &[]).must(1, "").says(&["--upload-to"]);
+    account.deploy_of("cats", packed, &[]).must(1, "").prints(&["--upload-to"]);
     let folder = account.bucket.uri("models/");
     let key = "models/spotcheck-files/cats/model.tar.gz";
     account
         .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
         .must(1, "")
-        .says(&["the archive", "Nothing was started"]);
+        .prints(&["the archive", "Nothing was started"]);
     account.deploy_of("cats", packed, &["--upload-to", &folder]).must(0, "cats\tInService\n");
     assert_eq!(account.bucket.get(key), Some(echo_archive()));
     let uri = account.bucket.uri(key);
@@ -323,11 +323,11 @@ fn local_archive_is_uploaded_and_deleted_again() {
 fn failed_deployment_does_not_block_its_name() {
     let account = Account::new("endpoint-refused");
     account.plane.fail(Failure::AccessDenied { operation: "CreateModel" });
-    account.deploy("cats", &[]).must(1, "").says(&["sagemaker:CreateModel", "nothing remains"]);
+    account.deploy("cats", &[]).must(1, "").prints(&["sagemaker:CreateModel", "nothing remains"]);
     assert!(!account.record("cats").exists());
     account.plane.heal();
     account.cannot_be_undone();
-    account.deploy("cats", &[]).must(1, "").says(&[
+    account.deploy("cats", &[]).must(1, "").prints(&[
         "a quota of",
         "configuration cats (",
         "sagemaker:DeleteEndpointConfig",
@@ -336,12 +336,12 @@ fn failed_deployment_does_not_block_its_name() {
         "endpoint delete cats",
     ]);
     assert!(account.has_model("cats") && account.has_config("cats"));
-    account.endpoint(&["status", "cats"]).must(1, "").says(&["was never started"]);
+    account.endpoint(&["status", "cats"]).must(1, "").prints(&["was never started"]);
     account.plane.heal();
     account
         .deploy("cats", &[])
         .must(0, "cats\tInService\n")
-        .says(&["deleted configuration cats", "deleted model cats"]);
+        .prints(&["deleted configuration cats", "deleted model cats"]);
 }
 
 #[test]
@@ -355,7 +355,7 @@ fn failed_deployment_is_undone_in_reverse_order() {
     account
         .deploy_of("cats", packed.to_str().unwrap(), &more)
         .must(1, "")
-        .says(&["a quota of", "configuration cats, model cats, archive s3://"]);
+        .prints(&["a quota of", "configuration cats, model cats, archive s3://"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     let key = "models/spotcheck-files/cats/model.tar.gz";
     assert_eq!(account.bucket.get(key), None);
@@ -387,7 +387,7 @@ fn interrupted_deployment_is_undone() {
         assert!(sent.success());
         Ended::of(&child.wait_with_output().unwrap())
     };
-    until_held("-INT").must(1, "").says(&["anceled", "configuration cats, model cats"]);
+    until_held("-INT").must(1, "").prints(&["anceled", "configuration cats, model cats"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     assert!(!account.record("cats").exists());
 
@@ -417,7 +417,7 @@ fn foreign_resources_are_neither_used_nor_deleted() {
     while account.has_endpoint("cats") {
         std::thread::sleep(POLL);
     }
-    account.deploy("cats", &[]).must(1, "").says(&["name already exists"]);
+    account.deploy("cats", &[]).must(1, "").prints(&["name already exists"]);
     assert!(!account.record("cats").exists());
     account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
     assert!(account.has_model("cats") && account.has_config("cats"));
@@ -427,9 +427,9 @@ fn foreign_resources_are_neither_used_nor_deleted() {
 fn failed_endpoint_shows_reason_and_delete_command() {
     let account = Account::new("endpoint-failed");
     account.plane.fail(Failure::NoPing);
-    let said = ["ping health check", "/aws/sagemaker/Endpoints/cats", "endpoint delete cats"];
-    account.deploy("cats", &[]).must(1, "cats\tFailed\n").says(&said);
-    account.endpoint(&["status", "cats"]).must(1, "cats\tFailed\n").says(&said[1..]);
+    let messages = ["ping health check", "/aws/sagemaker/Endpoints/cats", "endpoint delete cats"];
+    account.deploy("cats", &[]).must(1, "cats\tFailed\n").prints(&messages);
+    account.endpoint(&["status", "cats"]).must(1, "cats\tFailed\n").prints(&messages[1..]);
 }
 
 #[test]
@@ -438,7 +438,7 @@ fn interrupt_names_the_running_operation() {
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
     // Twice before it is made: nothing may be left of an earlier one, and the name must be free.
-    account.interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3).must(1, "").says(&[
+    account.interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3).must(1, "").prints(&[
         "cats still costs",
         "status cats --watch",
         "endpoint delete cats",
@@ -451,8 +451,8 @@ fn interrupt_names_the_running_operation() {
     account
         .interrupted(&delete, "DescribeEndpoint", asked + 2)
         .must(1, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
-        .says(&["deleting endpoint cats"]);
-    account.deploy("cats", &[]).must(1, "").says(&["is being deleted"]);
+        .prints(&["deleting endpoint cats"]);
+    account.deploy("cats", &[]).must(1, "").prints(&["is being deleted"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account.plane.resume_jobs();
 }
@@ -462,13 +462,13 @@ fn foreign_endpoint_uses_the_price_table() {
     let account = Account::new("endpoint-elsewhere");
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     std::fs::remove_file(account.record("cats")).unwrap();
-    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").says(&["cost unknown"]);
+    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").prints(&["cost unknown"]);
     let prices = account.home.path().join("config/prices.toml");
     std::fs::create_dir_all(prices.parent().unwrap()).unwrap();
     let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \
         \"2026-11-21\"\n";
     std::fs::write(prices, table).unwrap();
-    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").says(&["$36.00 per hour"]);
+    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").prints(&["$36.00 per hour"]);
     account.endpoint(&["delete", "cats", "--yes"]).must(
         0,
         "deleted endpoint cats\n\
@@ -580,17 +580,17 @@ fn session_signs_every_request_until_it_expires() {
         Ended::of(&command.output().unwrap())
     };
     let list = ["endpoint", "list"];
-    ask(&list).must(1, "").says(&["UnrecognizedClientException"]);
+    ask(&list).must(1, "").prints(&["UnrecognizedClientException"]);
     account.plane.set_session(Session::Open(TOKEN));
     ask(&list).must(0, "cats\tInService\n");
     account.run(&list).must(1, "");
     // The runtime has a client of its own. The echoed request is not a prediction.
-    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"]).must(1, "").says(&["format is unknown"]);
+    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"]).must(1, "").prints(&["format is unknown"]);
     assert_eq!(account.plane.count("InvokeEndpoint"), 1);
     account.plane.set_session(Session::Over(TOKEN));
     for args in [&list[..], &["transform", "list"], &["transform", "logs", "a-job"]] {
-        let said = ask(args).must(1, "").says(&["session"]);
-        assert!(!said.stderr.contains(TOKEN), "{said:#?}");
+        let messages = ask(args).must(1, "").prints(&["session"]);
+        assert!(!messages.stderr.contains(TOKEN), "{messages:#?}");
     }
 }
 
@@ -598,7 +598,7 @@ fn session_signs_every_request_until_it_expires() {
 fn overdue_endpoint_is_deleted_at_the_next_start() {
     let account = Account::new("endpoint-timer");
     account.deploy("dogs", &["--delete-after", "60"]).must(0, "dogs\tInService\n");
-    account.endpoint(&["status", "dogs"]).must(0, "dogs\tInService\n").says(&["deleted at ", " minutes)"]);
+    account.endpoint(&["status", "dogs"]).must(0, "dogs\tInService\n").prints(&["deleted at ", " minutes)"]);
     let record = account.record("dogs");
     let text = std::fs::read_to_string(&record).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -607,7 +607,7 @@ fn overdue_endpoint_is_deleted_at_the_next_start() {
     // An hour later.
     json["delete_at_ms"] = 1.into();
     std::fs::write(&record, json.to_string()).unwrap();
-    account.run(&["models", "list"]).says(&["deleted endpoint dogs: "]);
+    account.run(&["models", "list"]).prints(&["deleted endpoint dogs: "]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 1);
     assert!(!record.exists());
 }

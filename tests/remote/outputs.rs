@@ -114,12 +114,12 @@ fn numbers(line: &Value) -> Vec<u64> {
 }
 
 #[track_caller]
-fn check(mut command: Command, code: i32, says: &[&str]) -> Output {
+fn check(mut command: Command, code: i32, prints: &[&str]) -> Output {
     let output = command.output().unwrap();
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(code), "{command:?}: {said}");
-    for part in says {
-        assert!(said.contains(part), "{part}: {said}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(code), "{command:?}: {messages}");
+    for part in prints {
+        assert!(messages.contains(part), "{part}: {messages}");
     }
     output
 }
@@ -172,12 +172,12 @@ fn changed_class_names_start_another_run() {
         std::fs::write(bench.path(name), labels).unwrap();
     }
     let (photos, project) = (bench.text("photos"), bench.text("p.spotcheck"));
-    let fetch = |labels: &str, more: &[&str], says: &[&str]| {
+    let fetch = |labels: &str, more: &[&str], prints: &[&str]| {
         let labels = bench.text(labels);
         let args = ["--labels", &labels, "--project", &project, "--out", "-"];
         let fetch = Bench::fetch(outputs.to_str().unwrap(), &photos, &[&args, more].concat());
-        let said = check(fetch, 3, says);
-        lines(&said.stdout)[0]["classes"][0]["label"].clone()
+        let messages = check(fetch, 3, prints);
+        lines(&messages.stdout)[0]["classes"][0]["label"].clone()
     };
     assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
     let other = ["“dog” in the project and “cow”", "a new run"];
@@ -453,15 +453,15 @@ fn cifar_10_accuracy_matches_numpy() {
         0,
         &["classes are CIFAR-10", "are probabilities", made["accuracy"].as_str().unwrap()],
     );
-    let said = stderr(&output);
+    let messages = stderr(&output);
     let mut table = String::new();
     for row in made["rows"].as_array().unwrap() {
         let cells: Vec<&str> = row.as_array().unwrap().iter().map(|cell| cell.as_str().unwrap()).collect();
         write!(table, "{} ", cells.join(" ")).unwrap();
     }
-    let words: Vec<&str> = said.split_whitespace().collect();
-    let said = words.join(" ");
-    assert!(said.contains(table.trim_end()), "{table}: {said}");
+    let words: Vec<&str> = messages.split_whitespace().collect();
+    let messages = words.join(" ");
+    assert!(messages.contains(table.trim_end()), "{table}: {messages}");
 }
 
 #[test]
@@ -474,10 +474,10 @@ fn record_lines_are_in_order() {
     let predictions: Vec<String> = local.iter().map(prediction).collect();
     let project = bench.text("p.spotcheck");
     let source = records.to_str().unwrap();
-    let fetch = |content: &str, code: i32, says: &[&str], more: &[&str]| {
+    let fetch = |content: &str, code: i32, prints: &[&str], more: &[&str]| {
         write(&outputs, "photos.tfrecord.out", content.as_bytes());
         let more = [&["--out", "-"], more].concat();
-        check(Bench::fetch(outputs.to_str().unwrap(), source, &more), code, says)
+        check(Bench::fetch(outputs.to_str().unwrap(), source, &more), code, prints)
     };
     for separator in ["\n", "", "\r\n\r\n"] {
         let output = fetch(&predictions.join(separator), 0, &[], &[]);
@@ -544,10 +544,10 @@ fn records_without_an_image_keep_their_position() {
         assert_eq!(local.len(), 2);
         let mut predictions: Vec<String> = local.iter().map(prediction).collect();
         predictions.insert(empty, refused.clone());
-        let fetch = |predictions: &[String], code: i32, says: &[&str]| {
+        let fetch = |predictions: &[String], code: i32, prints: &[&str]| {
             write(&outputs, "some.tfrecord.out", predictions.join("\n").as_bytes());
             let outputs = outputs.to_str().unwrap();
-            check(Bench::fetch(outputs, source, &["--out", "-"]), code, says)
+            check(Bench::fetch(outputs, source, &["--out", "-"]), code, prints)
         };
         let right = fetch(&predictions, 0, &[]);
         assert_eq!(lines(&right.stdout), local);
@@ -591,10 +591,10 @@ fn joined_predictions_find_their_image() {
     let local = bench.predict(&photos, "efficientnet-lite0");
     let folder = format!("{}/", photos.display());
     let outputs = bench.path("outputs");
-    let fetch = |list: &str, code: i32, says: &[&str], more: &[&str]| {
+    let fetch = |list: &str, code: i32, prints: &[&str], more: &[&str]| {
         write(&outputs, "list.jsonl.out", list.as_bytes());
         let more = [&["--out", "-"], more].concat();
-        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &more), code, says)
+        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &more), code, prints)
     };
     let by_name = joined_list(&local, |uri| {
         let name = uri.strip_prefix(&folder).unwrap();
@@ -640,9 +640,9 @@ fn line_predictions_match_their_images() {
     let turned: Vec<&Value> = local.iter().rev().collect();
     let predictions: Vec<String> = turned.iter().map(|line| prediction(line)).collect();
     let outputs = bench.path("outputs");
-    let fetch = |predictions: &[String], code: i32, says: &[&str]| {
+    let fetch = |predictions: &[String], code: i32, prints: &[&str]| {
         write(&outputs, "day/list.jsonl.out", predictions.join("\n").as_bytes());
-        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), code, says)
+        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), code, prints)
     };
     fetch(&predictions, 3, &["responses names", "day/list.jsonl", "4 of 4 images"]);
     let of_bytes = |line: &Value| {
@@ -678,9 +678,9 @@ fn joined_csv_is_read_if_separable() {
     let photos = bench.path("photos");
     let local = bench.predict(&photos, "efficientnet-lite0");
     let outputs = bench.path("outputs");
-    let fetch = |list: &str, code: i32, says: &[&str]| {
+    let fetch = |list: &str, code: i32, prints: &[&str]| {
         write(&outputs, "list.csv.out", list.as_bytes());
-        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), code, says)
+        check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), code, prints)
     };
     let mut list = String::new();
     for line in &local {
@@ -812,8 +812,8 @@ fn failed_job_outputs_equal_local_predictions() {
     let report = bench.text("comparison.json");
     let mut compare = spotcheck(&["transform", "compare", &project, "--out", &report]);
     plane.sign_in(&mut compare, ADMIN);
-    let said = stderr(&check(compare, 0, &["100.0% agree", "4 of 4 images"]));
-    assert!(said.contains("Batch Transform job photos-1"), "{said}");
+    let messages = stderr(&check(compare, 0, &["100.0% agree", "4 of 4 images"]));
+    assert!(messages.contains("Batch Transform job photos-1"), "{messages}");
     let report: Value = serde_json::from_slice(&std::fs::read(report).unwrap()).unwrap();
     let largest = report["summary"]["largest_score_difference"].as_f64().unwrap();
     assert!(largest < 1e-4, "{largest}");

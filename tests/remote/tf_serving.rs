@@ -70,9 +70,9 @@ fn images_are_sent_unchanged_in_listing_order() {
     });
     let output = predict(&samples(), &server, &["--signature", "bytes"]);
     assert!(output.status.success(), "{}", stderr(&output));
-    let said = stderr(&output);
-    assert!(said.contains("are probabilities"), "{said}");
-    assert!(said.contains("response time: p50"), "{said}");
+    let messages = stderr(&output);
+    assert!(messages.contains("are probabilities"), "{messages}");
+    assert!(messages.contains("response time: p50"), "{messages}");
     let lines = lines(&output);
     assert_eq!(lines.len(), 8);
     for line in &lines {
@@ -116,8 +116,8 @@ fn non_images_are_not_sent_and_a_refusal_costs_one() {
     assert_eq!(output.status.code(), Some(3), "{}", stderr(&output));
     let statuses: Vec<Value> = lines(&output).iter().map(|line| line["status"].clone()).collect();
     assert_eq!(statuses, ["ok", "failed", "failed", "ok"]);
-    let said = stderr(&output);
-    assert!(said.contains("got empty file") && said.contains("check the signature"), "{said}");
+    let messages = stderr(&output);
+    assert!(messages.contains("got empty file") && messages.contains("check the signature"), "{messages}");
 }
 
 #[test]
@@ -199,15 +199,15 @@ fn error_of_every_request_ends_the_run() {
     let missing = HttpServer::start(|_| refusal("404 Not Found", "Servable not found for request: Latest(cifar)"));
     let output = predict(&samples(), &missing, &[]);
     assert_eq!(output.status.code(), Some(1));
-    let said = stderr(&output);
-    assert!(said.contains("model cifar") && said.contains("Servable not found"), "{said}");
+    let messages = stderr(&output);
+    assert!(messages.contains("model cifar") && messages.contains("Servable not found"), "{messages}");
     assert_eq!(missing.exchanges().len(), 1);
 
     for status in ["404 Not Found", "405 Method Not Allowed"] {
         let other = HttpServer::start(move |_| Reply::status(status));
-        let said = stderr(&predict(&samples(), &other, &[]));
-        assert!(said.contains("server") && said.contains("host"), "{said}");
-        assert!(!said.contains("mapping"), "{said}");
+        let messages = stderr(&predict(&samples(), &other, &[]));
+        assert!(messages.contains("server") && messages.contains("host"), "{messages}");
+        assert!(!messages.contains("mapping"), "{messages}");
         assert_eq!(other.exchanges().len(), 1);
     }
 
@@ -221,8 +221,8 @@ fn error_of_every_request_ends_the_run() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).unwrap().port();
     let url = format!("http://127.0.0.1:{port}/v1/models/m");
     unreachable.arg(samples()).args(["--tensorflow-serving", &url]);
-    let said = stderr(&unreachable.output().unwrap());
-    assert!(said.contains("TensorFlow Serving runs"), "{said}");
+    let messages = stderr(&unreachable.output().unwrap());
+    assert!(messages.contains("TensorFlow Serving runs"), "{messages}");
 }
 
 #[test]

@@ -49,9 +49,9 @@ impl Context {
 
     fn ends(&self, code: i32, mut command: Command, args: &[&str]) -> Ended {
         self.plane.sign_in(&mut command, ADMIN);
-        let said = Ended::of(&command.output().unwrap());
-        assert_eq!(said.code, Some(code), "{args:?}: {said:#?}");
-        said
+        let messages = Ended::of(&command.output().unwrap());
+        assert_eq!(messages.code, Some(code), "{args:?}: {messages:#?}");
+        messages
     }
 
     /// Four local images.
@@ -105,7 +105,7 @@ impl Context {
         self.run(code, &["transform", "fetch", job, place, "--out", "-"])
     }
 
-    /// The output says of its photo what `here` says of it: the same class first, the same scores.
+    /// The output equals `here`: the same class first, the same scores.
     #[track_caller]
     fn must_have_predicted(&self, key: &str, here: &[Value]) {
         let output = self.bucket.get(key).unwrap_or_else(|| panic!("no {key}"));
@@ -156,7 +156,7 @@ fn packed_model_runs_as_a_job_and_is_retried() {
 
     context.plane.fail(Failure::BadObject("rocket"));
     let started = context.transform(3, "start", "story", &["--watch"]);
-    started.must_say("photos/rocket.jpg: ");
+    started.must_print("photos/rocket.jpg: ");
     let status = ["transform", "status", "story", "--output", "json"];
     let status: Value = serde_json::from_str(&context.run(3, &status).stdout).unwrap();
     assert_eq!(status["outputs"], 3);
@@ -168,7 +168,7 @@ fn packed_model_runs_as_a_job_and_is_retried() {
         context.must_have_predicted(&format!("out/story/{name}.out"), &here);
     }
     let container = context.plane.log_of_job("story", JobLog::Container);
-    assert!(!container.is_empty(), "the handler says something");
+    assert!(!container.is_empty(), "no log");
     context.plane.heal();
 
     // The photo is the same, but now it reaches the model whole.
@@ -179,17 +179,17 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     let fetch = ["transform", "fetch", "story", &photos, "--project", &project];
     // With the prediction of the second job for the image that failed in the first.
     let fetched = context.run(0, &fetch);
-    fetched.must_say(&format!("by the retry {retried}"));
+    fetched.must_print(&format!("by the retry {retried}"));
     let compared = context.run(0, &["transform", "compare", &project]);
-    compared.must_say("100.0% agree");
-    compared.must_say("4 images");
+    compared.must_print("100.0% agree");
+    compared.must_print("4 images");
 
     // Another machine knows nothing of the retry; SageMaker does.
     let fetch = ["transform", "fetch", "story", &photos, "--out", "-"];
     let other_home = || spotcheck_at(&context.path("elsewhere"), &fetch);
     let fetched = context.ends(0, other_home(), &fetch);
     assert_eq!(lines(&fetched.stdout).len(), 4);
-    fetched.must_say(&format!("by the retry {retried}, which"));
+    fetched.must_print(&format!("by the retry {retried}, which"));
     assert_same_classes(
         prediction_about(&here, "/rocket.jpg"),
         prediction_about(&lines(&fetched.stdout), "/rocket.jpg"),
@@ -198,8 +198,8 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     let operation = "ListTransformJobs";
     context.plane.fail(Failure::AccessDenied { operation });
     let fetched = context.ends(3, other_home(), &fetch);
-    fetched.must_say("search for retries");
-    fetched.must_say("1 of 4 images");
+    fetched.must_print("search for retries");
+    fetched.must_print("1 of 4 images");
     context.plane.heal();
 
     context.run(0, &["transform", "clean-up", "story", "--yes"]);
@@ -228,7 +228,7 @@ fn cifar_10_job_accuracy_matches_numpy() {
         let pixels = image::RgbImage::from_pixel(32, 32, image::Rgb(rgb));
         pixels.save(context.path("photos").join(image["name"].as_str().unwrap())).unwrap();
     }
-    context.transform(0, "start", "cifar", &["--watch"]).must_say("48 of 48");
+    context.transform(0, "start", "cifar", &["--watch"]).must_print("48 of 48");
     assert!(context.bucket.get(&format!("out/cifar/{}.out", images[0]["name"].as_str().unwrap())).is_some());
 
     let photos = context.text("photos");
@@ -239,12 +239,16 @@ fn cifar_10_job_accuracy_matches_numpy() {
         assert_eq!(line["classes"][0]["label"], image["answer"], "{line}");
     }
     let correct = numbers["correct"].as_u64().unwrap();
-    fetched.must_say(&format!("{:.2}% ({correct} of {})", 100.0 * correct as f64 / images.len() as f64, images.len()));
+    fetched.must_print(&format!(
+        "{:.2}% ({correct} of {})",
+        100.0 * correct as f64 / images.len() as f64,
+        images.len()
+    ));
     for (class, row) in numbers["classes"].as_array().unwrap().iter().zip(numbers["by_row"].as_array().unwrap()) {
         let shares: Vec<String> =
             row.as_array().unwrap().iter().map(|share| format!("{:.2}", share.as_f64().unwrap())).collect();
-        let said = format!("{}{}", fetched.stdout, fetched.stderr);
-        let line = said.lines().find(|line| {
+        let messages = format!("{}{}", fetched.stdout, fetched.stderr);
+        let line = messages.lines().find(|line| {
             line.split_whitespace().next() == class.as_str() && line.split_whitespace().count() == shares.len() + 1
         });
         let line = line.unwrap_or_else(|| panic!("no row for {class}: {fetched:#?}"));
@@ -308,7 +312,7 @@ fn one_command_packs_uploads_and_starts() {
         "--watch",
     ];
     let started = context.run(0, &start);
-    started.must_say("4 of 4 (100%)");
+    started.must_print("4 of 4 (100%)");
     let packed = "out/spotcheck-files/at-once/model.tar.gz";
     assert!(context.bucket.get(packed).is_some());
     assert_eq!(context.plane.count("CreateModel"), 1);
@@ -346,7 +350,7 @@ fn lines_are_predicted_by_name_or_by_bytes() {
     context.start_in_s3("alone", "unnamed/", &["--input-kind", "lines"]);
     for job in ["joined", "alone"] {
         let fetched = context.fetch_to_stdout(0, job, &photos);
-        fetched.must_say("1 image was not");
+        fetched.must_print("1 image was not");
         let predictions = lines(&fetched.stdout);
         assert_eq!(predictions.len(), 3);
         for there in &predictions {
@@ -399,7 +403,7 @@ fn handler_responses_and_failures_are_read_back() {
     context.start_in_s3("each", "each/", &["--input-kind", "lines"]);
     for job in ["documents", "joined", "by-line", "each"] {
         let fetched = context.fetch_to_stdout(3, job, &photos);
-        fetched.must_say("1 of 5 images failed");
+        fetched.must_print("1 of 5 images failed");
         let there = lines(&fetched.stdout);
         assert_eq!(there.len(), here.len(), "{job}: {fetched:#?}");
         for there in &there {
@@ -430,14 +434,14 @@ fn refused_image_in_a_document_has_its_position() {
     context.bucket.put("documents/both.json", document.to_string().as_bytes());
     context.start_in_s3("both", "documents/", &["--content-type", "application/json"]);
     let fetched = context.fetch_to_stdout(3, "both", &photos);
-    fetched.must_say("refused 1 image");
-    fetched.must_say("documents/both.json: image 2: ");
-    fetched.must_say(&format!("{} images were not", all - 1));
+    fetched.must_print("refused 1 image");
+    fetched.must_print("documents/both.json: image 2: ");
+    fetched.must_print(&format!("{} images were not", all - 1));
     assert!(!fetched.stderr.contains("images failed"), "{fetched:#?}");
     assert_eq!(lines(&fetched.stdout).len(), 1);
     let uri = context.bucket.uri("documents/both.json");
-    context.fetch_to_stdout(1, "both", &uri).must_say("a JSON document");
-    context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_say("the image files");
+    context.fetch_to_stdout(1, "both", &uri).must_print("a JSON document");
+    context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_print("the image files");
 }
 
 /// Three photos of the same name, in a folder and in two of its folders.
@@ -493,9 +497,9 @@ fn manifest_outputs_match_listed_images_only() {
 
     // A deleted manifest is not needed if the job was started here; otherwise nothing is guessed.
     for job in ["listed", "deep"] {
-        context.run(0, &["transform", "clean-up", job, "--yes"]).must_say("manifest s3://");
+        context.run(0, &["transform", "clean-up", job, "--yes"]).must_print("manifest s3://");
         must_predict(job, &remote, if job == "deep" { &["a/1.png"] } else { &["a/1.png", "b/1.png"] });
     }
     context.bucket.delete("lists/theirs.json");
-    context.fetch_to_stdout(1, "theirs", &remote).must_say("the base folder");
+    context.fetch_to_stdout(1, "theirs", &remote).must_print("the base folder");
 }

@@ -224,10 +224,10 @@ fn used_or_invalid_port_is_one_line() {
             .env("SAGEMAKER_BIND_TO_PORT", port)
             .output()
             .unwrap();
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(reason) && said.contains(port), "{said}");
-        assert!(!said.contains("Traceback"), "{said}");
+        let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(1), "{messages}");
+        assert!(messages.contains(reason) && messages.contains(port), "{messages}");
+        assert!(!messages.contains("Traceback"), "{messages}");
     }
 }
 
@@ -368,8 +368,8 @@ fn packing_replaces_no_files_unasked() {
     };
     let refused = again(&[]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("--force"), "{said}");
+    let messages = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(messages.contains("--force"), "{messages}");
     assert!(std::fs::read(&archive).unwrap() == before);
     assert!(again(&["--force"]).status.success());
     assert!(std::fs::read(&archive).unwrap() != before);
@@ -423,8 +423,8 @@ fn saved_model_keeps_its_own_handler() {
     std::fs::write(model.path().join("code/inference.py"), b"# mine\n").unwrap();
     std::fs::write(model.path().join("requirements.txt"), b"requests\n").unwrap();
     let refused = package_saved_model(model.path(), &archive, &["--force", "--input", "image"]);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("its code/inference.py chooses"), "{said}");
+    let messages = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(messages.contains("its code/inference.py chooses"), "{messages}");
     assert!(package_saved_model(model.path(), &archive, &["--force"]).status.success());
     assert_eq!(
         names(&archive),
@@ -469,9 +469,9 @@ fn duplicate_version_folders_are_refused() {
     std::fs::write(model.path().join("07/saved_model.pb"), b"other").unwrap();
     let out = tempfile::tempdir().unwrap();
     let refused = package_saved_model(model.path(), &out.path().join("model.tar.gz"), &[]);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert_eq!(refused.status.code(), Some(1), "{said}");
-    assert!(said.contains("version as 07"), "{said}");
+    let messages = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert_eq!(refused.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("version as 07"), "{messages}");
 }
 
 #[cfg(unix)]
@@ -484,13 +484,13 @@ fn saved_model_with_links_is_refused() {
     std::os::unix::fs::symlink("/etc/hostname", &link).unwrap();
     let refused = package_saved_model(model.path(), &archive, &[]);
     assert_eq!(refused.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("a link") && said.contains("variables.data"), "{said}");
+    let messages = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(messages.contains("a link") && messages.contains("variables.data"), "{messages}");
 
     let empty = tempfile::tempdir().unwrap();
     let refused = package_saved_model(empty.path(), &archive, &[]);
-    let said = String::from_utf8_lossy(&refused.stderr).into_owned();
-    assert!(said.contains("no TensorFlow SavedModel"), "{said}");
+    let messages = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(messages.contains("no TensorFlow SavedModel"), "{messages}");
     assert!(!archive.exists());
 }
 
@@ -510,7 +510,7 @@ fn weights_of_another_card_are_not_packed() {
     let mut command: Command = spotcheck(&["transform", "package", "--model"]);
     let output = command.arg(&weights).arg("--out").arg(&archive).output().unwrap();
     assert_eq!(output.status.code(), Some(1));
-    let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(said.contains("the card of"), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(messages.contains("the card of"), "{messages}");
     assert!(!archive.exists());
 }

@@ -32,17 +32,17 @@ fn text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-fn said(output: &Output) -> String {
-    let [out, err] = [&output.stdout, &output.stderr].map(|said| String::from_utf8_lossy(said));
+fn messages(output: &Output) -> String {
+    let [out, err] = [&output.stdout, &output.stderr].map(|messages| String::from_utf8_lossy(messages));
     format!("{out}{err}")
 }
 
 #[track_caller]
 fn must_be_equal(output: &Output, images: usize) {
-    let said = said(output);
-    assert_eq!(output.status.code(), Some(0), "{said}");
-    let equal = said.lines().filter(|line| line.contains("  equal  "));
-    assert_eq!(equal.count(), images, "{said}");
+    let messages = messages(output);
+    assert_eq!(output.status.code(), Some(0), "{messages}");
+    let equal = messages.lines().filter(|line| line.contains("  equal  "));
+    assert_eq!(equal.count(), images, "{messages}");
 }
 
 /// An archive of EfficientNet-Lite0 whose `code/inference.py` has these lines at its end.
@@ -92,9 +92,9 @@ fn s3_archive_rehearses_like_a_local_one() {
     let missing = run("models/other.tar.gz");
     assert_eq!(missing.status.code(), Some(1));
     assert!(
-        said(&missing).contains("fetch the archive") && said(&missing).contains("models/other.tar.gz"),
+        messages(&missing).contains("fetch the archive") && messages(&missing).contains("models/other.tar.gz"),
         "{}",
-        said(&missing)
+        messages(&missing)
     );
 }
 
@@ -175,9 +175,9 @@ fn handler_fills_auxiliary_inputs_and_batches() {
 /// The card that Spotcheck writes for a model.
 fn card_of(model: &Path) -> String {
     let output = spotcheck(&["models", "inspect", model.to_str().unwrap()]).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let start = said.find("\nid = ").expect("the card is printed");
-    said[start + 1..].to_owned()
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let start = messages.find("\nid = ").expect("the card is printed");
+    messages[start + 1..].to_owned()
 }
 
 fn with_rule(card: &str, rule: &str, channels: &str) -> String {
@@ -201,11 +201,11 @@ def predict(self, encoded):
 Model.predict = predict";
     let archive = tampered(folder.path(), lines);
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("DIFFERENT  scores") && said.contains(" 1.0e-3"), "{said}");
-    assert_eq!(said.matches("  DIFFERENT  ").count(), 8, "{said}");
-    assert!(said.contains("8 of 8 images"), "{said}");
+    let messages = messages(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("DIFFERENT  scores") && messages.contains(" 1.0e-3"), "{messages}");
+    assert_eq!(messages.matches("  DIFFERENT  ").count(), 8, "{messages}");
+    assert!(messages.contains("8 of 8 images"), "{messages}");
 }
 
 #[test]
@@ -213,9 +213,9 @@ fn failed_handler_start_is_quoted() {
     let folder = tempfile::tempdir().unwrap();
     let archive = tampered(folder.path(), "raise RuntimeError('there is no such card')");
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("before it listened") && said.contains("there is no such card"), "{said}");
+    let messages = messages(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("before it listened") && messages.contains("there is no such card"), "{messages}");
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn image_over_the_payload_limit_is_not_sent() {
     std::fs::copy(repository().join("assets/samples/rocket.jpg"), folder.path().join("small.jpg")).unwrap();
     let place = image_of(2_500_000, folder.path());
     let output = rehearse(&["--model", "efficientnet-lite0", &place, "--max-payload-mb", "2"]).output().unwrap();
-    let said_ = said(&output);
+    let said_ = messages(&output);
     assert_eq!(output.status.code(), Some(1), "{said_}");
     assert!(said_.contains("TOO LARGE") && said_.contains("MaxPayloadInMB 3"), "{said_}");
     // What was not sent does not count for the rate.
@@ -249,7 +249,7 @@ fn rehearsal_uses_job_payload_and_concurrency() {
         let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
         let output = rehearse(&arguments).output().unwrap();
         must_be_equal(&output, 1);
-        assert!(said(&output).contains(limits), "{}", said(&output));
+        assert!(messages(&output).contains(limits), "{}", messages(&output));
     };
     check(&[], "(MaxPayloadInMB 10, 4 in parallel)");
     check(&["--instance-type", "ml.c5.2xlarge"], "(MaxPayloadInMB 10, 8 in parallel)");
@@ -257,9 +257,9 @@ fn rehearsal_uses_job_payload_and_concurrency() {
     let refused = |flags: &[&str], reason: &str| {
         let arguments = [&["--model", "efficientnet-lite0", &place], flags].concat();
         let output = rehearse(&arguments).output().unwrap();
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(reason), "{said}");
+        let messages = messages(&output);
+        assert_eq!(output.status.code(), Some(1), "{messages}");
+        assert!(messages.contains(reason), "{messages}");
     };
     refused(&["--max-payload-mb", "100", "--max-concurrent", "100"], "100 MB × 100 = 10000 MB");
     // SageMaker keeps 6 if the other values come from the container.
@@ -283,7 +283,7 @@ __main__.Handler.body = body";
     let archive = tampered(folder.path(), lines);
     let archive = text(&archive);
     let whole = rehearse(&[&archive, &samples(), "--samples", "1"]).output().unwrap();
-    assert!(said(&whole).contains("this came whole"), "{}", said(&whole));
+    assert!(messages(&whole).contains("this came whole"), "{}", messages(&whole));
     let chunked = [&archive, &samples(), "--samples", "1", "--max-payload-mb", "0"];
     must_be_equal(&rehearse(&chunked).output().unwrap(), 1);
 }
@@ -314,8 +314,8 @@ def respond(model, body, content_type):
         must_be_equal(&together("50"), 8);
         let apart = together("2");
         assert_eq!(apart.status.code(), Some(1));
-        let said = said(&apart);
-        assert!(said.contains("records with MULTI_RECORD"), "{said}");
+        let messages = messages(&apart);
+        assert!(messages.contains("records with MULTI_RECORD"), "{messages}");
     }
 }
 
@@ -342,9 +342,9 @@ def respond(model, body, content_type):
     std::fs::write(&list, content).unwrap();
     let output = rehearse(&[&text(&archive), &text(&list)]).output().unwrap();
     must_be_equal(&output, 2);
-    let said = said(&output);
+    let messages = messages(&output);
     for part in ["photos.jsonl/0  equal", "photos.jsonl/2  refused", "1 image is refused"] {
-        assert!(said.contains(part), "{part}: {said}");
+        assert!(messages.contains(part), "{part}: {messages}");
     }
 }
 
@@ -487,14 +487,14 @@ print('the last line on stderr', file=sys.stderr, flush=True)
 os._exit(7)";
     let archive = tampered(folder.path(), lines);
     let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let messages = messages(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
     for words in ["before it listened", "port of call", "the last line on stdout", "the last line on stderr"] {
-        assert!(said.contains(words), "{words}: {said}");
+        assert!(messages.contains(words), "{words}: {messages}");
     }
 }
 
-/// A handler that responds to its ping with 503 as often as this says.
+/// A handler that responds to this many pings with 503.
 fn slow_to_pong(folder: &Path, times: &str) -> String {
     let lines = format!(
         "
@@ -523,9 +523,9 @@ fn no_request_before_a_successful_ping() {
     let folder = tempfile::tempdir().unwrap();
     let never = slow_to_pong(folder.path(), "float('inf')");
     let output = rehearse(&[&never, &samples(), "--ready-within", "2"]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("with status 503"), "{said}");
+    let messages = messages(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("with status 503"), "{messages}");
 }
 
 #[test]
@@ -534,9 +534,9 @@ fn outdated_package_is_reported() {
     let archive = with_lines(folder.path(), "code/requirements.txt", "numpy>=999\npillow>=1,<999");
     let output = rehearse(&[&text(&archive), &samples(), "--samples", "1"]).output().unwrap();
     must_be_equal(&output, 1);
-    let said = said(&output);
-    assert!(said.contains("requires numpy>=999"), "{said}");
-    assert_eq!(said.matches("the archive requires").count(), 1, "{said}");
+    let messages = messages(&output);
+    assert!(messages.contains("requires numpy>=999"), "{messages}");
+    assert_eq!(messages.matches("the archive requires").count(), 1, "{messages}");
 }
 
 #[test]
@@ -544,10 +544,10 @@ fn no_predictions_means_no_match_report() {
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("empty.jpg"), b"").unwrap();
     let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("nothing was compared"), "{said}");
-    assert!(!said.contains(EQUAL), "{said}");
+    let messages = messages(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("nothing was compared"), "{messages}");
+    assert!(!messages.contains(EQUAL), "{messages}");
 }
 
 #[test]
@@ -558,9 +558,9 @@ fn unreadable_images_fail_in_both() {
     let output = rehearse(&["--model", "efficientnet-lite0", &text(folder.path())]).output().unwrap();
     must_be_equal(&output, 1);
     assert!(
-        said(&output).contains("ends as Failed") && said(&output).contains(&format!("\n1 image has {EQUAL}")),
+        messages(&output).contains("ends as Failed") && messages(&output).contains(&format!("\n1 image has {EQUAL}")),
         "{}",
-        said(&output)
+        messages(&output)
     );
 }
 
@@ -574,21 +574,21 @@ fn missing_python_packages_name_the_install_command() {
     std::fs::set_permissions(&bare, std::fs::Permissions::from_mode(0o755)).unwrap();
     let python = text(&bare);
     let output = rehearse(&["--model", "efficientnet-lite0", &samples(), "--python", &python]).output().unwrap();
-    let said_ = said(&output);
+    let said_ = messages(&output);
     assert_eq!(output.status.code(), Some(1), "{said_}");
     assert!(said_.contains(LACKS), "{said_}");
     assert!(said_.contains("-m pip install \"onnxruntime=="), "{said_}");
     let output =
         rehearse(&["--model", "efficientnet-lite0", &samples(), "--python", "no-such-python"]).output().unwrap();
-    assert!(said(&output).contains("start Python"), "{}", said(&output));
+    assert!(messages(&output).contains("start Python"), "{}", messages(&output));
 }
 
 #[test]
 fn missing_model_names_the_option() {
     let output = rehearse(&[&samples()]).output().unwrap();
-    let said = said(&output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
-    assert!(said.contains("--model") && said.contains("an archive"), "{said}");
+    let messages = messages(&output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
+    assert!(messages.contains("--model") && messages.contains("an archive"), "{messages}");
 }
 
 #[test]
@@ -598,9 +598,9 @@ fn harmful_archives_are_refused() {
     let refused = |bytes: &[u8], reason: &str| {
         std::fs::write(&archive, bytes).unwrap();
         let output = rehearse(&[&text(&archive), &samples()]).output().unwrap();
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        assert!(said.contains(reason), "{reason}: {said}");
+        let messages = messages(&output);
+        assert_eq!(output.status.code(), Some(1), "{messages}");
+        assert!(messages.contains(reason), "{reason}: {messages}");
     };
     refused(&archive_with("../evil.py", tar::EntryType::Regular), "out of the archive");
     refused(&archive_with("/tmp/evil.py", tar::EntryType::Regular), "out of the archive");
@@ -802,7 +802,11 @@ fn saved_model_rehearses_with_user_tf_serving() {
     assert!(packed.status.success(), "{packed:?}");
     let alone = rehearse(&[&text(&wanting), &samples()]).output().unwrap();
     assert_eq!(alone.status.code(), Some(1));
-    assert!(said(&alone).contains("requires TensorFlow Serving") && !said(&alone).contains(LACKS), "{}", said(&alone));
+    assert!(
+        messages(&alone).contains("requires TensorFlow Serving") && !messages(&alone).contains(LACKS),
+        "{}",
+        messages(&alone)
+    );
 
     let photos = repository().join("assets/samples");
     for form in ["image", "tfrecord", "line"] {
@@ -819,9 +823,9 @@ fn saved_model_rehearses_with_user_tf_serving() {
         ])
         .output()
         .unwrap();
-        let said = said(&output);
-        assert_eq!(output.status.code(), Some(0), "{said}");
-        assert_eq!(said.matches("predicted\n").count(), 8, "{said}");
+        let messages = messages(&output);
+        assert_eq!(output.status.code(), Some(0), "{messages}");
+        assert_eq!(messages.matches("predicted\n").count(), 8, "{messages}");
         let request: serde_json::Value = serde_json::from_str(&bodies.recv().unwrap()).unwrap();
         assert_eq!(request["signature_name"], "classify");
         let image = request["instances"][0]["image"]["b64"].as_str().unwrap();

@@ -393,7 +393,7 @@ fn expired_session_pauses_the_upload() {
     upload.proxy.inject(is_put, Often::After(20), Fault::error("400 Bad Request", "ExpiredToken"));
     let ended = upload.run(&[]).must(1, &["has expired", "renew the credentials", "rerun the command"]);
     let refused = ended.stderr.matches("has expired").count();
-    assert_eq!(refused, 1, "it is said once: {}", ended.stderr);
+    assert_eq!(refused, 1, "{}", ended.stderr);
     upload.proxy.heal();
     upload.run(&[]).must(0, &["already in S3"]);
     for number in 0..40 {

@@ -18,10 +18,10 @@ pub(crate) fn alone(test: &str, prepare: impl FnOnce(&mut Command), body: impl F
     command.args(["--exact", test]);
     prepare(&mut command);
     let output = command.env(ALONE, test).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
+    let messages = String::from_utf8_lossy(&output.stdout);
     assert!(
-        output.status.success() && said.contains("1 passed"),
-        "{said}\n{}",
+        output.status.success() && messages.contains("1 passed"),
+        "{messages}\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
 }

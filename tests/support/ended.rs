@@ -1,4 +1,4 @@
-//! How the program ended, and what it said.
+//! How the program ended, and what it printed.
 
 use std::process::Output;
 
@@ -22,27 +22,27 @@ impl Ended {
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         };
         for secret in [ADMIN.secret_key, BLIND.secret_key] {
-            assert!(!ended.says(secret), "a secret was told");
+            assert!(!ended.prints(secret), "a secret was told");
         }
         ended
     }
 
-    /// It ended with this code, and said all this, on either way out.
+    /// It ended with this code, and printed all this to stdout or stderr.
     #[track_caller]
-    pub(crate) fn must(self, code: i32, said: &[&str]) -> Self {
+    pub(crate) fn must(self, code: i32, messages: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");
-        for words in said {
-            self.must_say(words);
+        for words in messages {
+            self.must_print(words);
         }
         self
     }
 
     #[track_caller]
-    pub(crate) fn must_say(&self, words: &str) {
-        assert!(self.says(words), "no “{words}” in {self:#?}");
+    pub(crate) fn must_print(&self, words: &str) {
+        assert!(self.prints(words), "no “{words}” in {self:#?}");
     }
 
-    fn says(&self, words: &str) -> bool {
+    fn prints(&self, words: &str) -> bool {
         self.stderr.contains(words) || self.stdout.contains(words)
     }
 }

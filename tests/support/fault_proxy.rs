@@ -298,7 +298,7 @@ impl Shared {
         }
     }
 
-    /// Remembers the request, and says what shall go wrong with it.
+    /// Remembers the request, and returns the fault for it.
     fn note(&self, request: &Request) -> Option<Fault> {
         self.requests.lock().unwrap().push(request.clone());
         let mut rules = self.rules.lock().unwrap();

@@ -58,8 +58,8 @@ impl Served {
         let log = tempfile::NamedTempFile::new().unwrap();
         let mut process =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(log.reopen().unwrap()).spawn().unwrap();
-        let said = BufReader::new(process.stdout.take().unwrap()).lines();
-        let port = said.map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
+        let messages = BufReader::new(process.stdout.take().unwrap()).lines();
+        let port = messages.map_while(Result::ok).find_map(|line| line.strip_prefix("port ")?.parse().ok());
         Self {
             process,
             port: port.unwrap_or_else(|| panic!("no port: {}", std::fs::read_to_string(log.path()).unwrap())),

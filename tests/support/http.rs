@@ -20,7 +20,7 @@ pub(crate) enum Direction {
     Response,
 }
 
-/// A body as it was sent, and what it says.
+/// A body as it was sent, and its content.
 pub(crate) struct Body {
     pub(crate) raw: Vec<u8>,
     pub(crate) content: Vec<u8>,

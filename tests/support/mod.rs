@@ -104,7 +104,7 @@ fn must_succeed(command: &mut Command) -> Output {
     let output = command.output().expect("the program exists");
     assert!(
         output.status.success(),
-        "{command:?} failed, and the tests need what it sets up; run ./test, which says what is missing:\n{}",
+        "{command:?} failed, and the tests need what it sets up; run ./test, which names what is missing:\n{}",
         String::from_utf8_lossy(&output.stderr)
     );
     output

@@ -185,7 +185,7 @@ impl Seaweed {
         }
         match Self::try_start(&weed) {
             Ok(server) => server,
-            Err(log) => panic!("SeaweedFS ended at once, {ATTEMPTS} times; it said:\n{log}"),
+            Err(log) => panic!("SeaweedFS ended immediately, {ATTEMPTS} times:\n{log}"),
         }
     }
 
@@ -253,7 +253,7 @@ impl Seaweed {
                 let _ = fs::remove_dir_all(&self.folder);
                 return Err(log);
             }
-            assert!(begun.elapsed() < PATIENCE, "SeaweedFS is not ready after {PATIENCE:?}; it said:\n{}", log());
+            assert!(begun.elapsed() < PATIENCE, "SeaweedFS is not ready after {PATIENCE:?}:\n{}", log());
             std::thread::sleep(POLL);
         }
         Ok(())

@@ -113,7 +113,7 @@ fn deployed_endpoint_shows_costs_and_is_deleted() {
         let home = tempfile::tempdir().unwrap();
         let mut window = open_with_model_at(home_with_prices(home.path()), CLASSIFIER);
         let name = fill_in(&mut window, &bucket);
-        // What it costs and when it goes is said before it is paid for.
+        // The cost and the deletion time are shown before the start.
         for fact in ["$0.25 per hour", "$6.00 per day", "of 2026-11-21", "an invoice", ": $0.50"] {
             assert!(sees(&window, fact), "{fact}");
         }
@@ -336,8 +336,8 @@ fn foreign_endpoint_needs_a_warning_to_delete() {
 fn run(dirs: &AppDirs, args: &[&str]) {
     let home = dirs.config.parent().unwrap();
     let output = spotcheck_at(home, args).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{messages}");
 }
 
 #[test]

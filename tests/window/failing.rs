@@ -1,4 +1,4 @@
-//! What fails is said where it was asked for, with what can be done about it.
+//! Failures are reported where they occur, with a way to retry.
 
 use std::path::Path;
 use std::sync::Arc;

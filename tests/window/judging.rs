@@ -79,7 +79,7 @@ fn letters_judge_and_advance() {
     press(&mut window, Key::R);
     press(&mut window, Key::U);
     wait_for_verdicts(&mut window, [1, 1, 0, 1]);
-    // The cell says it too, and not only by a color.
+    // The cell names the verdict as well, and not only by a color.
     assert!(sees(&window, "1-chelsea.png") && sees(&window, ", rejected"));
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
     wait_for_notice(&mut window, "2-chelsea.png");

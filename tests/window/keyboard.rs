@@ -65,7 +65,7 @@ fn focused(window: &Harness<'static, App>) -> Option<Widget> {
     (found.role != Role::Window).then_some(found)
 }
 
-/// A name that says something: a word or a number, not a lone sign.
+/// A useful name: a word or a number, not a lone sign.
 #[track_caller]
 fn must_be_named(window: &Harness<'static, App>, view: &str) {
     let unnamed: Vec<Widget> =
@@ -227,7 +227,7 @@ fn split_view_is_named_and_reachable() {
 fn dialogs_trap_tab_and_close_with_escape() {
     let mut window = predicted();
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
-    // Each with something that only it says.
+    // Each with a text that only it has.
     for (action, text) in [
         (Action::Palette, "Type a command"),
         (Action::Help, "Keys and mouse"),

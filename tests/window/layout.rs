@@ -648,7 +648,7 @@ fn notice_does_not_cover_a_dialog_title() {
     wait_until_idle(&mut window);
     window.state_mut().command(Action::Jobs);
     wait_for(&mut window, "No job selected");
-    // There is nothing to undo, which is said.
+    // Undoing nothing gives a notice.
     window.state_mut().command(Action::Undo);
     wait_for(&mut window, "Close this message");
     let notice = AreaState::load(&window.ctx, Id::unique("notice")).unwrap().rect();

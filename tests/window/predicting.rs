@@ -124,7 +124,7 @@ fn paused_prediction_resumes() {
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
-    // What the status bar says leads to the tasks.
+    // The status bar leads to the tasks.
     wait_for(&mut window, "Predict 59 images");
     click(&mut window, "Predict 59 images");
     wait_for(&mut window, "Pause");

@@ -348,7 +348,7 @@ fn unknown_outputs_are_read_with_a_mapping() {
     wait_for(&mut window, "class 1 75.0%");
     type_into(&mut window, "Label set", labels.to_str().unwrap());
     wait_for(&mut window, "cat 75.0%");
-    // Nothing is an image of the other task, and what is wrong is said beside the field.
+    // These outputs hold no boxes; the problem is shown at the field.
     click(&mut window, "Object boxes");
     wait_for(&mut window, "of the boxes");
     click(&mut window, "Image classes");
@@ -406,7 +406,7 @@ fn unknown_boxes_are_read_with_mapping_fields() {
     type_into(&mut window, "Label set", labels.to_str().unwrap());
     wait_for(&mut window, "cup 75.0%");
 
-    // A file says the rest.
+    // A file has the other fields.
     let file = outputs.path().join("tops-first.toml");
     let text = "id = \"tops-first\"\nname = \"Tops first\"\nlabels = \"labels.txt\"\n[prediction.detection]\nboxes = \
         \"/items/*/at\"\nclasses = \"/items/*/kind\"\nscores = \"/items/*/sure\"\nbox_format = \"yxyx\"\nbox_space = \

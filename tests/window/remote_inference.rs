@@ -57,8 +57,8 @@ server.serve_forever()
 /// Puts an archive behind an endpoint of this name.
 fn deploy(bucket: &Bucket, name: &str, archive: &[u8]) {
     let output = deployment(bucket, name, archive, &[]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{messages}");
 }
 
 fn deployment(bucket: &Bucket, name: &str, archive: &[u8], more: &[&str]) -> Output {
@@ -80,8 +80,8 @@ fn packaged() -> Vec<u8> {
     let out = path.to_str().unwrap();
     let args = ["transform", "package", "--model", CLASSIFIER, "--out", out];
     let output = spotcheck_at(home.path(), &args).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{messages}");
     std::fs::read(path).unwrap()
 }
 
@@ -261,8 +261,8 @@ fn scores() -> Vec<u8> {
 /// Puts an archive behind an endpoint, and waits for nothing.
 fn begin_deploying(bucket: &Bucket, name: &str, archive: &[u8]) {
     let output = deployment(bucket, name, archive, &["--no-wait"]);
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{said}");
+    let messages = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{messages}");
 }
 
 fn regional(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
@@ -406,18 +406,17 @@ fn expired_sign_in_offers_the_renewal_command() {
     }
 }
 
-/// A model of CIFAR-10 in TensorFlow Serving: most of the probability is on the class that the length of the image
-/// says.
+/// A model of CIFAR-10 in TensorFlow Serving: the most probable class is the last digit of the image length.
 fn cifar() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
-        "/v1/models/cifar" => said(&json!({
+        "/v1/models/cifar" => json_reply(&json!({
             "model_version_status": [{
                 "version": "1",
                 "state": "AVAILABLE",
                 "status": {"error_code": "OK", "error_message": ""},
             }]
         })),
-        "/v1/models/cifar/metadata" => said(&json!({
+        "/v1/models/cifar/metadata" => json_reply(&json!({
             "model_spec": {"name": "cifar", "signature_name": "", "version": "1"},
             "metadata": {"signature_def": {"signature_def": {
                 "serving_default": {"inputs": {"image": {"dtype": "DT_FLOAT"}}},
@@ -429,7 +428,7 @@ fn cifar() -> HttpServer {
             assert_eq!(body["signature_name"], "encoded");
             let mut scores = [0.05; 10];
             scores[image_of(&body).len() % 10] = 0.55;
-            said(&json!({"predictions": [scores]}))
+            json_reply(&json!({"predictions": [scores]}))
         }
         other => panic!("{other}"),
     })
@@ -442,7 +441,7 @@ fn image_of(body: &Value) -> Vec<u8> {
     BASE64_STANDARD.decode(image).unwrap()
 }
 
-fn said(prediction: &Value) -> Reply {
+fn json_reply(prediction: &Value) -> Reply {
     Reply::whole(prediction.to_string().as_bytes())
 }
 
@@ -493,7 +492,7 @@ fn tf_serving_uses_chosen_signature_and_labels() {
 /// A model whose predictions Spotcheck does not know.
 fn strange() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
-        "/v1/models/own:predict" => said(&json!({"verdict": {"certainty": [0.25, 0.75]}})),
+        "/v1/models/own:predict" => json_reply(&json!({"verdict": {"certainty": [0.25, 0.75]}})),
         // A proxy that rejects every other path.
         _ => Reply::status("404 Not Found"),
     })

@@ -1,4 +1,4 @@
-//! What goes wrong with a place in S3 is said where it was asked for, and the window goes on.
+//! Failures of an S3 location are reported where they occur, and the window stays usable.
 
 use std::io::Cursor;
 

@@ -1,4 +1,4 @@
-//! What the form that sends to SageMaker says is what is sent: the plan that was checked is shown, copied and started.
+//! The form of a job sends what it shows: the checked plan is shown, copied and started.
 
 use std::process::Command as Process;
 
@@ -394,7 +394,7 @@ fn sending_one_record_warns_about_the_file() {
         window.state_mut().command(BrowseCommand::ToggleSelected(ids[1]));
         open_form(&mut window);
         assert!(sees(&window, "Selected images (2)"));
-        let warning = job_check(&window, CheckPoint::Input).unwrap();
+        let warning = job_check(&window, CheckPoint::Objects).unwrap();
         assert_eq!(warning.grade, CheckGrade::Warning);
         assert!(warning.finding.contains("2 images") && warning.finding.contains("of the 6"), "{warning:?}");
         assert!(sees(&window, &warning.finding));

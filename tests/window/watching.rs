@@ -18,7 +18,7 @@ const DELETE_LEFTOVERS: &str = "Delete these…";
 const AGAIN_AND_AGAIN: usize = 100;
 const CREATE: &str = "CreateTransformJob";
 
-/// What goes wrong, and what the window says then, part by part.
+/// A failure, and the facts that the window shows then.
 type Case = (Failure, &'static [&'static str]);
 
 /// The job is not started.
@@ -49,7 +49,7 @@ fn failures() -> Vec<Case> {
 /// Runs `body` for each case, in a process of its own whose control plane fails so.
 fn each(test: &str, cases: Vec<Case>, body: impl Fn(&mut Harness<'static, App>, &[&str])) {
     const CASE: &str = "SPOTCHECK_TEST_CASE";
-    for (number, (failure, said)) in cases.into_iter().enumerate() {
+    for (number, (failure, facts)) in cases.into_iter().enumerate() {
         let number = number.to_string();
         if std::env::var(CASE).is_ok_and(|of_process| of_process != number) {
             continue;
@@ -67,7 +67,7 @@ fn each(test: &str, cases: Vec<Case>, body: impl Fn(&mut Harness<'static, App>, 
                 let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
                 bucket.put("photos/a.png", &image);
                 bucket.put("photos/b.png", &image);
-                body(&mut asked_to_start(&bucket), said);
+                body(&mut asked_to_start(&bucket), facts);
             },
         );
     }
@@ -88,9 +88,9 @@ fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
 
 #[test]
 fn refused_job_shows_the_aws_message() {
-    each("watching::refused_job_shows_the_aws_message", refusals(), |window, said| {
-        for said in said {
-            wait_for(window, said);
+    each("watching::refused_job_shows_the_aws_message", refusals(), |window, facts| {
+        for facts in facts {
+            wait_for(window, facts);
         }
         assert!(sees(window, "Start the job"));
         assert!(window.state().state().settings.watched_jobs.is_empty());
@@ -99,10 +99,10 @@ fn refused_job_shows_the_aws_message() {
 
 #[test]
 fn failed_job_shows_reason_and_leftovers() {
-    each("watching::failed_job_shows_reason_and_leftovers", failures(), |window, said| {
+    each("watching::failed_job_shows_reason_and_leftovers", failures(), |window, facts| {
         wait_for(window, "✗ failed");
-        for said in said {
-            wait_for(window, said);
+        for facts in facts {
+            wait_for(window, facts);
         }
         wait_for(window, DELETE_LEFTOVERS);
         assert!(sees(window, "The model efficientnet-lite0-"));

@@ -267,7 +267,7 @@ pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
     harness.run_steps(2);
     let find = |harness: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
         let found = harness.query_all_by_label_contains(text).next();
-        act(&found.unwrap_or_else(|| panic!("nothing on screen says “{text}”")));
+        act(&found.unwrap_or_else(|| panic!("“{text}” is not on screen")));
     };
     // A panel may be longer than the window.
     find(harness, &|node| node.scroll_to_me());

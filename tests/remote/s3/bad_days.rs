@@ -33,25 +33,25 @@ fn unlistable_location_is_one_message() {
     ] {
         let proxy = FaultProxy::before(Seaweed::shared().address());
         proxy.inject(|_| true, Often::Always, Fault::Response(prediction));
-        let said = refusal(&predict_as_reader(&place, &proxy.endpoint()));
-        assert!(said.contains(words), "{words}: {said}");
-        assert!(said.contains(&format!("not list {place}")), "{said}");
+        let messages = refusal(&predict_as_reader(&place, &proxy.endpoint()));
+        assert!(messages.contains(words), "{words}: {messages}");
+        assert!(messages.contains(&format!("not list {place}")), "{messages}");
     }
 }
 
 #[test]
 fn missing_bucket_is_one_message() {
     let endpoint = Seaweed::shared().endpoint();
-    let said = refusal(&predict_as_reader("s3://no-such-bucket/photos/", &endpoint));
-    assert!(said.contains("bucket no-such-bucket"), "{said}");
+    let messages = refusal(&predict_as_reader("s3://no-such-bucket/photos/", &endpoint));
+    assert!(messages.contains("bucket no-such-bucket"), "{messages}");
 }
 
 #[test]
 fn missing_folder_is_reported_with_siblings() {
     let bucket = bucket_with_a_photo("misspelt");
     let endpoint = Seaweed::shared().endpoint();
-    let said = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
-    assert!(said.contains("as a folder") && said.contains(&bucket.uri("photos/")), "{said}");
+    let messages = refusal(&predict_as_reader(&bucket.uri("photo/"), &endpoint));
+    assert!(messages.contains("as a folder") && messages.contains(&bucket.uri("photos/")), "{messages}");
 }
 
 #[test]
@@ -63,8 +63,8 @@ fn missing_server_is_one_message() {
     for (endpoint, words) in
         [(closed.as_str(), "refused the connection"), ("http://s3.no-such-place.invalid", "was not found")]
     {
-        let said = refusal(&predict_as_reader("s3://photos/cats/", endpoint));
-        assert!(said.contains(words) && said.contains(endpoint), "{said}");
+        let messages = refusal(&predict_as_reader("s3://photos/cats/", endpoint));
+        assert!(messages.contains(words) && messages.contains(endpoint), "{messages}");
     }
 }
 
@@ -121,9 +121,9 @@ fn incomplete_listing_is_reported_and_predicted() {
     let denied = Fault::error("403 Forbidden", "AccessDenied");
     proxy.inject(Request::lists, Often::After(1), denied);
     let output = predict_as_reader(&bucket.uri("photos/"), &proxy.endpoint());
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    assert!(said.contains("incomplete"), "{said}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{messages}");
+    assert!(messages.contains("incomplete"), "{messages}");
     let lines = lines(&output);
     assert_eq!(lines.len(), 1000);
     assert_eq!(lines[0]["status"], "ok");
@@ -156,8 +156,8 @@ fn faulty_images_fail_alone() {
     let proxy = FaultProxy::before(server.address());
     inject_all(&proxy, &bucket);
     let output = predict_as_reader(&bucket.uri("photos/"), &proxy.endpoint());
-    let said = stderr(&output);
-    assert_eq!(output.status.code(), Some(3), "{said}");
+    let messages = stderr(&output);
+    assert_eq!(output.status.code(), Some(3), "{messages}");
     let expected = predict(local.path().to_str().unwrap()).output().unwrap();
     let (lines, expected) = (lines(&output), lines(&expected));
     assert_eq!(lines.len(), fates.len());
@@ -168,7 +168,7 @@ fn faulty_images_fail_alone() {
             Err(words) => {
                 assert_eq!(line["status"], "failed", "{line}");
                 assert!(line["error"].as_str().unwrap().contains(words), "{line}");
-                assert!(said.contains(name), "{name}");
+                assert!(messages.contains(name), "{name}");
             }
         }
     }

@@ -31,9 +31,9 @@ fn missing_permissions_are_named() {
     for (login, words) in [(BLIND, lacking.as_str()), (STRANGER, "the access key"), (IMPOSTOR, "the secret key")] {
         let mut command = predict(&place);
         login.sign_in(&mut command, &endpoint);
-        let said = refusal(&command.output().unwrap());
-        assert!(said.contains(words), "{}: {said}", login.profile);
-        assert!(said.contains(&place), "{said}");
+        let messages = refusal(&command.output().unwrap());
+        assert!(messages.contains(words), "{}: {messages}", login.profile);
+        assert!(messages.contains(&place), "{messages}");
     }
 }
 
@@ -69,8 +69,8 @@ fn missing_profile_is_never_replaced() {
     let mut command = predict(&bucket.uri("photos/"));
     use_profile(&mut command, "absent", &server.endpoint());
     command.env("AWS_CONFIG_FILE", &path);
-    let said = refusal(&command.output().unwrap());
-    assert!(said.contains("absent"), "{said}");
+    let messages = refusal(&command.output().unwrap());
+    assert!(messages.contains("absent"), "{messages}");
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn missing_credentials_explain_signing_in() {
     let bucket = bucket_with_a_photo("signed-out");
     let mut command = predict(&bucket.uri("photos/"));
     without_aws(&mut command, &Seaweed::shared().endpoint());
-    let said = refusal(&command.output().unwrap());
-    assert!(said.contains("AWS credentials") && said.contains("aws configure"), "{said}");
+    let messages = refusal(&command.output().unwrap());
+    assert!(messages.contains("AWS credentials") && messages.contains("aws configure"), "{messages}");
 }
 
 #[test]
@@ -90,14 +90,14 @@ fn expired_session_explains_renewal() {
     proxy.inject(Request::lists, Often::Always, expired);
     let mut command = predict(&bucket.uri("photos/"));
     use_profile(&mut command, READER.profile, &proxy.endpoint());
-    let said = refusal(&command.output().unwrap());
+    let messages = refusal(&command.output().unwrap());
     // These keys do not come from single sign-on, so its command would not help.
     assert!(
-        said.contains("has expired (")
-            && said.contains("ExpiredToken: As the test wants it.")
-            && said.contains("renew the credentials")
-            && !said.contains("aws sso login"),
-        "{said}"
+        messages.contains("has expired (")
+            && messages.contains("ExpiredToken: As the test wants it.")
+            && messages.contains("renew the credentials")
+            && !messages.contains("aws sso login"),
+        "{messages}"
     );
 }
 
@@ -111,6 +111,6 @@ fn public_bucket_is_read_unsigned() {
     assert_eq!(source.pages().next().unwrap().samples.len(), 1);
     let place = public_place(&private, "photos/", &server.endpoint());
     let refused = S3Source::open(&Aws::new(), &place, None);
-    let said = refused.err().unwrap().to_string();
-    assert!(said.contains("anonymous access"), "{said}");
+    let messages = refused.err().unwrap().to_string();
+    assert!(messages.contains("anonymous access"), "{messages}");
 }

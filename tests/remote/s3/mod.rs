@@ -56,11 +56,11 @@ fn predict_as_reader(place: &str, endpoint: &str) -> Output {
 
 /// The message of a command that refuses: one line, and nothing on stdout.
 fn refusal(output: &Output) -> String {
-    let said = stderr(output);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    let messages = stderr(output);
+    assert_eq!(output.status.code(), Some(1), "{messages}");
     assert!(output.stdout.is_empty());
-    assert_eq!(said.trim_end().lines().count(), 1, "{said}");
-    said
+    assert_eq!(messages.trim_end().lines().count(), 1, "{messages}");
+    messages
 }
 
 fn lines(output: &Output) -> Vec<Value> {

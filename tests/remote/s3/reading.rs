@@ -1,4 +1,4 @@
-//! Objects arrive whole and unchanged, or it says why not, whatever happens to the connection.
+//! Objects arrive whole and unchanged or fail with a reason, whatever happens to the connection.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -73,18 +73,18 @@ fn no_secret_is_printed_or_written() {
     let proxy = FaultProxy::before(Seaweed::shared().address());
     let folder = tempfile::tempdir().unwrap();
     let project = folder.path().join("a.spotcheck");
-    let mut said = Vec::new();
+    let mut messages = Vec::new();
     as_everybody(&proxy, &mut |sign_in| {
         let mut command = predict(&bucket.uri("photos/"));
         command.arg("--project").arg(&project).env("RUST_LOG", "trace").env("RUST_BACKTRACE", "1");
         sign_in(&mut command);
         let output = command.output().unwrap();
-        said.extend(output.stdout);
-        said.extend(output.stderr);
+        messages.extend(output.stdout);
+        messages.extend(output.stderr);
     });
-    assert!(!said.is_empty() && project.exists());
+    assert!(!messages.is_empty() && project.exists());
     let secrets = secrets(&proxy);
-    assert_none(&secrets, "what it said", &said);
+    assert_none(&secrets, "its messages", &messages);
     for entry in walkdir::WalkDir::new(folder.path()) {
         let entry = entry.unwrap();
         if entry.file_type().is_file() {

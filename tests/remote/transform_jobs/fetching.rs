@@ -19,7 +19,7 @@ impl Transform {
         put.count()
     }
 
-    /// The lines of `fetch JOB PHOTOS --out -`, by the names of their images, and what else it said.
+    /// The lines of `fetch JOB PHOTOS --out -`, by the names of their images, and all that was printed.
     pub(super) fn fetch(&self, job: &str, code: i32) -> (Vec<(String, Value)>, Ended) {
         let photos = self.bucket.uri("photos/");
         let ended = self.run(&["fetch", job, &photos, "--out", "-"]);
@@ -45,7 +45,7 @@ fn missing_outputs_are_listed_with_reasons() {
     let more = ["--max-concurrent", "1", "--watch"];
     transform.start("reasons", "photos/", &more).must(3, &[]);
     assert_eq!(transform.make_readable("reasons", &images), 2);
-    let (lines, said) = transform.fetch("reasons", 3);
+    let (lines, messages) = transform.fetch("reasons", 3);
     let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, images);
     let status = |line: &Value| line["status"].as_str().unwrap().to_owned();
@@ -57,7 +57,7 @@ fn missing_outputs_are_listed_with_reasons() {
     }
     let error = lines[3].1["error"].as_str().unwrap();
     assert!(error.contains(SILENT_LOG), "{error}");
-    said.must_say("3 of 5 images failed");
+    messages.must_print("3 of 5 images failed");
 }
 
 #[test]
@@ -70,10 +70,10 @@ fn unsent_images_are_not_missing() {
     let more = ["--images", list, "--watch"];
     transform.start("not-sent", "photos/", &more).must(0, &[]);
     assert_eq!(transform.make_readable("not-sent", &sent), 2);
-    let (lines, said) = transform.fetch("not-sent", 0);
+    let (lines, messages) = transform.fetch("not-sent", 0);
     let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
     assert_eq!(names, sent);
-    said.must_say("4 images were not");
+    messages.must_print("4 images were not");
     // Nor when the manifest is gone.
     transform.run(&["clean-up", "not-sent", "--yes"]).must(0, &["manifest"]);
     assert_eq!(transform.fetch("not-sent", 0).0.len(), 2);
@@ -83,9 +83,9 @@ fn unsent_images_are_not_missing() {
     let more = ["--images", list, "--watch"];
     transform.start("one-short", "photos/", &more).must(3, &[]);
     transform.make_readable("one-short", &sent);
-    let (lines, said) = transform.fetch("one-short", 3);
+    let (lines, messages) = transform.fetch("one-short", 3);
     assert_eq!(lines.len(), 2);
-    said.must_say("1 of 6 images failed");
+    messages.must_print("1 of 6 images failed");
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn hidden_objects_are_predicted_and_markers_skipped() {
     let found = transform.preflight("hidden", "photos/", &[]);
     let (grade, objects) = check(&found, "Objects");
     assert_eq!(grade, "warning");
-    for said in ["5 objects", "2 hidden objects", ".x.jpg", "folder marker"] {
-        assert!(objects.contains(said), "{said}: {objects}");
+    for messages in ["5 objects", "2 hidden objects", ".x.jpg", "folder marker"] {
+        assert!(objects.contains(messages), "{messages}: {objects}");
     }
     transform.start("hidden", "photos/", &["--watch"]).must(0, &[]);
     // An output for a folder marker is not an unknown output.
@@ -118,15 +118,15 @@ fn hidden_objects_are_predicted_and_markers_skipped() {
         let asked = transform.plane.count("CreateTransformJob");
         transform.run(&["retry", "hidden"]).must(1, &[]);
         assert_eq!(transform.plane.count("CreateTransformJob"), asked);
-        let (lines, said) = transform.fetch("hidden", 0);
+        let (lines, messages) = transform.fetch("hidden", 0);
         let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
         assert_eq!(names, images);
-        said.must_say("2 objects were skipped");
+        messages.must_print("2 objects were skipped");
     }
     // An output for an object that was not an input is unknown.
     transform.bucket.put("out/hidden/else.jpg.out", b"{}");
-    let (_, said) = transform.fetch("hidden", 3);
-    said.must_say("else.jpg.out");
+    let (_, messages) = transform.fetch("hidden", 3);
+    messages.must_print("else.jpg.out");
     // Nothing but markers is nothing to transform.
     transform.bucket.put("bare/", b"");
     transform.must_find("bare/", &[], "Input", "problem", "No input");

@@ -101,8 +101,8 @@ impl Transform {
         self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// A preflight of a job `trap` says this of a point. What is given in `more` counts, and not what is usual.
-    fn must_find(&self, input: &str, more: &[&str], point: &str, grade: &str, said: &str) {
+    /// A preflight of a job `trap` has these words and this grade at a point. Values in `more` replace the usual ones.
+    fn must_find(&self, input: &str, more: &[&str], point: &str, grade: &str, messages: &str) {
         let mut args = self.of_job("preflight", "trap", input, &[]);
         for pair in more.chunks(2) {
             match args.iter().position(|arg| arg == pair[0]) {
@@ -114,7 +114,7 @@ impl Transform {
         let (found_grade, _) = check(&found, point);
         assert_eq!(found_grade, grade, "{point} in {found:#?}");
         let texts = of_point(&found, point);
-        assert!(texts.contains(said), "{said}: {texts}: {found:#?}");
+        assert!(texts.contains(messages), "{messages}: {texts}: {found:#?}");
         assert!(grade != "problem" || found.code == Some(1), "{found:#?}");
     }
 
@@ -198,7 +198,7 @@ impl Transform {
     }
 }
 
-/// All that a preflight says of a point: its lines, and those of its hints.
+/// All lines of a preflight about a point, with those of its hints.
 fn of_point(found: &Ended, point: &str) -> String {
     let mut is_point = false;
     let lines = found.stdout.lines().filter(|line| {

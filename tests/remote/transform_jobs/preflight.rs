@@ -42,7 +42,7 @@ fn preflight_checks_inputs() {
     transform.bucket.put("photos/.keep", b"");
     transform.bucket.put("photos/notes.txt", b"not an image");
     transform.bucket.put("photos/Thumbs.db", b"nor this");
-    let objects = |said| transform.must_find("photos/", &[], "Objects", "warning", said);
+    let objects = |messages| transform.must_find("photos/", &[], "Objects", "warning", messages);
     objects("content: photos/.keep");
     objects("1 hidden object");
     objects("photos/Thumbs.db");
@@ -57,8 +57,8 @@ fn preflight_checks_inputs() {
 #[test]
 fn preflight_checks_requests() {
     let transform = Transform::with_images("request-traps", 1);
-    let find = |more: &[&str], point, grade, said| {
-        transform.must_find("photos/", more, point, grade, said);
+    let find = |more: &[&str], point, grade, messages| {
+        transform.must_find("photos/", more, point, grade, messages);
     };
     find(&["--split-type", "line"], "Splitting", "problem", "images into pieces");
     find(&["--batch-strategy", "multi-record"], "Splitting", "warning", "SingleRecord");
@@ -68,14 +68,14 @@ fn preflight_checks_requests() {
     find(&["--max-payload-mb", "0"], "Payload", "warning", "requests are chunked");
     find(&["--max-concurrent", "0"], "Concurrency", "warning", "one request at");
     transform.bucket.put("large/l.jpg", &vec![7; 6_000_001]);
-    let large = |more: &[&str], grade, said| transform.must_find("large/", more, "Payload", grade, said);
+    let large = |more: &[&str], grade, messages| transform.must_find("large/", more, "Payload", grade, messages);
     large(&[], "ok", "up to 7 MB");
     large(&["--max-payload-mb", "6"], "problem", "MaxPayloadInMB to 7");
     transform.bucket.put("records/a.tfrecord", b"record");
     transform.bucket.put("recordio/photos.rec", b"\x0a\x23\xd7\xce");
     transform.must_find("recordio/", &["--split-type", "recordio"], "Splitting", "warning", "does not read");
-    let records = |more: &[&str], grade, said| {
-        transform.must_find("records/", more, "Splitting", grade, said);
+    let records = |more: &[&str], grade, messages| {
+        transform.must_find("records/", more, "Splitting", grade, messages);
     };
     records(&["--input-kind", "tfrecord"], "ok", "SplitType TFRecord");
     let multi = ["--input-kind", "tfrecord", "--batch-strategy", "multi-record"];
@@ -130,8 +130,8 @@ fn bucket_in_another_region_is_a_problem() {
 #[test]
 fn preflight_checks_model_container_and_instance() {
     let transform = Transform::with_images("model-traps", 1);
-    let find = |more: &[&str], point, grade, said| {
-        transform.must_find("photos/", more, point, grade, said);
+    let find = |more: &[&str], point, grade, messages| {
+        transform.must_find("photos/", more, point, grade, messages);
     };
     find(&["--instance-type", "m5.xlarge"], "Instance", "problem", "an instance type");
     find(&["--instance-type", "ml.m5.3xlarge"], "Instance", "warning", ": large, xlarge");
@@ -174,8 +174,8 @@ fn archive_gets_a_matching_container() {
     let local = local.to_str().unwrap();
     let in_s3 = transform.bucket.uri("models/saved.tar.gz");
     let onnx = transform.bucket.uri("models/onnx.tar.gz");
-    let find = |more: &[&str], point, grade, said| {
-        transform.must_find("photos/", more, point, grade, said);
+    let find = |more: &[&str], point, grade, messages| {
+        transform.must_find("photos/", more, point, grade, messages);
     };
     for archive in [local, &in_s3] {
         let serving = "/tensorflow-inference:2.19.0-cpu";
@@ -222,8 +222,8 @@ fn archive_gets_a_matching_container() {
 #[test]
 fn preflight_finds_conflicting_settings() {
     let transform = Transform::with_images("together", 2);
-    let find = |more: &[&str], point, grade, said| {
-        transform.must_find("photos/", more, point, grade, said);
+    let find = |more: &[&str], point, grade, messages| {
+        transform.must_find("photos/", more, point, grade, messages);
     };
     find(&["--input-filter", "$.a"], "Content type", "problem", "InputFilter needs JSON");
     find(&["--accept", "text/csv"], "Content type", "warning", "responds with JSON");
@@ -330,7 +330,7 @@ fn price_and_source_are_remembered() {
 fn recordio_is_a_warning_and_other_objects_a_problem() {
     let transform = Transform::with_images("recordio", 2);
     let split = ["--split-type", "recordio"];
-    let finds = |input, grade, said| transform.must_find(input, &split, "Splitting", grade, said);
+    let finds = |input, grade, messages| transform.must_find(input, &split, "Splitting", grade, messages);
     finds("photos/", "problem", "images into pieces");
     transform.bucket.put("records/a.tfrecord", b"record");
     finds("records/", "problem", "TFRecord");

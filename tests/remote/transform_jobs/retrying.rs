@@ -191,12 +191,12 @@ fn job_failed_before_any_image_is_not_retried_as_is() {
     assert!(!watched.stderr.contains("transform retry"), "{watched:#?}");
     assert_eq!(watched.stderr.lines().filter(|line| is_reason(line)).count(), 2, "{watched:#?}");
     // Each image has a line with that reason.
-    let (lines, said) = transform.fetch("no-answer", 3);
+    let (lines, messages) = transform.fetch("no-answer", 3);
     assert_eq!(lines.len(), 2);
     for (_, line) in lines {
         assert!(is_reason(line["error"].as_str().unwrap()), "{line}");
     }
-    said.must_say("2 of 2 images failed");
+    messages.must_print("2 of 2 images failed");
     transform.plane.heal();
     transform.run(&["retry", "no-answer"]).must(1, &["ping health check", "transform logs no-answer", "--all"]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);

@@ -268,11 +268,11 @@ fn refused_start_lists_existing_leftovers() {
         let record: Value = serde_json::from_slice(&std::fs::read(record).unwrap()).unwrap();
         record["left"].clone()
     };
-    let says_left = |ended: &Ended| ended.stderr.contains("left behind");
+    let lists_leftovers = |ended: &Ended| ended.stderr.contains("left behind");
     let create = "CreateModel";
     transform.plane.fail(Failure::AccessDenied { operation: create });
     let refused = transform.start("cats", "photos/", &[]);
-    assert!(!says_left(&refused), "{refused:#?}");
+    assert!(!lists_leftovers(&refused), "{refused:#?}");
     refused.must(1, &["sagemaker:CreateModel"]);
     assert_eq!(left(), json!([]));
     // It is unknown whether a lost answer was a yes.
@@ -280,7 +280,7 @@ fn refused_start_lists_existing_leftovers() {
     let lost = Failure::HangUp { operation: create, times: 100 };
     transform.plane.fail(lost);
     let lost = transform.start("cats", "photos/", &[]);
-    assert!(says_left(&lost), "{lost:#?}");
+    assert!(lists_leftovers(&lost), "{lost:#?}");
     assert_eq!(left(), json!([{"model": "cats"}]));
 
     // The archive of this machine does not get there.
@@ -298,7 +298,7 @@ fn refused_start_lists_existing_leftovers() {
     let mut command = transform.command(&args);
     command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
     let refused = Ended::of(&command.output().unwrap());
-    assert!(!says_left(&refused), "{refused:#?}");
+    assert!(!lists_leftovers(&refused), "{refused:#?}");
     refused.must(1, &["s3:PutObject"]);
     assert_eq!(left(), json!([]));
 }
@@ -345,13 +345,13 @@ fn refused_start_shows_the_aws_message() {
     let transform = Transform::with_images("refusals", 1);
     let operation = "CreateTransformJob";
     let times = 100;
-    for (failure, said) in [
+    for (failure, messages) in [
         (Failure::Throttling { operation, times }, &["request rate", "ThrottlingException: Rate exceeded"][..]),
         (Failure::AccessDenied { operation }, &["sagemaker:CreateTransformJob", "AccessDeniedException"]),
         (Failure::HangUp { operation, times }, &["job refusals: "]),
     ] {
         transform.plane.fail(failure);
-        let more = [said, &["clean-up refusals"]].concat();
+        let more = [messages, &["clean-up refusals"]].concat();
         transform.start("refusals", "photos/", &[]).must(1, &more);
         transform.plane.heal();
     }

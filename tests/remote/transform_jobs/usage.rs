@@ -49,8 +49,8 @@ fn printed_aws_commands_send_equal_requests() {
         printed.stdout
     );
     let output = Command::new("sh").args(["-c", &script]).output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let requests: Vec<Value> = said.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let messages = String::from_utf8(output.stdout).unwrap();
+    let requests: Vec<Value> = messages.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(requests, [model, job], "{printed:#?}");
 }
 
@@ -72,9 +72,9 @@ fn s3_options_are_hidden_for_sagemaker() {
         .env_remove("AWS_SECRET_ACCESS_KEY")
         .env("HOME", transform.home.path())
         .env("AWS_EC2_METADATA_DISABLED", "true");
-    let said = Ended::of(&command.output().unwrap());
-    let said = said.must(1, &["AWS credentials", "`aws configure`"]);
-    assert!(!said.stderr.contains("anonymous"), "{said:#?}");
+    let messages = Ended::of(&command.output().unwrap());
+    let messages = messages.must(1, &["AWS credentials", "`aws configure`"]);
+    assert!(!messages.stderr.contains("anonymous"), "{messages:#?}");
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn empty_input_packs_no_model() {
 fn wrong_usage_is_reported_before_any_request() {
     let transform = Transform::new("usage");
     let (input, output) = (transform.bucket.uri("photos/"), transform.bucket.uri("out/"));
-    for (args, code, said) in [
+    for (args, code, messages) in [
         (&["start", "here", "--output", &output, "--model-name", "m"][..], 1, "--input-to"),
         (&["start", &input, "--output", &output], 1, "No model"),
         (&["start", &input, "--output", &output, "--archive", "m.tar.gz"], 1, "--role"),
@@ -116,7 +116,7 @@ fn wrong_usage_is_reported_before_any_request() {
         (&["start", &input, "--output", &output, "--hourly-price", "0"], 2, "positive number"),
         (&["list", "--limit", "0"], 2, "--limit"),
     ] {
-        transform.run(args).must(code, &[said]);
+        transform.run(args).must(code, &[messages]);
     }
     assert_eq!(transform.plane.requests().len(), 0);
 }
@@ -126,24 +126,24 @@ fn invalid_names_are_reported_before_any_request() {
     let transform = Transform::new("names");
     let long = "a".repeat(64);
     for what in ["status", "stop", "logs", "retry", "clean-up"] {
-        for (name, said) in
+        for (name, messages) in
             [("", "job name"), ("my job", "“my job” is"), ("-a", "is not valid"), (long.as_str(), "64 characters")]
         {
             // Behind `--`, a hyphen begins no flag.
-            transform.run(&[what, "--", name]).must(2, &[said]);
+            transform.run(&[what, "--", name]).must(2, &[messages]);
         }
-        for (flag, value, said) in [
+        for (flag, value, messages) in [
             ("--profile", "", "--profile"),
             ("--region", "", "eu-west-1"),
             ("--region", "eu west", "eu-west-1"),
             ("--region", "a.example/", "eu-west-1"),
         ] {
-            transform.run(&[what, "job", flag, value]).must(2, &[said]);
+            transform.run(&[what, "job", flag, value]).must(2, &[messages]);
         }
     }
     let photos = transform.home.path().to_str().unwrap();
-    for (outputs, said) in [("", "No outputs"), ("my job", "“my job” is")] {
-        transform.run(&["fetch", outputs, photos]).must(1, &[said]);
+    for (outputs, messages) in [("", "No outputs"), ("my job", "“my job” is")] {
+        transform.run(&["fetch", outputs, photos]).must(1, &[messages]);
     }
     assert!(transform.plane.requests().is_empty());
 }

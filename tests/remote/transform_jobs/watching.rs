@@ -233,13 +233,13 @@ fn missing_log_permission_hides_only_logs() {
 #[test]
 fn failed_job_reports_its_reason() {
     let transform = Transform::with_images("failing", 2);
-    for (job, failure, code, said) in [
+    for (job, failure, code, messages) in [
         ("no-capacity", Failure::NoCapacity, 1, &["reason     CapacityError: Unable", "no image has"][..]),
         ("no-ping", Failure::NoPing, 1, &["ping health check"]),
         ("broken", Failure::ContainerError("001.jpg"), 3, &["001.jpg: Bad HTTP", "algorithm: 500"]),
     ] {
         transform.plane.fail(failure);
-        transform.start(job, "photos/", &["--watch"]).must(code, said);
+        transform.start(job, "photos/", &["--watch"]).must(code, messages);
         transform.plane.heal();
         let status = transform.status(job, code);
         assert_eq!(status["status"], "failed");

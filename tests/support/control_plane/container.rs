@@ -75,7 +75,7 @@ impl Container {
             .env("PYTHONPATH", python_packages("model-handler"))
             .env("PYTHONUNBUFFERED", "1")
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            // Any that is free; it says which.
+            // Any free one; the container prints it.
             .env("SAGEMAKER_BIND_TO_PORT", "0")
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .process_group(0)

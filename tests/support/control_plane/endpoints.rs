@@ -263,7 +263,7 @@ impl Shared {
         Ok(listing("Endpoints", list, next))
     }
 
-    /// It says "Deleting" until its container has ended, and while jobs are held, and then is gone.
+    /// It is "Deleting" until its container has ended, and while jobs are held, and then is gone.
     pub(super) fn delete_endpoint(self: &Arc<Self>, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "EndpointName").to_owned();
         let container = self.change(|world| {

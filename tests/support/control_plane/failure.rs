@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::Refusal;
 
-/// Failures that a test injects. Each stays until [`super::ControlPlane::heal`], unless it says how often.
+/// Failures that a test injects. Each stays until [`super::ControlPlane::heal`], unless it has a count.
 #[derive(Debug, Clone)]
 pub(crate) enum Failure {
     /// The next `times` requests for `operation` are too many.
@@ -57,7 +57,7 @@ pub(crate) enum Failure {
     ContainerError(&'static str),
     /// A job is stopped as soon as so many objects are through.
     StoppedAfter(usize),
-    /// Objects whose key contains this get no output, but the job says "Completed".
+    /// Objects whose key contains this get no output, but the job is "Completed".
     NoOutput(&'static str),
 }
 

@@ -121,7 +121,7 @@ impl Shared {
         response["TransformJobArn"] = arn("transform-job", name).into();
         response["TransformJobStatus"] = job.status.into();
         response["CreationTime"] = job.birth.at_s.into();
-        // AWS says what it filled in.
+        // AWS returns what it filled in.
         let defaults = [
             ("TransformInput", "CompressionType", "None"),
             ("TransformInput", "SplitType", "None"),

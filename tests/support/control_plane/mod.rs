@@ -372,7 +372,7 @@ Content-Length: ",
             Some(failure::Before::Refuse(refusal)) => Err(refusal),
             None => self.hear(service, operation, head, body),
         };
-        let said = match &outcome {
+        let response = match &outcome {
             Ok(response) => {
                 json!({"service": service, "operation": operation, "response": response})
             }
@@ -384,7 +384,7 @@ Content-Length: ",
                 "body": refusal.body(),
             }),
         };
-        self.check("responds", operation, &said);
+        self.check("responds", operation, &response);
         let fields = vec![("Content-Type", "application/x-amz-json-1.1".to_owned())];
         Some(match outcome {
             // Without an output, AWS sends an empty body.

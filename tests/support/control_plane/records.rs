@@ -15,7 +15,7 @@ pub(super) struct Body {
     pub(super) records: usize,
 }
 
-/// `split` is that of `TransformInput`. An error is said as the data-log says it.
+/// `split` is that of `TransformInput`. An error reads as in the data-log.
 pub(super) fn split<'a>(object: &'a [u8], split: &str) -> Result<Vec<Record<'a>>, String> {
     match split {
         "None" => Ok(vec![Record { framed: object, content: object }]),

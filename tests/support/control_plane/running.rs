@@ -63,7 +63,7 @@ enum Blame {
     Algorithm,
 }
 
-/// Why an object has no output: whose fault, and what the data-log says of it.
+/// Why an object has no output: whose fault, and its line in the data-log.
 type Failed = (Blame, Vec<String>);
 
 /// Takes the response to a request.
@@ -170,12 +170,12 @@ impl Run {
                  permissions on bucket \"{bucket}\".{code}"
             )
         };
-        let said = |code: String| nothing(&format!(" Error message from S3: {code}"));
+        let refused = |code: String| nothing(&format!(" Error message from S3: {code}"));
         let inputs = if source["S3DataType"] == "ManifestFile" {
-            let manifest = self.shared.objects.get(&place).map_err(said)?;
+            let manifest = self.shared.objects.get(&place).map_err(refused)?;
             of_manifest(&manifest).ok_or_else(|| format!("ClientError: Manifest file {uri} is malformed"))?
         } else {
-            let listed = self.shared.objects.list(&place).map_err(said)?;
+            let listed = self.shared.objects.list(&place).map_err(refused)?;
             of_listing(&place, listed)
         };
         if inputs.is_empty() {
@@ -228,13 +228,13 @@ impl Run {
         let parameters = parameters.and_then(|response| serde_json::from_slice(&response.content).ok());
         let manner = Manner::of(&self.request, &parameters.unwrap_or_default());
         self.shared.change(|world| {
-            let said = format!(
+            let settings = format!(
                 "MaxConcurrentTransforms={}, MaxPayloadInMB={}, BatchStrategy={}",
                 manner.concurrent,
                 manner.payload_mb,
                 manner.shouted_strategy()
             );
-            world.logs.write_data_log(&data_log, &said);
+            world.logs.write_data_log(&data_log, &settings);
         });
         // Few objects share what many would use.
         let workers = manner.concurrent.min(share.len());
@@ -288,8 +288,8 @@ impl Run {
             {
                 self.troubles.lock().unwrap().push(blame);
                 for line in lines {
-                    let said = format!("{}/{}: {line}", input.place.bucket, input.place.key);
-                    world.logs.write_data_log(data_log, &said);
+                    let entry = format!("{}/{}: {line}", input.place.bucket, input.place.key);
+                    world.logs.write_data_log(data_log, &entry);
                 }
             }
             if stop.is_some_and(|objects| through >= objects) {

@@ -32,14 +32,14 @@ impl Shared {
             body.remove("__type");
             // From the server in front, which knows no models.
             if refusal.status != 413 {
-                let said = json!({
+                let error = json!({
                     "service": "sagemaker-runtime",
                     "operation": OPERATION,
                     "error": refusal.code,
                     "status": refusal.status,
                     "body": body,
                 });
-                self.check("responds", OPERATION, &said);
+                self.check("responds", OPERATION, &error);
             }
             Response {
                 status: refusal.status,
@@ -54,8 +54,8 @@ impl Shared {
             }
         });
         if response.status == 200 {
-            let said = said("response", head, &response.fields, response.body.len());
-            self.check("responds", OPERATION, &said);
+            let description = described("response", head, &response.fields, response.body.len());
+            self.check("responds", OPERATION, &description);
         }
         Some(response)
     }
@@ -70,7 +70,7 @@ impl Shared {
             });
         }
         let fields: Vec<_> = head.fields.iter().map(|(name, value)| (name.as_str(), value.clone())).collect();
-        let unsatisfied = self.check("asks", OPERATION, &said("request", head, &fields, body.len()));
+        let unsatisfied = self.check("asks", OPERATION, &described("request", head, &fields, body.len()));
         if !unsatisfied.is_empty() {
             return Err(Refusal::of("ValidationError", &unsatisfied.join("; ")));
         }
@@ -107,10 +107,10 @@ impl Shared {
 }
 
 /// AWS's error about a model that did not respond; status 0 stands for no response at all.
-fn model_error(endpoint: &str, status: u16, said: &str) -> Refusal {
+fn model_error(endpoint: &str, status: u16, message: &str) -> Refusal {
     let group = format!("/aws/sagemaker/Endpoints/{endpoint}");
     // Longer ones are cut.
-    let said: String = said.chars().take(1000).collect();
+    let message: String = message.chars().take(1000).collect();
     let side = match status {
         400..500 => "client",
         _ => "server",
@@ -120,7 +120,7 @@ fn model_error(endpoint: &str, status: u16, said: &str) -> Refusal {
         ..Refusal::of(
             "ModelError",
             &format!(
-                "Received {side} error ({status}) from primary with message \"{said}\". See \
+                "Received {side} error ({status}) from primary with message \"{message}\". See \
                  https://{REGION}.console.aws.amazon.com/cloudwatch/home?region={REGION}#logEventViewer:group={group} in account {ACCOUNT} for more \
                  information."
             ),
@@ -129,14 +129,14 @@ fn model_error(endpoint: &str, status: u16, said: &str) -> Refusal {
     let log = format!("arn:aws:logs:{REGION}:{ACCOUNT}:log-group:{group}");
     refusal.more.extend([
         ("OriginalStatusCode".to_owned(), status.into()),
-        ("OriginalMessage".to_owned(), said.into()),
+        ("OriginalMessage".to_owned(), message.into()),
         ("LogStreamArn".to_owned(), log.into()),
     ]);
     refusal
 }
 
 /// For the validator.
-fn said(side: &str, head: &Head, fields: &[(&str, String)], body_len: usize) -> Value {
+fn described(side: &str, head: &Head, fields: &[(&str, String)], body_len: usize) -> Value {
     let headers: serde_json::Map<String, Value> =
         fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();
     json!({

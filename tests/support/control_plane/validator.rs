@@ -1,4 +1,4 @@
-//! Holds what is said on either side against AWS's own description of its services, in a Python process of its own.
+//! Checks requests and responses against AWS's own service models, in a Python process of its own.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
