@@ -76,7 +76,7 @@ pub struct Settings {
     pub explanation_opacity: f32,
     /// The limit above which images are rejected.
     pub max_megapixels: u64,
-    /// The size of the disk cache, for thumbnails and images from S3; zero disables it.
+    /// The size limit of the disk cache for thumbnails and images from S3; 0 disables it.
     #[serde(alias = "thumbnail_cache_bytes")]
     pub cache_bytes: u64,
     /// The live filters by model id.
@@ -132,7 +132,7 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Nonsense in a settings file (a zoom of zero) must not make the window unusable.
+    /// Corrects values in the settings file that would make the window unusable, such as a zoom of zero.
     pub fn checked(mut self) -> Self {
         let (low, high) = (*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
         self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
@@ -150,14 +150,14 @@ impl Settings {
         self.recent.truncate(MAX_RECENT);
     }
 
-    /// How a place was reached the last time counts.
+    /// Remembers a location with the access used last.
     pub(super) fn remember_place(&mut self, place: &S3Place) {
         self.forget_place(place);
         self.recent_places.insert(0, place.clone());
         self.recent_places.truncate(MAX_RECENT);
     }
 
-    /// The last settings of a remote model replace its earlier ones.
+    /// Replaces the earlier settings of a remote model with these.
     pub(super) fn remember_remote_model(&mut self, model: &RemoteModel) {
         self.recent_remote_models.retain(|known| known.at != model.at);
         self.recent_remote_models.insert(0, model.clone());
@@ -169,7 +169,7 @@ impl Settings {
         self.recent_places.retain(|known| known.identity() != identity);
     }
 
-    /// Whether a person found right what was assumed about this model, and nothing else was assumed since.
+    /// Whether the user confirmed the assumptions about this model and no others were added since.
     pub fn has_confirmed_assumptions(&self, card: &ModelCard) -> bool {
         self.confirmed_assumptions.get(&card.id) == Some(&card.assumed)
     }

@@ -1,14 +1,14 @@
-//! The identities that are signed in to S3, and when their credentials end.
+//! The identities signed in to S3, and when their credentials expire.
 
 use std::collections::HashMap;
 
 use super::{Failure, TaskId};
 use crate::domain::{Identity, S3Access};
 
-/// How long before its end a sign-in is renewed, or warned of where that does not help, in milliseconds.
+/// How long before its expiry a sign-in is renewed, or a warning shown if renewal does not help, in milliseconds.
 const SIGN_IN_WARNING_MS: i64 = 10 * 60 * 1000;
 
-/// The state of the sign-in for each way to S3.
+/// The sign-in per way to access S3.
 #[derive(Debug, Default)]
 pub struct SignIns(HashMap<S3Access, SignIn>);
 
@@ -16,19 +16,19 @@ pub struct SignIns(HashMap<S3Access, SignIn>);
 pub struct SignIn {
     /// The last response; it stays while a new one is requested.
     pub identity: Option<Identity>,
-    /// Why the last question was not answered.
+    /// Why the last request failed.
     pub failure: Option<Failure>,
-    /// The command for signing in again, if the user has to do that.
+    /// The command that renews the sign-in, if the user has to run one.
     pub renewal: Option<String>,
     asking: Option<Asking>,
-    /// The end that was in sight when it was last tried to renew.
+    /// The expiry that was known at the last renewal attempt.
     renewed_at: Option<i64>,
 }
 
 #[derive(Debug)]
 struct Asking {
     task: TaskId,
-    /// The end that was in sight.
+    /// The last known expiry.
     end_ms: Option<i64>,
 }
 
@@ -37,13 +37,13 @@ impl SignIns {
         self.0.get(access)
     }
 
-    /// Begins a sign-in.
+    /// Starts a sign-in.
     pub(super) fn begin(&mut self, access: &S3Access, task: TaskId) {
         let sign_in = self.0.entry(access.clone()).or_default();
         sign_in.asking = Some(Asking { task, end_ms: sign_in.ends_ms() });
     }
 
-    /// A late response to another question is dropped.
+    /// Stores a response; drops a late one to an older request.
     pub(super) fn finish(
         &mut self,
         access: &S3Access,
@@ -75,19 +75,18 @@ impl SignIn {
         self.asking.is_some()
     }
 
-    /// The end of the credentials, in milliseconds since 1970-01-01 UTC; `None` if they have none, or if it is not
-    /// known.
+    /// The expiry of the credentials, in milliseconds since 1970-01-01 UTC; `None` if they have none or it is unknown.
     pub fn ends_ms(&self) -> Option<i64> {
         self.identity.as_ref()?.expires_ms
     }
 
-    /// Whether its end is so near that it should be renewed now. Asks for that once an end.
+    /// Whether it is about to expire and should be renewed now. True once per expiry.
     pub fn wants_renewal(&self, now_ms: i64) -> bool {
         let is_near = |end: i64| end - now_ms < SIGN_IN_WARNING_MS;
         !self.is_asking() && self.ends_ms().is_some_and(|end| is_near(end) && self.renewed_at != Some(end))
     }
 
-    /// Milliseconds to its end, if that is near and was not to be put off; negative behind the end.
+    /// Milliseconds until it expires, if that is soon and renewal did not help; negative after the expiry.
     pub fn ending_ms(&self, now_ms: i64) -> Option<i64> {
         let left = self.ends_ms()? - now_ms;
         (left < SIGN_IN_WARNING_MS && self.renewed_at == self.ends_ms()).then_some(left)

@@ -1,4 +1,4 @@
-//! The running tasks, and the last ones that ended.
+//! The running tasks and the last finished ones.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,14 +12,13 @@ const MAX_FINISHED: usize = 20;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct TaskId(pub u64);
 
-/// The handle of a background task: the id that its result names, its progress, and its cancellation.
+/// The handle of a background task: the id for its result, its progress, and its cancellation.
 #[derive(Debug, Clone)]
 pub struct Ticket {
     pub id: TaskId,
     pub control: TaskControl,
 }
 
-/// A running task.
 pub struct TaskEntry {
     pub id: TaskId,
     pub kind: TaskKind,
@@ -29,7 +28,7 @@ pub struct TaskEntry {
 }
 
 impl TaskEntry {
-    /// What becomes of a long task if the program ends now; `None` if that needs no question.
+    /// What happens to a long task if the program ends now; `None` if no warning is needed.
     pub fn unfinished_text(&self) -> Option<String> {
         let title = &self.title;
         let progress = self.control.progress();
@@ -55,7 +54,7 @@ pub enum TaskKind {
     },
     /// Finding or installing ONNX Runtime and loading a model.
     Prepare,
-    /// Finding out what a remote model responds with.
+    /// Determining the response format of a remote model.
     Connect,
     /// Predicting one image with a remote model.
     RemotePrediction {
@@ -64,44 +63,44 @@ pub enum TaskKind {
     },
     /// Checking whether a remote model is available.
     CheckRemoteModel,
-    /// Reading the predictions of a run out of the project.
+    /// Reading the predictions of a run from the project.
     LoadRun {
         run: RunId,
     },
     InstallRuntime(RuntimeKind),
-    /// Asking who is signed in to S3.
+    /// Requesting the identity for S3.
     SignIn,
-    /// Looking into buckets for a place to open.
+    /// Browsing buckets for a location to open.
     Browse,
-    /// Holding two runs against each other.
+    /// Comparing two runs.
     Compare,
     /// Reading ground truth.
     ReadTruth,
-    /// Holding a run against ground truth.
+    /// Evaluating a run against ground truth.
     Evaluate,
-    /// Finding out which parts of an image carry a prediction.
+    /// Determining which parts of an image a prediction depends on.
     Explain,
-    /// Writing predictions and verdicts for other programs.
+    /// Writing predictions and verdicts for other tools.
     Export,
-    /// Finding out what an upload would do.
+    /// Planning an upload.
     PlanUpload,
     /// Sending files to S3.
     Upload,
-    /// Finding out whether a job would do well.
+    /// Checking a planned job for problems.
     CheckJob,
-    /// Trying on this machine what a job would do.
+    /// Testing a job on this computer.
     Rehearse,
     /// Packing and uploading what a job needs, and starting it.
     StartJob,
-    /// Reading outputs of remote jobs, or predictions of other programs.
+    /// Reading outputs of remote jobs, or predictions from other tools.
     ReadOutputs,
-    /// Finding out what was dropped on the window.
+    /// Identifying what was dropped on the window.
     LookAtDropped,
-    /// Looking at a job again and again.
+    /// Polling a job.
     WatchJob,
-    /// Something short about jobs: listing, stopping, cleaning up.
+    /// A short task about jobs: listing, stopping, cleaning up.
     Jobs,
-    /// Something about endpoints: listing, watching, deploying, deleting.
+    /// A task about endpoints: listing, watching, deploying, deleting.
     Endpoints,
     /// Running a model with common ways to prepare images.
     TryPresets,
@@ -112,16 +111,15 @@ pub enum TaskKind {
 }
 
 impl TaskEntry {
-    /// Whether pausing makes sense to a person.
+    /// Whether pausing is useful to the user.
     pub fn can_pause(&self) -> bool {
         matches!(self.kind, TaskKind::Predict { .. })
     }
 }
 
-/// How a task ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TaskOutcome {
-    /// A summary for people: “812 images in 41 s”.
+    /// A summary for display: “812 images in 41 s”.
     Done(String),
     Cancelled,
     Failed(String),
@@ -133,7 +131,7 @@ pub struct FinishedTask {
     pub kind: TaskKind,
     pub title: String,
     pub outcome: TaskOutcome,
-    /// Time worked, pauses left out.
+    /// The time worked, without pauses.
     pub elapsed: Duration,
 }
 
@@ -141,7 +139,7 @@ pub struct FinishedTask {
 pub struct TaskList {
     running: Vec<TaskEntry>,
     finished: Vec<FinishedTask>,
-    /// Failures that are not shown any more where the task was begun.
+    /// Failures that are hidden where the task was started.
     dismissed: BTreeSet<TaskId>,
 }
 
@@ -175,7 +173,7 @@ impl TaskList {
         self.running.iter().any(is_it)
     }
 
-    /// The last task of a kind if it failed and was not dismissed: what it was, and why it failed.
+    /// The last task of a kind, if it failed and was not dismissed, and the reason.
     pub fn failure(&self, is_it: impl Fn(&TaskKind) -> bool) -> Option<(&TaskKind, &str)> {
         if self.running.iter().any(|task| is_it(&task.kind)) {
             return None;
@@ -213,7 +211,7 @@ impl TaskList {
         self.running.push(task);
     }
 
-    /// Removes a task from the running ones; `None` if it is no longer there.
+    /// Removes a task from the running ones; `None` if it is not among them.
     pub(super) fn end(&mut self, id: TaskId, outcome: TaskOutcome) -> Option<TaskEntry> {
         let position = self.running.iter().position(|task| task.id == id)?;
         let task = self.running.remove(position);
@@ -230,12 +228,12 @@ impl TaskList {
         Some(task)
     }
 
-    /// Takes a task off without a trace: a listing that ended well is not worth a line.
+    /// Removes a task without a trace, because a successful listing is not worth an entry.
     pub(super) fn forget(&mut self, id: TaskId) {
         self.running.retain(|task| task.id != id);
     }
 
-    /// Shows the ended tasks of a kind only in the list of tasks from now on.
+    /// Hides the failed tasks of a kind except in the task list.
     pub(super) fn dismiss(&mut self, is_it: impl Fn(&TaskKind) -> bool) {
         let ended = self.finished.iter().filter(|task| is_it(&task.kind));
         self.dismissed.extend(ended.map(|task| task.id));

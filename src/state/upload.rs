@@ -1,4 +1,4 @@
-//! The dialog about an upload, and what came of the last one.
+//! The upload dialog and the result of the last upload.
 
 use std::sync::Arc;
 
@@ -6,36 +6,33 @@ use super::Loadable;
 use crate::domain::{S3Place, SampleUri, UploadPlan, UploadReport};
 use crate::state::{ExportScope, Failure, TaskId, Ticket};
 
-/// Commands about uploads.
 #[derive(Debug, Clone, PartialEq)]
 pub enum UploadCommand {
-    /// Finds out what an upload of these images would do.
+    /// Plans an upload of these images.
     Plan(Box<S3Place>, ExportScope),
-    /// Carries out the plan on screen.
+    /// Starts the plan on screen.
     Start {
-        /// Whether objects with other content are replaced.
+        /// Whether to replace objects with different content.
         replaces: bool,
     },
-    /// Something else is to be uploaded, or to another place.
+    /// Drops the plan, because the files or the destination have changed.
     ForgetPlan,
     Dismiss,
 }
 
-/// Effects about uploads.
 #[derive(Debug, Clone)]
 pub enum UploadEffect {
-    /// Find out what an upload of these samples' files would do.
+    /// Plan an upload of these samples' files.
     Plan { request: UploadPlanRequest, ticket: Ticket },
-    /// Send what the plan says.
+    /// Upload according to the plan.
     Start {
         plan: Arc<UploadPlan>,
-        /// Whether objects with other content are replaced.
+        /// Whether to replace objects with different content.
         replaces: bool,
         ticket: Ticket,
     },
 }
 
-/// Events about uploads.
 #[derive(Debug)]
 pub enum UploadEvent {
     Planned { task: TaskId, result: Result<UploadPlan, Failure> },
@@ -44,20 +41,19 @@ pub enum UploadEvent {
 
 #[derive(Debug, Default)]
 pub struct Uploading {
-    /// The plan of the upload.
     pub plan: Loadable<Arc<UploadPlan>>,
 }
 
-/// The files of these samples, to be compared with what is in S3.
+/// The files of these samples, to compare with the objects in S3.
 #[derive(Debug, Clone)]
 pub struct UploadPlanRequest {
-    /// The folder that the objects are named from; empty if there is none.
+    /// The folder that object names are relative to; empty if there is none.
     pub root: String,
     pub samples: Vec<SampleUri>,
     pub target: S3Place,
 }
 
-/// An upload that ended, whole or not.
+/// A finished upload, complete or not.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Uploaded {
     pub target: S3Place,

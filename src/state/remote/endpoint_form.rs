@@ -1,4 +1,4 @@
-//! The form that deploys a model to a real-time endpoint.
+//! The form for deploying a model to a real-time endpoint.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,24 +7,24 @@ use super::model_draft::{ChosenModel, ModelDraft, ModelRequest};
 use crate::domain::{EndpointConfig, EndpointPlan, S3Access, S3Address, archive_address, default_ami};
 use crate::state::State;
 
-/// Default hours until an endpoint is deleted: enough for an afternoon, and not a month's bill.
+/// Default hours until an endpoint is deleted: enough for an afternoon without a month's bill.
 const USUAL_HOURS: f64 = 2.0;
 
 pub type EndpointForm = Form<EndpointDraft, EndpointPlan>;
 
-/// The fields of the form. Settings keep what the next endpoint may use again; it contains no secrets.
+/// The fields of the form. The settings store those that the next endpoint may reuse. Contains no secrets.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct EndpointDraft {
     pub model: ModelDraft,
-    /// The folder in S3 that the archive is uploaded below.
+    /// The S3 folder to upload the archive to.
     pub base: String,
-    /// Hours until Spotcheck deletes the endpoint; `None`: never.
+    /// Hours until Spotcheck deletes the endpoint; `None` for never.
     pub delete_after_h: Option<f64>,
-    /// US dollars an hour for one instance, as typed. Not kept: the next instance type has another price.
+    /// US dollars per hour for one instance, as typed. Not stored, because another instance type has another price.
     #[serde(skip)]
     pub usd_per_hour: Option<f64>,
-    /// Instances and tags. [`EndpointDraft::request`] sets the name of the model, and an AMI if none is chosen.
+    /// Instances and tags. [`EndpointDraft::request`] sets the model name, and the AMI if none is chosen.
     pub config: EndpointConfig,
 }
 
@@ -40,7 +40,7 @@ impl Default for EndpointDraft {
     }
 }
 
-/// A form that is filled in far enough to be checked.
+/// A form that is complete enough for a check.
 #[derive(Debug, Clone)]
 pub struct EndpointRequest {
     pub access: S3Access,
@@ -49,7 +49,7 @@ pub struct EndpointRequest {
     pub archive: Option<S3Address>,
     pub config: EndpointConfig,
     pub usd_per_hour: Option<f64>,
-    /// `None`: Spotcheck never deletes it automatically.
+    /// `None` if Spotcheck never deletes it automatically.
     pub delete_after_ms: Option<i64>,
 }
 
@@ -101,12 +101,12 @@ impl EndpointDraft {
         })
     }
 
-    /// The draft that the next form begins with.
+    /// The initial draft for the next form.
     pub(in crate::state) fn for_the_next(&self) -> Self {
         Self {
             model: self.model.for_the_next(),
             base: self.base.clone(),
-            // Keeping one endpoint for good says nothing about the next one.
+            // Keeping one endpoint indefinitely is no reason to keep the next one.
             delete_after_h: self.delete_after_h.or(Some(USUAL_HOURS)),
             usd_per_hour: None,
             config: EndpointConfig { name: String::new(), model_name: String::new(), ..self.config.clone() },

@@ -1,4 +1,4 @@
-//! The endpoints of an account and region, and those that were deployed from here.
+//! The endpoints of an account and region, and those deployed with Spotcheck.
 
 use super::Loadable;
 use super::remote_list::RemoteList;
@@ -8,39 +8,37 @@ use crate::domain::{
 };
 use crate::state::{Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, State, TaskId, Ticket};
 
-/// Commands about endpoints.
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointsCommand {
-    /// Checks the form about an endpoint.
+    /// Checks the endpoint form.
     Check(Box<EndpointDraft>),
-    /// Deploys what was checked.
+    /// Deploys the checked endpoint.
     Deploy,
-    /// Lists endpoints from the beginning.
+    /// Lists endpoints from the start.
     List(EndpointQuery),
     ListMore,
     /// Shows the page of an endpoint.
     Open(EndpointId),
-    /// Shows the list alone.
+    /// Shows only the list.
     Close,
     Watch(EndpointId),
     StopWatching(EndpointId),
-    /// The end of what its containers wrote.
+    /// Reads the end of its containers' log.
     ReadLog(EndpointId),
     /// Shows the page of an endpoint, with what would be deleted.
     ConfirmDeletion(EndpointId),
     Keep,
     /// Deletes an endpoint with its configuration and its other resources.
     Delete(EndpointId),
-    /// Sets the deletion time in milliseconds since 1970-01-01 UTC; `None` disables the automatic deletion.
+    /// Sets the deletion time in milliseconds since 1970-01-01 UTC; `None` disables automatic deletion.
     SetDeletionTime(EndpointId, Option<i64>),
 }
 
-/// Effects about endpoints.
 #[derive(Debug, Clone)]
 pub enum EndpointsEffect {
-    /// Tell from now on what this machine keeps of endpoints, and which of them are to be deleted.
+    /// Keep reporting the endpoint records of this computer and the endpoints due for deletion.
     FollowRecords,
-    /// Find out whether an endpoint would do well.
+    /// Check a planned endpoint for problems.
     Check {
         request: Box<EndpointRequest>,
         ticket: Ticket,
@@ -60,7 +58,7 @@ pub enum EndpointsEffect {
         id: EndpointId,
         ticket: Ticket,
     },
-    /// The end of what its containers wrote.
+    /// Read the end of its containers' log.
     ReadLog {
         id: EndpointId,
         ticket: Ticket,
@@ -71,17 +69,16 @@ pub enum EndpointsEffect {
         cause: DeletionCause,
         ticket: Ticket,
     },
-    /// Keep when it is to be deleted.
+    /// Store the deletion time.
     SetDeletionTime {
         id: EndpointId,
         delete_at_ms: Option<i64>,
     },
 }
 
-/// Events about endpoints.
 #[derive(Debug)]
 pub enum EndpointsEvent {
-    /// The records of this machine, those that cannot be read, and the endpoints whose deletion time has passed.
+    /// The records of this computer, those that cannot be read, and the endpoints whose deletion time has passed.
     RecordsRead {
         records: Vec<EndpointRecord>,
         unreadable: Vec<String>,
@@ -104,17 +101,17 @@ pub enum EndpointsEvent {
         is_first: bool,
         result: Result<(SageMakerAccess, EndpointPage), Failure>,
     },
-    /// The present state of an endpoint; `None` if no endpoint has this name.
+    /// The current state of an endpoint; `None` if no endpoint has this name.
     Seen {
         id: EndpointId,
         task: TaskId,
         endpoint: Option<Box<Endpoint>>,
         /// Its configuration, if SageMaker returns it.
         config: Option<EndpointConfig>,
-        /// The price per hour of one instance, if the table of prices has it.
+        /// The price per hour of one instance, if the price table has it.
         usd_per_hour: Option<f64>,
     },
-    /// The endpoint could not be polled, and is polled again.
+    /// The endpoint could not be polled; polling continues.
     Trouble {
         id: EndpointId,
         task: TaskId,
@@ -139,15 +136,15 @@ pub enum EndpointsEvent {
     },
 }
 
-/// An endpoint, and how it is reached.
+/// An endpoint, and how to access it.
 #[derive(Debug, Clone)]
 pub struct EndpointId {
-    /// The name of an endpoint with its region.
+    /// The credentials and region, with the name of the endpoint.
     pub sagemaker: SageMakerAccess,
     pub name: String,
 }
 
-/// Two ids are equal if they name the same endpoint, with whichever credentials.
+/// Two ids are equal if they name the same endpoint, with any credentials.
 impl PartialEq for EndpointId {
     fn eq(&self, other: &Self) -> bool {
         self.name == other.name && self.sagemaker.region == other.sagemaker.region
@@ -175,38 +172,36 @@ pub struct Endpoints {
     pub list: EndpointList,
     /// The account and region of the list; `None` before it was first requested.
     pub listed_in: Option<SageMakerAccess>,
-    /// The endpoints that were deployed from here or opened, oldest first.
+    /// The endpoints deployed with Spotcheck or opened, oldest first.
     pub known: Vec<KnownEndpoint>,
     /// The endpoint that the dialog shows.
     pub open: Option<EndpointId>,
-    /// The endpoint that is deleted once the user confirms it.
+    /// The endpoint to delete once the user confirms it.
     pub confirming: Option<EndpointId>,
-    /// Records of this machine that cannot be read, and why.
+    /// Unreadable records of this computer, with the reasons.
     pub unreadable: Vec<String>,
 }
 
-/// The endpoints of an account and region.
 pub type EndpointList = RemoteList<EndpointStatus, EndpointSummary>;
 
 /// The state of one endpoint.
 #[derive(Debug)]
 pub struct KnownEndpoint {
     pub id: EndpointId,
-    /// The record on this machine, if it was deployed from here.
+    /// The record on this computer, if it was deployed from here.
     pub record: Option<EndpointRecord>,
     pub presence: EndpointPresence,
     /// Its instances and models, if SageMaker returns them.
     pub config: Option<EndpointConfig>,
-    /// The price per hour of one instance in the table of prices.
+    /// The price per hour of one instance in the price table.
     pub usd_per_hour: Option<f64>,
     /// The task that watches it.
     pub watching: Option<TaskId>,
-    /// The last failure.
     pub failure: Option<Failure>,
-    /// Why the last poll failed; it is retried.
+    /// Why the last poll failed; polling continues.
     pub trouble: Option<String>,
     pub deleting: Option<TaskId>,
-    /// The end of what its containers wrote.
+    /// The end of its containers' log.
     pub log: Loadable<Vec<LogLine>>,
     /// The result of the last deletion.
     pub deletion: Option<EndpointDeletion>,
@@ -224,21 +219,20 @@ pub enum EndpointPresence {
     Absent,
 }
 
-/// Why an endpoint is deleted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletionCause {
-    /// The user deletes it.
+    /// The user requested it.
     UserRequest,
-    /// Its deletion time has passed.
+    /// The deletion time has passed.
     TimeIsOver,
 }
 
-/// The result of a deletion, for people.
+/// The result of a deletion, for display.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EndpointDeletion {
-    /// “endpoint cats”; what was gone already counts.
+    /// Such as “endpoint cats”; includes resources that were already gone.
     pub deleted: Vec<String>,
-    /// The resources that remain, and why.
+    /// The remaining resources, with the reasons.
     pub kept: Vec<(String, String)>,
 }
 
@@ -288,12 +282,12 @@ impl KnownEndpoint {
         }
     }
 
-    /// Whether SageMaker took it from here, and what was made for it is not known to be gone.
+    /// Whether it was created from this computer and its resources may still exist.
     pub fn is_ours(&self) -> bool {
         self.record.as_ref().is_some_and(|record| record.is_started)
     }
 
-    /// Whether it was deployed from here and costs money, as far as is known.
+    /// Whether it was deployed from this computer and costs money, as far as known.
     pub fn is_at_our_cost(&self) -> bool {
         self.is_ours() && self.presence != EndpointPresence::Absent
     }
@@ -303,14 +297,14 @@ impl KnownEndpoint {
         self.presence.status().is_some_and(EndpointStatus::accepts_requests)
     }
 
-    /// The configuration as it was deployed from here, or else as SageMaker returns it.
+    /// The configuration recorded at deployment, or else the one SageMaker returns.
     pub fn config(&self) -> Option<&EndpointConfig> {
         let record = self.record.as_ref().map(|record| &record.config);
         record.or(self.config.as_ref())
     }
 
-    /// What it has cost so far, a little more than AWS will bill, and its price per hour, in US dollars: at the price
-    /// when it was deployed, or else the one in the table; `None` if neither is known.
+    /// Its cost so far, slightly more than AWS will bill, and its hourly price in US dollars: the price at deployment,
+    /// or else the one in the price table; `None` if neither is known.
     pub fn cost_usd(&self, now_ms: i64) -> Option<(f64, f64)> {
         let record = self.record.as_ref();
         let price = record.and_then(|record| record.usd_per_hour);
@@ -324,7 +318,7 @@ impl KnownEndpoint {
         Some((cost_usd(price, instances, seconds), cost_usd(price, instances, 3600.0)))
     }
 
-    /// The resources that are deleted with it, in this order, for people.
+    /// The resources deleted with it, in this order, for display.
     pub fn goes_with_it(&self) -> Vec<String> {
         if let (EndpointPresence::Absent, Some(deletion)) = (&self.presence, &self.deletion) {
             let stays = self.model_that_stays().map(|name| format!("model {name}"));
@@ -352,7 +346,7 @@ impl KnownEndpoint {
         parts
     }
 
-    /// A model that was not made for it, and is kept.
+    /// A model that existed before it and is kept.
     pub fn model_that_stays(&self) -> Option<&str> {
         let owns_model = self.record.as_ref().is_some_and(|record| record.owns_model);
         let config = self.config().filter(|_| !owns_model)?;
@@ -374,7 +368,7 @@ impl Endpoints {
         self.known.iter_mut().find(|endpoint| endpoint.id == *id)
     }
 
-    /// The state of this endpoint, which may be empty.
+    /// The state of this endpoint, which is created empty if it does not exist.
     pub(in crate::state) fn of(&mut self, id: &EndpointId) -> &mut KnownEndpoint {
         let position = self.known.iter().position(|endpoint| endpoint.id == *id);
         let position = position.unwrap_or_else(|| {
@@ -386,7 +380,7 @@ impl Endpoints {
 }
 
 impl State {
-    /// Endpoints that were deployed from here and cost money now, oldest first.
+    /// Endpoints deployed from this computer that cost money now, oldest first.
     pub fn endpoints_at_our_cost(&self) -> impl Iterator<Item = &KnownEndpoint> {
         let known = self.remote.endpoints.known.iter();
         known.filter(|endpoint| endpoint.is_at_our_cost())
@@ -395,7 +389,7 @@ impl State {
 
 #[cfg(test)]
 impl KnownEndpoint {
-    /// Deployed from here on one instance, at no known price.
+    /// Deployed from this computer on one instance, at an unknown price.
     pub(crate) fn example() -> Self {
         let config = EndpointConfig {
             name: "cats".to_owned(),

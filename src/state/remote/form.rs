@@ -1,4 +1,4 @@
-//! The common state of the forms of jobs and endpoints.
+//! The state that the job and endpoint forms share.
 
 use std::sync::Arc;
 
@@ -9,11 +9,11 @@ use crate::state::{Loadable, State};
 /// A form with the draft `D`, whose check results in a plan `P`.
 #[derive(Debug)]
 pub struct Form<D, P> {
-    /// A number that changes whenever the form is filled in again.
+    /// A number that changes whenever the form is refilled.
     pub serial: u64,
-    /// The draft that was checked last, or is being checked.
+    /// The last draft that was or is being checked.
     pub draft: D,
-    /// The fields that must be filled in before a check.
+    /// The fields to complete before a check.
     pub missing: Option<String>,
     pub check: Loadable<FormCheck<P>>,
     /// Packing, uploading and starting.

@@ -1,4 +1,4 @@
-//! The jobs of an account and region, and what is known of single ones.
+//! The jobs of an account and region, and details of single jobs.
 
 use std::sync::Arc;
 
@@ -14,58 +14,53 @@ use crate::state::{
     Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, TaskId, Ticket,
 };
 
-/// Commands about jobs.
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobsCommand {
-    /// Checks the form about a job.
+    /// Checks the job form.
     Check(Box<JobDraft>),
-    /// Tries what the form says on this machine.
+    /// Tests the job in the form on this computer.
     Rehearse(RehearsalOptions),
-    /// Starts what was checked.
+    /// Starts the checked job.
     Start,
-    /// Adds a price to the user's table.
+    /// Adds a price to the user's price table.
     KeepPrice(Box<Price>),
-    /// Puts a price of the table in the place of another one.
+    /// Replaces a price in the price table.
     ChangePrice(Box<PriceChange>),
-    /// Lists jobs from the beginning.
+    /// Lists jobs from the start.
     List(JobQuery),
     ListMore,
     /// Shows the page of a job.
     Open(JobId),
-    /// Shows the list alone.
+    /// Shows only the list.
     Close,
     Watch(JobId),
     StopWatching(JobId),
     Stop(JobId),
     /// Lists the objects without an output, and the reasons.
     FindOutcome(JobId),
-    /// Plans a job over only the objects without an output, and checks it.
+    /// Plans a job for only the objects without an output, and checks it.
     PlanRetry(JobId, RetryChoice),
-    /// Starts it, as it was looked through.
+    /// Starts the reviewed retry.
     StartRetry(JobId),
-    /// Discards the plan of a retry.
     DropRetry(JobId),
     FindLeftovers(JobId),
-    /// Deletes what was listed as left behind.
+    /// Deletes the listed leftovers.
     DeleteLeftovers(JobId),
 }
 
-/// Effects about jobs.
 #[derive(Debug, Clone)]
 pub enum JobsEffect {
-    /// Find out whether a job would do well.
+    /// Check a planned job for problems.
     Check {
         request: Box<JobRequest>,
         ticket: Ticket,
     },
-    /// Try on this machine what the job would do with some of the images.
+    /// Test the job with some of the images on this computer.
     Rehearse {
         request: Box<RehearsalRequest>,
         ticket: Ticket,
     },
-    /// Read the user's table of prices.
     ReadPrices,
-    /// Add a price to it.
     KeepPrice(Box<Price>),
     ChangePrice(Box<PriceChange>),
     /// Upload what the job needs, and start it.
@@ -78,7 +73,7 @@ pub enum JobsEffect {
         query: JobQuery,
         ticket: Ticket,
     },
-    /// Look at a job again and again until it is over.
+    /// Poll a job until it ends.
     Watch {
         id: JobId,
         ticket: Ticket,
@@ -87,12 +82,12 @@ pub enum JobsEffect {
         id: JobId,
         ticket: Ticket,
     },
-    /// Find the objects that got no output, and why.
+    /// Find the objects without an output, and the reasons.
     FindOutcome {
         id: JobId,
         ticket: Ticket,
     },
-    /// Plan a job for them alone, and check it.
+    /// Plan a job for only those objects, and check it.
     PlanRetry {
         id: JobId,
         choice: RetryChoice,
@@ -103,7 +98,6 @@ pub enum JobsEffect {
         plan: Arc<TransformPlan>,
         ticket: Ticket,
     },
-    /// Find what a job left behind.
     FindLeftovers {
         id: JobId,
         ticket: Ticket,
@@ -115,10 +109,9 @@ pub enum JobsEffect {
     },
 }
 
-/// Events about jobs.
 #[derive(Debug)]
 pub enum JobsEvent {
-    /// The table of prices was read, or written and read.
+    /// The price table was read, or written and read.
     PricesRead {
         path: String,
         result: Result<PriceTable, String>,
@@ -127,7 +120,7 @@ pub enum JobsEvent {
         task: TaskId,
         result: Result<Box<FormCheck<TransformPlan>>, Failure>,
     },
-    /// The result of the rehearsal, for people.
+    /// The result of the local test, for display.
     Rehearsed {
         task: TaskId,
         result: Result<Box<RehearsalReport>, Failure>,
@@ -136,19 +129,19 @@ pub enum JobsEvent {
         task: TaskId,
         result: Result<JobId, Failure>,
     },
-    /// A part of the list of jobs.
+    /// A page of the list of jobs.
     Listed {
         task: TaskId,
         is_first: bool,
         result: Result<JobPage, Failure>,
     },
-    /// A job as it is now.
+    /// The current state of a job.
     Seen {
         id: JobId,
         task: TaskId,
         progress: Box<JobProgress>,
     },
-    /// The job could not be polled, and is polled again.
+    /// The job could not be polled; polling continues.
     Trouble {
         id: JobId,
         task: TaskId,
@@ -175,7 +168,7 @@ pub enum JobsEvent {
         task: TaskId,
         result: Result<Box<RetryPlan>, Failure>,
     },
-    /// The name of the job that was started for the failed images.
+    /// The name of the job started for the failed images.
     RetryStarted {
         id: JobId,
         task: TaskId,
@@ -186,7 +179,7 @@ pub enum JobsEvent {
         task: TaskId,
         result: Result<Leftovers, Failure>,
     },
-    /// A summary of the deletion for people, and the leftovers that remain.
+    /// A summary of the deletion for display, and the remaining leftovers.
     LeftoversDeleted {
         id: JobId,
         task: TaskId,
@@ -194,11 +187,11 @@ pub enum JobsEvent {
     },
 }
 
-/// A job, and how it is reached.
+/// A job, and how to access it.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct JobId {
     pub sagemaker: SageMakerAccess,
-    /// How its inputs and outputs are read.
+    /// The access to its inputs and outputs.
     pub s3: S3Access,
     pub name: String,
 }
@@ -210,70 +203,61 @@ impl JobId {
     }
 }
 
-/// The jobs of an account and region.
 pub type JobList = RemoteList<TransformStatus, TransformSummary>;
 
-/// The state of one job.
 #[derive(Debug)]
 pub struct KnownJob {
     pub id: JobId,
-    /// The last progress.
     pub progress: Option<JobProgress>,
     /// The task that watches it.
     pub watching: Option<TaskId>,
-    /// The last failure.
     pub failure: Option<Failure>,
-    /// Why the last poll failed; it is retried.
+    /// Why the last poll failed; polling continues.
     pub trouble: Option<String>,
-    /// The task that stops the job.
     pub stopping: Option<TaskId>,
     pub outcome: Loadable<JobOutcome>,
-    /// The leftovers of the job.
     pub left: Loadable<Leftovers>,
-    /// The task that deletes the leftovers.
     pub cleaning: Option<TaskId>,
-    /// A summary of the deletion, for people.
+    /// A summary of the deletion, for display.
     pub cleaned: Option<String>,
-    /// A job over only the failed ones, before it is started.
+    /// A job for only the failed objects, before it is started.
     pub retry: Loadable<RetryPlan>,
     /// The task that starts the retry.
     pub retrying: Option<TaskId>,
 }
 
-/// A job over what failed in another one, looked through and not started yet.
+/// A reviewed job for what failed in another one, not started yet.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RetryPlan {
-    /// The plan of the retry, as it was checked and as it is started.
+    /// The plan of the retry, as checked and started.
     pub plan: Arc<TransformPlan>,
     pub preflight: Preflight,
-    /// The differences from the other job, and their reasons, for people.
+    /// The differences from the other job, with the reasons, for display.
     pub notes: Vec<String>,
 }
 
 impl RetryPlan {
-    /// Whether nothing speaks against starting.
+    /// Whether nothing prevents the start.
     pub fn is_startable(&self) -> bool {
         self.preflight.grade() != CheckGrade::Problem
     }
 }
 
-/// How looking at a job again and again ended.
+/// How polling a job ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WatchEnd {
-    /// The job is over.
     JobOver,
-    /// There is no such job, so looking again would not help.
+    /// There is no such job, so polling again would not help.
     NoSuchJob(Failure),
-    /// The job could not be polled. It may succeed later: after a sign-in, or with a permission.
+    /// The job could not be polled. Polling may succeed later, after a sign-in or with a permission.
     Failed(Failure),
 }
 
-/// The leftovers of a job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Leftovers {
-    /// Nothing is recorded: the job was started from another machine.
+    /// Nothing is recorded, because the job was started from another computer.
     Unrecorded,
-    /// The resources that were made for the job alone and are not deleted yet.
+    /// The resources that were created only for the job and are not deleted yet.
     Recorded(Vec<Leftover>),
 }
 

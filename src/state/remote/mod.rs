@@ -1,4 +1,4 @@
-//! Remote work: the form that sends a model and images to SageMaker, the jobs there, and the endpoints.
+//! Remote work: the form for sending a model and images to SageMaker, its jobs and its endpoints.
 
 mod endpoint_form;
 mod endpoints;
@@ -47,11 +47,11 @@ pub struct Remote {
     pub list: JobList,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
-    /// The dialog about a remote model.
+    /// The dialog for a remote model.
     pub remote_model: RemoteModelForm,
-    /// How responses are read.
+    /// The dialog for reading responses.
     pub reading: Reading,
-    /// The jobs that were opened or are watched, oldest first.
+    /// The opened or watched jobs, oldest first.
     pub known: Vec<KnownJob>,
     /// The job that the dialog shows.
     pub open: Option<JobId>,
@@ -71,7 +71,7 @@ impl Remote {
         self.known.iter_mut().find(|job| job.id == *id)
     }
 
-    /// The state of this job, which may be empty.
+    /// The state of this job, which is created empty if it does not exist.
     pub(super) fn job_of(&mut self, id: &JobId) -> &mut KnownJob {
         let position = self.known.iter().position(|job| job.id == *id);
         let position = position.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The model of a form: one of the library, an archive, a `SavedModel`, or a model in SageMaker.
+//! The model in a form: one from the library, an archive, a `SavedModel`, or a model in SageMaker.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -8,36 +8,36 @@ use serde::{Deserialize, Serialize};
 use super::form::text_of;
 use crate::domain::{S3Address, S3Link};
 
-/// The fields of a form. What is the same the next time is kept in the settings.
+/// The model fields of a form. The settings store those that the next form may reuse.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct ModelDraft {
     #[serde(skip)]
     pub from: ModelFrom,
-    /// The id of one of the library.
+    /// The id of a model in the library.
     #[serde(skip)]
     pub library: Option<String>,
-    /// A packed model: a file of this machine, or an object in S3.
+    /// A packed model: a local file or an object in S3.
     pub archive: String,
-    /// A folder of this machine.
+    /// A local folder.
     pub saved_model: String,
-    /// The name of a model that SageMaker has.
+    /// The name of an existing model in SageMaker.
     pub existing: String,
     /// The ARN of the role that the container runs as.
     pub role: String,
-    /// The container's URI in ECR; `None` takes the one that Spotcheck suggests for the region.
+    /// The container's URI in ECR; `None` for the one that Spotcheck suggests for the region.
     pub image: Option<String>,
     /// The container's environment; its values may be secrets.
     #[serde(skip)]
     pub environment: BTreeMap<String, String>,
 }
 
-/// A model that was chosen, and how it is made in SageMaker if it is not there yet.
+/// The chosen model, and how to create it in SageMaker if it does not exist there yet.
 #[derive(Debug, Clone)]
 pub struct ModelRequest {
     pub model: ChosenModel,
     pub role: String,
-    /// `None`: the one that Spotcheck suggests for the region.
+    /// `None` for the one that Spotcheck suggests for the region.
     pub image: Option<String>,
     pub environment: BTreeMap<String, String>,
 }
@@ -52,16 +52,16 @@ pub enum ModelFrom {
     SageMaker,
 }
 
-/// A model that was chosen.
+/// The chosen model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChosenModel {
-    /// A model of the library, by its id; it is packed.
+    /// A model from the library, by its id; it is packed.
     Library(String),
-    /// A packed one of this machine.
+    /// A local packed model.
     Archive(PathBuf),
-    /// A packed one in S3.
+    /// A packed model in S3.
     ArchiveInS3(S3Address),
-    /// A folder of this machine; it is packed.
+    /// A local folder; it is packed.
     SavedModel(PathBuf),
     /// A model in SageMaker, by its name.
     SageMaker(String),
@@ -109,12 +109,12 @@ impl ModelDraft {
         }
     }
 
-    /// Whether a model is made of it in SageMaker, with a role and a container.
+    /// Whether a model is created from it in SageMaker, with a role and a container.
     pub fn is_made(&self) -> bool {
         self.from != ModelFrom::SageMaker
     }
 
-    /// Whether it is on this machine, and is uploaded first.
+    /// Whether it is local, and is uploaded first.
     pub fn is_uploaded(&self) -> bool {
         match self.from {
             ModelFrom::Library | ModelFrom::SavedModel => true,

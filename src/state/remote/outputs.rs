@@ -1,4 +1,4 @@
-//! Outputs of a remote job, and predictions of other programs, on their way to become a run of the open images.
+//! Outputs of remote jobs and predictions from other tools that become a run of the open images.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,59 +10,55 @@ use crate::domain::{
 use crate::evaluation::GroundTruth;
 use crate::state::{ReadingTrial, SavedMapping, SourceId, TaskId, TaskOutcome, Ticket};
 
-/// Commands about outputs and mappings.
 #[derive(Debug, Clone, PartialEq)]
 pub enum OutputsCommand {
-    /// Outputs of a job or a folder become a run of the open images.
+    /// Opens outputs of a job or a folder as a run of the open images.
     Open(Box<OutputsRequest>),
-    /// Predictions of another program become a run of the open images.
+    /// Opens predictions from another tool as a run of the open images.
     OpenPredictions(PredictionsFrom),
-    /// Shows the first of them, without opening them.
+    /// Previews the first outputs without opening them.
     Preview(Box<OutputsAt>),
-    /// Shows what the examples say when they are read so.
+    /// Shows the result of reading the examples this way.
     TryReading(Box<ReadingRequest>),
-    /// Keeps a mapping among the user's own, with its labels.
+    /// Saves a mapping with its labels among the user's own.
     SaveMapping(Box<ReadingRequest>),
     LoadMapping(PathBuf),
-    /// A mapping of the user's own, by its file.
+    /// Deletes one of the user's own mappings, by its file.
     DeleteMapping(PathBuf),
     PickMapping,
 }
 
-/// Effects about outputs and mappings.
 #[derive(Debug, Clone)]
 pub enum OutputsEffect {
-    /// Find out what outputs are, and read them into a run: the one of `known` with their key, which knows the names of
-    /// its classes, or else a new one.
+    /// Identify the format of outputs and read them into a run: the one of `known` with their key, which has the class
+    /// names, or else a new one.
     Open {
         request: OpenOutputsRequest,
         ticket: Ticket,
     },
-    /// Read predictions of another program into a run: the one of `known` that was made of the same files, or else a
-    /// new one.
+    /// Read predictions from another tool into a run: the one of `known` made from the same files, or else a new one.
     OpenPredictions {
         request: OpenPredictionsRequest,
         ticket: Ticket,
     },
-    /// Read the first predictions about these images.
+    /// Read the first predictions for these images.
     Preview {
         place: OutputsPlace,
         ticket: Ticket,
     },
-    /// Find out what the examples say when they are read so.
+    /// Read the examples this way.
     TryReading {
         question: u64,
         examples: Arc<ResponseExamples>,
         request: ReadingRequest,
     },
     ListMappings,
-    /// Into the user's own, with its labels.
+    /// Save a mapping with its labels among the user's own.
     SaveMapping(ReadingRequest),
     LoadMapping(PathBuf),
     DeleteMapping(PathBuf),
 }
 
-/// Events about outputs and mappings.
 #[derive(Debug)]
 pub enum OutputsEvent {
     /// The format of outputs, and the run that their predictions are added to.
@@ -72,7 +68,7 @@ pub enum OutputsEvent {
         run: RunId,
         found: Box<FoundRun>,
     },
-    /// The classes of a run, learned with its predictions. Comes before the predictions that need them.
+    /// The classes of a run, discovered with its predictions. Sent before the predictions that need them.
     Labeled {
         source: SourceId,
         run: RunId,
@@ -83,7 +79,7 @@ pub enum OutputsEvent {
         task: TaskId,
         result: Result<OutputsEnd, OutputsFailure>,
     },
-    /// The first predictions about the open images.
+    /// The first predictions for the open images.
     Previewed {
         source: SourceId,
         task: TaskId,
@@ -101,11 +97,11 @@ pub enum OutputsEvent {
     },
     MappingSaved(Result<Box<SavedMapping>, String>),
     MappingLoaded(Result<Box<SavedMapping>, String>),
-    /// The name of the deleted mapping, or why it stays.
+    /// The name of the deleted mapping, or why it could not be deleted.
     MappingDeleted(Result<String, String>),
 }
 
-/// The address of outputs.
+/// The location of outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputsAt {
     Job(JobId),
@@ -113,7 +109,7 @@ pub enum OutputsAt {
 }
 
 impl OutputsAt {
-    /// The name for people.
+    /// The display name.
     pub fn name(&self) -> String {
         match self {
             Self::Job(id) => format!("the job {}", id.name),
@@ -122,14 +118,14 @@ impl OutputsAt {
     }
 }
 
-/// The outputs that are opened, and how they are read.
+/// The outputs to open, and how to read them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputsRequest {
     pub at: OutputsAt,
     pub reading: ReadingRequest,
 }
 
-/// Outputs about these images.
+/// Outputs for these images.
 #[derive(Debug, Clone)]
 pub struct OutputsPlace {
     pub source: SourceId,
