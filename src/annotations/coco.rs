@@ -443,7 +443,7 @@ impl<'de> Visitor<'de> for Document<'_> {
     type Value = ();
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a data set or a list of results")
+        formatter.write_str("a dataset or a list of results")
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<(), A::Error> {

@@ -528,7 +528,7 @@ fn target_error(response: &Response<'_>, operation: &Operation<'_>, caller: &Cal
         ("AccessDenied", _) | ("" | "Forbidden", 401 | 403) => denied(said.contains("kms:"), &said, operation, caller),
         (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
         ("", status) => not_s3(status, operation, caller),
-        (code, _) => error(Kind::Other, format!("{server} refused it with {code}{said}")),
+        (code, _) => error(Kind::Other, format!("{server} rejected it with {code}{said}")),
     }
 }
 
@@ -721,7 +721,7 @@ mod tests {
             (403, "AccessDenied", AwsErrorKind::AccessDenied, "s3:ListBucket on the bucket photos"),
             (403, "", AwsErrorKind::AccessDenied, "s3:ListBucket on the bucket photos"),
             (403, "KMS.DisabledException", AwsErrorKind::AccessDenied, "kms:Decrypt"),
-            (403, "NotSignedUp", AwsErrorKind::Other, "refused it with NotSignedUp"),
+            (403, "NotSignedUp", AwsErrorKind::Other, "rejected it with NotSignedUp"),
             (400, "ExpiredToken", AwsErrorKind::ExpiredCredentials, "aws sso login --profile work"),
             (403, "InvalidAccessKeyId", AwsErrorKind::BadCredentials, "profile work"),
             (403, "SignatureDoesNotMatch", AwsErrorKind::BadCredentials, "secret key"),

@@ -103,7 +103,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let matches = run.match_images(&samples, folders).map_err(|error| match error {
         ImportError::OtherFolders { .. } => anyhow!("{error}. If the images are the same, add --ignore-folders"),
         ImportError::NoImage { .. } => {
-            anyhow!("{error}. If the predictions only number their images, add the data set with --truth")
+            anyhow!("{error}. If the predictions identify images only by number, add the dataset with --truth")
         }
         error => anyhow!(error),
     })?;

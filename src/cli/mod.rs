@@ -181,7 +181,7 @@ fn advice_for(error: &anyhow::Error) -> Option<&'static str> {
         return Some("To choose another id, add --set id=NAME");
     }
     if matches!(error.downcast_ref(), Some(JobError::Refused { .. })) {
-        return Some("To resend refused images unchanged, add --all");
+        return Some("To resend rejected images unchanged, add --all");
     }
     match (of_export, error.chain().find_map(kind_of)) {
         (Some(ExportError::Write { reason, .. }), _) => advice(reason.kind()),

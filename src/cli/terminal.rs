@@ -105,7 +105,7 @@ fn ignore_end_of_terminal() {}
 /// Asks for confirmation in the terminal. Fails without a terminal.
 pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        bail!("{question} Nothing was done, as standard input is not a terminal; confirm with --yes");
+        bail!("{question} Nothing was done because standard input is not a terminal; confirm with --yes");
     }
     eprint!("{question} [y/N] ");
     let mut prediction = String::new();

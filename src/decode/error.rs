@@ -20,15 +20,15 @@ pub enum DecodeError {
     Damaged { reason: String },
     #[error(
         "is too large: {width} x {height} is {} megapixels, more than the limit of {max_megapixels}; raise the limit \
-        (“Refuse images above” under Device in the window, `--max-megapixels` on the command line), or scale the \
+        (“Maximum image size” under Device in the window, `--max-megapixels` on the command line), or scale the \
         image down",
         megapixels(*width, *height)
     )]
     TooLarge { width: u64, height: u64, max_megapixels: u64 },
     #[error(
-        "needs too much memory: {} MB to decode, more than the limit of {}; raise the limit (“Refuse images above” \
-        under Device in the window, `--max-megapixels` on the command line: 3 MB per megapixel), or save it smaller \
-        or as a non-progressive JPEG",
+        "needs too much memory: {} MB to decode, more than the limit of {}; raise the limit \
+        (“Maximum image size” under Device in the window, `--max-megapixels` on the command line: 3 MB per megapixel), \
+        or save it smaller or as a non-progressive JPEG",
         bytes.div_ceil(1_000_000), max_bytes / 1_000_000
     )]
     TooMuchMemory { bytes: u64, max_bytes: u64 },

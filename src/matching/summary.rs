@@ -384,7 +384,10 @@ impl fmt::Display for Doubt {
                     "They may be for images of another size"
                 };
                 let boxes = counted(*of as usize, "box", "boxes");
-                write!(formatter, "{count} of {boxes} in {side} leave their images (first: {example}). {cause}.")
+                write!(
+                    formatter,
+                    "{count} of {boxes} in {side} extend beyond their images (first: {example}). {cause}."
+                )
             }
             Self::Fractions { side } => write!(
                 formatter,

@@ -311,7 +311,7 @@ impl Placement {
         let size = [crop.width, crop.height];
         if size[0] > full_size[0] || size[1] > full_size[1] {
             return Err(PredictError::Failed(format!(
-                "the model card crops {}x{} out of an image of {}x{}; correct its resize rule",
+                "the model card crops {}x{} from an image of {}x{}; correct its resize rule",
                 size[0], size[1], full_size[0], full_size[1]
             )));
         }

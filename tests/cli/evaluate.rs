@@ -1016,8 +1016,8 @@ fn doubtful_box_formats_are_reported() {
     for (truth, results, parts) in [
         (&[one, other][..], &[one, other][..], None),
         (&rounded, &rounded, None),
-        (&edges, &[one, other], Some(&["4 of 8 boxes", "ground truth leave", "1.png"][..])),
-        (&[one, other], &edges, Some(&["4 of 8 boxes", "predictions leave", "1.png"])),
+        (&edges, &[one, other], Some(&["4 of 8 boxes", "ground truth extend", "1.png"][..])),
+        (&[one, other], &edges, Some(&["4 of 8 boxes", "predictions extend", "1.png"])),
         (&twice, &[one, other], Some(&["another size"])),
         (&[one, other], &fractions, Some(&["the first pixel"])),
         (&[one, other], &[one, other, one], Some(&["4 of 12 boxes", "predictions repeat", "1.png"])),

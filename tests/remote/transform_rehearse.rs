@@ -343,7 +343,7 @@ def respond(model, body, content_type):
     let output = rehearse(&[&text(&archive), &text(&list)]).output().unwrap();
     must_be_equal(&output, 2);
     let messages = messages(&output);
-    for part in ["photos.jsonl/0  equal", "photos.jsonl/2  refused", "1 image is refused"] {
+    for part in ["photos.jsonl/0  equal", "photos.jsonl/2  rejected", "1 image is rejected"] {
         assert!(messages.contains(part), "{part}: {messages}");
     }
 }

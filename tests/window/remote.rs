@@ -125,7 +125,7 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
 
 const RETRY_FAILED: &str = "Retry failed images…";
 
-/// Replaces an image that the model refused, and lets the page of its job see that.
+/// Replaces an image that the model rejected, and lets the page of its job see that.
 pub(crate) fn replace_refused(window: &mut Harness<'static, App>, bucket: &Bucket, key: &str, image: &[u8]) {
     wait_until(window, "one refused image", |window| outcome(window).is_some_and(|outcome| outcome.refused() == 1));
     assert!(!sees(window, RETRY_FAILED));

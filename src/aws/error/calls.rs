@@ -65,7 +65,7 @@ pub(super) fn refused(response: &Response<'_>, operation: &Operation<'_>, caller
         ),
         ("", status @ ..500) => not_s3(status, operation, caller),
         (_, 500..) => error(Kind::Server, format!("{server} failed{said}; wait, then try again")),
-        _ => error(Kind::Other, format!("{server} refused the request{said}")),
+        _ => error(Kind::Other, format!("{server} rejected the request{said}")),
     }
 }
 
@@ -209,7 +209,13 @@ mod tests {
             AwsErrorKind::WrongRegion,
             "expects a different region than eu-west-1",
         ),
-        (403, "MissingAuthenticationToken", "Missing Authentication Token", AwsErrorKind::Other, "refused the request"),
+        (
+            403,
+            "MissingAuthenticationToken",
+            "Missing Authentication Token",
+            AwsErrorKind::Other,
+            "rejected the request",
+        ),
         (
             400,
             "UnrecognizedClientException",

@@ -19,7 +19,7 @@ impl Bound {
         let parts = text.split_once('=').and_then(|(name, lowest)| Some((name, lowest.parse::<f64>().ok()?)));
         let (name, lowest) = parts
             .filter(|(name, lowest)| !name.is_empty() && lowest.is_finite())
-            .ok_or_else(|| format!("“{text}” is not a metric and its bound, for example ap50=0.5"))?;
+            .ok_or_else(|| format!("“{text}” is not METRIC=MINIMUM, for example ap50=0.5"))?;
         Ok(Self { name: name.to_owned(), lowest })
     }
 }
@@ -38,7 +38,7 @@ pub(super) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Res
             }
             number => match number.as_f64() {
                 Some(number) if number < *lowest => {
-                    violations.push(format!("{name} is {number}, below the bound of {lowest}"));
+                    violations.push(format!("{name} is {number}, below the minimum of {lowest}"));
                 }
                 Some(_) => {}
                 None => bail!("--fail-below {name}: unknown metric; the names are in the JSON file that --out writes"),

@@ -226,7 +226,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> anyhow::Result<Outcome> 
     if refused > 0 {
         let are = images_are(refused);
         eprintln!(
-            "note: {are} refused both locally and by the handler; a job with such images ends as Failed, with \
+            "note: {are} rejected both locally and by the handler; a job with such images ends as Failed, with \
              outputs for the others"
         );
     }
@@ -299,7 +299,7 @@ fn describe(image: &Rehearsed) -> String {
         Rehearsed::Different(difference) => format!("DIFFERENT  {}", distance(difference)),
         Rehearsed::Predicted => "predicted".to_owned(),
         Rehearsed::RefusedByBoth { here, .. } => {
-            format!("refused    locally and by the handler: {here}")
+            format!("rejected   locally and by the handler: {here}")
         }
         Rehearsed::RefusedHere(reason) => {
             format!("DIFFERENT  predicted by the handler, but the local model {reason}")

@@ -20,7 +20,7 @@ pub(super) struct RetryArgs {
     /// Name of a job that has ended
     #[arg(value_parser = parse_job_name)]
     job: String,
-    /// Send all images without an output, including those the model refused, even if the job failed before its first
+    /// Send all images without an output, including those the model rejected, even if the job failed before its first
     /// output
     #[arg(long)]
     all: bool,

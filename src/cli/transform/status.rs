@@ -234,16 +234,16 @@ fn advice(found: &JobOutcome, name: &str) -> String {
                 Some(obstacle) => format!(". {obstacle}"),
                 None => format!(", or resend them unchanged with: spotcheck transform retry {name} --all"),
             };
-            format!("The model refused these images and would refuse them again; replace them{rest}")
+            format!("The model rejected these images and would reject them again; replace them{rest}")
         }
-        (_, refused, Some(obstacle)) => format!("The model refused {refused} of them. {obstacle}"),
+        (_, refused, Some(obstacle)) => format!("The model rejected {refused} of them. {obstacle}"),
         (_, 0, None) => format!("Resend the others with: spotcheck transform retry {name}"),
         (1, refused, None) => format!(
-            "The model refused {refused} of them and would refuse them again; resend the other one with: spotcheck \
+            "The model rejected {refused} of them and would reject them again; resend the other one with: spotcheck \
              transform retry {name}"
         ),
         (others, refused, None) => format!(
-            "The model refused {refused} of them and would refuse them again; resend the other {others} with: \
+            "The model rejected {refused} of them and would reject them again; resend the other {others} with: \
              spotcheck transform retry {name}"
         ),
     }

@@ -111,7 +111,7 @@ impl MappingDraft {
     pub fn mapping(&self) -> Result<OutputMapping, MappingFault> {
         let name = self.name.trim();
         if name.is_empty() {
-            return Err(MappingFault::new(MappingField::Name, "give the mapping a name"));
+            return Err(MappingFault::new(MappingField::Name, "enter a name for the mapping"));
         }
         let prediction = match self.task {
             ModelTask::Classification => MappedContent::Classification(self.classes.mapped()?),

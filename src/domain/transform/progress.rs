@@ -170,14 +170,14 @@ pub struct FailedObject {
     /// The newest reason in the data logs of the job and its retries; `None` if there is none: the job may have ended
     /// before it reached this object.
     pub reason: Option<String>,
-    /// Whether the model refused exactly this content, so that it would refuse it again.
+    /// Whether the model refused exactly this content, so that it would reject it again.
     pub is_refused: bool,
     pub size_bytes: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RetryChoice {
-    /// All images without an output except those that the model refused.
+    /// All images without an output except those that the model rejected.
     NotRefused,
     /// All images without an output.
     All,
@@ -210,7 +210,7 @@ impl JobOutcome {
         self.retries.iter().find(|retry| retry.under_way > 0)
     }
 
-    /// The number of images that the model refused and would refuse again.
+    /// The number of images that the model rejected and would reject again.
     pub fn refused(&self) -> usize {
         self.failed.iter().filter(|failed| failed.is_refused).count()
     }

@@ -40,7 +40,7 @@ fn try_out(shared: &Shared, request: &RehearsalRequest, control: &TaskControl) -
     })?;
     let Some(NewArchive::Here { path: archive, .. }) = archive else {
         return Err(failed(
-            &"Only a model on this machine can be rehearsed; download its archive and choose that, or skip the \
+            &"Only a local model can be rehearsed; download its archive and choose that, or skip the \
                 rehearsal",
         ));
     };
@@ -131,7 +131,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
     if refused > 0 {
         let are = if refused == 1 { "image is" } else { "images are" };
         notes.push(format!(
-            "{refused} {are} refused both here and by the handler; a job with such images fails but keeps the \
+            "{refused} {are} rejected both here and by the handler; a job with such images fails but keeps the \
              outputs of the others"
         ));
     }
@@ -172,7 +172,7 @@ fn what_became(image: &Rehearsed) -> String {
             difference.largest_score, difference.largest_edge_px, difference.only_here, difference.only_there
         ),
         Rehearsed::RefusedByBoth { here, .. } => {
-            format!("refused on this computer and by the handler: {here}")
+            format!("rejected on this computer and by the handler: {here}")
         }
         Rehearsed::RefusedHere(reason) => {
             format!("predicted by the handler, but on this computer it {reason}")

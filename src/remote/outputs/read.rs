@@ -75,10 +75,12 @@ impl ReadOutcome {
     pub fn unchecked_text(&self) -> Option<String> {
         let (responses, images) = match self.sizes_unchecked {
             0 => return None,
-            1 => ("1 response gives".to_owned(), "its image is"),
-            count => (format!("{count} responses give"), "their images are"),
+            1 => ("1 response gives".to_owned(), "its image"),
+            count => (format!("{count} responses give"), "their images"),
         };
-        Some(format!("{responses} how large {images}; this was not checked, as it would download each image from S3"))
+        Some(format!(
+            "{responses} the size of {images}; this was not checked, because it would download each image from S3"
+        ))
     }
 }
 
@@ -453,10 +455,10 @@ impl Shared<'_> {
         let examples = refused.examples.join("; ");
         match refused.count {
             0 => {}
-            1 => chunk.problems.push(Problem::general(format!("The model refused 1 image of {list}: {examples}"))),
+            1 => chunk.problems.push(Problem::general(format!("The model rejected 1 image of {list}: {examples}"))),
             count => chunk
                 .problems
-                .push(Problem::general(format!("The model refused {count} images of {list}, for example {examples}"))),
+                .push(Problem::general(format!("The model rejected {count} images of {list}, for example {examples}"))),
         }
     }
 

@@ -473,7 +473,7 @@ fn class_ids(output: &Json, at: &JsonPointer, offset: i64, labels: &LabelSet) ->
             match u32::try_from(id) {
                 Err(_) => Ok(None),
                 Ok(id) if id as usize <= highest => Ok(Some(id)),
-                Ok(id) => Err(format!("the output names class {id}, the labels end at {highest}")),
+                Ok(id) => Err(format!("the output names class {id}, but the labels end at {highest}")),
             }
         }
         Name::Text(text) => match by_name.get(text) {

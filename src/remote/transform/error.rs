@@ -31,11 +31,11 @@ pub enum JobError {
 fn refused_text(job: &str, refused: usize) -> String {
     match refused {
         1 => format!(
-            "The model refused the only image of job {job} without an output, and would refuse it again. Replace the \
+            "The model rejected the only image of job {job} without an output, and would reject it again. Replace the \
              image before a retry"
         ),
         _ => format!(
-            "The model refused all {refused} images of job {job} without an output, and would refuse them again. \
+            "The model rejected all {refused} images of job {job} without an output, and would reject them again. \
              Replace the images before a retry"
         ),
     }

@@ -64,8 +64,8 @@ pub fn plan_retry(aws: &Aws, retry: &Retry<'_>, now_ms: i64, control: &TaskContr
     let mut notes = Vec::new();
     match retry.outcome.failed.len() - chosen.len() {
         0 => {}
-        1 => notes.push("The retry leaves out 1 image that the model refused".to_owned()),
-        refused => notes.push(format!("The retry leaves out {refused} images that the model refused")),
+        1 => notes.push("The retry leaves out 1 image that the model rejected".to_owned()),
+        refused => notes.push(format!("The retry leaves out {refused} images that the model rejected")),
     }
     // SageMaker does not return them with the job.
     match retry.record {

@@ -415,7 +415,7 @@ impl Part<'_> {
         match self.tables.iter().find(|table| table.rows > 0 && table.columns < needed) {
             None => Ok(self),
             Some(table) => Err(failed(format!(
-                "the model's outputs do not fit together: {} has too few columns, {} where {needed} are needed; \
+                "the model's outputs do not fit together: {} has too few columns: {} instead of {needed}; \
                 correct the model card",
                 table.name, table.columns
             ))),

@@ -19,7 +19,7 @@ pub(super) fn recognize(others: &[&Port], findings: &mut Findings) -> Result<Vec
                 (AuxiliaryValue::ImageHeightWidth, false, "two numbers named “shape” are the image's height and width")
             }
             (true, true) => {
-                let because = "two whole numbers are the image size; detectors want the width first";
+                let because = "two whole numbers are the image size; detectors expect the width first";
                 (AuxiliaryValue::ImageWidthHeight, false, because)
             }
             (true, false) if sizes == 1 => {
@@ -37,7 +37,7 @@ pub(super) fn recognize(others: &[&Port], findings: &mut Findings) -> Result<Vec
                 (AuxiliaryValue::ScaleFactor, false, because)
             }
             (false, _) if is_mask(port) => {
-                (AuxiliaryValue::PixelMask, true, "whole numbers for each pixel are a mask of padding")
+                (AuxiliaryValue::PixelMask, true, "whole numbers for each pixel are a padding mask")
             }
             _ => {
                 return Err(Refusal::new(format!(

@@ -124,7 +124,7 @@ fn unknown_outputs(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> R
     let refusal = Refusal::new(format!(
         "Spotcheck does not support these outputs: {}. It reads classifiers (one score for each class, or the number \
         of the best class) and detectors after non-maximum suppression (boxes [n, 4], classes [n] and scores [n], \
-        each an output of its own): export the model with such outputs{is_like}",
+        each as a separate output): export the model with such outputs{is_like}",
         outputs.join(", ")
     ));
     Refusal { nearest, ..refusal }
@@ -405,7 +405,8 @@ fn name_classes(model: &RecognitionRequest<'_>, classes: usize, findings: &mut F
     }
     let imagenet = background || classes == IMAGENET_CLASSES;
     if imagenet {
-        findings.assumed("labels", "imagenet", "ImageNet has as many classes; ONNX does not record their order");
+        let because = "ImageNet has the same number of classes; ONNX does not record their order";
+        findings.assumed("labels", "imagenet", because);
     } else {
         findings.assumed(
             "labels",

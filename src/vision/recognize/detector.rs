@@ -41,7 +41,7 @@ pub(super) fn recognize(
     let reading_texts: Vec<String> = readings.iter().map(|found| found.because.clone()).collect();
     let (reading, count) = (model.overrules.reading(), readings.len());
     if reading >= count {
-        let reason = format!("reading {} does not exist; the outputs have {count}", reading + 1);
+        let reason = format!("reading {} does not exist; there are {count}", reading + 1);
         return Err(Refusal::new(reason).into());
     }
     let mut found = readings.swap_remove(reading);
@@ -175,7 +175,7 @@ fn name_classes(
         let offset = if highest == count && !counts_all { -1 } else { 0 };
         let field = "output.detection.class_offset";
         if counts_all {
-            findings.recognized(field, offset, format!("there are scores of {count} classes and as many names"));
+            findings.recognized(field, offset, format!("the number of names matches the {count} class scores"));
         } else {
             let seen = format!("{count} classes are named, and the highest class of the test images is {highest}");
             if offset != 0 || zero_seen {

@@ -31,12 +31,13 @@ pub(super) fn explain(
 
 /// What the outputs of a call with one image are; `size` are width and height of the input.
 fn family(shapes: &[&[usize]], size: [u32; 2]) -> Option<&'static str> {
-    const BLAZE: &str = "BlazeFace’s and other MediaPipe detectors’: offsets from anchors that are not in the file";
+    const BLAZE: &str =
+        "those of BlazeFace and other MediaPipe detectors: offsets from anchors that are not in the file";
     const CENTERNET: &str =
-        "CenterNet’s or CenterFace’s before decoding: heat maps with sizes and offsets, whose peaks are the boxes";
-    const YOLOV2: &str = "YOLOv2’s before decoding (Custom Vision, Tiny YOLOv2): offsets from anchors that are not in \
-        the file";
-    const RETINANET: &str = "RetinaNet’s or SSD’s before decoding: offsets from anchors that are not in the file";
+        "those of CenterNet or CenterFace before decoding: heat maps with sizes and offsets, whose peaks are the boxes";
+    const YOLOV2: &str =
+        "those of YOLOv2 before decoding (Custom Vision, Tiny YOLOv2): offsets from anchors that are not in the file";
+    const RETINANET: &str = "those of RetinaNet or SSD before decoding: offsets from anchors that are not in the file";
     // Rows and columns, without leading ones; one number per row may have no dimension of its own.
     let tables: Vec<[usize; 2]> = shapes
         .iter()

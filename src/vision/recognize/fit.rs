@@ -70,7 +70,7 @@ pub fn input_misfit(input: &ImageInput, port: &Port, shape: &[usize]) -> Option<
     } else {
         return None;
     };
-    Some(Misfit { field, text: format!("The graph takes {port}, these choices give {shape:?}: {advice}") })
+    Some(Misfit { field, text: format!("The graph takes {port}, but these choices result in {shape:?}: {advice}") })
 }
 
 /// The number of classes that the card reads, without the background; `None` if the output shapes do not show it.
@@ -112,7 +112,7 @@ fn label_misfit(card: &ModelCard, labels: &LabelSet, outputs: &Outputs, predicti
         let end = count as i64 + i64::from(first);
         return (end != named as i64).then(|| {
             format!(
-                "The model has {count} classes, the labels name {named}: choose other labels, or correct the \
+                "The model has {count} classes, but the labels name {named}: choose other labels, or correct the \
                 background class"
             )
         });
@@ -122,7 +122,7 @@ fn label_misfit(card: &ModelCard, labels: &LabelSet, outputs: &Outputs, predicti
         PredictionContent::Detections(boxes) => boxes.iter().map(|found| found.class_id).max(),
     };
     let highest = highest.filter(|class| *class as usize >= named)?;
-    Some(format!("The model returned class {highest}, the labels end at {}: choose other labels", named - 1))
+    Some(format!("The model returned class {highest}, but the labels end at {}: choose other labels", named - 1))
 }
 
 fn value_misfit(output: &ClassificationOutput, outputs: &Outputs) -> Option<String> {
@@ -137,7 +137,7 @@ fn value_misfit(output: &ClassificationOutput, outputs: &Outputs) -> Option<Stri
             Some(format!("There are {} scores per image: choose probabilities or logits", scores.len()))
         }
         ClassValues::Probabilities | ClassValues::SecondProbability if !are_shares && !is_8_bit => {
-            Some(format!("The scores reach from {min:.2} to {max:.2}, so they are not probabilities: choose logits"))
+            Some(format!("The scores range from {min:.2} to {max:.2}, so they are not probabilities: choose logits"))
         }
         ClassValues::Logits | ClassValues::SigmoidLogits
             if are_shares && scores.len() > 1 && (sum - 1.0).abs() <= TOLERANCE =>

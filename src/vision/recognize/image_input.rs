@@ -200,7 +200,8 @@ fn layouts(port: &Port) -> Result<Vec<Layout>, Refusal> {
         && *batch > MAX_FIXED_BATCH
     {
         return Err(Refusal::new(format!(
-            "{port} takes exactly {batch} images in one call: export it with a free first dimension or with 1"
+            "{port} takes exactly {batch} images in one call: export it with a dynamic batch dimension, or with \
+             a batch size of 1"
         )));
     }
     let is_three = |axis: usize| port.dims[axis] == Dimension::Fixed(3);
@@ -235,7 +236,7 @@ pub(super) fn complete(
     if let (None, None, None, Some(size)) =
         (sizes.width, sizes.height, &sizes.preferred, prediction.usual.and_then(Usual::size))
     {
-        sizes.preferred = Some((size, "the graph takes any size and this is the exporter's".to_owned()));
+        sizes.preferred = Some((size, "the graph takes any size and this is the exporter's default".to_owned()));
     }
     let sizes = &sizes;
     let (rule, because) = match &prediction.convention {
@@ -248,7 +249,7 @@ pub(super) fn complete(
         let because = match &prediction.convention {
             OutputConvention::Classification(output) if is_from_keras(output, input) => {
                 input.interpolation = Interpolation::PillowNearest;
-                "ONNX does not record this; Keras' load_img takes the nearest pixels"
+                "ONNX does not record this; Keras' load_img uses the nearest pixels"
             }
             _ => "ONNX does not record this; most training code resizes images with Pillow",
         };
@@ -438,7 +439,7 @@ fn classifier_resize(output: &ClassificationOutput, input: &ImageInput, sizes: &
     };
     if width.max(height) <= SMALL_SIDE {
         let rule = ResizeRule::stretch(width, height);
-        return (rule, format!("{size_because}; models of such small images are trained on whole images"));
+        return (rule, format!("{size_because}; models for such small images are trained on whole images"));
     }
     if is_from_keras(output, input) {
         let because = format!("{size_because}; ONNX does not record the resize rule, Keras loads images stretched");

@@ -136,7 +136,7 @@ impl<'r, 'f> Prober<'r, 'f> {
                     if width_first { AuxiliaryValue::ImageWidthHeight } else { AuxiliaryValue::ImageHeightWidth };
                 self.input.auxiliary[told].value = right;
                 let because =
-                    format!("twice the first number makes boxes {}", if width_first { "wider" } else { "higher" });
+                    format!("twice the first number makes the boxes {}", if width_first { "wider" } else { "higher" });
                 findings.recognized("input.auxiliary", right.into_str(), because);
                 ToldSize::Followed
             }
@@ -178,7 +178,7 @@ impl<'r, 'f> Prober<'r, 'f> {
     pub(super) fn recognize_batches(&mut self, outputs: &[&str], same: Same, findings: &mut Findings) {
         match self.takes_batches(outputs, same) {
             Some(Ok(())) => {
-                let because = "a test with two images in one call returned the same as two calls";
+                let because = "a test with two images in one call returned the same results as two calls";
                 findings.recognized("input.batches", true, because);
                 self.input.batches = true;
             }
@@ -210,7 +210,7 @@ impl<'r, 'f> Prober<'r, 'f> {
         Some(if are_same {
             Ok(())
         } else {
-            Err("a test with two images in one call returned different numbers than two calls".to_owned())
+            Err("a test with two images in one call returned different results than two calls".to_owned())
         })
     }
 

@@ -539,7 +539,7 @@ def refused_centerface():
     write(
         "refused-centerface",
         graph.model([("input.1", F32, [1, 3, 640, 640])], outputs),
-        refused="CenterNet’s or CenterFace’s before decoding",
+        refused="CenterNet or CenterFace before decoding",
         nearest="CenterNet",
         shapes=[str(shape) for _, _, shape in outputs],
     )

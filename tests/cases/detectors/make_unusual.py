@@ -824,7 +824,7 @@ def refused_centernet():
     for number, (name, channels) in enumerate(ports):
         reshaped(graph, graph.waves(features, channels, 256, number), [1, channels, 16, 16], name)
     model = graph.model([("input", F32, [1, 3, 64, 64])], [(name, F32, [1, count, 16, 16]) for name, count in ports])
-    write_json("refused-centernet", model, {"refused": "CenterNet’s or CenterFace’s before decoding"})
+    write_json("refused-centernet", model, {"refused": "CenterNet or CenterFace before decoding"})
 
 
 def refused_yolov2():
@@ -832,7 +832,7 @@ def refused_yolov2():
     graph = d.Graph()
     reshaped(graph, graph.waves(graph.features("data"), 40, 169, 3), [1, 40, 13, 13], "model_outputs0")
     model = graph.model([("data", F32, [1, 3, 416, 416])], [("model_outputs0", F32, [1, 40, 13, 13])])
-    write_json("refused-yolov2", model, {"refused": "YOLOv2’s before decoding (Custom Vision"})
+    write_json("refused-yolov2", model, {"refused": "YOLOv2 before decoding (Custom Vision"})
 
 
 def refused_retinanet():
@@ -843,7 +843,7 @@ def refused_retinanet():
     named(graph, graph.waves(features, count, 20, 4), "cls_logits")
     named(graph, graph.scaled(graph.waves(features, count, 4, 5), 0.5, 0.0), "bbox_regression")
     ports = [("cls_logits", F32, [1, count, 20]), ("bbox_regression", F32, [1, count, 4])]
-    write_json("refused-retinanet", graph.model([("images", F32, [1, 3, 64, 64])], ports), {"refused": "RetinaNet’s or SSD’s before decoding"})
+    write_json("refused-retinanet", graph.model([("images", F32, [1, 3, 64, 64])], ports), {"refused": "RetinaNet or SSD before decoding"})
 
 
 def refused_efficientdet():
@@ -895,7 +895,7 @@ def refused_blaze_face():
     named(graph, graph.scaled(graph.columns(waves, 0, 16), 40.0, 0.0), "regressors")
     named(graph, graph.scaled(graph.columns(waves, 16, 17), 20.0, -10.0), "classificators")
     model = graph.model([("input", F32, [1, 3, 128, 128])], [("regressors", F32, [1, 896, 16]), ("classificators", F32, [1, 896, 1])])
-    write_json("refused-blaze-face", model, {"refused": "BlazeFace’s and other MediaPipe detectors’"})
+    write_json("refused-blaze-face", model, {"refused": "BlazeFace and other MediaPipe detectors"})
 
 
 CASES = {

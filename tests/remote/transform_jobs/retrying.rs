@@ -124,7 +124,7 @@ fn refused_images_are_retried_only_on_request() {
         transform.bucket.put(bad, b"fail 400");
     }
     transform.plane.fail(Failure::NoOutput("001.jpg"));
-    transform.start("refused", "photos/", &["--watch"]).must(3, &["model refused 2", "spotcheck transform retry"]);
+    transform.start("refused", "photos/", &["--watch"]).must(3, &["model rejected 2", "spotcheck transform retry"]);
     transform.plane.heal();
     transform.run(&["retry", "refused", "--watch"]).must(0, &["2 images"]);
     assert_eq!(transform.sent(), ["day 1/001.jpg"]);

@@ -4,7 +4,7 @@
 pub(super) fn help_of(path: &str) -> &'static str {
     let field = path.strip_prefix("output.detection.").unwrap_or(path);
     match field {
-        "name" => "The display name, for example the architecture and the data set",
+        "name" => "The display name, for example the architecture and the dataset",
         "id" => "The name for --model and the model folder: lowercase letters, digits, -, _ and .",
         "task" => "Classes describe the whole image; boxes locate objects",
         "labels" => "Class names in training order: a built-in set, a file, or the names found with the model",

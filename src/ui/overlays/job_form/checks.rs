@@ -21,11 +21,11 @@ pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
     ui.label(strong("Rehearse on this machine"));
     ui.weak(match model_from {
         ModelFrom::SavedModel => {
-            "Runs the archive's handler on this machine against your own TensorFlow Serving. A SavedModel requires \
+            "Runs the archive's handler locally against your own TensorFlow Serving. A SavedModel requires \
              TensorFlow Serving, which Spotcheck does not include"
         }
         _ => {
-            "Runs the same archive on this machine and compares its predictions for the first images with the local \
+            "Runs the same archive locally and compares its predictions for the first images with the local \
              model's"
         }
     });
@@ -42,7 +42,7 @@ pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
         let field = TextEdit::singleline(&mut request.python).desired_width(150.0);
         ui.add(field).accessible_name("Python for the rehearsal");
         let images = number_field(&mut request.images).range(1..=MOST_REHEARSED).suffix(" images");
-        let images = ui.add(images).accessible_name("Images to try");
+        let images = ui.add(images).accessible_name("Images to test");
         images.on_hover_text("Taken from the start of the image list");
         let missing = missing_for(model_from, request);
         let is_ready = !rehearsal.is_loading() && missing.is_none();
@@ -82,7 +82,7 @@ pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
 /// What must be entered before a rehearsal can start.
 fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'static str> {
     if request.python.trim().is_empty() {
-        return Some("Enter the Python to run the handler with");
+        return Some("Enter the Python executable for the handler");
     }
     let needs_serving = model_from == ModelFrom::SavedModel;
     (needs_serving && request.tensorflow_serving.trim().is_empty())

@@ -441,9 +441,9 @@ fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &
     let refused = outcome.refused();
     if refused > 0 {
         let refused_text = match refused {
-            1 => "The model refused 1 image and would refuse it again unless the image is replaced".to_owned(),
+            1 => "The model rejected 1 image and would reject it again unless the image is replaced".to_owned(),
             count => format!(
-                "The model refused {} images and would refuse them again unless they are replaced",
+                "The model rejected {} images and would reject them again unless they are replaced",
                 grouped(count)
             ),
         };
@@ -466,7 +466,7 @@ fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &
                 commands.push(JobsCommand::FindOutcome(job.id.clone()));
             }
             let all = ui.button("Retry all anyway…");
-            let all = all.on_hover_text("Sends even the images that the model refused. Nothing is started yet");
+            let all = all.on_hover_text("Sends even the images that the model rejected. Nothing is started yet");
             if all.clicked() {
                 commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::All));
             }

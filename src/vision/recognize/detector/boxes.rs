@@ -100,9 +100,9 @@ pub(super) fn format(
     let (format, because) = match (space, prober.layout()) {
         (BoxSpace::Normalized, Layout::Nhwc | Layout::Hwc) => (
             BoxFormat::Yxyx,
-            "the values allow yxyx and xyxy; normalized boxes of a model with channels last are mostly TensorFlow's",
+            "the values fit yxyx and xyxy; normalized boxes of a channels-last model are usually from TensorFlow",
         ),
-        _ => (BoxFormat::Xyxy, "the values allow xyxy and yxyx; outside TensorFlow boxes are mostly xyxy"),
+        _ => (BoxFormat::Xyxy, "the values fit xyxy and yxyx; outside TensorFlow, boxes are usually xyxy"),
     };
     findings.assumed(field, format.into_str(), because);
     Ok(format)
@@ -119,7 +119,7 @@ fn format_by_motion(runs: &[Vec<Row>], extent: f64) -> Option<(BoxFormat, String
     let (left, right) = (best(left)?, best(right)?);
     let moved = [right[0] - left[0], right[1] - left[1]];
     let because =
-        |first, second| format!("the best box followed a bright patch to the right in its {first} and {second} value");
+        |first, second| format!("the best box followed a bright patch to the right in its {first} and {second} values");
     if moved[0] > MIN_MOVE && moved[1].abs() * 4.0 < moved[0] {
         Some((BoxFormat::Xyxy, because("first", "third")))
     } else if moved[1] > MIN_MOVE && moved[0].abs() * 4.0 < moved[1] {

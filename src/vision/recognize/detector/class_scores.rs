@@ -64,7 +64,7 @@ fn class_scores(
             } else {
                 Background::None
             };
-            (Activation::None, background, "the numbers of a box sum to 1: softmax is already applied".to_owned())
+            (Activation::None, background, "the numbers per box sum to 1: softmax is already applied".to_owned())
         }
         _ if are_shares => (Activation::None, Background::None, "the numbers are from 0 to 1".to_owned()),
         Some(Noted { value: Queries::Softmax, because }) => (Activation::Softmax, Background::Last, because.clone()),
@@ -79,15 +79,15 @@ fn class_scores(
         _ if columns > 1 && table.mostly_best(columns - 1) => (
             Activation::Softmax,
             Background::Last,
-            "the last number is the largest of most boxes: “no object”".to_owned(),
+            "the last number is the largest in most boxes: “no object”".to_owned(),
         ),
         _ if columns > 1 && table.mostly_best(0) => {
-            (Activation::Softmax, Background::First, "the first number is the largest of most boxes".to_owned())
+            (Activation::Softmax, Background::First, "the first number is the largest in most boxes".to_owned())
         }
         _ => (
             Activation::Sigmoid,
             Background::None,
-            "no number is the largest of most boxes, so none is “no object”".to_owned(),
+            "no number is the largest in most boxes, so none is “no object”".to_owned(),
         ),
     };
     let says_activation = known.as_ref().is_some_and(|known| known.value != Queries::ByValues);
@@ -144,7 +144,7 @@ fn class_scores(
             Some(Noted { value: Queries::Sigmoid { limit: Some(_) }, .. }) => Usual::Detr,
             _ => Usual::RtDetr,
         });
-        found.part("label_choice", "all", is_known, "the best of all queries and classes count");
+        found.part("label_choice", "all", is_known, "the best scores across all queries and classes count");
     } else if activation == Activation::Softmax {
         found.usual = Some(Usual::Detr);
     }

@@ -70,7 +70,8 @@ impl Found {
     /// As exporters do whose suppression is within each class: a box can have several classes.
     pub(super) fn keep_all_classes(&mut self) {
         self.output.label_choice = LabelChoice::All;
-        let because = "a graph does not record it; such exporters keep every class of a box with a sufficient score";
+        let because =
+            "the graph does not record this; such exporters keep every class of a box with a sufficient score";
         self.part("label_choice", "all", false, because);
     }
 

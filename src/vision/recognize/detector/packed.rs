@@ -206,11 +206,9 @@ fn dense(
         found.output.objectness = objectness.then(|| Columns::at(&port.name, 4));
         let classes = scores - usize::from(objectness);
         found.classes = Some(classes);
-        let objectness_text = if objectness { ", an objectness" } else { "" };
-        found.because = format!(
-            "{port} has {} candidates with a box{objectness_text} and scores of {classes} classes each",
-            table.rows
-        );
+        let objectness_text = if objectness { ", an objectness score" } else { "" };
+        found.because =
+            format!("{port} has {} candidates with a box{objectness_text} and {classes} class scores each", table.rows);
         if rest > 0 {
             found.output.classes = Some(classes as u32);
             found.read_rest(task, &port.name, table.columns.len() as u32 - 1);
@@ -231,7 +229,7 @@ fn objectness(
     model: &RecognitionRequest<'_>,
 ) -> Vec<(bool, String)> {
     let named = model.label_counts();
-    let in_rows = "candidates in rows, one per cell, as YOLOX has them, come with an objectness";
+    let in_rows = "candidates in rows, one per cell, as in YOLOX, include an objectness score";
     if scores < 2 {
         vec![(false, "a single score follows the box".to_owned())]
     } else if named.contains(&(scores - 1)) && !named.contains(&scores) {
@@ -239,15 +237,15 @@ fn objectness(
     } else if named.contains(&scores) {
         vec![(false, format!("{scores} scores and as many named classes"))]
     } else if table.columns[4].is_one() {
-        vec![(true, "the first score is always 1, as YOLOv6 writes the objectness".to_owned())]
+        vec![(true, "the first score is always 1, like YOLOv6's objectness".to_owned())]
     } else if let Some(grid) = grid.filter(|grid| grid.anchors > 1) {
         let because =
-            format!("{} candidates per cell, as YOLOv5 and YOLOv7 have them, come with an objectness", grid.anchors);
+            format!("{} candidates per cell, as in YOLOv5 and YOLOv7, include an objectness score", grid.anchors);
         vec![(true, because)]
     } else if grid.is_some() && !table.candidates_last {
-        vec![(true, in_rows.to_owned()), (false, "all numbers after the box can be scores of classes".to_owned())]
+        vec![(true, in_rows.to_owned()), (false, "all numbers after the box can be class scores".to_owned())]
     } else {
-        vec![(false, "candidates in columns, or a transformer's queries, come without an objectness".to_owned())]
+        vec![(false, "candidates in columns, or a transformer's queries, have no objectness score".to_owned())]
     }
 }
 
@@ -268,8 +266,7 @@ fn with_bins(port: &Port, table: &Table, grid: &CellGrid) -> Option<Found> {
     });
     found.output.boxes = Columns::at(&port.name, scores as u32);
     found.classes = Some(scores);
-    found.because =
-        format!("{port} has {} candidates with scores of {scores} classes and {bins} bins a side", table.rows);
+    found.because = format!("{port} has {} candidates with {scores} class scores and {bins} bins per side", table.rows);
     // NanoDet-Plus, which has a fourth level, counts from the corner of a cell; the first NanoDet from its center.
     let (point, usual) = match grid.strides.len() {
         ..=3 => (CellPoint::Center, Usual::NanoDet),
@@ -291,7 +288,7 @@ impl Found {
                 if !table.is_decoded(grid, size) {
                     self.output.grid = Some(Grid { strides: grid.strides.clone(), coding: GridCoding::Offsets {} });
                     let because = format!(
-                        "there are as many candidates as cells of {:?} pixels, and boxes are not at their cells",
+                        "there is one candidate per cell of {:?} pixels, but the boxes are not at their cells",
                         grid.strides
                     );
                     self.part("grid", "set", true, &because);
@@ -325,7 +322,7 @@ impl Found {
 
     fn set_bins(&mut self, bins: usize, point: CellPoint, usual: Usual, grid: &CellGrid) {
         self.columns(true, "the scores are from 0 to 1, the bins are not");
-        let because = format!("there are as many candidates as cells of {:?} pixels", grid.strides);
+        let because = format!("there is one candidate per cell of {:?} pixels", grid.strides);
         self.part("grid", "distance-bins", true, &because);
         let coding = GridCoding::DistanceBins { bins: bins as u32, point };
         self.output.grid = Some(Grid { strides: grid.strides.clone(), coding });
@@ -447,7 +444,7 @@ fn levels(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Fou
         ..DetectionOutput::separate("", "", "")
     });
     found.classes = Some(classes);
-    found.because = format!("scores and {} bins a side for each of {} levels", numbers / 4, scores.len());
+    found.because = format!("scores and {} bins per side for each of {} levels", numbers / 4, scores.len());
     let usual = if grid.strides.len() > 3 { Usual::PicoDet } else { Usual::NanoDet };
     found.set_bins(numbers / 4, CellPoint::Center, usual, &grid);
     Some(found)

@@ -263,7 +263,7 @@ fn find_labels<'g>(
         [(port, kind, _)] => Ok(Role { port, because: label_reason(*kind), by_name_only: false }),
         [(port, kind, max), (_, _, next), ..] if max < next => Ok(Role {
             port,
-            because: format!("{}; of the outputs with whole numbers it has the lowest", label_reason(*kind)),
+            because: format!("{}; it has the lowest values of the outputs with whole numbers", label_reason(*kind)),
             by_name_only: false,
         }),
         several => {
@@ -293,7 +293,7 @@ fn by_name<'g>(ports: &[&'g Port], words: &[&str], field: &str) -> Result<Role<'
         });
     }
     let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
-    Err(Refusal::new(format!("{} cannot be told apart by their values: choose with {field}", ports.join(", "))))
+    Err(Refusal::new(format!("{} cannot be distinguished by their values: choose one with {field}", ports.join(", "))))
 }
 
 /// Whether the values never rise within a run, like the scores of sorted boxes.
