@@ -149,7 +149,8 @@ pub(super) fn open(location: &Location, control: &TaskControl) -> anyhow::Result
             let paths = paths_of_lines(std::io::stdin().lock()).context("Could not read the list of paths on stdin")?;
             if let Some(address) = paths.iter().find(|path| is_in_s3(path)) {
                 bail!(
-                    "`-` reads local paths, not S3 addresses; specify the S3 folder as the source. The list contains {}",
+                    "`-` reads local paths, not S3 addresses; specify the S3 folder as the source. The list \
+                     contains {}",
                     address.display()
                 );
             }

@@ -14,7 +14,7 @@ pub struct RunId(pub u64);
 pub struct RunKey {
     pub model_id: String,
     /// The SHA-256 of the weights in lowercase hex: a different file under the same id is a different model. Empty if
-    /// the weights are not on this machine.
+    /// the weights are not on this computer.
     pub weights_sha256: String,
     pub device: DeviceChoice,
     /// `None` lets the device decide.
@@ -30,7 +30,7 @@ pub struct RunKey {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum InferenceLocation {
-    /// On this machine, or on another one that ran Spotcheck.
+    /// On this computer, or on another one that ran Spotcheck.
     #[default]
     Here,
     /// Read from the outputs of a SageMaker Batch Transform job.
@@ -84,7 +84,7 @@ impl RunKey {
         Self { model_id, weights_sha256, device: DeviceChoice::Auto, batch: None, threads: None, keep, made }
     }
 
-    /// The model's name, the location unless it is this machine, the settings that differ from the defaults, and a
+    /// The model's name, the location unless it is this computer, the settings that differ from the defaults, and a
     /// number if the name is taken.
     pub fn run_name(&self, model_name: &str, is_taken: impl Fn(&str) -> bool) -> String {
         let made = (!self.made.is_here()).then(|| self.made.to_string());

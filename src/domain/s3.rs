@@ -243,7 +243,7 @@ impl Location {
         }
     }
 
-    /// `None` on this machine.
+    /// `None` on this computer.
     pub fn place(&self) -> Option<&S3Place> {
         match self {
             Self::Path(_) => None,

@@ -1,4 +1,4 @@
-//! Models on this machine: finds ONNX Runtime, selects a device and reports why, runs sessions.
+//! Models on this computer: finds ONNX Runtime, selects a device and reports why, runs sessions.
 //!
 //! The only user of `ort`; only `session.rs` uses its `Session`.
 

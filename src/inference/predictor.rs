@@ -1,4 +1,4 @@
-//! A model on a device of this machine, as the pipeline uses it.
+//! A model on a device of this computer, as the pipeline uses it.
 
 use std::borrow::Cow;
 use std::time::Instant;

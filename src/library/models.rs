@@ -40,7 +40,7 @@ pub struct Model {
     pub weights: PathBuf,
 }
 
-/// A known model, whether or not its weights are on this machine.
+/// A known model, whether or not its weights are on this computer.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LibraryEntry {
     pub card: ModelCard,
@@ -149,7 +149,7 @@ impl Library {
     /// small model that comes with Spotcheck.
     ///
     /// # Errors
-    /// None of them is on this machine.
+    /// None of them is on this computer.
     pub fn default_for(&self, task: ModelTask) -> Result<Model, LibraryError> {
         let of_task = || BUILT_IN.iter().filter(|known| known.card.task == task);
         let first_ready = of_task().find_map(|known| ready(self.entry(known.clone())).ok());

@@ -630,7 +630,7 @@ fn has_shown(state: &State) -> Result<(), &'static str> {
 }
 
 fn can_reveal(state: &State) -> Result<(), &'static str> {
-    has_shown(state).and_then(|()| need(state.place().is_none(), "The image is in S3, not on this machine"))
+    has_shown(state).and_then(|()| need(state.place().is_none(), "The image is in S3, not on this computer"))
 }
 
 fn can_judge(state: &State) -> Result<(), &'static str> {

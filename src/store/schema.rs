@@ -97,7 +97,7 @@ const VERSION_3: &str = "
 ALTER TABLE answers ADD COLUMN etag TEXT;
 ";
 
-/// Adds where a run was computed: until then, always on this machine.
+/// Adds where a run was computed: until then, always on this computer.
 const VERSION_4: &str = "
 UPDATE runs SET run_key = json_set(run_key, '$.made', 'here');
 ";

@@ -403,7 +403,7 @@ fn foreign_resources_are_neither_used_nor_deleted() {
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
     account.endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat()).must(0, "dogs\tInService\n");
-    // The console deletes the endpoint and leaves the rest, and this machine forgets.
+    // The console deletes the endpoint and leaves the rest, and this computer forgets.
     let endpoint = json!({"EndpointName": "cats"});
     account.plane.console("DeleteEndpoint", &endpoint).unwrap();
     std::fs::remove_file(account.record("cats")).unwrap();

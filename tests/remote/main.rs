@@ -1,4 +1,4 @@
-//! S3, SageMaker and TensorFlow Serving on this machine: the library, and the command line as a process.
+//! S3, SageMaker and TensorFlow Serving on this computer: the library, and the command line as a process.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 

@@ -10,7 +10,7 @@ use spotcheck::domain::{AmbientSignIn, Credentials, S3Access};
 use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, BLIND, IMPOSTOR, READER, Seaweed, without_aws};
 
-/// A process that knows the server's profiles, and nothing of this machine's own AWS settings.
+/// A process that knows the server's profiles, and nothing of this computer's own AWS settings.
 fn with_profiles(command: &mut Command) {
     let server = Seaweed::shared();
     server.lend(command);

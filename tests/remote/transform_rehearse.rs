@@ -1,4 +1,4 @@
-//! `spotcheck transform rehearse` as a process: handlers that predict as this machine does, handlers that do not, and
+//! `spotcheck transform rehearse` as a process: handlers that predict as this computer does, handlers that do not, and
 //! files that are not archives.
 
 use std::io::{BufRead, BufReader, Read, Write};

@@ -1,4 +1,4 @@
-//! A small HTTP server on this machine that behaves as badly as a test wants, and remembers what it was asked and how
+//! A small HTTP server on this computer that behaves as badly as a test wants, and remembers what it was asked and how
 //! much it sent.
 
 #![allow(dead_code, reason = "each test program that includes this file uses another part of it")]

@@ -1,4 +1,4 @@
-//! A real S3 server for the tests: SeaweedFS on this machine's loopback, in a temporary folder, one for all tests of a
+//! A real S3 server for the tests: SeaweedFS on this computer's loopback, in a temporary folder, one for all tests of a
 //! program.
 //!
 //! Objects are put there by plain requests without a signature, which the server needs only for reading. So nothing of

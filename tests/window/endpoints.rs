@@ -332,7 +332,7 @@ fn foreign_endpoint_needs_a_warning_to_delete() {
     assert_asked(plane.as_ref(), "DeleteModel", 0);
 }
 
-/// Another Spotcheck on the same machine.
+/// Another Spotcheck on the same computer.
 fn run(dirs: &AppDirs, args: &[&str]) {
     let home = dirs.config.parent().unwrap();
     let output = spotcheck_at(home, args).output().unwrap();

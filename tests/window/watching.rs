@@ -1,4 +1,4 @@
-//! Jobs that fail, and jobs that another machine started, as the window shows them.
+//! Jobs that fail, and jobs that another computer started, as the window shows them.
 
 use egui_kittest::Harness;
 use serde_json::json;
@@ -137,7 +137,7 @@ fn foreign_job_claims_no_leftover_state() {
     );
 }
 
-/// Runs a job that this machine does not know to its end.
+/// Runs a job that this computer does not know to its end.
 fn run_a_job(plane: &ControlPlane) {
     let bucket = Seaweed::shared().bucket("window-theirs");
     bucket.put("model.tar.gz", &echo_archive());

@@ -13,7 +13,7 @@ use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 const EVERY: Duration = Duration::from_secs(30);
 
-/// Deletes due endpoints of this machine until `finish`.
+/// Deletes due endpoints of this computer until `finish`.
 pub(in crate::cli) struct AutoDeleter {
     control: TaskControl,
     has_looked: Receiver<()>,

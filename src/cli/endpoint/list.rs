@@ -74,7 +74,7 @@ fn print_other_regions(context: &EndpointContext, region: &str) {
         let of_record = record.sagemaker.region.as_deref().unwrap_or_default();
         if of_record != region {
             eprintln!(
-                "deployed from this machine in {of_record}: {name}; check it with: spotcheck endpoint status {name}",
+                "deployed from this computer in {of_record}: {name}; check it with: spotcheck endpoint status {name}",
                 name = record.name
             );
         }

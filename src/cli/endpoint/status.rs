@@ -85,7 +85,7 @@ impl CostSoFar {
         }
     }
 
-    /// The cost of an endpoint that was deployed from another machine, derived from its configuration.
+    /// The cost of an endpoint that was deployed from another computer, derived from its configuration.
     fn of_endpoint(
         sagemaker: &SageMaker,
         endpoint: &Endpoint,

@@ -17,7 +17,7 @@ use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
 pub(super) struct CleanUpArgs {
-    /// Name of a job that was started on this machine
+    /// Name of a job that was started on this computer
     #[arg(value_parser = parse_job_name)]
     job: String,
     /// List what would be deleted without deleting anything
@@ -36,7 +36,7 @@ pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;
     let Some(record) = named.record else {
         bail!(
-            "job {} was not started on this machine, so the resources created for it are unknown. Check its model in \
+            "job {} was not started on this computer, so the resources created for it are unknown. Check its model in \
              the AWS console",
             args.job
         );

@@ -31,7 +31,7 @@ pub(super) struct TransformArgs {
 enum TransformCommand {
     /// Pack a model as a `model.tar.gz` that SageMaker's containers can serve
     Package(package::PackageArgs),
-    /// Run an archive's handler on this machine and compare its predictions with the local model's
+    /// Run an archive's handler on this computer and compare its predictions with the local model's
     Rehearse(Box<rehearse::RehearseArgs>),
     /// Check a job before it costs money
     Preflight(Box<preflight::PreflightArgs>),

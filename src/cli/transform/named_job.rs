@@ -13,7 +13,7 @@ pub(super) struct NamedJob {
     pub(super) sagemaker: SageMakerAccess,
     pub(super) s3: S3Access,
     pub(super) records: JobRecords,
-    /// `None` if the job was started on another machine.
+    /// `None` if the job was started on another computer.
     pub(super) record: Option<JobRecord>,
 }
 

@@ -189,7 +189,7 @@ fn unpacked(
     Ok(with_progress("Unpacking", control, || unpack(&archive, &contents, control))?)
 }
 
-/// The archive's own model on this machine; a `SavedModel` runs only in TensorFlow Serving.
+/// The archive's own model on this computer; a `SavedModel` runs only in TensorFlow Serving.
 fn predictor(
     archive: &Unpacked,
     args: &RehearseArgs,

@@ -222,7 +222,7 @@ fn set_end(shared: &Arc<Shared>, id: EndpointId, delete_at_ms: Option<i64>) {
         let records = records(shared);
         let Some(record) = records.find(&id.name, id.region()) else {
             return shared.report_problem(format!(
-                "The endpoint {} was not deployed from this machine, so Spotcheck does not delete it automatically",
+                "The endpoint {} was not deployed from this computer, so Spotcheck does not delete it automatically",
                 id.name
             ));
         };

@@ -137,7 +137,7 @@ fn report(rehearsal: &Rehearsal, samples: &[Sample]) -> RehearsalReport {
     }
     let ready = rehearsal.ready_after.as_secs_f64();
     let pace = match rehearsal.images_per_s() {
-        Some(rate) => format!("{rate:.1} per second on this machine"),
+        Some(rate) => format!("{rate:.1} per second on this computer"),
         None => "none sent".to_owned(),
     };
     let (payload_mb, at_once) = (rehearsal.max_payload_mb, rehearsal.max_concurrent);

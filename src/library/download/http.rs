@@ -139,7 +139,7 @@ fn agent(url: &str, stall_timeout: Duration) -> Agent {
     config.build().new_agent()
 }
 
-/// A server on this machine is never reached through a proxy.
+/// A server on this computer is never reached through a proxy.
 fn is_this_machine(host: &str) -> bool {
     let address = host.trim_matches(['[', ']']).parse::<std::net::IpAddr>();
     host == "localhost" || address.is_ok_and(|address| address.is_loopback())

@@ -59,7 +59,7 @@ fn is_final(error: &JobError) -> bool {
 /// A retry of the first job.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RetryPart {
-    /// A retry from this machine: its outputs take precedence.
+    /// A retry from this computer: its outputs take precedence.
     Known(String),
     /// A SageMaker job that looks like a retry of this one: it is used only for images without an output.
     ByItsLooks(String),
@@ -71,7 +71,7 @@ impl OutputsPart {
         Self { folder, named_from: None, retry: None, sent: None }
     }
 
-    /// A retry from another machine. Its manifest was also written by Spotcheck.
+    /// A retry from another computer. Its manifest was also written by Spotcheck.
     fn recognized_by_name(mut self, job_name: &str) -> Self {
         if let Some(NamedFrom::Manifest { is_ours, .. }) = &mut self.named_from {
             *is_ours = true;
@@ -114,7 +114,7 @@ impl OutputsOrigin {
         Self { job: None, made, parts: vec![OutputsPart::in_folder(folder)], notes: Vec::new() }
     }
 
-    /// Finds the outputs. Retries from this machine are known; others are recognized by their parameters.
+    /// Finds the outputs. Retries from this computer are known; others are recognized by their parameters.
     ///
     /// # Errors
     /// SageMaker does not know the job, or its input images are unknown.

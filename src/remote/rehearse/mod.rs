@@ -130,7 +130,7 @@ pub enum Rehearsed {
 }
 
 impl Rehearsed {
-    /// Whether the container behaves like this machine.
+    /// Whether the container behaves like this computer.
     pub fn matches_local(&self) -> bool {
         matches!(self, Self::Equal(_) | Self::Predicted | Self::RefusedByBoth { .. })
     }
@@ -164,7 +164,7 @@ impl Rehearsal {
         self.images.iter().filter(is_refused).count()
     }
 
-    /// The handler's rate on this machine; a container has another CPU. `None` if no image was sent.
+    /// The handler's rate on this computer; a container has another CPU. `None` if no image was sent.
     pub fn images_per_s(&self) -> Option<f64> {
         let sent = self.sent();
         (sent > 0).then(|| sent as f64 / self.asked_for.as_secs_f64().max(1e-9))

@@ -78,7 +78,7 @@ fn status_of(
     }
 }
 
-/// Another running job from this machine.
+/// Another running job from this computer.
 struct RunningJob {
     record: JobRecord,
     archive: Option<S3Address>,

@@ -10,7 +10,7 @@ pub(super) struct InputListed {
     /// Milliseconds since 1970-01-01 UTC. `None` for a manifest: what it lists belongs to the job, whenever it was
     /// written.
     at_ms: Option<i64>,
-    /// The number of objects at the start; `None` if the job was started on another machine.
+    /// The number of objects at the start; `None` if the job was started on another computer.
     count: Option<usize>,
 }
 

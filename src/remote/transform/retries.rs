@@ -12,7 +12,7 @@ const LOOKED_AT: usize = 50;
 #[derive(Debug, Clone)]
 pub struct FoundRetry {
     pub spec: TransformSpec,
-    /// `None` if it was not started on this machine, but has all the properties of a retry.
+    /// `None` if it was not started on this computer, but has all the properties of a retry.
     pub record: Option<JobRecord>,
     /// `None` if it could not be queried.
     pub status: Option<TransformStatus>,
@@ -20,14 +20,14 @@ pub struct FoundRetry {
 
 #[derive(Debug, Clone, Default)]
 pub struct FoundRetries {
-    /// Retries from this machine, oldest first, then the others.
+    /// Retries from this computer, oldest first, then the others.
     pub retries: Vec<FoundRetry>,
     /// Notes about failed searches.
     pub notes: Vec<String>,
 }
 
 impl FoundRetries {
-    /// Finds them: those from this machine by their records, others by their properties.
+    /// Finds them: those from this computer by their records, others by their properties.
     ///
     /// # Errors
     /// The region is unknown, or the task was canceled.

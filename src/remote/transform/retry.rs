@@ -18,7 +18,7 @@ pub struct Retry<'r> {
     pub sagemaker: &'r SageMakerAccess,
     pub s3: &'r S3Access,
     pub job: &'r TransformJob,
-    /// `None` if it was started on another machine.
+    /// `None` if it was started on another computer.
     pub record: Option<&'r JobRecord>,
     pub outcome: &'r JobOutcome,
     pub choice: RetryChoice,

@@ -1,7 +1,7 @@
 //! Notices files that appear, change or vanish while a folder is open.
 //!
 //! Events of the operating system are collected until none has arrived for a moment; then the files themselves are
-//! checked. Not every system reports changes that another machine made on a network drive.
+//! checked. Not every system reports changes that another computer made on a network drive.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

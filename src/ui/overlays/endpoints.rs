@@ -126,7 +126,7 @@ fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &
     let sign = endpoint_sign(endpoint.status);
     let known = state.remote.endpoints.get(&id);
     let is_ours = known.is_some_and(|known| known.record.is_some());
-    let hover = if is_ours { format!("{word}, deployed from this machine") } else { word.clone() };
+    let hover = if is_ours { format!("{word}, deployed from this computer") } else { word.clone() };
     let row = endpoint_row_ui(ui, state, &id, (sign, &word), &ago_text(endpoint.created_ms));
     if row.on_hover_text(hover).clicked() {
         commands.push(EndpointsCommand::Open(id));

@@ -1,4 +1,4 @@
-//! The banner at the top: each billed endpoint that was deployed from this machine.
+//! The banner at the top: each billed endpoint that was deployed from this computer.
 
 use std::time::Duration;
 

@@ -94,7 +94,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
     }
     if !chosen.is_ready && !has_failed(state, chosen) {
         let bytes = human_bytes(card.file.bytes);
-        let message = format!("{} is not on this machine yet", card.name);
+        let message = format!("{} is not on this computer yet", card.name);
         banner_ui(ui, Tone::Hint, &message, |ui| {
             if chosen.can_fetch {
                 fetch_button_ui(ui, state, chosen, &format!("Download {bytes}"), commands);

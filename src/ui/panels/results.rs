@@ -128,7 +128,7 @@ fn prediction_ui(
     explanation_ui(ui, state, commands);
 }
 
-/// The origin of the prediction, if it was not made on this machine.
+/// The origin of the prediction, if it was not made on this computer.
 fn made_ui(ui: &mut Ui, state: &State) {
     let made = state.run().map(|run| &run.info.key.made);
     if let Some(made) = made.filter(|made| !made.is_here()) {

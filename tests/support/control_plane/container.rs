@@ -1,4 +1,4 @@
-//! A container on an instance: the handler of an archive as a process of this machine.
+//! A container on an instance: the handler of an archive as a process of this computer.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;

@@ -1,4 +1,4 @@
-//! `SageMaker`, its runtime and `CloudWatch` Logs on this machine: a control plane that does the work, for tests
+//! `SageMaker`, its runtime and `CloudWatch` Logs on this computer: a control plane that does the work, for tests
 //! without an AWS account.
 //!
 //! It speaks AWS's protocols and checks signatures. Requests and responses are checked against botocore's service

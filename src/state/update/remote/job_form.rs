@@ -63,7 +63,7 @@ pub(in super::super) fn rehearse(state: &mut State, options: RehearsalOptions, e
         job.spec.clone_from(&check.plan.spec);
     }
     state.settings.rehearsal.clone_from(&options);
-    let title = format!("Rehearse {} on this machine", job.model.model.name());
+    let title = format!("Rehearse {} on this computer", job.model.model.name());
     let ticket = begin(state, TaskKind::Rehearse, ProgressUnit::Images, title);
     state.remote.rehearsal = Loadable::Loading(ticket.id);
     let request = RehearsalRequest { source, job, options, runtime_library: state.settings.runtime_library.clone() };

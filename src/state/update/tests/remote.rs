@@ -130,7 +130,7 @@ fn form_starts_with_model_and_selection() {
     let names: Vec<&str> = request.images.samples().map(|sample| sample.name.as_str()).collect();
     assert_eq!(names, ["a.jpg", "c.jpg"]);
     let ImagesFrom::Local { root, target, .. } = &request.images.from else {
-        panic!("the images are on this machine");
+        panic!("the images are on this computer");
     };
     assert_eq!((root.as_str(), target.to_string().as_str()), ("/photos", "s3://bucket/out/images/photos/"));
     assert_eq!(request.spec.output.folder.to_string(), "s3://bucket/out/cats-1/");

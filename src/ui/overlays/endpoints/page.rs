@@ -111,7 +111,7 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
         ui.label(capitalized(&endpoint_cost_text(endpoint, now_ms())));
     }
     if endpoint.record.is_none() && endpoint.presence.endpoint().is_some() {
-        ui.weak("Not deployed from this machine; it may be in use");
+        ui.weak("Not deployed from this computer; it may be in use");
     }
 }
 
@@ -166,7 +166,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
             ui.add(Label::new(RichText::new(text).weak()).wrap());
         }
         if endpoint.record.is_none() {
-            let text = "Not deployed from this machine; make sure it is not in use";
+            let text = "Not deployed from this computer; make sure it is not in use";
             ui.add(Label::new(text).wrap());
         }
         ui.add_space(4.0);

@@ -89,9 +89,11 @@ pub(in super::super) fn model_ui(ui: &mut Ui, state: &State, draft: &mut ModelDr
     ui.horizontal_wrapped(|ui| choice_ui(ui, from, &mut draft.from, &choices));
     let (text, name, hint) = match draft.from {
         ModelFrom::Library => return library_ui(ui, state, &mut draft.library, name),
-        ModelFrom::Archive => {
-            (&mut draft.archive, "Archive path or address", "model.tar.gz on this machine, or s3://bucket/model.tar.gz")
-        }
+        ModelFrom::Archive => (
+            &mut draft.archive,
+            "Archive path or address",
+            "model.tar.gz on this computer, or s3://bucket/model.tar.gz",
+        ),
         ModelFrom::SavedModel => {
             (&mut draft.saved_model, "SavedModel folder", "contains saved_model.pb or 1/saved_model.pb")
         }

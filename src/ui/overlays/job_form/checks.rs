@@ -13,12 +13,12 @@ const MOST_REHEARSED: usize = 1000;
 /// The longest command that is shown, in characters.
 const LONGEST_LINE: usize = 2000;
 
-/// The rehearsal: runs the same archive with some of the images on this machine before it costs money.
+/// The rehearsal: runs the same archive with some of the images on this computer before it costs money.
 pub(super) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, commands: &mut Queue<Command>) {
     let rehearsal = &state.remote.rehearsal;
     let model_from = state.remote.job_form.draft.model.from;
     ui.add_space(8.0);
-    ui.label(strong("Rehearse on this machine"));
+    ui.label(strong("Rehearse on this computer"));
     ui.weak(match model_from {
         ModelFrom::SavedModel => {
             "Runs the archive's handler locally against your own TensorFlow Serving. A SavedModel requires \

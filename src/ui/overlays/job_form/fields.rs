@@ -73,7 +73,7 @@ fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
         ui.weak(format!("In S3: {}", place.address));
         return;
     }
-    ui.weak("On this machine; uploaded first. Files already in S3 are not uploaded again");
+    ui.weak("On this computer; uploaded first. Files already in S3 are not uploaded again");
     text_ui(ui, &mut draft.upload_to, "Upload images to", "default: a folder below the output folder");
     address_problem_ui(ui, &draft.upload_to);
 }
@@ -122,11 +122,11 @@ fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mu
     }
 }
 
-/// The rates measured on this machine and on such an instance, newest job first.
+/// The rates measured on this computer and on such an instance, newest job first.
 fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
     let rehearsed = match &state.remote.rehearsal {
         Loadable::Ready(report) => {
-            report.images_per_s.map(|rate| (rate, "measured in the rehearsal on this machine".to_owned()))
+            report.images_per_s.map(|rate| (rate, "measured in the rehearsal on this computer".to_owned()))
         }
         _ => None,
     };

@@ -565,7 +565,7 @@ fn left_ui(
         }),
         Loadable::Ready(Leftovers::Unrecorded) => {
             let text = format!(
-                "This job was not started on this machine, so Spotcheck does not know which resources were created \
+                "This job was not started on this computer, so Spotcheck does not know which resources were created \
                  for it. Check its model {} in the AWS console",
                 progress.job.spec.model_name
             );
