@@ -88,8 +88,8 @@ pub(super) struct EvaluateArgs {
     /// summary on stdout]
     #[arg(long, value_name = "FILE.json|FILE.csv")]
     out: Vec<PathBuf>,
-    /// Exit with code 4 if a metric is below this bound, for example `ap50=0.5` (names as in the JSON file); repeatable
-    #[arg(long, value_name = "NAME=BOUND", value_parser = Bound::parse)]
+    /// Exit with code 4 if a metric is below this minimum, for example `ap50=0.5` (names as in the JSON file); repeatable
+    #[arg(long, value_name = "METRIC=MINIMUM", value_parser = Bound::parse)]
     fail_below: Vec<Bound>,
     /// Write each plot as SVG and PNG to this folder
     #[arg(long, value_name = "FOLDER")]

@@ -49,7 +49,7 @@ pub(super) struct RehearseArgs {
     /// Number of images, starting with the first
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     samples: u32,
-    /// Python to run the handler with; needs the packages in the archive's `code/requirements.txt`
+    /// Python executable for the handler; needs the packages in the archive's `code/requirements.txt`
     #[arg(long, value_name = "PATH", default_value_t = RehearseOptions::default().python)]
     python: String,
     /// Request format: image sends the file, tfrecord a record, line a line of JSON [default: as in the source]
