@@ -203,7 +203,7 @@ impl ImportedRun {
     /// Finds the predicted images among those of a source.
     ///
     /// # Errors
-    /// None is there, or none that has predictions.
+    /// No predicted image is in the source, or none with predictions.
     pub fn match_images(&self, samples: &[Sample], folders: Folders) -> Result<MatchedImages, ImportError> {
         let keys: Vec<ImageKey> = self.images.iter().map(ImageKey::of).collect();
         let named: Vec<ImageKey> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();

@@ -207,8 +207,8 @@ fn compare(
     Ok(comparison.finish().summary)
 }
 
-/// The images that a run has a prediction for, as they are listed now; those that no longer exist come last, as they
-/// were when predicted.
+/// The predicted images of the runs, as currently listed; those that no longer exist come last, as they were when
+/// predicted.
 fn samples(project: &Project, context: &ComparisonContext, source: &dyn Source) -> anyhow::Result<Vec<Sample>> {
     let mut stored: HashMap<SampleUri, _> = HashMap::new();
     for run in &context.runs {

@@ -179,7 +179,7 @@ pub(super) struct Opened {
     pub(super) source: Arc<dyn Source>,
     /// The folder that sample names are relative to; a list of paths has none.
     pub(super) root: Option<String>,
-    /// The S3 location, if the source is there.
+    /// The location, if the source is in S3.
     pub(super) place: Option<S3Place>,
 }
 

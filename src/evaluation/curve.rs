@@ -14,8 +14,8 @@ const CLOSEST: f64 = TOLERANCE / 4.0;
 
 /// Precision, recall and F1 at each minimum score, highest first. Straight lines between the points approximate the
 /// curve to about a thousandth of an axis, whichever two numbers are plotted. Of two points with the same threshold,
-/// the later one holds at it, the earlier one just above it. The curve begins with the highest and ends with the lowest
-/// score of a detection; it is empty without detections or objects.
+/// the later one applies at the threshold, the earlier one just above it. The curve starts with the highest and ends
+/// with the lowest score of a detection; it is empty without detections or objects.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Curve {
     pub points: Vec<CurvePoint>,

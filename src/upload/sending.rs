@@ -89,7 +89,7 @@ impl Job<'_> {
         self.write(s3, &sha256, control, |condition| s3.put(&self.object(&sha256), &content, condition, Some(control)))
     }
 
-    /// Lets `write` write the object, on the condition that no object is there that must stay.
+    /// Lets `write` write the object, provided that no existing object must be kept.
     pub(super) fn write(
         &self,
         s3: &S3,

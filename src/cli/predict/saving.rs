@@ -82,7 +82,7 @@ impl SavingArgs {
     /// `None` without --project.
     ///
     /// # Errors
-    /// It cannot be opened or written, with the program that holds it; or it is for another location.
+    /// The project cannot be opened or written (naming the program that has it open), or belongs to another location.
     pub(in crate::cli) fn open_project(
         &self,
         opened: &Opened,
@@ -365,7 +365,7 @@ fn changes_are(count: usize) -> String {
     }
 }
 
-/// Remote outputs can be read in several ways, which the run's description tells apart. The card of the user's own
+/// Remote outputs can be read in several ways, which the run's description distinguishes. The card of the user's own
 /// model may have been edited since.
 fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
     run.key == *key && if key.made.is_here() { run.card.predicts_as(card) } else { run.card.origin == card.origin }

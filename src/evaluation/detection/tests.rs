@@ -93,7 +93,7 @@ fn check_curve(folder: &Path, curve: &Curve, expected: &[Value]) {
     for (one, other) in [(points.first(), whole.first()), (points.last(), whole.last())] {
         assert!(one.zip(other).is_none_or(|(one, other)| apart(one, other) < ROUNDED), "{}", folder.display());
     }
-    // A steep line may be as far above a point as it likes, if it passes beside it.
+    // A steep line may be far above a point if it passes close to it horizontally.
     let beside = |point: &[f64; 4], from: &[f64; 4], to: &[f64; 4]| {
         let on_line = |step: u32| {
             let share = f64::from(step) / 200.0;

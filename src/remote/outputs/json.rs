@@ -93,7 +93,7 @@ impl Json {
     /// All targets of a pointer; several only if it contains a `*`.
     ///
     /// # Errors
-    /// How far it leads, and what is there.
+    /// How far the pointer resolves, and what is found there.
     pub(super) fn at(&self, pointer: &JsonPointer) -> Result<Vec<Item<'_>>, String> {
         let mut found = Vec::new();
         self.follow(pointer.steps(), &mut found)

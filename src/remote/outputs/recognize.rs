@@ -225,7 +225,7 @@ fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> S
     {
         "tf-serving-classifier".clone_into(&mut mapping.id);
         "TensorFlow Serving classifier".clone_into(&mut mapping.name);
-        // Its name tells what it is.
+        // Its name indicates probabilities.
         classes.values = ScoreValues::Probabilities;
         recognized.assumed.retain(|line| !line.contains("logits"));
         classes.best = at("classes");

@@ -24,7 +24,7 @@ pub(super) struct Shared {
     watcher: Mutex<RecommendedWatcher>,
     report: Report,
     roots: Vec<PathBuf>,
-    /// Whether the user was told that some changes go unnoticed.
+    /// Whether it was reported that some changes go undetected.
     is_blind: AtomicBool,
 }
 

@@ -145,7 +145,7 @@ pub struct OpenOutputsRequest {
     pub new_run: RunId,
 }
 
-/// Predictions of another program, and what they do not say themselves.
+/// Predictions from another tool, with the information they lack.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PredictionsFrom {
     pub at: Location,

@@ -219,7 +219,7 @@ impl Charts<'_> {
             show_boxes(commands, self.query.clone());
         }
         let response = response.clone().on_hover_cursor(CursorIcon::ResizeHorizontal);
-        // The numbers that a click gives: on a steep part, those at its end rather than in between.
+        // The numbers that a click selects: on a steep part, those at its end rather than in between.
         let hovered = response.hover_pos().and_then(score_at);
         if let Some(point) = hovered.and_then(|score| self.curve.at(decimal(score))) {
             response.on_hover_text_at_pointer(text_of(point));

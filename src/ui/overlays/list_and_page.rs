@@ -76,8 +76,8 @@ pub(super) enum ListRequest<S> {
 }
 
 impl<S: Copy + PartialEq> ListWords<S> {
-    /// Fields that filter the list, and below them the rows. `beside` draws buttons next to “List”, `above` rows that
-    /// come first, `row` a row.
+    /// The filter fields with the rows below. `beside` draws buttons next to “List”, `above` rows that come first, and
+    /// `row` a row.
     #[expect(clippy::too_many_arguments, reason = "the parts of a list")]
     pub(super) fn list_ui<T>(
         &self,

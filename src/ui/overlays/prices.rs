@@ -24,7 +24,7 @@ pub(super) struct PriceMemory {
 }
 
 struct ChangedRow {
-    /// The price as it is in the table.
+    /// The price in the table.
     from: Price,
     usd_per_hour: f64,
     source: String,

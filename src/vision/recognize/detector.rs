@@ -25,7 +25,7 @@ use crate::vision::raw_candidates;
 /// `None` if the graph is not a detector.
 ///
 /// # Errors
-/// A detector whose boxes cannot be read, or whose outputs cannot be told apart.
+/// A detector whose boxes cannot be read, or whose outputs cannot be distinguished.
 pub(super) fn recognize(
     model: &RecognitionRequest<'_>,
     prober: &mut Prober<'_, '_>,

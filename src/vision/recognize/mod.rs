@@ -94,7 +94,7 @@ impl Recognition {
 /// Why there is no draft card.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecognizeError {
-    /// Spotcheck cannot use this graph as it is.
+    /// Spotcheck cannot use this graph.
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// The user set an unknown field, or an invalid value.

@@ -9,7 +9,7 @@ use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, LabelSet, Posi
 #[derive(Debug, Clone, PartialEq)]
 pub struct Noted<T> {
     pub value: T,
-    /// A clause to follow “because”: `config.json says model_type = detr`.
+    /// A clause to follow “because”: `config.json has model_type = detr`.
     pub because: String,
 }
 

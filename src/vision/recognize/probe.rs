@@ -124,7 +124,7 @@ impl<'r, 'f> Prober<'r, 'f> {
             return ToldSize::Ignored;
         }
         match value {
-            // Known to begin with the height.
+            // The height is known to come first.
             AuxiliaryValue::ImageHeightWidth | AuxiliaryValue::ScaleFactor if doubled[0] => {
                 ToldSize::FollowedHeightFirst
             }

@@ -513,7 +513,7 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
     });
 }
 
-/// “up to 12 MB each, 4 at once on an instance”
+/// “up to 12 MB each, 4 in parallel per instance”
 fn requests_text(spec: &TransformSpec) -> String {
     let payload = match spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB) {
         0 => "streamed".to_owned(),

@@ -19,7 +19,7 @@ const NAMED: usize = 3;
 /// The number of boxes drawn.
 const SKETCHED: usize = 30;
 
-/// `nothing` tells how to get examples if there are none.
+/// `nothing` explains how to get examples if there are none.
 pub(in super::super) fn examples_ui(
     ui: &mut Ui,
     state: &State,

@@ -1,4 +1,4 @@
-//! Boxes, classes and scores in separate outputs, told apart by shapes, types and values.
+//! Boxes, classes and scores in separate outputs, distinguished by shapes, types and values.
 
 use super::boxes::are_normalized;
 use super::found::{Found, MAX_FINAL_ROWS};
@@ -35,7 +35,7 @@ enum Kind {
 /// Boxes with one class and one score each; `None` if the graph has no such outputs.
 ///
 /// # Errors
-/// Outputs that qualify but cannot be told apart.
+/// Outputs that qualify but cannot be distinguished.
 pub(super) fn find(
     graph: &GraphSignature,
     overrules: &Overrules,
