@@ -20,7 +20,7 @@ fn rehearse(arguments: &[&str]) -> Command {
     command
 }
 
-/// The message about images that the handler predicts as this machine does.
+/// The message about images that the handler predicts as this computer does.
 const EQUAL: &str = "a prediction equal";
 const LACKS: &str = "not have all";
 

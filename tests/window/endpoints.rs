@@ -314,7 +314,7 @@ fn foreign_endpoint_needs_a_warning_to_delete() {
         wait_for(&mut window, "Not listed yet");
         click(&mut window, "List endpoints");
         click_once_there(&mut window, &format!("Endpoint {name}, InService"));
-        // The price table gives the cost, although another machine deployed it.
+        // The price table gives the cost, although another computer deployed it.
         wait_for(&mut window, "at $0.25");
         wait_until_tasks_end(&mut window);
         assert_eq!(in_the_banner(&window), 0);
@@ -424,7 +424,7 @@ fn leftovers_of_a_deployment_can_be_deleted_later() {
             wait_for(&mut window, "sagemaker:DeleteModel");
             assert!(sees(&window, &format!(": model {name} (")));
             wait_until_tasks_end(&mut window);
-            // It costs nothing, and this machine remembers it.
+            // It costs nothing, and this computer remembers it.
             assert_eq!(in_the_banner(&window), 0);
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
             assert_eq!(left.count(), 1);

@@ -44,7 +44,7 @@ fn partly_failed_job_retries_only_failures() {
     }
     assert_eq!(transform.plane.count("CreateModel"), 1);
     transform.run(&["retry", &job]).must(1, &["othing to retry"]);
-    // The first job has all it needs now, too; that of another machine is found by its looks.
+    // The first job has all it needs now, too; that of another computer is found by its looks.
     let by_retry = format!("by retry {job}");
     let other = tempfile::tempdir().unwrap();
     let ask_at = |home: &std::path::Path, args: &[&str]| {

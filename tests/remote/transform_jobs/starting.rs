@@ -283,7 +283,7 @@ fn refused_start_lists_existing_leftovers() {
     assert!(lists_leftovers(&lost), "{lost:#?}");
     assert_eq!(left(), json!([{"model": "cats"}]));
 
-    // The archive of this machine does not get there.
+    // The archive of this computer does not get there.
     transform.plane.heal();
     std::fs::remove_file(&transform.records()[0]).unwrap();
     let archive = transform.home.path().join("model.tar.gz");
