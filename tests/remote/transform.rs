@@ -434,8 +434,7 @@ fn refused_image_in_a_document_has_its_position() {
     context.bucket.put("documents/both.json", document.to_string().as_bytes());
     context.start_in_s3("both", "documents/", &["--content-type", "application/json"]);
     let fetched = context.fetch_to_stdout(3, "both", &photos);
-    fetched.must_print("rejected 1 image");
-    fetched.must_print("documents/both.json: image 2: ");
+    fetched.must_print("documents/both.json: the model rejected 1 image: image 2: ");
     fetched.must_print(&format!("{} images were not", all - 1));
     assert!(!fetched.stderr.contains("images failed"), "{fetched:#?}");
     assert_eq!(lines(&fetched.stdout).len(), 1);

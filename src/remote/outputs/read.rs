@@ -15,7 +15,7 @@ use super::open::{EXAMPLES, FoundOutputs, not_sent_text};
 use super::pending::PendingResults;
 use super::reader::{OutputReader, failure_in};
 use super::responses::{OneResponse, Responses};
-use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri};
+use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri, counted};
 use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
 use crate::source::{Source, SourceError};
 use crate::tasks::{TaskControl, panic_text};
@@ -440,26 +440,17 @@ impl Shared<'_> {
         if let Err(reason) = visited {
             chunk.problems.push(Problem::general(format!("{reason}: {name}")));
         }
-        let examples = lost.examples.join("; ");
-        match lost.count {
-            0 => {}
-            1 => chunk.problems.push(Problem::general(format!("1 response matches no image: {examples}: {name}"))),
-            count => chunk
-                .problems
-                .push(Problem::general(format!("{count} responses match no image, for example {examples}: {name}"))),
-        }
         let list = match &rule {
             LineRule::InOrder { list, .. } => list,
             LineRule::Named { .. } => &name,
         };
-        let examples = refused.examples.join("; ");
-        match refused.count {
-            0 => {}
-            1 => chunk.problems.push(Problem::general(format!("The model rejected 1 image of {list}: {examples}"))),
-            count => chunk
-                .problems
-                .push(Problem::general(format!("The model rejected {count} images of {list}, for example {examples}"))),
-        }
+        let lost = lost.problem(|count| {
+            let responses_match = counted(count, "response matches", "responses match");
+            format!("{name}: {responses_match} no image")
+        });
+        let refused =
+            refused.problem(|count| format!("{list}: the model rejected {}", counted(count, "image", "images")));
+        chunk.problems.extend(lost.into_iter().chain(refused));
     }
 
     /// The rule for a list. As with records, order counts only if each line has a response.
@@ -566,6 +557,16 @@ impl Unmatched {
         if self.examples.len() < EXAMPLES {
             self.examples.push(example);
         }
+    }
+
+    /// `text` says what is wrong with that many responses; the first ones follow.
+    fn problem(&self, text: impl FnOnce(u64) -> String) -> Option<Problem> {
+        let lead = match self.count {
+            0 => return None,
+            1 => ": ",
+            _ => ", for example ",
+        };
+        Some(Problem::general(format!("{}{lead}{}", text(self.count), self.examples.join("; "))))
     }
 }
 
