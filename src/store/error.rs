@@ -23,7 +23,7 @@ pub enum StoreError {
     #[error("the project file is damaged ({reason}); open it in the window or with `spotcheck predict --project`, \
         which keeps a copy and recovers readable data: {}", path.display())]
     Damaged { path: PathBuf, reason: String },
-    #[error("the project is already open, {holder}; close it there, or save a copy under another name: \
+    #[error("another program has the project open ({holder}); close it there, or save a copy under another name: \
         {}", path.display())]
     Held { path: PathBuf, holder: String },
     #[error("the project is read-only: {0}")]

@@ -45,13 +45,13 @@ impl Holder {
     }
 }
 
-/// `by the window of Spotcheck (process 4711 on host, since 2026-11-21 10:31)`
+/// `the window of Spotcheck, process 4711 on host, since 2026-11-21 10:31`
 impl std::fmt::Display for Holder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.pid == 0 {
-            return formatter.write_str("by another Spotcheck");
+            return formatter.write_str("another Spotcheck");
         }
-        write!(formatter, "by {} (process {}", self.program, self.pid)?;
+        write!(formatter, "{}, process {}", self.program, self.pid)?;
         if let Some(host) = &self.host {
             write!(formatter, " on {host}")?;
         }
@@ -59,7 +59,7 @@ impl std::fmt::Display for Holder {
             let since = since.to_zoned(jiff::tz::TimeZone::system());
             write!(formatter, ", since {}", since.strftime("%Y-%m-%d %H:%M"))?;
         }
-        formatter.write_str(")")
+        Ok(())
     }
 }
 

@@ -92,14 +92,14 @@ pub enum Access {
     },
 }
 
-/// Why nothing can be saved in a project. Displays as “it is already open, by spotcheck predict (process 4711 on host,
-/// since 2026-11-21 10:31)”.
+/// Why nothing can be saved in a project. Displays as “another program has it open (spotcheck predict, process 4711 on
+/// host, since 2026-11-21 10:31); close it there”.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadOnlyReason {
     /// See [`OpenMode::Read`].
     #[error("it was opened read-only")]
     Requested,
-    #[error("it is already open, {holder}; close it there")]
+    #[error("another program has it open ({holder}); close it there")]
     Held { holder: String, is_this_process: bool },
     #[error("its folder is not writable ({0}); change its permissions")]
     FolderNotWritable(String),

@@ -367,7 +367,7 @@ fn second_opener_reads_and_knows_the_writer() {
     let ReadOnlyReason::Held { is_this_process, .. } = reason else { panic!("{reason}") };
     assert!(is_this_process);
     let reason = reason.to_string();
-    let process = format!("by a test (process {}", std::process::id());
+    let process = format!("(a test, process {}", std::process::id());
     assert!(reason.contains(&process) && reason.contains(", since 2"), "{reason}");
     let refused = second.project.write(1, note("/photos/a.jpg", "lost?")).unwrap_err();
     assert!(refused.to_string().contains("read-only"), "{refused}");

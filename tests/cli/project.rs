@@ -331,8 +331,8 @@ fn open_project_is_refused_with_its_process() {
     let bench = Bench::new();
     let _open = bench.open(OpenMode::Write);
     let refused = bench.predict(&[]);
-    let process = format!("(process {}", std::process::id());
-    check_prints(&refused, 1, &["already open", "a test", &process]);
+    let process = format!("(a test, process {}", std::process::id());
+    check_prints(&refused, 1, &["has it open", &process]);
 }
 
 #[test]

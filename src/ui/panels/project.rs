@@ -10,7 +10,7 @@ use crate::state::{Action, Command, Listing, ProjectStatus, Queue, State};
 pub(super) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     match &state.project.status {
         ProjectStatus::ReadOnly { reason } => {
-            let message = format!("Predictions and verdicts are read-only: {reason}");
+            let message = format!("This project is read-only: {reason}");
             banner_ui(ui, Tone::Warning, &message, |ui| {
                 action_button_ui(ui, state, Action::SaveProjectAs, commands);
             });
