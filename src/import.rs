@@ -28,7 +28,7 @@ const READS_IN_TURN: usize = 8;
 pub enum ImportError {
     #[error("canceled")]
     Cancelled(#[from] Cancelled),
-    #[error("these predictions have no scores, so they look like ground truth: {place}")]
+    #[error("this file has no scores, so it is ground truth: {place}")]
     NoScores { place: String },
     #[error("the predictions mix boxes with image classes; import them from two files: {place}")]
     Mixed { place: String },

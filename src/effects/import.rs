@@ -146,7 +146,11 @@ impl From<ImportError> for OutputsFailure {
             }
             _ => "",
         };
-        format!("Could not open predictions: {error}{advice}").into()
+        let message = format!("Could not open predictions: {error}{advice}");
+        match error {
+            ImportError::NoScores { .. } => Self::GroundTruth { message },
+            _ => message.into(),
+        }
     }
 }
 

@@ -144,7 +144,7 @@ fn impossible_imports_are_refused() {
         assert!(stderr(&output).contains(expected), "{expected}:\n{}", stderr(&output));
     };
     check(bench.import("results.json", &[]), "--truth");
-    check(bench.import("truth.json", &[]), "have no scores");
+    check(bench.import("truth.json", &[]), "has no scores");
     check(bench.import("missing.json", &[]), "does not exist");
     std::fs::write(bench.path("map.csv"), "a,b,c").unwrap();
     let map = bench.path("map.csv");

@@ -10,7 +10,7 @@ use spotcheck::domain::{BoundingBox, SampleId};
 use spotcheck::state::{Action, EvaluationCommand};
 
 use crate::browsing::drop_on;
-use crate::remote::{OPEN, open_place, serve, type_into, wait_for_listing};
+use crate::remote::{OPEN, open_place, replace_in, serve, type_into, wait_for_listing};
 use crate::support::alone::alone;
 use crate::support::seaweed::Seaweed;
 use crate::truth::truth_of_samples;
@@ -277,9 +277,16 @@ fn unusable_predictions_are_refused_in_the_dialog() {
     wait_for(&mut window, "Choose a folder…");
     type_into(&mut window, FIELD, file.to_str().unwrap());
     click(&mut window, OPEN);
-    wait_for(&mut window, "have no scores");
+    let failure = "has no scores";
+    wait_for(&mut window, failure);
     assert_eq!(runs(&window), 1);
-    click(&mut window, "Cancel");
+    // The failure is about one address.
+    replace_in(&mut window, FIELD, files.path().to_str().unwrap());
+    wait_until(&mut window, "the failure to go", |window| !sees(window, failure));
+    replace_in(&mut window, FIELD, file.to_str().unwrap());
+    click(&mut window, "Open as ground truth");
+    wait_until(&mut window, "the ground truth", |window| window.state().state().opened_truth().is_some());
+    assert!(!sees(&window, "Choose a folder…"), "the dialog stays open");
 }
 
 #[test]

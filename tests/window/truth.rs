@@ -190,6 +190,12 @@ fn classifier_top_class_is_correct_or_wrong() {
     open_truth(&mut window, truth);
     let all = window.state().state().outcome_counts().unwrap().all();
     assert_eq!(all.correct + all.wrong, 3, "{all:?}");
+    // An image with a wrong class would be a false positive and a false negative.
+    let buttons = window.query_all_by_role(Role::Button).filter_map(|node| node.accesskit_node().label());
+    let buttons: Vec<String> = buttons.collect();
+    for (chip, is_there) in [("Incorrect ", true), ("Correct ", true), ("FP ", false), ("FN ", false), ("TP ", false)] {
+        assert_eq!(buttons.iter().any(|name| name.starts_with(chip)), is_there, "{chip}: {buttons:?}");
+    }
     assert_eq!(found(&mut window, "fn truth:tabby").0, ["rocket.jpg"]);
     assert_eq!(found(&mut window, "tp truth:\"tiger cat\"").0, ["chelsea.png"]);
     click(&mut window, "chelsea.png, ");
@@ -447,7 +453,7 @@ fn classes_without_names_raise_a_question() {
     replace_in(&mut window, FIELD, folder.path().to_str().unwrap());
     click(&mut window, "Ground-truth class names");
     window.run_steps(3);
-    click(&mut window, "coco-80");
+    click(&mut window, "COCO (80)");
     click_exactly(&mut window, "Open");
     wait_for_evaluation(&mut window);
     assert_eq!(correct(&window), Some(3));

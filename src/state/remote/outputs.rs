@@ -185,6 +185,10 @@ pub struct OpeningOutputs {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputsFailure {
     Cancelled,
+    /// Annotations without scores, which are ground truth.
+    GroundTruth {
+        message: String,
+    },
     Failed {
         message: String,
         /// The first predictions, if their format is unknown.

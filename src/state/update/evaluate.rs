@@ -87,7 +87,8 @@ pub(super) fn open(
     let corrections = previous.as_ref().map(|before| before.corrections.clone()).unwrap_or_default();
     let evaluating = Evaluating::new(at, reading, corrections);
     state.evaluating = Some(Evaluating { class_map, is_shown: true, previous, ..evaluating });
-    if state.overlay == Overlay::OpenTruth {
+    // Predictions may turn out to be ground truth.
+    if matches!(state.overlay, Overlay::OpenTruth | Overlay::OpenPredictions) {
         state.overlay = Overlay::None;
     }
     save(state, effects);

@@ -201,7 +201,9 @@ fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize)
     let text = match labels {
         LabelChoice::None => "None: class numbers only",
         LabelChoice::Found => &found_text,
-        LabelChoice::BuiltIn(name) => name,
+        LabelChoice::BuiltIn(name) => {
+            LABEL_SETS.iter().find(|(known, _)| known == name).map_or(name.as_str(), |(_, title)| title)
+        }
         LabelChoice::File(_) => "From a file",
     }
     .to_owned();
@@ -209,8 +211,8 @@ fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize)
         if found > 0 {
             ui.selectable_value(labels, LabelChoice::Found, &found_text);
         }
-        for name in LABEL_SETS {
-            ui.selectable_value(labels, LabelChoice::BuiltIn(name.to_owned()), name);
+        for (name, title) in LABEL_SETS {
+            ui.selectable_value(labels, LabelChoice::BuiltIn(name.to_owned()), title);
         }
         let is_file = matches!(labels, LabelChoice::File(_));
         if ui.selectable_label(is_file, "From a file").clicked() && !is_file {

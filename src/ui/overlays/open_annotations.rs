@@ -5,14 +5,14 @@ use std::path::PathBuf;
 
 use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui, vec2};
 
-use super::super::widgets::strong;
+use super::super::widgets::{Tone, banner_ui, strong};
 use super::dialog::dialog;
 use super::place_field::{PlaceMemory, footer_ui};
 use super::reading::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
 use crate::domain::NamePattern;
 use crate::state::{
-    Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, OutputsCommand, Overlay, PredictionsFrom,
-    Queue, State, TruthAt, TruthNames, TruthReading,
+    Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, OpeningOutputs, OutputsCommand, OutputsFailure,
+    Overlay, PredictionsFrom, Queue, State, TruthAt, TruthNames, TruthReading,
 };
 
 const WIDTH: f32 = 560.0;
@@ -42,21 +42,22 @@ pub(in super::super) struct OpenAnnotationsMemory {
 enum NamesChoice {
     #[default]
     FromFile,
-    BuiltIn(&'static str),
+    /// The name and the title of a label set.
+    BuiltIn(&'static str, &'static str),
     Model,
     LabelFile,
 }
 
 impl NamesChoice {
     fn all() -> impl Iterator<Item = Self> {
-        let built_in = LABEL_SETS.into_iter().map(Self::BuiltIn);
+        let built_in = LABEL_SETS.into_iter().map(|(name, title)| Self::BuiltIn(name, title));
         [Self::FromFile].into_iter().chain(built_in).chain([Self::Model, Self::LabelFile])
     }
 
     fn label(self) -> &'static str {
         match self {
             Self::FromFile => "From the ground truth",
-            Self::BuiltIn(name) => name,
+            Self::BuiltIn(_, title) => title,
             Self::Model => "The model’s classes in order",
             Self::LabelFile => "A label file",
         }
@@ -69,7 +70,7 @@ impl NamesChoice {
     fn names(self, state: &State, file: &str) -> Result<Option<TruthNames>, &'static str> {
         match self {
             Self::FromFile => Ok(None),
-            Self::BuiltIn(name) => Ok(Some(TruthNames::Set(name.to_owned()))),
+            Self::BuiltIn(name, _) => Ok(Some(TruthNames::Set(name.to_owned()))),
             Self::Model => {
                 let names = state.run().and_then(|run| TruthNames::in_order_of(run.labels()));
                 names.map(Some).ok_or("The run has no class names; choose other class names")
@@ -188,6 +189,8 @@ pub(in super::super) fn open_annotations_ui(
         ui.add_space(6.0);
         class_map_ui(ui, open_as, &mut memory.class_map, commands);
         let opening = Some(&state.remote.outputs).filter(|_| open_as == OpenAs::Run);
+        ground_truth_ui(ui, state, opening, &mut memory.place, commands);
+        memory.place.failure_ui(ui, opening);
         let command = open_as.command(state, memory);
         let command = command.map_err(str::to_owned);
         footer_ui(ui, state, opening, open_as.button(), command, is_entered, commands);
@@ -257,6 +260,27 @@ fn named_classes_ui(ui: &mut Ui, state: &State, pattern: &str) {
         let class = class.map_or_else(|| "does not match the pattern".to_owned(), |class| format!("class “{class}”"));
         ui.add(Label::new(format!("{name}: {class}")).truncate());
     }
+}
+
+/// Offers to open as ground truth what has no scores.
+fn ground_truth_ui(
+    ui: &mut Ui,
+    state: &State,
+    opening: Option<&OpeningOutputs>,
+    place: &mut PlaceMemory,
+    commands: &mut Queue<Command>,
+) {
+    let Some(OutputsFailure::GroundTruth { message }) = place.failure(opening) else {
+        return;
+    };
+    ui.add_space(8.0);
+    banner_ui(ui, Tone::Hint, message, |ui| {
+        if let Some(at) = place.location(state)
+            && ui.button("Open as ground truth").clicked()
+        {
+            commands.push(EvaluationCommand::open_truth(TruthAt::Files(at)));
+        }
+    });
 }
 
 fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: &mut Queue<Command>) {

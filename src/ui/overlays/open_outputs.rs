@@ -73,7 +73,9 @@ fn contents_ui(
         |ui, memory| examples_ui(ui, state, &mut memory.reading, textures, NOTHING_SEEN),
     );
     let command = command_of(state, memory);
-    footer_ui(ui, state, Some(&state.remote.outputs), "Open as a run", command, is_entered, commands);
+    let opening = Some(&state.remote.outputs);
+    memory.place.failure_ui(ui, opening);
+    footer_ui(ui, state, opening, "Open as a run", command, is_entered, commands);
 }
 
 /// The job whose outputs were requested last, while no other folder is typed.

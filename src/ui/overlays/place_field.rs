@@ -14,6 +14,8 @@ use crate::state::{Command, OpeningOutputs, OutputsFailure, Overlay, Queue, Stat
 pub(super) struct PlaceMemory {
     pub(super) address: String,
     access: AccessMemory,
+    /// The address when the last attempt failed: its error is about no other.
+    failed_at: Option<String>,
 }
 
 impl PlaceMemory {
@@ -33,6 +35,24 @@ impl PlaceMemory {
         let link = S3Link::parse(address).ok()?;
         let access = self.access.with_drafts(state.s3.access.clone());
         Some(Location::S3(Box::new(S3Place { access, ..S3Place::new(link.address) })))
+    }
+
+    /// Why the address on screen could not be opened.
+    pub(super) fn failure<'o>(&mut self, opening: Option<&'o OpeningOutputs>) -> Option<&'o OutputsFailure> {
+        let failure = opening.and_then(|opening| opening.failure.as_ref());
+        if failure.is_none() {
+            self.failed_at = None;
+        }
+        failure.filter(|_| *self.failed_at.get_or_insert_with(|| self.address.clone()) == self.address)
+    }
+
+    /// As [`Self::failure`] returns it, in words.
+    pub(super) fn failure_ui(&mut self, ui: &mut Ui, opening: Option<&OpeningOutputs>) {
+        // A preview already says why the first predictions cannot be read.
+        if let Some(OutputsFailure::Failed { message, examples: None }) = self.failure(opening) {
+            ui.add_space(8.0);
+            banner_ui(ui, Tone::Error, message, |_| {});
+        }
     }
 
     /// `name` is for screen readers. Returns true if Enter was pressed.
@@ -59,7 +79,7 @@ impl PlaceMemory {
 }
 
 /// The buttons of a dialog: the first one pushes `command`, or shows why it is disabled. `opening`: another request
-/// that must finish first, and why it failed.
+/// that must finish first.
 pub(super) fn footer_ui(
     ui: &mut Ui,
     state: &State,
@@ -70,13 +90,6 @@ pub(super) fn footer_ui(
     commands: &mut Queue<Command>,
 ) {
     ui.add_space(8.0);
-    // A preview already shows why the first predictions cannot be read.
-    if let Some(OutputsFailure::Failed { message, examples: None }) =
-        opening.and_then(|opening| opening.failure.as_ref())
-    {
-        banner_ui(ui, Tone::Error, message, |_| {});
-        ui.add_space(4.0);
-    }
     let task = opening.and_then(|opening| opening.task);
     if let Some(task) = task {
         progress_ui(ui, state, task, "Stop", commands);

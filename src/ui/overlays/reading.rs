@@ -16,7 +16,9 @@ use crate::state::{Command, OutputsCommand, Queue, SavedMapping, State};
 
 pub(super) use preview::examples_ui;
 
-pub(super) const LABEL_SETS: [&str; 4] = ["imagenet", "coco-80", "coco-91", "cifar-10"];
+/// The built-in label sets: the name in fields and on the command line, and the title.
+pub(super) const LABEL_SETS: [(&str, &str); 4] =
+    [("imagenet", "ImageNet (1000)"), ("coco-80", "COCO (80)"), ("coco-91", "COCO (91 ids)"), ("cifar-10", "CIFAR-10")];
 /// The width of the buttons on the right of fields, in points.
 pub(super) const BUTTON_WIDTH: f32 = 92.0;
 const LOAD_WIDTH: f32 = 60.0;
@@ -163,8 +165,8 @@ pub(super) fn labels_ui(ui: &mut Ui, labels: &mut String) {
             )
             .accessible_name("Label set or label file");
         menu_ui(ui, "Label sets", |ui| {
-            for name in LABEL_SETS {
-                if ui.button(name).clicked() {
+            for (name, title) in LABEL_SETS {
+                if ui.button(title).clicked() {
                     name.clone_into(labels);
                     ui.close();
                 }

@@ -99,7 +99,9 @@ fn outputs_previewed(
 fn outcome_of(failure: &OutputsFailure) -> TaskOutcome {
     match failure {
         OutputsFailure::Cancelled => TaskOutcome::Cancelled,
-        OutputsFailure::Failed { message, .. } => TaskOutcome::Failed(message.clone()),
+        OutputsFailure::GroundTruth { message } | OutputsFailure::Failed { message, .. } => {
+            TaskOutcome::Failed(message.clone())
+        }
     }
 }
 
