@@ -11,7 +11,7 @@ pub use sides::{FileSide, ListedSample, RunSide, of_annotations, of_run};
 pub use truth::{TruthFrom, TruthScores, open_truth, truth_of};
 
 use crate::annotations::{AnnotationsError, ClassNamesError};
-use crate::domain::counted;
+use crate::domain::{ModelTask, counted};
 use crate::evaluation::NoTruth;
 use crate::matching::CorrectionsError;
 use crate::source::SourceError;
@@ -41,8 +41,8 @@ pub enum EvaluateError {
     #[error("The predictions have no scores, so they look like ground truth: {name}")]
     NoScores { name: String },
     /// Boxes against classes of images.
-    #[error("The ground truth is for {truth}, but {predictions} is not")]
-    OtherTask { truth: &'static str, predictions: String },
+    #[error("The ground truth has {}, but {predictions} has {}", contents_of(*truth), other_contents_of(*truth))]
+    OtherTask { truth: ModelTask, predictions: String },
     #[error("The class corrections do not match: {0}")]
     Corrections(#[from] CorrectionsError),
     #[error(
@@ -75,6 +75,22 @@ impl From<AnnotationsError> for EvaluateError {
             AnnotationsError::Cancelled(cancelled) => Self::Cancelled(cancelled),
             error => Self::Annotations(error),
         }
+    }
+}
+
+/// What annotations for a task consist of.
+fn contents_of(task: ModelTask) -> &'static str {
+    match task {
+        ModelTask::Detection => "boxes",
+        ModelTask::Classification => "image classes",
+    }
+}
+
+/// What annotations for the other task consist of.
+fn other_contents_of(task: ModelTask) -> &'static str {
+    match task {
+        ModelTask::Detection => contents_of(ModelTask::Classification),
+        ModelTask::Classification => contents_of(ModelTask::Detection),
     }
 }
 

@@ -65,7 +65,7 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
     };
     if let Some(other) = predicted.images.iter().find(|image| !is_fitting(image)) {
         return Err(EvaluateError::OtherTask {
-            truth: truth.task.into_str(),
+            truth: truth.task,
             predictions: format!("the prediction of {}", other.name),
         });
     }
@@ -153,7 +153,7 @@ pub fn of_run(
     let RunSide { project, run, view, listing } = side;
     if run.card.task != truth.task {
         let predictions = format!("the run “{}”", run.name);
-        return Err(EvaluateError::OtherTask { truth: truth.task.into_str(), predictions });
+        return Err(EvaluateError::OtherTask { truth: truth.task, predictions });
     }
     let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
     let classes = RunClasses::of(truth, run, rules, &mut notes)?;

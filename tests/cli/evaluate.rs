@@ -265,6 +265,7 @@ fn swapped_sides_and_disjoint_classes_are_refused() {
     let boxes = write("boxes.csv", "image,class,score,x,y,w,h\na.jpg,cat,0.9,1,2,3,4\n");
     let messages = refused(&[of_truth, &truth, of_predictions, &boxes]);
     assert!(!messages.contains("--run"), "there is no project: {messages}");
+    assert!(messages.contains("has image classes, but the prediction of a.jpg has boxes"), "{messages}");
     let (metrics, _) = evaluate(&[of_truth, &truth, of_predictions, &others, Path::new("--class-map"), &map]);
     assert_eq!(metrics["confusion"], json!([cell(0, 0), {"truth": 1, "predicted": null, "count": 1}]));
 }

@@ -477,7 +477,7 @@ fn panel_without_measurements_gives_advice() {
     wait_until_idle(&mut window);
     assert_eq!(matched_images(&window), 3);
     // The run is of a classifier.
-    wait_for(&mut window, "Choose another run");
+    wait_for(&mut window, "has image classes. Choose another run under Runs");
     click(&mut window, "Show the image");
     assert!(!sees(&window, "animals.json"));
     window.state_mut().command(Action::Evaluation);
