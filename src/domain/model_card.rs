@@ -71,6 +71,9 @@ pub struct ModelFile {
 }
 
 impl ModelCard {
+    /// The license of models that do not name theirs.
+    pub const UNKNOWN_LICENSE: &str = "unknown";
+
     /// The card of a remote model: name and task, without weights and input.
     pub fn of_predictions(id: String, name: String, output: OutputConvention) -> Self {
         Self {
@@ -80,7 +83,7 @@ impl ModelCard {
                 OutputConvention::Classification(_) => ModelTask::Classification,
                 OutputConvention::Detection(_) => ModelTask::Detection,
             },
-            license: "unknown".to_owned(),
+            license: Self::UNKNOWN_LICENSE.to_owned(),
             origin: String::new(),
             accuracy: None,
             assumed: Vec::new(),

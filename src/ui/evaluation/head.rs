@@ -3,7 +3,7 @@
 use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
 
 use super::super::widgets::{
-    Tone, action_button_ui, action_menu_item_ui, banner_ui, elided_in_middle, ends_or_lines_ui, grouped, progress_text,
+    Tone, action_button_ui, action_menu_ui, banner_ui, elided_in_middle, ends_or_lines_ui, grouped, progress_text,
     strong,
 };
 use crate::domain::DatasetSplit;
@@ -71,22 +71,17 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         let title = format!("Evaluation{run}");
         ui.add(Label::new(strong(title).size(15.0)).truncate());
     };
-    let truth_items_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
-        for action in [Action::OpenTruth, Action::CloseTruth] {
-            action_menu_item_ui(ui, state, action, commands);
-        }
-    };
+    let truth_items = [Some(Action::OpenTruth), Some(Action::CloseTruth)];
     let is_narrow = ui.available_width() < NARROW;
     let buttons_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
         if is_narrow {
             let menu = ui.menu_button("…", |ui| {
-                truth_items_ui(ui, commands);
-                ui.separator();
-                action_menu_item_ui(ui, state, Action::ExportEvaluation, commands);
+                let all = [&truth_items[..], &[None, Some(Action::ExportEvaluation)]].concat();
+                action_menu_ui(ui, state, &all, commands);
             });
             menu.response.on_hover_text("Ground truth and export").accessible_name("Ground truth and export");
         } else {
-            ui.menu_button("Ground truth", |ui| truth_items_ui(ui, commands));
+            ui.menu_button("Ground truth", |ui| action_menu_ui(ui, state, &truth_items, commands));
             action_button_ui(ui, state, Action::ExportEvaluation, commands);
         }
         if ui.button("Show the image").on_hover_text("Back to the image and its boxes").clicked() {

@@ -46,9 +46,8 @@ impl PlaceMemory {
         failure.filter(|_| *self.failed_at.get_or_insert_with(|| self.address.clone()) == self.address)
     }
 
-    /// As [`Self::failure`] returns it, in words.
+    /// Shows the failure, unless a preview does.
     pub(super) fn failure_ui(&mut self, ui: &mut Ui, opening: Option<&OpeningOutputs>) {
-        // A preview already says why the first predictions cannot be read.
         if let Some(OutputsFailure::Failed { message, examples: None }) = self.failure(opening) {
             ui.add_space(8.0);
             banner_ui(ui, Tone::Error, message, |_| {});

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea, Stroke, Ui};
 
-use super::super::widgets::{action_menu_item_ui, radio_ui};
+use super::super::widgets::{action_menu_ui, radio_ui};
 use super::super::{keys, theme};
 use crate::domain::human_bytes;
 use crate::state::{Action, BrowseCommand, Command, Queue, State};
@@ -206,12 +206,7 @@ fn in_sight_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
 
 fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Queue<Command>) {
     ui.set_min_width(230.0);
-    for entry in menu {
-        match entry {
-            Some(action) => action_menu_item_ui(ui, state, *action, commands),
-            None => drop(ui.separator()),
-        }
-    }
+    action_menu_ui(ui, state, menu, commands);
 }
 
 fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {

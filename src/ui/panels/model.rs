@@ -3,7 +3,7 @@
 use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
 use super::super::widgets::{
-    Tone, action_button_ui, action_menu_item_ui, banner_ui, copy_command_ui, ends_ui, line_banner_ui, strong,
+    Tone, action_button_ui, action_menu_ui, banner_ui, copy_command_ui, ends_ui, line_banner_ui, strong,
 };
 use super::remote_inference::{remote_engine_ui, where_ui};
 use crate::domain::{ModelCard, ModelTask, capitalized, human_bytes};
@@ -70,7 +70,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
                 }
             }
             ui.separator();
-            action_menu_item_ui(ui, state, Action::AddModel, commands);
+            action_menu_ui(ui, state, &[Some(Action::AddModel)], commands);
         });
     combo.response.accessible_name("Model");
 }
@@ -81,7 +81,11 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
         0 => "class numbers only".to_owned(),
         count => format!("{count} classes"),
     };
-    let mut facts = vec![capitalized(card.task.into_str()), labels, card.license.clone()];
+    let license = match card.license.as_str() {
+        ModelCard::UNKNOWN_LICENSE => "license unknown".to_owned(),
+        license => license.to_owned(),
+    };
+    let mut facts = vec![capitalized(card.task.into_str()), labels, license];
     facts.extend(card.accuracy.clone());
     ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
     assumed_ui(ui, state, card, commands);

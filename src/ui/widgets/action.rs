@@ -77,31 +77,41 @@ fn tooltip(ctx: &egui::Context, state: &State, action: Action) -> String {
     }
 }
 
-/// A menu item, with its key on the right and a check mark if it is on.
-pub(in super::super) fn action_menu_item_ui(
+/// As wide as the check mark.
+const NO_TICK: &str = "\u{2003}";
+
+/// The items of a menu, with their keys on the right, and a separator for `None`. If an action can be on, all items
+/// leave room for a check mark.
+pub(in super::super) fn action_menu_ui(
     ui: &mut egui::Ui,
     state: &State,
-    action: Action,
+    entries: &[Option<Action>],
     commands: &mut Queue<Command>,
 ) {
-    /// As wide as the check mark.
-    const NO_TICK: char = '\u{2003}';
+    let has_ticks = entries.iter().flatten().any(|action| action.is_on(state).is_some());
+    let room = if has_ticks { NO_TICK } else { "" };
+    for entry in entries {
+        match entry {
+            Some(action) => menu_item_ui(ui, state, *action, room, commands),
+            None => drop(ui.separator()),
+        }
+    }
+}
+
+fn menu_item_ui(ui: &mut egui::Ui, state: &State, action: Action, room: &str, commands: &mut Queue<Command>) {
     let is_on = action.is_on(state);
-    let label = match is_on {
-        Some(true) => format!("✓ {}", action.label()),
-        Some(false) => format!("{NO_TICK}{}", action.label()),
-        None => action.label_now(state),
-    };
-    let mut button = Button::new(label);
+    let label = action.label_now(state);
+    let sign = if is_on == Some(true) { "✓ " } else { room };
+    let mut button = Button::new(format!("{sign}{label}"));
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
         button = button.shortcut_text(keys);
     }
     let check = action.check(state);
     let response = ui.add_enabled(check.is_ok(), button).on_hover_text(action.tooltip());
-    if let Some(is_on) = is_on {
-        let is_enabled = check.is_ok();
-        response.widget_info(|| egui::WidgetInfo::selected(egui::Role::Button, is_enabled, is_on, action.label()));
-    }
+    response.widget_info(|| match is_on {
+        Some(is_on) => egui::WidgetInfo::selected(egui::Role::Button, check.is_ok(), is_on, label.as_str()),
+        None => egui::WidgetInfo::labeled(egui::Role::Button, check.is_ok(), label.as_str()),
+    });
     let response = match check {
         Ok(()) => response,
         Err(reason) => response.on_disabled_hover_text(reason),

@@ -19,8 +19,7 @@ mod verdict;
 
 pub(super) use crate::domain::grouped;
 pub(super) use action::{
-    action_button_ui, action_icon_ui, action_menu_item_ui, button_of_action_ui, primary_action_button_ui,
-    primary_button,
+    action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, primary_action_button_ui, primary_button,
 };
 pub(super) use choice::{checkbox_ui, radio_ui};
 pub(super) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};

@@ -139,7 +139,7 @@ pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
         id: model.id,
         name: model.name,
         task,
-        license: "unknown".to_owned(),
+        license: ModelCard::UNKNOWN_LICENSE.to_owned(),
         origin: origin(model.graph),
         accuracy: None,
         assumed: Vec::new(),
