@@ -159,6 +159,11 @@ fn paged_listing_requests_only_equal_sizes() {
     let heads = upload.proxy.count(|request| request.method == "HEAD");
     let lists = upload.proxy.count(Request::lists);
     assert_eq!((heads, lists), (1, 1));
+    // Only keys that can be those of the files are listed, but the folder is what failed.
+    upload.proxy.inject(Request::lists, Often::Always, Fault::error("403 Forbidden", "AccessDenied"));
+    let refused = upload.run(&["--dry-run"]).must(1, &["Could not list"]);
+    let folder = format!("{}:", upload.bucket.uri("photos/"));
+    assert!(refused.stderr.contains(&folder), "{refused:#?}");
 }
 
 #[test]

@@ -139,7 +139,7 @@ fn faulty_images_fail_alone() {
         ("denied.jpg", Err("s3:GetObject")),
         ("failing.jpg", Err("try again")),
         ("good.jpg", Ok(())),
-        ("hotel.jpg", Err("supported image")),
+        ("hotel.jpg", Err("is not an image")),
         ("hung-up.jpg", Ok(())),
         ("never-whole.jpg", Err("kept dropping")),
         ("replaced.jpg", Err("changed since")),

@@ -160,6 +160,11 @@ fn preflight_checks_model_container_and_instance() {
     let other = transform.bucket.uri("models/other.tar.gz");
     transform.bucket.put("models/other.tar.gz", b"\x1f\x8bother");
     find(&["--archive", &other], "Model", "problem", "model trap already");
+    // The container of a model in SageMaker is known, too.
+    let (input, output) = (transform.bucket.uri("photos/"), transform.bucket.uri("out/"));
+    let of_model = ["preflight", &input, "--output", &output, "--model-name", "trap", "--tfs-batching", "small"];
+    let found = transform.run(&of_model);
+    assert!(of_point(&found, "Container").contains("SAGEMAKER_TFS_"), "{found:#?}");
 }
 
 #[test]
