@@ -5,7 +5,7 @@
 pub enum DecodeError {
     #[error("is empty: it has no bytes; copy or download it again")]
     Empty,
-    #[error("is not a supported image: it begins with {beginning}; Spotcheck reads JPEG, PNG, WebP, BMP, TIFF and GIF")]
+    #[error("is not an image that Spotcheck reads (JPEG, PNG, WebP, BMP, TIFF and GIF): it begins with {beginning}")]
     UnknownFormat {
         /// The first bytes, as text if they are text.
         beginning: String,

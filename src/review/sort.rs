@@ -18,6 +18,7 @@ pub struct Sort {
 #[strum(const_into_str)]
 pub enum SortBy {
     #[default]
+    #[strum(serialize = "Folder order")]
     Listing,
     /// The whole name, with numbers in it compared by value.
     Name,
@@ -88,18 +89,19 @@ impl SortBy {
         }
     }
 
+    /// A direction in words: “newest first”, “A to Z”.
     pub fn direction_label(self, direction: Direction) -> &'static str {
         let (ascending, descending) = match self {
-            Self::Listing => ("First to last", "Last to first"),
+            Self::Listing => ("first to last", "last to first"),
             Self::Name => ("A to Z", "Z to A"),
-            Self::Date => ("Oldest first", "Newest first"),
-            Self::Size => ("Smallest first", "Largest first"),
-            Self::TopScore | Self::ConfidentError => ("Lowest first", "Highest first"),
-            Self::Uncertainty => ("Most certain first", "Least certain first"),
-            Self::Boxes | Self::Errors | Self::Missed => ("Fewest first", "Most first"),
-            Self::Verdict => ("Accepted first", "Rejected first"),
-            Self::Disagreement => ("Least first", "Most first"),
-            Self::ErrorChange => ("Better first", "Worse first"),
+            Self::Date => ("oldest first", "newest first"),
+            Self::Size => ("smallest first", "largest first"),
+            Self::TopScore | Self::ConfidentError => ("lowest first", "highest first"),
+            Self::Uncertainty => ("most certain first", "least certain first"),
+            Self::Boxes | Self::Errors | Self::Missed => ("fewest first", "most first"),
+            Self::Verdict => ("accepted first", "rejected first"),
+            Self::Disagreement => ("least first", "most first"),
+            Self::ErrorChange => ("better first", "worse first"),
         };
         match direction {
             Direction::Ascending => ascending,

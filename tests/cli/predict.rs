@@ -52,7 +52,7 @@ fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
         ("good.jpg", Ok((640, 427))),
         ("header.jpg", Err("")),
         ("mislabeled.png", Ok((640, 427))),
-        ("text.jpg", Err("supported image")),
+        ("text.jpg", Err("is not an image")),
         ("truncated.jpg", Err("truncated")),
         ("very wide.png", Ok((40_000, 10))),
         ("픽셀.png", Ok((1, 1))),

@@ -160,10 +160,10 @@ fn dropped_model_is_explained_and_previewed() {
 fn labels_that_do_not_fit_are_flagged() {
     let mut window = open_form("keras-cifar10");
     assert!(can_be_added(&window));
-    choose(&mut window, "Labels", "imagenet");
+    choose(&mut window, "Labels", "ImageNet (1000)");
     let problem = wait_for_problem(&mut window, "labels");
     assert!(problem.contains(" 10 ") && problem.contains(" 1000"), "{problem}");
-    choose(&mut window, "Labels", "cifar-10");
+    choose(&mut window, "Labels", "CIFAR-10");
     wait_until(&mut window, "labels that fit", |window| !sees(window, &problem));
     assert!(can_be_added(&window));
     choose(&mut window, "Labels", "From a file");
@@ -219,6 +219,7 @@ fn model_is_added_and_edited_later() {
 
     let assumed = window.state().state().models.get("model").unwrap().card.assumed.len();
     assert!(assumed > 1 && sees(&window, &format!("{assumed} settings")), "{assumed}");
+    assert!(sees(&window, "license unknown"));
     click(&mut window, "Check…");
     wait_until_tried(&mut window);
     assert!(sees(&window, "Existing predictions are"));
@@ -315,14 +316,14 @@ fn detector_conventions_are_menus() {
     let mut window = open_detector("yolov8");
     previews(&window, "yolov8");
     // The same graph, read as an earlier version of its exporter did.
-    choose(&mut window, "Boxes back", "One ratio");
+    choose(&mut window, "Map boxes back", "One ratio");
     wait_until_tried(&mut window);
     previews(&window, "yolov8-older");
-    click(&mut window, "Undo: Boxes back");
+    click(&mut window, "Undo: Map boxes back");
     wait_until_tried(&mut window);
     previews(&window, "yolov8");
     for (menu, value, problem) in [
-        ("Labels", "coco-80", Some(("labels", [" 3 ", " 80"]))),
+        ("Labels", "COCO (80)", Some(("labels", [" 3 ", " 80"]))),
         ("Resize", "None: any size", Some(("input.resize", ["[1, 3, 64, 64]", "[1, 3, 75, 110]"]))),
         ("Activation", "Softmax", None),
     ] {
@@ -414,8 +415,8 @@ fn fields_have_accessible_descriptions() {
         "Fill, red",
         "Position",
         "Side rounding",
-        "Cut to stride",
-        "Boxes back",
+        "Pad to stride",
+        "Map boxes back",
         "Interpolation",
         "Channels",
         "Divide by",
@@ -470,7 +471,7 @@ fn edited_detector_predicts_as_edited() {
     click(&mut window, "Check…");
     wait_until_tried(&mut window);
     previews(&window, "yolov8");
-    choose(&mut window, "Boxes back", "One ratio");
+    choose(&mut window, "Map boxes back", "One ratio");
     wait_until_tried(&mut window);
     previews(&window, "yolov8-older");
     let before = window.state().state().shown.prediction.clone().unwrap();

@@ -476,3 +476,32 @@ fn thumbnail_boxes_match_full_predictions() {
         state.order().ids().filter(|&id| has_boxes(id)).count() == 8
     });
 }
+
+#[test]
+fn a_deleted_image_is_its_thumbnail_with_the_reason() {
+    let folder = folder_of(6, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 of 6 images");
+    wait_until_idle(&mut window);
+    // Its neighbors are not read ahead.
+    std::fs::remove_file(folder.path().join("5-chelsea.png")).unwrap();
+    wait_for(&mut window, "5-chelsea.png, file missing");
+    window.state_mut().command(BrowseCommand::Show(SampleId(5)));
+    wait_for(&mut window, "⚠ Only the thumbnail can be shown: ");
+}
+
+#[test]
+fn no_tooltip_of_a_thumbnail_is_above_a_dialog() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 of 8 images");
+    wait_until_idle(&mut window);
+    let thumbnail = window.query_all_by_label_contains("astronaut.png, ").next().unwrap();
+    thumbnail.hover();
+    let count = |window: &Harness<'static, App>| window.query_all_by_label_contains("astronaut.png").count();
+    let before = count(&window);
+    wait_until(&mut window, "the tooltip", |window| count(window) > before);
+    window.state_mut().command(Action::Export);
+    wait_for(&mut window, "Export now");
+    window.run_steps(4);
+    assert!(count(&window) <= before);
+}

@@ -143,8 +143,8 @@ fn images_are_sorted_and_reversed_by_menu() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
     let listed = names_on_screen(&window);
-    click(&mut window, "Sort: Listing");
-    click(&mut window, "File size, largest");
+    click(&mut window, "Sort: Folder order");
+    click(&mut window, "File size (largest");
     wait_for(&mut window, "Sort: File size");
     let sizes = |window: &Harness<'static, App>| {
         let size = |name: &String| std::fs::metadata(samples().join(name)).unwrap().len();
@@ -162,7 +162,7 @@ fn another_sort_shows_its_first_image() {
     wait_for(&mut window, "1 of 8 images");
     window.key_press(Key::End);
     wait_for(&mut window, "8 of 8 images");
-    for (menu, sort) in [("Sort: Listing", "File size, largest"), ("Largest first", "Largest first")] {
+    for (menu, sort) in [("Sort: Folder order", "File size (largest"), ("Largest first", "Largest first")] {
         click(&mut window, menu);
         if menu != sort {
             click(&mut window, sort);

@@ -516,7 +516,7 @@ fn tab_order_follows_rows() {
     let class = stops.iter().find_map(|stop| stop.name.strip_prefix("Show only ")).unwrap().to_owned();
     for row in [
         ["Search", "Clear search", "Search syntax"],
-        ["Previous image", "Predict this image", "Copy image"],
+        ["Previous image", "Predict again", "Copy image"],
         ["Zoom out", "Zoom in", "Fit image"],
         [class.as_str(), &format!("Show only {class}"), &format!("Minimum score of {class}")],
         ["Images, ", "Accept", "Tasks and problems"],

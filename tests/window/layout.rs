@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use egui::accesskit::Role;
-use egui::epaint::{ClippedShape, Shape};
+use egui::epaint::{ClippedShape, Shape, text::cursor::CCursor};
 use egui::{AreaState, Color32, Event, Id, Key, Modifiers, Pos2, Rect, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
@@ -11,7 +11,8 @@ use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::Verdict;
 use spotcheck::state::{
-    Action, BrowseCommand, Command, EvaluationCommand, InferenceCommand, ModelsCommand, ReviewCommand, ViewChange,
+    Action, BrowseCommand, Command, EvaluationCommand, InferenceCommand, ModelsCommand, Overlay, ReviewCommand,
+    ViewChange,
 };
 
 use crate::adding_models::{drop_case, wait_until_tried};
@@ -642,7 +643,7 @@ fn filters_without_room_move_to_a_menu() {
 }
 
 #[test]
-fn notice_does_not_cover_a_dialog_title() {
+fn notice_covers_neither_dialog_title_nor_legend() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     wait_until_idle(&mut window);
@@ -653,6 +654,38 @@ fn notice_does_not_cover_a_dialog_title() {
     wait_for(&mut window, "Close this message");
     let notice = AreaState::load(&window.ctx, Id::unique("notice")).unwrap().rect();
     assert!(notice.top() > window.ctx.content_rect().center().y, "{notice}");
+    // The legend and the pixel values are below the image.
+    window.state_mut().command(Command::SetOverlay(Overlay::None));
+    window.state_mut().command(Action::Undo);
+    window.run_steps(4);
+    let notice = AreaState::load(&window.ctx, Id::unique("notice")).unwrap().rect();
+    assert!(notice.bottom() < window.ctx.content_rect().center().y, "{notice}");
+}
+
+/// Where a text that ends in `name` has the first letter of it, in points from the left.
+fn left_of_name(window: &Harness<'static, App>, name: &str) -> f32 {
+    let found = shapes(window).into_iter().find_map(|shape| match shape {
+        Shape::Text(text) if text.galley.text().ends_with(name) => {
+            let before = text.galley.text().chars().count() - name.chars().count();
+            Some(text.pos.x + text.galley.pos_from_cursor(CCursor::new(before)).left())
+        }
+        _ => None,
+    });
+    found.unwrap_or_else(|| panic!("“{name}” is not on screen"))
+}
+
+#[test]
+fn entries_of_a_menu_begin_in_one_column() {
+    let mut window = open(Some(&samples()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "View");
+    window.run_steps(4);
+    // On, off, and neither.
+    let actions = [Action::ToggleImages, Action::LargeImage, Action::ZoomToBox];
+    let states = actions.map(|action| action.is_on(window.state().state()));
+    assert_eq!(states, [Some(true), Some(false), None]);
+    let lefts = actions.map(|action| left_of_name(&window, action.label()));
+    assert!(lefts.iter().all(|left| (left - lefts[0]).abs() < 1.5), "{lefts:?}");
 }
 
 #[test]

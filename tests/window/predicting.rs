@@ -1,6 +1,8 @@
+use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::domain::{PredictionContent, SampleUri};
-use spotcheck::state::Action;
+use spotcheck::app::App;
+use spotcheck::domain::{PredictionContent, SampleId, SampleUri};
+use spotcheck::state::{Action, ReviewCommand, ViewChange};
 
 use crate::support::spotcheck;
 use crate::window::{click, folder_of, open, samples, sees, text_field, wait_for, wait_until, wait_until_idle};
@@ -186,4 +188,50 @@ fn large_numbers_of_images_are_grouped() {
     wait_for(&mut window, " of 1,201");
     window.state_mut().command(Action::SelectAll);
     wait_for(&mut window, "1,202 selected");
+}
+
+#[test]
+fn boxes_without_room_in_the_list_are_one_click_away() {
+    let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
+    wait_for(&mut window, "cup ");
+    window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
+    wait_until(&mut window, "more boxes", |window| boxes(window) > 5);
+    let all = boxes(&window);
+    let rows = |window: &Harness<'static, App>| window.query_all_by_label_contains("%").count();
+    let before = rows(&window);
+    click(&mut window, &format!("Show all {all}"));
+    window.run_steps(2);
+    assert_eq!(rows(&window) - before, all - 5);
+    click(&mut window, "Show fewer");
+    window.run_steps(2);
+    assert_eq!(rows(&window), before);
+}
+
+#[test]
+fn classes_of_all_images_can_be_filtered() {
+    let mut window = open(Some(&samples()), DETECTOR);
+    wait_for(&mut window, "1 predicted");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "8 predicted");
+    wait_until_idle(&mut window);
+    if !sees(&window, "Show only ") {
+        click(&mut window, "By class");
+    }
+    // The image in view has no cat.
+    assert!(
+        !window.state().state().prediction_of(SampleId(0)).unwrap().detections().iter().any(|one| one.label == "cat")
+    );
+    wait_for(&mut window, "Show only cat");
+}
+
+#[test]
+fn a_predicted_image_is_offered_to_be_predicted_again() {
+    let folder = folder_of(2, "chelsea.png");
+    let mut window = open(Some(folder.path()), CLASSIFIER);
+    wait_for(&mut window, "1 predicted");
+    wait_for(&mut window, "Predict again");
+    assert!(!sees(&window, "Predict this image"));
+    click(&mut window, "Predict again");
+    wait_until_idle(&mut window);
+    wait_for(&mut window, "1 predicted");
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::box_term::{BoxTerm, ClassName, OutcomeWord};
 use super::key::{KEYS, Key, Takes, Term, Value};
 use super::{Node, Query, QueryError, SHOWN_LETTERS, Span, nearest};
-use crate::domain::shortened;
+use crate::domain::{grouped, shortened};
 use crate::review::VerdictKind;
 use crate::review::outcomes::OutcomeKind;
 
@@ -15,7 +15,7 @@ const MAX_DEPTH: usize = 64;
 pub(super) fn parse(text: &str) -> Result<Query, QueryError> {
     let most = Query::MAX_LETTERS;
     if let Some((end, _)) = text.char_indices().nth(most) {
-        let message = format!("A search has at most {most} characters; shorten this one");
+        let message = format!("This search is too long ({} characters at most)", grouped(most));
         return fail(end..text.len(), message);
     }
     let mut parser = Parser { text, at: 0, depth: 0 };

@@ -7,8 +7,8 @@ mod labels;
 mod placement;
 
 use eframe::egui::{
-    self, Align, CentralPanel, Color32, FontId, Frame, Id, Layout, Margin, Panel, Rect, RichText, Sense, TextStyle, Ui,
-    Vec2, vec2,
+    self, Align, Button, CentralPanel, Color32, FontId, Frame, Id, Layout, Margin, Panel, Rect, RichText, Sense,
+    TextStyle, Ui, Vec2, vec2,
 };
 
 pub(super) use self::labels::Labels;
@@ -17,7 +17,7 @@ use super::grid;
 use super::textures::Textures;
 use super::theme;
 use super::widgets::{
-    action_button_ui, action_icon_ui, elided_in_middle, ends_ui, fitting, grouped, image_count,
+    action_button_ui, action_icon_ui, button_of_action_ui, elided_in_middle, ends_ui, fitting, grouped, image_count,
     primary_action_button_ui, strong, truncated,
 };
 use crate::domain::SampleId;
@@ -105,13 +105,26 @@ fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         };
         ends_ui(ui, "title of the image", commands, name_ui, |ui, commands| {
             if width > 340.0 {
-                primary_action_button_ui(ui, state, Action::PredictShown, commands);
+                predict_ui(ui, state, commands);
             }
             if width > 600.0 {
                 action_button_ui(ui, state, Action::CopyImage, commands);
             }
         });
     });
+}
+
+/// As wide with a prediction as without one: nothing beside it moves.
+fn predict_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    if state.shown.prediction.is_none() {
+        primary_action_button_ui(ui, state, Action::PredictShown, commands);
+        return;
+    }
+    let font = FontId::new(TextStyle::Button.resolve(ui.style()).size, theme::strong_family());
+    let label = ui.painter().layout_no_wrap(Action::PredictShown.label().to_owned(), font, Color32::PLACEHOLDER);
+    let width = label.size().x + 2.0 * ui.spacing().button_padding.x;
+    let button = Button::new("Predict again").min_size(vec2(width, 0.0));
+    button_of_action_ui(ui, state, Action::PredictShown, button, commands);
 }
 
 fn name_ui(ui: &mut Ui, state: &State) {
@@ -379,6 +392,9 @@ fn warning_ui(ui: &Ui, state: &State, canvas: Rect) {
     let painter = ui.painter();
     painter.rect_filled(place, 6.0, Color32::from_black_alpha(215));
     painter.galley(place.min + vec2(10.0, 6.0), galley, Color32::WHITE);
+    let label = ui.interact(place, ui.scope_id().with("warning"), Sense::hover());
+    label.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, text.as_str()));
+    label.on_hover_text(&text);
 }
 
 /// A rectangle of this size near the bottom of the canvas.

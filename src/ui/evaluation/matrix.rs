@@ -405,7 +405,7 @@ fn names_ui(ui: &Ui, shown: &Shown<'_>, arranged: &Arranged, all: Rect, side: f3
         let is_hovered = drawn.hovered.is_some_and(|hovered| hovered[axis] == line);
         if is_hovered { theme::accent(visuals) } else { visuals.text_color() }
     };
-    let missed = if shown.is_detection() { "missed" } else { "other class" };
+    let missed = if shown.is_detection() { "not detected" } else { "other class" };
     let visible = |offset: f32, room: f32, count: usize| {
         let last = (((offset + room) / side).ceil().max(0.0) as usize).min(count);
         ((offset / side).floor().max(0.0) as usize).min(last)..last

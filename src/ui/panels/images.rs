@@ -8,7 +8,7 @@ use super::super::grid::{GridMemory, GridSteps, grid_ui};
 use super::super::textures::Textures;
 use super::super::widgets::{
     FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, ends_or_lines_ui, fitting, grouped,
-    image_count, recent_line_ui, sign_in_banner_ui, slider,
+    image_count, primary_action_button_ui, recent_line_ui, sign_in_banner_ui, slider,
 };
 use super::project::{moved_folder_ui, project_banners_ui};
 use super::search::{SearchMemory, found_ui, search_ui, sort_ui};
@@ -107,7 +107,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         });
     };
     ends_or_lines_ui(ui, "open and predict", OPEN_WIDTH, commands, open_ui, |ui, commands| {
-        action_button_ui(ui, state, Action::PredictAll, commands);
+        primary_action_button_ui(ui, state, Action::PredictAll, commands);
     });
     let hints =
         ["Path of a folder or image, or s3://bucket/folder/", "Path of a folder, or s3://bucket/", "Path of a folder"];

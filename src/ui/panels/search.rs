@@ -10,7 +10,7 @@ use super::super::theme;
 use super::super::widgets::{
     FIELD_PADDING, action_button_ui, action_icon_ui, ends_ui, fitting, grouped, stepped_line, strong, taken_line_steps,
 };
-use crate::domain::ModelTask;
+use crate::domain::{ModelTask, capitalized};
 use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
 };
@@ -400,11 +400,11 @@ pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>)
         Direction::Ascending => "↑",
         Direction::Descending => "↓",
     };
-    let label = sort.by.direction_label(sort.direction);
+    let label = capitalized(sort.by.direction_label(sort.direction));
     let turn = ui.add(Button::new(arrow).min_size(vec2(26.0, 0.0)));
-    turn.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label));
+    turn.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, label.as_str()));
     let other = sort.by.direction_label(sort.direction.reversed());
-    if turn.on_hover_text(format!("{label}; click for {}", other.to_lowercase())).clicked() {
+    if turn.on_hover_text(format!("{label}; click for {other}")).clicked() {
         wanted.direction = sort.direction.reversed();
     }
     if wanted != sort {
@@ -422,7 +422,10 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
     if (by == SortBy::Boxes && !has_boxes) || is_missing && wanted.by != by {
         return;
     }
-    let label = format!("{}, {}", by.into_str(), by.direction_label(by.default_direction()).to_lowercase());
+    let label = match by {
+        SortBy::Listing => by.into_str().to_owned(),
+        by => format!("{} ({})", by.into_str(), by.direction_label(by.default_direction())),
+    };
     let entry = ui
         .add_enabled(is_possible, Button::selectable(wanted.by == by, label))
         .on_hover_text(by.tooltip())

@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 use spotcheck::domain::known_instance_types;
 
-use super::{POINTS, Transform, UNKNOWN_SPEED, check, wait_for_next_second};
+use super::{POINTS, Transform, UNKNOWN_SPEED, check, of_point, wait_for_next_second};
 use crate::support::control_plane::{IMAGE, ROLE, archive};
 use crate::support::ended::Ended;
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Response};

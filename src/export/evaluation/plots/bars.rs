@@ -66,7 +66,7 @@ pub(super) fn errors(metrics: &DetectionMetrics) -> Option<Plot> {
         ("both", "both: wrong class, little overlap"),
         ("duplicate", "duplicate: object already detected"),
         ("background", "background: no object"),
-        ("missed", "missed: no box of any class"),
+        ("missed", "undetected: no box of any class"),
     ];
     let mut kinds: Vec<Bar> = KINDS
         .iter()

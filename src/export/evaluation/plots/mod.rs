@@ -16,10 +16,10 @@ use crate::evaluation::{ClassificationMetrics, DetectionMetrics, EvaluatedClass,
 
 const WORDS_OF_DETECTION: Words = Words {
     no_truth: "background",
-    no_prediction: "missed",
+    no_prediction: "not detected",
     counted: "Detections above the minimum score and undetected objects, at IoU ≥ 0.50.",
     about_no_truth: " Row “background”: detections without an object.",
-    about_no_prediction: " Column “missed”: objects without a detection.",
+    about_no_prediction: " Column “not detected”: objects without a detection.",
 };
 
 const WORDS_OF_CLASSIFICATION: Words = Words {

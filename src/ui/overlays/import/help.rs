@@ -66,7 +66,8 @@ fn help_of_input(field: &str) -> &'static str {
             "Rounding of the resized sides to whole pixels. Usual: Nearest; Down for YOLOX"
         }
         "input.resize.letterbox.stride" => {
-            "For inputs of any size: cuts whole multiples of this off the filled part, in pixels. Usual: 32"
+            "For inputs of any size: fills only up to the next multiple of this, in pixels, instead of the full size. \
+             Usual: 32"
         }
         "input.resize.letterbox.boxes_back" => {
             "How boxes return to the image; exporters differ by up to a pixel of the input. Usual: Ratio of each axis"

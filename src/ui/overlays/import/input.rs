@@ -184,10 +184,10 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             });
             rows.row(ui, &path("position"), "Position", |ui, field| menu(ui, field, position, Position::VARIANTS));
             rounding_ui(ui, rows, &path("rounding"), "Side rounding", rounding);
-            rows.row(ui, &path("stride"), "Cut to stride", |ui, field| {
-                optional_number(ui, field, stride, 32, SIDES, "always the whole size");
+            rows.row(ui, &path("stride"), "Pad to stride", |ui, field| {
+                optional_number(ui, field, stride, 32, SIDES, "off: full size");
             });
-            rows.row(ui, &path("boxes_back"), "Boxes back", |ui, field| {
+            rows.row(ui, &path("boxes_back"), "Map boxes back", |ui, field| {
                 menu(ui, field, boxes_back, BoxesBack::VARIANTS);
             });
         }

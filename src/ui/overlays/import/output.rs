@@ -123,7 +123,7 @@ fn scores_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, por
 
 fn suppression_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
     rows.row(ui, &path("max_boxes"), "Maximum boxes", |ui, field| {
-        optional_number(ui, field, &mut output.max_boxes, 300, 1..=100_000, "all");
+        optional_number(ui, field, &mut output.max_boxes, 300, 1..=100_000, "no limit");
     });
     rows.row(ui, &path("nms_iou"), "NMS (IoU)", |ui, field| {
         optional_number(ui, field, &mut output.nms_iou, 0.7, 0.0..=1.0, "none");
