@@ -82,7 +82,7 @@ pub use output_mapping::{
     PlaceContent, ReadingRequest, ResponseExamples, ScoreValues, WHOLE_OUTPUT,
 };
 pub use prediction::{ClassScore, Detection, Prediction, PredictionContent};
-pub use problem::Problem;
+pub use problem::{Problem, problem_of};
 pub use remote_model::{RemoteAddress, RemoteModel, RequestForm};
 pub use rgb_image::RgbImage;
 pub use run::{InferenceLocation, KeepRule, RunId, RunInfo, RunKey};

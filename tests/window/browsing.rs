@@ -182,8 +182,8 @@ fn broken_file_is_marked_listed_and_found() {
     wait_for(&mut window, "broken.jpg, cannot be");
     wait_for(&mut window, "1 problem");
     click(&mut window, "1 problem");
-    wait_for(&mut window, "⚠ broken.jpg: ");
-    click(&mut window, "⚠ broken.jpg: ");
+    wait_for(&mut window, "⚠ broken.jpg is not an image that Spotcheck reads");
+    click(&mut window, "⚠ broken.jpg is not an image that Spotcheck reads");
     wait_for(&mut window, "3 of 3 images");
     wait_until(&mut window, "the failure", |window| match &window.state().state().shown.display {
         Display::Failed(reason) => sees(window, reason),

@@ -20,7 +20,7 @@ use super::widgets::{
     action_button_ui, action_icon_ui, button_of_action_ui, elided_in_middle, ends_ui, fitting, grouped, image_count,
     primary_action_button_ui, strong, truncated,
 };
-use crate::domain::SampleId;
+use crate::domain::{SampleId, problem_of};
 use crate::state::{Action, Command, Display, Listing, Overlay, Queue, ReviewCommand, State};
 
 pub(super) fn canvas_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
@@ -363,7 +363,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, canvas: Rect) {
         Display::Failed(reason) => {
             let entry = state.shown_sample().and_then(|id| state.samples.get(id));
             let name = entry.map_or("", |entry| entry.uri.file_name());
-            format!("⚠ This image cannot be shown\n{name}: {reason}")
+            format!("⚠ This image cannot be shown\n{}", problem_of(name, reason))
         }
         _ => "Reading…".to_owned(),
     };

@@ -9,7 +9,7 @@ use super::super::widgets::{
 };
 use super::explanation::explanation_ui;
 use super::remote_inference::latency_ui;
-use crate::domain::{BoundingBox, Prediction, PredictionContent, RemoteModel, SampleId};
+use crate::domain::{BoundingBox, Prediction, PredictionContent, RemoteModel, SampleId, problem_of};
 use crate::review::{OutcomeKind, PredictionStatus};
 use crate::state::{Action, Command, Queue, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal};
 
@@ -38,7 +38,7 @@ pub(super) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory,
     }
     if let Some(failure) = &state.shown.failure {
         let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
-        ui.label(format!("⚠ {name}: {failure}"));
+        ui.label(format!("⚠ {}", problem_of(name, failure)));
         return;
     }
     let is_waiting = state.run().is_some_and(|run| run.status(sample) == PredictionStatus::Waiting);

@@ -4,6 +4,7 @@ use eframe::egui::{self, Align, Label, Layout, Panel, ProgressBar, RichText, Scr
 
 use super::super::bottom_bar;
 use super::super::widgets::{action_button_ui, human_duration, progress_text, strong};
+use crate::domain::problem_of;
 use crate::state::{
     Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry, TaskOutcome, TaskSignal,
 };
@@ -123,7 +124,7 @@ fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 /// A problem in one line; a click shows its image.
 fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut Queue<Command>) {
     let text = match &entry.problem.uri {
-        Some(uri) => format!("⚠ {}: {}", uri.file_name(), entry.problem.message),
+        Some(uri) => format!("⚠ {}", problem_of(uri.file_name(), &entry.problem.message)),
         None => format!("⚠ {}", entry.problem.message),
     };
     let first_line = text.lines().next().unwrap_or_default().to_owned();
