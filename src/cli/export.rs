@@ -12,7 +12,7 @@ use super::place::{self, S3Args, is_in_s3, parse_location};
 use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
-use crate::cli::terminal::interruptible;
+use crate::cli::terminal::{interruptible, print_problems};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -446,9 +446,7 @@ fn conclude(report: &ExportReport) -> Outcome {
     for note in &report.notes {
         eprintln!("note: {note}");
     }
-    for problem in &report.problems {
-        eprintln!("failed {problem}");
-    }
+    print_problems("failed ", &report.problems);
     eprintln!("{report}");
     if report.problems.is_empty() { Outcome::AllWell } else { Outcome::SomeImagesFailed }
 }

@@ -11,7 +11,7 @@ use super::place::{self, S3Args, is_in_s3, is_stdin, parse_location};
 use super::predict::list;
 use super::predict::saving::{SavedLabels, Saving, SavingArgs};
 use super::progress::{summary, with_progress};
-use super::terminal::interruptible;
+use super::terminal::{interruptible, print_problems};
 use super::values::{find_labels, read_class_map};
 use crate::aws::Aws;
 use crate::domain::{Location, Sample, SampleId};
@@ -92,9 +92,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let opened = place::open(&args.saving.spelt_as_known(place), &interrupt)?;
     let source = Arc::clone(&opened.source);
     let page = list(&source, None, &interrupt)?;
-    for problem in &page.problems {
-        eprintln!("skipped {problem}");
-    }
+    print_problems("skipped ", &page.problems);
     if page.samples.is_empty() {
         bail!("No images in {}", source.name());
     }
@@ -133,9 +131,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     saving.finish(&interrupt)?;
     let outside = imported?;
     eprintln!("{}", summary(&control.progress()));
-    for problem in &failures {
-        eprintln!("failed {problem}");
-    }
+    print_problems("failed ", &failures);
     eprintln!("{}", matches.summary());
     for line in run.unmatched_lines(&matches) {
         eprintln!("UNMATCHED: {line}");

@@ -108,9 +108,9 @@ pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
         bail!("{question} Nothing was done because standard input is not a terminal; confirm with --yes");
     }
     eprint!("{question} [y/N] ");
-    let mut prediction = String::new();
-    std::io::stdin().lock().read_line(&mut prediction)?;
-    Ok(["y", "yes"].contains(&prediction.trim().to_lowercase().as_str()))
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line)?;
+    Ok(["y", "yes"].contains(&line.trim().to_lowercase().as_str()))
 }
 
 /// Prints one line per problem; of those with the same message, only the first ones and their number.

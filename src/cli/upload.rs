@@ -10,7 +10,7 @@ use super::Outcome;
 use super::place::{S3Args, parse_location};
 use super::progress::with_progress;
 use crate::aws::Aws;
-use crate::cli::terminal::{interruptible, stdout};
+use crate::cli::terminal::{interruptible, print_problems, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{
     FileAmount, Location, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes, visible,
@@ -110,9 +110,7 @@ fn list(plan: &UploadPlan, args: &UploadArgs) -> anyhow::Result<Outcome> {
         let size = human_bytes(planned.file.size_bytes);
         writeln!(stdout(), "{what:8} {size:>8}  {}{why}", visible(&planned.file.name))?;
     }
-    for problem in &plan.problems {
-        eprintln!("failed {problem}");
-    }
+    print_problems("failed ", &plan.problems);
     eprintln!("dry run: nothing was uploaded");
     Ok(if conflicts == 0 && plan.problems.is_empty() { Outcome::AllWell } else { Outcome::SomeImagesFailed })
 }
@@ -125,9 +123,7 @@ fn conclude(report: &UploadReport, plan: &UploadPlan, control: &TaskControl) -> 
     for conflict in &report.conflicts {
         eprintln!("conflict {conflict}");
     }
-    for failure in &report.failures {
-        eprintln!("failed {failure}");
-    }
+    print_problems("failed ", &report.failures);
     let elapsed = control.progress().elapsed.as_secs_f64();
     let sent = report.sent;
     match &report.stopped {

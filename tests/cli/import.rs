@@ -137,6 +137,21 @@ fn image_classes_are_imported_and_wrong_sizes_fail() {
 }
 
 #[test]
+fn repeated_failures_are_limited() {
+    let bench = Bench::new();
+    let line = |number: u32| {
+        let name = format!("many-{number}.png");
+        image::RgbImage::new(60, 50).save(bench.path("images").join(&name)).unwrap();
+        json!({"uri": name, "status": "ok", "width": 61, "height": 50, "classes": [{"label": "dog", "score": 0.5}]})
+    };
+    let lines: Vec<String> = (0..25).map(|number| line(number).to_string()).collect();
+    std::fs::write(bench.path("predictions.jsonl"), lines.join("\n")).unwrap();
+    let messages = stderr(&bench.import("predictions.jsonl", &[]));
+    assert_eq!(messages.lines().filter(|line| line.starts_with("failed ")).count(), 20, "{messages}");
+    assert!(messages.contains("and 5 more: is 60 × 50, but 61 × 50"), "{messages}");
+}
+
+#[test]
 fn impossible_imports_are_refused() {
     let bench = Bench::new();
     let check = |output: Output, expected: &str| {

@@ -18,7 +18,7 @@ use super::place::{self, LayoutArgs, Opened, S3Args, parse_location};
 use super::progress::{summary, with_progress};
 use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
-use crate::cli::terminal::interruptible;
+use crate::cli::terminal::{interruptible, print_problems};
 use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
@@ -107,9 +107,7 @@ pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     }
     let Page { samples, problems: listing_problems, notes } =
         list(&source, args.limit.map(|limit| limit as usize), &interrupt)?;
-    for problem in &listing_problems {
-        eprintln!("skipped {problem}");
-    }
+    print_problems("skipped ", &listing_problems);
     for note in notes {
         eprintln!("note: {note}");
     }

@@ -85,9 +85,7 @@ pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     let opened = place::open(&place, &interrupt)?;
     let source = Arc::clone(&opened.source);
     let page = list(&source, None, &interrupt)?;
-    for problem in &page.problems {
-        eprintln!("skipped {problem}");
-    }
+    print_problems("skipped ", &page.problems);
     for note in &page.notes {
         eprintln!("note: {note}");
     }

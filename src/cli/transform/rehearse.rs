@@ -16,7 +16,7 @@ use crate::cli::Outcome;
 use crate::cli::place::{self, S3Args, is_in_s3, is_stdin, parse_location};
 use crate::cli::predict::list;
 use crate::cli::progress::with_progress;
-use crate::cli::terminal::{interruptible, stdout};
+use crate::cli::terminal::{interruptible, print_problems, stdout};
 use crate::cli::values::{parse_pair, variant};
 use crate::decode::DecodeLimits;
 use crate::dirs::{AppDirs, Scratch};
@@ -108,9 +108,7 @@ pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let (archive, place) = args.places()?;
     let source = place::open(&place, &control)?.source;
     let page = list(&source, Some(args.samples as usize), &control)?;
-    for problem in &page.problems {
-        eprintln!("skipped {problem}");
-    }
+    print_problems("skipped ", &page.problems);
     if page.samples.is_empty() {
         bail!("No images in {}", source.name());
     }
