@@ -133,10 +133,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     eprintln!("{}", summary(&control.progress()));
     print_problems("failed ", &failures);
     eprintln!("{}", matches.summary());
-    for line in run.unmatched_lines(&matches) {
-        eprintln!("UNMATCHED: {line}");
-    }
-    if let Some(line) = outside.line() {
+    for line in run.unmatched_lines(&matches).into_iter().chain(outside.line()) {
         eprintln!("warning: {line}");
     }
     let is_well = !outside.are_many()

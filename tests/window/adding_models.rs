@@ -274,7 +274,8 @@ fn class_folders_rank_presets_by_accuracy() {
     wait_for(&mut window, "1 predicted");
     drop_case(&mut window, expected["model"].as_str().unwrap());
     wait_until_tried(&mut window);
-    choose(&mut window, "Labels", expected["labels"].as_str().unwrap());
+    assert_eq!(expected["labels"], "cifar-10");
+    choose(&mut window, "Labels", "CIFAR-10");
     wait_until_tried(&mut window);
     click(&mut window, "Find preprocessing…");
     wait_for(&mut window, "4 images with");

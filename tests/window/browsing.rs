@@ -482,8 +482,10 @@ fn a_deleted_image_is_its_thumbnail_with_the_reason() {
     let folder = folder_of(6, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 of 6 images");
+    click(&mut window, "Predict all");
+    wait_for(&mut window, "6 predicted");
     wait_until_idle(&mut window);
-    // Its neighbors are not read ahead.
+    // Only neighbors of the image in view are read ahead.
     std::fs::remove_file(folder.path().join("5-chelsea.png")).unwrap();
     wait_for(&mut window, "5-chelsea.png, file missing");
     window.state_mut().command(BrowseCommand::Show(SampleId(5)));

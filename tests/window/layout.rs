@@ -10,6 +10,7 @@ use egui_kittest::kittest::{NodeT, Queryable};
 use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::Verdict;
+use spotcheck::review::{Sort, SortBy};
 use spotcheck::state::{
     Action, BrowseCommand, Command, EvaluationCommand, InferenceCommand, ModelsCommand, Overlay, ReviewCommand,
     ViewChange,
@@ -695,20 +696,29 @@ fn small_window_hides_no_widget() {
     for size in [[1024.0, 700.0], [683.0, 467.0]] {
         window.set_size(Vec2::from(size));
         window.run_steps(10);
-        let rect = |role, name| rect_of(&window, role, name);
-        let left = [
-            rect(Role::Button, "Open folder"),
-            rect(Role::Button, "Recent"),
-            rect(Role::Button, "Predict all"),
-            rect(Role::Button, "Sort: "),
-            rect(Role::Button, "First to last"),
-            rect(Role::Slider, "Thumbnail size"),
-        ];
-        for (index, one) in left.iter().enumerate() {
-            for other in &left[..index] {
-                assert!(!one.shrink(0.5).intersect(other.shrink(0.5)).is_positive(), "{size:?}: {one} covers {other}");
+        // With a short name, and with a long one.
+        for (by, direction) in [(SortBy::Boxes, "Most first"), (SortBy::Listing, "First to last")] {
+            let sort = Sort { by, direction: by.default_direction() };
+            window.state_mut().command(ReviewCommand::SetSort(sort));
+            wait_until_idle(&mut window);
+            window.run_steps(4);
+            let rect = |role, name| rect_of(&window, role, name);
+            let left = [
+                rect(Role::Button, "Open folder"),
+                rect(Role::Button, "Recent"),
+                rect(Role::Button, "Predict all"),
+                rect(Role::Button, "Sort: "),
+                rect(Role::Button, direction),
+                rect(Role::Slider, "Thumbnail size"),
+            ];
+            for (index, one) in left.iter().enumerate() {
+                for other in &left[..index] {
+                    let shared = one.shrink(0.5).intersect(other.shrink(0.5));
+                    assert!(!shared.is_positive(), "{size:?}, {by:?}: {one} covers {other}");
+                }
             }
         }
+        let rect = |role, name| rect_of(&window, role, name);
         let zoom = ["Zoom out", "Zoom in", "Fit image", "Actual size"].map(|name| rect(Role::Button, name).center().y);
         assert!(zoom.iter().all(|y| (y - zoom[0]).abs() < 1.0), "{size:?}: {zoom:?}");
         window.state_mut().command(Action::Export);

@@ -385,17 +385,23 @@ fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {
     response
 }
 
+/// The width of the direction and the shortest thumbnail slider, in points.
+const BESIDE_SORT: f32 = 78.0;
+
 /// The sort criterion and direction.
 pub(super) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     let sort = state.arranging.sort();
     let mut wanted = sort;
     ui.spacing_mut().item_spacing.x = 2.0;
-    let menu = ui.menu_button(format!("Sort: {}", sort.by.into_str()), |ui| {
+    let (name, by) = (format!("Sort: {}", sort.by.into_str()), sort.by.into_str());
+    let room = ui.available_width() - BESIDE_SORT - 2.0 * ui.spacing().button_padding.x;
+    let label = fitting(ui, [name.as_str(), by], room).unwrap_or("Sort");
+    let menu = ui.menu_button(label, |ui| {
         for &by in SortBy::VARIANTS {
             by_ui(ui, state, by, &mut wanted);
         }
     });
-    menu.response.on_hover_text(sort.by.tooltip());
+    menu.response.on_hover_text(sort.by.tooltip()).accessible_name(name);
     let arrow = match sort.direction {
         Direction::Ascending => "↑",
         Direction::Descending => "↓",

@@ -77,8 +77,8 @@ fn tooltip(ctx: &egui::Context, state: &State, action: Action) -> String {
     }
 }
 
-/// As wide as the check mark.
-const NO_TICK: &str = "\u{2003}";
+/// As wide as the check mark: an em space and a thin space.
+const NO_TICK: &str = "\u{2003}\u{2009}";
 
 /// The items of a menu, with their keys on the right, and a separator for `None`. If an action can be on, all items
 /// leave room for a check mark.
