@@ -41,7 +41,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_that_goes_on_with_a_verb_has_no_colon() {
+    fn message_with_a_verb_has_no_colon() {
         for (message, expected) in [
             ("is truncated: copy it again", "a.jpg is truncated: copy it again"),
             ("could not be read: no such file", "a.jpg could not be read: no such file"),

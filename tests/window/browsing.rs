@@ -478,7 +478,7 @@ fn thumbnail_boxes_match_full_predictions() {
 }
 
 #[test]
-fn a_deleted_image_is_its_thumbnail_with_the_reason() {
+fn deleted_image_shows_thumbnail_and_reason() {
     let folder = folder_of(6, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 of 6 images");
@@ -493,7 +493,7 @@ fn a_deleted_image_is_its_thumbnail_with_the_reason() {
 }
 
 #[test]
-fn no_tooltip_of_a_thumbnail_is_above_a_dialog() {
+fn no_tooltip_covers_a_dialog() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 of 8 images");
     wait_until_idle(&mut window);

@@ -676,7 +676,7 @@ fn left_of_name(window: &Harness<'static, App>, name: &str) -> f32 {
 }
 
 #[test]
-fn entries_of_a_menu_begin_in_one_column() {
+fn menu_items_are_aligned() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "View");

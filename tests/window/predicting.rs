@@ -191,7 +191,7 @@ fn large_numbers_of_images_are_grouped() {
 }
 
 #[test]
-fn boxes_without_room_in_the_list_are_one_click_away() {
+fn hidden_list_boxes_are_one_click_away() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
     window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.1)));
@@ -208,7 +208,7 @@ fn boxes_without_room_in_the_list_are_one_click_away() {
 }
 
 #[test]
-fn classes_of_all_images_can_be_filtered() {
+fn class_filter_lists_classes_of_all_images() {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "1 predicted");
     click(&mut window, "Predict all");
@@ -225,7 +225,7 @@ fn classes_of_all_images_can_be_filtered() {
 }
 
 #[test]
-fn a_predicted_image_is_offered_to_be_predicted_again() {
+fn predicted_image_offers_predict_again() {
     let folder = folder_of(2, "chelsea.png");
     let mut window = open(Some(folder.path()), CLASSIFIER);
     wait_for(&mut window, "1 predicted");
