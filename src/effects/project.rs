@@ -36,7 +36,7 @@ const READ_LEN: usize = 64;
 /// The number of waits for threads that still read from the project when it is reopened.
 const HANDOVER_ATTEMPTS: u32 = 40;
 /// The name of this program for others that find the project in use.
-const PROGRAM: &str = "the window of Spotcheck";
+const PROGRAM: &str = "a Spotcheck window";
 const HANDOVER_PAUSE: Duration = Duration::from_millis(50);
 
 pub(super) struct Request {
@@ -132,7 +132,7 @@ pub(super) fn open_chosen(
     let place = opened.project.place().map_err(|error| error.to_string())?;
     take_over(shared, source, opened.project, opened.notes, None);
     root.map(|root| (root.to_string(), place))
-        .ok_or_else(|| format!("The project does not record the folder of its images: {}", path.display()))
+        .ok_or_else(|| format!("The project does not record its image folder: {}", path.display()))
 }
 
 fn open_file(

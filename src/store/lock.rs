@@ -45,7 +45,7 @@ impl Holder {
     }
 }
 
-/// `the window of Spotcheck, process 4711 on host, since 2026-11-21 10:31`
+/// `a Spotcheck window, process 4711 on host, since 2026-11-21 10:31`
 impl std::fmt::Display for Holder {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.pid == 0 {

@@ -34,7 +34,7 @@ pub struct OpenRequest<'r> {
     /// The folder of the project's images; samples in it are named relative to it. A project that has a root keeps it.
     pub root: Option<&'r str>,
     pub mode: OpenMode,
-    /// The name of this program, which a second one shows: “the window of Spotcheck”.
+    /// The name of this program, which a second one shows: “a Spotcheck window”.
     pub program: &'r str,
 }
 

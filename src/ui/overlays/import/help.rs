@@ -70,17 +70,17 @@ fn help_of_input(field: &str) -> &'static str {
              Usual: 32"
         }
         "input.resize.letterbox.boxes_back" => {
-            "How boxes return to the image; exporters differ by up to a pixel of the input. Usual: Ratio of each axis"
+            "How boxes are mapped to the image; exporters differ by up to one input pixel. Usual: Ratio of each axis"
         }
         "input.resize.short-side-pad.short_side" => {
             "The length of the shorter side after resizing, in pixels, unless the longer one gets too long. Usual: 800"
         }
         "input.resize.short-side-pad.max_long_side" => "Maximum length of the longer side, in pixels. Usual: 1333",
         "input.resize.short-side-pad.pad_to_multiple" => {
-            "Fills both sides up to a multiple of this, in pixels. 1 fills nothing (DETR). Usual: 32"
+            "Pads both sides to a multiple of this, in pixels. 1 adds no padding (DETR). Usual: 32"
         }
         "input.resize.short-side-pad.cut_to_multiple" => {
-            "Rounds both sides down to a multiple of this, in pixels. Usual: 1, which cuts nothing; 16 for YOLOS"
+            "Rounds both sides down to a multiple of this, in pixels. Usual: 1 (no rounding); 16 for YOLOS"
         }
         "input.square" => {
             "Makes the image square before it is resized. Usual: No; Crop for fastai and YOLOv5 classifiers"

@@ -197,7 +197,7 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
                 ("short_side", "Short side", short_side),
                 ("max_long_side", "Maximum long side", max_long_side),
                 ("pad_to_multiple", "Pad to multiple", pad_to_multiple),
-                ("cut_to_multiple", "Cut to multiple", cut_to_multiple),
+                ("cut_to_multiple", "Round down to multiple", cut_to_multiple),
             ] {
                 rows.row(ui, &path(key), name, |ui, field| number(ui, field, side, SIDES, " px"));
             }
