@@ -58,7 +58,6 @@ pub enum AnnotationFormat {
     FileNames,
     /// Stored with the images.
     TfRecord,
-    /// The verdicts of a project.
     Verdicts,
 }
 

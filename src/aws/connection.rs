@@ -42,7 +42,6 @@ pub(super) struct Connection {
     regions: Mutex<HashMap<String, String>>,
 }
 
-/// The loaded AWS configuration.
 pub(super) struct Loaded {
     pub(super) config: SdkConfig,
     /// The server if it is not AWS, from this access or the user's AWS configuration.

@@ -26,7 +26,6 @@ pub struct AwsError {
 pub enum AwsErrorKind {
     /// The task was canceled. Not a failure.
     Cancelled,
-    /// No credentials are configured.
     NoCredentials,
     /// A sign-in or a session has expired.
     ExpiredCredentials,
@@ -53,7 +52,6 @@ pub enum AwsErrorKind {
     Unreachable,
     /// The server is not S3 or the requested service: a wrong endpoint URL, or a proxy.
     NotS3,
-    /// No region is configured.
     NoRegion,
     /// The request is invalid: a name, a number or a combination.
     Invalid,
@@ -68,7 +66,6 @@ pub enum AwsErrorKind {
     Timeout,
     /// The connection was interrupted repeatedly.
     Cut,
-    /// The server failed.
     Server,
     /// A local problem: an unreadable file, no threads.
     Local,

@@ -54,7 +54,6 @@ impl ListedPage {
     }
 }
 
-/// An object in a listing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObjectInfo {
     pub key: String,

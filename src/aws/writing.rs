@@ -68,7 +68,6 @@ pub struct UnfinishedUpload {
     pub id: String,
 }
 
-/// An uploaded part.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SentPart {
     /// With quotes, as the server sent it.

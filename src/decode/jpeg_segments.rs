@@ -79,7 +79,6 @@ pub(super) struct Frame<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Parses the payload of a segment.
     pub(super) fn parse(payload: &'a [u8]) -> Option<Self> {
         let (&[precision, y1, y0, x1, x0, component_count], rest) = payload.split_first_chunk()?;
         let (components, rest) = rest.as_chunks();

@@ -91,7 +91,6 @@ fn skip_message(tokens: &mut Tokens<'_>) -> Result<(), LabelError> {
 enum Token {
     /// A name or a number.
     Word(String),
-    /// Quoted text.
     Text(String),
     Sign(char),
 }

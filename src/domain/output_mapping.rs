@@ -167,7 +167,6 @@ impl OutputMapping {
     }
 }
 
-/// A field of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MappingField {
     Name,

@@ -82,7 +82,6 @@ pub enum Delivery {
     Thumbnail {
         source: SourceId,
         sample: SampleId,
-        /// The version of the file.
         version: u32,
         /// The requested length of the longer side, in pixels.
         side: u32,

@@ -26,7 +26,6 @@ use crate::vision::recognize::{
     Basis, Dimension, Finding, Overrules, Port, Recognition, draft_output, image_layouts, preview,
 };
 
-/// The model in the form.
 #[derive(Default)]
 pub(super) struct ModelInspector {
     model: Arc<Mutex<Option<InspectedModel>>>,

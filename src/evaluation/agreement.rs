@@ -73,7 +73,6 @@ impl AgreementSummary {
     }
 }
 
-/// Absolute score differences.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ScoreDifferences {
     pub count: usize,

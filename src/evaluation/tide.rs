@@ -25,7 +25,6 @@ pub struct ErrorCost {
     pub ap50_cost: f64,
 }
 
-/// The errors of one class.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ClassErrors {
     /// Correct and wrong detections.

@@ -9,7 +9,6 @@ use crate::tasks::TaskControl;
 use crate::vision::recognize::{Preset, presets};
 use crate::vision::{PredictError, preprocess};
 
-/// An image to try presets on.
 #[derive(Debug, Clone)]
 pub struct TrialImage {
     pub name: String,
@@ -18,7 +17,6 @@ pub struct TrialImage {
     pub truth: Option<u32>,
 }
 
-/// The results with a preset.
 #[derive(Debug, Clone)]
 pub struct PresetTrial {
     pub preset: Preset,

@@ -78,7 +78,6 @@ impl Place {
     }
 }
 
-/// One searched place.
 #[derive(Debug)]
 pub struct SearchStep {
     pub place: Place,

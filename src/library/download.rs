@@ -47,12 +47,7 @@ pub enum FetchError {
         human_bytes(*bytes),
         lines(failures)
     )]
-    NoMirrorWorks {
-        name: String,
-        bytes: u64,
-        /// The failures, in order.
-        failures: Vec<MirrorFailure>,
-    },
+    NoMirrorWorks { name: String, bytes: u64, failures: Vec<MirrorFailure> },
     #[error(
         "the disk is full: {name} needs {} more; free some space and download again to resume: {}",
         human_bytes(*missing_bytes),
@@ -226,7 +221,6 @@ fn fatal(reason: impl Into<String>) -> Setback {
     Setback::Failure(Failure::Mirror(reason.into()))
 }
 
-/// A download from one mirror.
 struct Download<'a> {
     card: &'a ModelCard,
     url: &'a str,

@@ -29,7 +29,6 @@ pub trait Transport: Send + Sync {
     fn name(&self) -> String;
 }
 
-/// A request with one image.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
     /// `application/x-image`

@@ -42,7 +42,6 @@ pub struct TfServingAddress {
     model: String,
 }
 
-/// The address is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}; enter an address like http://127.0.0.1:8501/v1/models/resnet:predict")]
 pub struct AddressError {

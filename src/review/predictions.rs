@@ -189,7 +189,6 @@ impl Predictions {
         self.record_entries(id, width, height, entries);
     }
 
-    /// Sets the warnings of a recorded prediction.
     pub fn set_warnings(&mut self, id: SampleId, warnings: Vec<String>) {
         if !warnings.is_empty() {
             self.piece_mut(id).warnings.insert(position(id).1, warnings);

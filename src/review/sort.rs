@@ -81,7 +81,6 @@ impl SortBy {
         }
     }
 
-    /// The default direction.
     pub fn default_direction(self) -> Direction {
         match self {
             Self::Listing | Self::Name | Self::Verdict => Direction::Ascending,

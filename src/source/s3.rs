@@ -33,7 +33,6 @@ const EXAMPLES: usize = 3;
 #[derive(Clone)]
 pub struct S3Source {
     inner: Arc<Inner>,
-    /// The object cache, if there is one.
     cache: Option<Arc<ObjectCache>>,
     /// Ends the waits of this handle.
     control: Option<TaskControl>,

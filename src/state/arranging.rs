@@ -33,7 +33,6 @@ pub struct Arranging {
     pub(super) place: usize,
 }
 
-/// A request to scroll the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ScrollRequest {
     /// Distinguishes two requests.

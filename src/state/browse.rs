@@ -165,7 +165,6 @@ pub enum BrowseEvent {
     ThumbnailFailed {
         source: SourceId,
         sample: SampleId,
-        /// The version of the file.
         version: u32,
         reason: String,
     },

@@ -1,6 +1,5 @@
 //! Values that a worker computes from inputs. A change of the inputs triggers a new request; late results are dropped.
 
-/// The id of a request to a worker.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct RequestId(pub u64);
 

@@ -69,7 +69,6 @@ pub struct PredictionRequest {
     pub stamp: Option<FileStamp>,
 }
 
-/// A thumbnail to make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ThumbnailRequest {
     pub sample: SampleId,

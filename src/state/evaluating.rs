@@ -76,7 +76,6 @@ pub enum EvaluationEvent {
 #[serde(rename_all = "snake_case")]
 pub enum TruthAt {
     Files(Location),
-    /// The verdicts on a run.
     Verdicts(RunId),
     /// File names that contain the class of each image: `{class}` in a pattern with `*` as a wildcard.
     Names(String),
@@ -166,7 +165,6 @@ pub struct EvaluatedRun {
     pub drawn: Arc<[DrawnNumber]>,
     /// Notes to read before the metrics, in whole sentences.
     pub notes: Vec<String>,
-    /// The duration.
     pub secs: f32,
 }
 
@@ -192,7 +190,6 @@ pub struct Evaluating {
     pub(super) runs: BTreeMap<RunId, RunEvaluation>,
 }
 
-/// The evaluation of one run.
 #[derive(Debug, Default)]
 pub struct RunEvaluation {
     pub status: Loadable<()>,
@@ -241,7 +238,6 @@ impl TruthAt {
 }
 
 impl TruthImages {
-    /// The ground-truth image of a sample.
     pub fn of(&self, sample: SampleId) -> Option<usize> {
         let image = *self.by_sample.get(sample.index())?;
         (image != NO_IMAGE).then_some(image as usize)

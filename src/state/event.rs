@@ -62,7 +62,6 @@ impl Event {
     }
 }
 
-/// A new prediction for a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NewPrediction {
     pub sample: SampleId,
@@ -109,9 +108,7 @@ pub enum FileRequest {
     Labels,
     /// The weights of the model with this id.
     Weights(String),
-    /// An output mapping.
     Mapping,
-    /// A project file to open.
     Project,
     /// The file for a copy of the project, with a suggested name.
     ProjectTarget {

@@ -8,7 +8,6 @@ use crate::domain::{PredictionContent, RunKey, Saliency, SaliencyTarget, SampleU
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     pub target: SaliencyTarget,
-    /// The class in question.
     pub label: String,
     /// The score in the run, `0.0..=1.0`.
     pub score: f32,
@@ -55,7 +54,6 @@ impl Explanation {
         }
     }
 
-    /// The task that computes it.
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Running { task, .. } => Some(*task),

@@ -129,7 +129,6 @@ pub struct ExportComparisonRequest {
     pub target: ExportFile,
 }
 
-/// An evaluation to measure and export.
 #[derive(Debug, Clone)]
 pub struct ExportEvaluationRequest {
     pub evaluation: EvaluateRequest,
@@ -199,7 +198,6 @@ impl State {
     }
 }
 
-/// The images to export.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(const_into_str)]
 pub enum ExportScope {
@@ -281,7 +279,6 @@ pub struct CountBasis {
     pub(super) selected: SampleSet,
 }
 
-/// A complete export.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exported {
     pub path: PathBuf,

@@ -60,7 +60,6 @@ pub struct ImportForm {
 /// Common ways to prepare images, side by side.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct PresetTable {
-    /// The images with their names.
     pub images: Vec<(SampleId, String)>,
     /// The likeliest first.
     pub rows: Vec<PresetRow>,

@@ -175,7 +175,6 @@ impl From<JudgedSample> for ImageJudgment {
 }
 
 impl Judgments {
-    /// The judgment of a sample, if any.
     pub fn get(&self, sample: SampleId) -> Option<&ImageJudgment> {
         self.images.get(&sample)
     }
@@ -235,7 +234,6 @@ impl Judgments {
         self.get(sample).map_or(&[], ImageJudgment::tags)
     }
 
-    /// All tags in use.
     pub fn known_tags(&self) -> impl Iterator<Item = &str> {
         self.tags.keys().map(String::as_str)
     }

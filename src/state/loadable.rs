@@ -37,7 +37,6 @@ impl<T, E> Loadable<T, E> {
         self.task().is_some()
     }
 
-    /// The task that is loading it.
     pub fn task(&self) -> Option<TaskId> {
         match self {
             Self::Loading(task) => Some(*task),

@@ -177,7 +177,6 @@ pub struct State {
     pub export_boxes: BoxCounter,
     /// The last complete export, until it is dismissed.
     pub exported: Option<Exported>,
-    /// The upload dialog.
     pub upload: Uploading,
     /// The last finished upload, until it is dismissed.
     pub uploaded: Option<Uploaded>,
@@ -296,10 +295,8 @@ pub enum Overlay {
     Upload,
     /// The dialog for opening images in S3.
     OpenS3,
-    /// The job form.
     StartJob,
     Jobs,
-    /// The endpoint form.
     DeployEndpoint,
     Endpoints,
     /// The dialog for opening outputs as a run.
@@ -458,7 +455,6 @@ impl State {
         asked.eq(samples.iter().map(|sample| (run, *sample)))
     }
 
-    /// The shown sample.
     pub fn shown_sample(&self) -> Option<SampleId> {
         self.selection.shown()
     }

@@ -189,7 +189,6 @@ impl Runs {
 }
 
 impl Run {
-    /// A new run.
     pub fn new(info: RunInfo) -> Self {
         Self {
             predictions: Predictions::new(info.card.task),

@@ -14,7 +14,6 @@ const MAX_RECENT: usize = 10;
 /// Thumbnail sides on screen, in points.
 pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
 
-/// The range for the megapixel limit.
 pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
 
 /// The range for seconds per image in presentation mode.

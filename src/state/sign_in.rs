@@ -37,7 +37,6 @@ impl SignIns {
         self.0.get(access)
     }
 
-    /// Starts a sign-in.
     pub(super) fn begin(&mut self, access: &S3Access, task: TaskId) {
         let sign_in = self.0.entry(access.clone()).or_default();
         sign_in.asking = Some(Asking { task, end_ms: sign_in.ends_ms() });

@@ -82,7 +82,6 @@ pub enum TaskKind {
     Explain,
     /// Writing predictions and verdicts for other tools.
     Export,
-    /// Planning an upload.
     PlanUpload,
     /// Sending files to S3.
     Upload,
@@ -96,7 +95,6 @@ pub enum TaskKind {
     ReadOutputs,
     /// Identifying what was dropped on the window.
     LookAtDropped,
-    /// Polling a job.
     WatchJob,
     /// A short task about jobs: listing, stopping, cleaning up.
     Jobs,

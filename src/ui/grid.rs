@@ -113,7 +113,6 @@ impl LastView {
     }
 }
 
-/// The layout of the cells.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Layout {
     columns: usize,
@@ -264,7 +263,6 @@ fn top_to_set(state: &State, memory: &mut GridMemory, layout: Layout, page_heigh
     (!is_as_it_was).then_some(now.top)
 }
 
-/// A visible cell.
 struct Cell<'state> {
     sample: SampleId,
     name: &'state str,

@@ -18,7 +18,6 @@ use crate::domain::{
 struct Call {
     /// The number of images in the call, including padding.
     images: usize,
-    /// The index of the image.
     index: usize,
 }
 

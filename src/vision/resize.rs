@@ -43,7 +43,6 @@ pub struct ResizeWindow {
 }
 
 impl ResizeWindow {
-    /// The whole resized image.
     pub fn whole(width: u32, height: u32) -> Self {
         Self { full_size: [width, height], origin: [0, 0], size: [width, height], margin: [0.0; 2] }
     }

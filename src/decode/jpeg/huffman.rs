@@ -71,7 +71,6 @@ impl Symbol {
 struct Leap(u16);
 
 impl Leap {
-    /// No symbol.
     const NONE: Self = Self(0xff00);
 
     fn bits(self) -> u32 {
@@ -118,7 +117,6 @@ impl Table {
         Some(Self { symbols, long_symbols })
     }
 
-    /// The symbol at the start of `bits`.
     #[inline]
     fn symbol(&self, bits: u64) -> Option<Symbol> {
         let symbol = self.symbols[(bits >> (64 - SYMBOL_BITS)) as usize];
@@ -163,7 +161,6 @@ impl Leaps {
 pub(super) struct Codes<'a> {
     pub dc: &'a Table,
     pub ac: &'a Table,
-    /// The leaps of `ac`.
     pub leaps: &'a Leaps,
 }
 

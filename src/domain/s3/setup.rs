@@ -32,7 +32,6 @@ pub enum SignInMeans {
     Role {
         source: Option<String>,
     },
-    /// A credential process.
     Process,
     /// A token in a file, exchanged for a role.
     WebIdentity,

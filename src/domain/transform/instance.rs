@@ -27,7 +27,6 @@ const SEVENTH: &[&str] =
     &["large", "xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"];
 const GRAPHICS: &[&str] = &["xlarge", "2xlarge", "4xlarge", "8xlarge", "12xlarge", "16xlarge", "24xlarge", "48xlarge"];
 
-/// A parsed instance type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InstanceType<'t> {
     /// `m5`

@@ -40,7 +40,6 @@ pub struct TransformSpec {
     pub instance_type: String,
     /// `1..=100`
     pub instance_count: u32,
-    /// The KMS key of the instances' volumes.
     pub volume_kms_key: Option<String>,
     pub ami_version: Option<String>,
     pub batch_strategy: BatchStrategy,

@@ -152,7 +152,6 @@ fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
     });
 }
 
-/// The job and the outcome of its images.
 fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(TransformJob, JobOutcome), JobError> {
     let job = shared.aws.sagemaker(&id.sagemaker).describe_transform_job(&id.name, Some(control))?;
     let outcome = outcome(&shared.aws, (&id.sagemaker, &id.s3), &job, &records(shared), control)?;
@@ -187,7 +186,6 @@ fn plan_retry(shared: &Arc<Shared>, id: JobId, choice: RetryChoice, ticket: Tick
     });
 }
 
-/// Starts the retry as planned.
 fn start_retry(shared: &Arc<Shared>, id: JobId, plan: Arc<TransformPlan>, ticket: Ticket) {
     let work = move |shared: &Shared, _: &JobId, control: &TaskControl| {
         let record = start_plan(shared, &plan, control)?;

@@ -39,7 +39,6 @@ pub(in super::super) struct RemoteWorker {
     requests: LatestSender<Queued>,
 }
 
-/// The connected model.
 #[derive(Clone)]
 pub(in super::super) struct Connected {
     key: RunKey,

@@ -72,7 +72,6 @@ pub(super) struct ThumbnailQueue {
     requests: VecDeque<ThumbnailRequest>,
     /// Read after all requests, most likely first.
     ahead: VecDeque<Sample>,
-    /// In progress.
     under_way: HashMap<JobKey, RunningJob>,
     next_serial: u64,
     /// Workers with a job, including canceled ones.

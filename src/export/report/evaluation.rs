@@ -22,7 +22,6 @@ use crate::tasks::TaskControl;
 /// The number of classes that are listed without a click.
 const OPEN_CLASSES: usize = 20;
 
-/// The images of an evaluation.
 pub struct EvaluatedImages<'i> {
     pub source: &'i dyn Source,
     /// The name of each image, relative to the source, and its address.

@@ -18,7 +18,6 @@ pub enum Leftovers {
     Go,
 }
 
-/// A checked plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CheckedEndpoint {
     /// The plan, with the price from the table if none was given.

@@ -12,7 +12,6 @@ use crate::domain::{JsonPointer, JsonStep, human_bytes};
 /// eight times as much.
 pub const MAX_RESPONSE_BYTES: u64 = 32 << 20;
 
-/// A JSON document.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json {
     Null,

@@ -145,7 +145,6 @@ struct FoundPart {
     first: usize,
 }
 
-/// The outputs as a run.
 pub struct OutputRun {
     pub key: RunKey,
     pub card: ModelCard,

@@ -86,7 +86,6 @@ impl ReadOutcome {
 
 /// A delivery from a reader thread.
 struct Chunk {
-    /// The index of the work.
     work: usize,
     results: Vec<(usize, SampleResult)>,
     /// Images of a list, including those that were not requested.

@@ -22,7 +22,6 @@ const BLOCK_BYTES: u64 = 4 << 20;
 /// A response, or why it cannot be read.
 pub(super) type OneResponse = Result<Json, String>;
 
-/// An output with several responses.
 pub(super) struct Responses<'f> {
     pub(super) folder: &'f OutputFolder,
     pub(super) file: &'f FileEntry,

@@ -15,7 +15,6 @@ pub struct SeenOutputs {
 }
 
 impl SeenOutputs {
-    /// All listed outputs.
     pub fn all_of(found: &FoundOutputs) -> Self {
         Self { newest_ns: found.newest_ns() }
     }

@@ -29,7 +29,6 @@ const MAX_ENTRIES: usize = 10_000;
 /// The size of a name and everything else before a file's content, which is held in memory.
 pub(super) const MAX_HEADER_BYTES: u64 = 1 << 20;
 
-/// An unpacked archive.
 #[derive(Debug)]
 pub struct Unpacked {
     pub folder: PathBuf,

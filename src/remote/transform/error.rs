@@ -79,7 +79,6 @@ impl JobError {
         }
     }
 
-    /// The kind of an error from AWS.
     pub fn aws_kind(&self) -> Option<AwsErrorKind> {
         match self {
             Self::Aws(error) => Some(error.kind),

@@ -52,7 +52,6 @@ pub struct Watch {
     has_seen_request: bool,
 }
 
-/// An event of [`Watch::follow`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum WatchEvent<'p> {
     Progress(&'p JobProgress),

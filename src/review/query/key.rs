@@ -35,11 +35,9 @@ pub(super) enum Takes {
     /// From 0 to 1, or in percent.
     Score,
     Class,
-    /// A ground-truth class.
     TruthClass,
     /// Nothing: the key is a word about ground truth.
     Outcome(OutcomeWord),
-    /// A kind of error.
     Error,
     /// From 0 to 1, for boxes.
     Iou,

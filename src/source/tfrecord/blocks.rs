@@ -25,7 +25,6 @@ impl Bytes for &[u8] {
     }
 }
 
-/// Block sizes.
 #[derive(Debug, Clone, Copy)]
 struct Rule {
     /// The size of the first block, small so that the first records arrive soon; and of every block if records are
@@ -51,7 +50,6 @@ pub(super) struct Blocks {
     len: Option<u64>,
     rule: Rule,
     next_block: u64,
-    /// The start of `block`.
     start: u64,
     block: Vec<u8>,
 }

@@ -10,9 +10,7 @@ use crate::state::{Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, Stat
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum EndpointsCommand {
-    /// Checks the endpoint form.
     Check(Box<EndpointDraft>),
-    /// Deploys the checked endpoint.
     Deploy,
     /// Lists endpoints from the start.
     List(EndpointQuery),
@@ -69,7 +67,6 @@ pub enum EndpointsEffect {
         cause: DeletionCause,
         ticket: Ticket,
     },
-    /// Store the deletion time.
     SetDeletionTime {
         id: EndpointId,
         delete_at_ms: Option<i64>,
@@ -166,7 +163,6 @@ impl EndpointId {
     }
 }
 
-/// The state of endpoints in the window.
 #[derive(Debug, Default)]
 pub struct Endpoints {
     pub list: EndpointList,
@@ -184,7 +180,6 @@ pub struct Endpoints {
 
 pub type EndpointList = RemoteList<EndpointStatus, EndpointSummary>;
 
-/// The state of one endpoint.
 #[derive(Debug)]
 pub struct KnownEndpoint {
     pub id: EndpointId,
@@ -195,7 +190,6 @@ pub struct KnownEndpoint {
     pub config: Option<EndpointConfig>,
     /// The price per hour of one instance in the price table.
     pub usd_per_hour: Option<f64>,
-    /// The task that watches it.
     pub watching: Option<TaskId>,
     pub failure: Option<Failure>,
     /// Why the last poll failed; polling continues.
@@ -221,9 +215,7 @@ pub enum EndpointPresence {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DeletionCause {
-    /// The user requested it.
     UserRequest,
-    /// The deletion time has passed.
     TimeIsOver,
 }
 

@@ -26,7 +26,6 @@ impl<D: Default, P> Default for Form<D, P> {
     }
 }
 
-/// The result of the check.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormCheck<P> {
     pub preflight: Preflight,

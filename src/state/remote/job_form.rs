@@ -69,7 +69,6 @@ pub struct JobRequest {
     pub images_per_s: Option<f64>,
 }
 
-/// The images of a job.
 #[derive(Debug, Clone)]
 pub struct JobImages {
     listing: SharedList<Sample>,

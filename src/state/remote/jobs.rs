@@ -16,11 +16,9 @@ use crate::state::{
 
 #[derive(Debug, Clone, PartialEq)]
 pub enum JobsCommand {
-    /// Checks the job form.
     Check(Box<JobDraft>),
     /// Tests the job in the form on this computer.
     Rehearse(RehearsalOptions),
-    /// Starts the checked job.
     Start,
     /// Adds a price to the user's price table.
     KeepPrice(Box<Price>),
@@ -40,11 +38,9 @@ pub enum JobsCommand {
     FindOutcome(JobId),
     /// Plans a job for only the objects without an output, and checks it.
     PlanRetry(JobId, RetryChoice),
-    /// Starts the reviewed retry.
     StartRetry(JobId),
     DropRetry(JobId),
     FindLeftovers(JobId),
-    /// Deletes the listed leftovers.
     DeleteLeftovers(JobId),
 }
 
@@ -209,7 +205,6 @@ pub type JobList = RemoteList<TransformStatus, TransformSummary>;
 pub struct KnownJob {
     pub id: JobId,
     pub progress: Option<JobProgress>,
-    /// The task that watches it.
     pub watching: Option<TaskId>,
     pub failure: Option<Failure>,
     /// Why the last poll failed; polling continues.
@@ -222,7 +217,6 @@ pub struct KnownJob {
     pub cleaned: Option<String>,
     /// A job for only the failed objects, before it is started.
     pub retry: Loadable<RetryPlan>,
-    /// The task that starts the retry.
     pub retrying: Option<TaskId>,
 }
 

@@ -47,7 +47,6 @@ pub struct Remote {
     pub list: JobList,
     pub endpoints: Endpoints,
     pub outputs: OpeningOutputs,
-    /// The dialog for a remote model.
     pub remote_model: RemoteModelForm,
     /// The dialog for reading responses.
     pub reading: Reading,

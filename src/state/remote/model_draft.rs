@@ -42,7 +42,6 @@ pub struct ModelRequest {
     pub environment: BTreeMap<String, String>,
 }
 
-/// The origin of a model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum ModelFrom {
     #[default]
@@ -52,7 +51,6 @@ pub enum ModelFrom {
     SageMaker,
 }
 
-/// The chosen model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ChosenModel {
     /// A model from the library, by its id; it is packed.

@@ -101,7 +101,6 @@ pub enum OutputsEvent {
     MappingDeleted(Result<String, String>),
 }
 
-/// The location of outputs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OutputsAt {
     Job(JobId),
@@ -212,7 +211,6 @@ impl From<String> for OutputsFailure {
     }
 }
 
-/// The description of the outputs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FoundRun {
     pub key: RunKey,

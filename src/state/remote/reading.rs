@@ -28,7 +28,6 @@ pub struct Reading {
     pub failure: Option<String>,
 }
 
-/// A mapping in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SavedMapping {
     /// Without its labels.

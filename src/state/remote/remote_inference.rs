@@ -5,7 +5,6 @@ use std::sync::Arc;
 use crate::domain::{LabelSet, LatencyMs, ModelCard, RemoteModel, ResponseExamples, RunKey, SampleId};
 use crate::state::{ImageRequest, Loadable, NewPrediction, TaskId};
 
-/// The dialog for a remote model.
 #[derive(Debug, Default)]
 pub struct RemoteModelForm {
     /// A counter that increases when the fields have to adopt these values.
@@ -46,7 +45,6 @@ pub struct FoundModel {
     pub first: Option<(NewPrediction, f64)>,
 }
 
-/// A remote model that predicts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RemoteReport {
     /// “endpoint cats in eu-west-1”

@@ -23,7 +23,6 @@ impl<S, T> Default for RemoteList<S, T> {
 }
 
 impl<S: PartialEq, T> RemoteList<S, T> {
-    /// Whether the list is known to be empty.
     pub fn is_known_to_be_empty(&self) -> bool {
         self.rows.is_empty() && self.status.ready().is_some()
     }

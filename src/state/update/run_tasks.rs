@@ -76,7 +76,6 @@ pub(super) fn cancel_browsing(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
 }
 
-/// Cancels the planning of an upload.
 pub(super) fn cancel_planning(state: &State, effects: &mut Queue<Effect>) {
     cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
 }

@@ -21,7 +21,6 @@ pub(in super::super) struct Labels<'p> {
 const FONT_SIZE: f32 = 12.0;
 const PADDING: Vec2 = vec2(4.0, 1.5);
 
-/// A placed label.
 pub(in super::super) struct Label {
     pub(in super::super) plate: Rect,
     pub(in super::super) galley: Arc<Galley>,

@@ -16,7 +16,6 @@ const NAME_WIDTH: f32 = 130.0;
 /// The heights of the curves below the table, and of the name above and the legend below them.
 const CURVES_HEIGHT: std::ops::RangeInclusive<f32> = 120.0..=230.0;
 const BESIDE_CURVES: f32 = 76.0;
-/// The minimum height of the table.
 const TABLE_HEIGHT: f32 = 110.0;
 
 #[derive(Default)]

@@ -260,7 +260,6 @@ fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
     });
 }
 
-/// The options of the format.
 fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
     let format = options.format;
     ui.label(strong("Contents"));

@@ -69,7 +69,6 @@ pub(super) struct ListWords<S: 'static> {
     pub(super) empty: &'static str,
 }
 
-/// The user's request for a list.
 pub(super) enum ListRequest<S> {
     Read(ListQuery<S>),
     ReadMore,

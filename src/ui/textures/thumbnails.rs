@@ -22,7 +22,6 @@ const ENLARGED: f32 = 1.1;
 /// A thumbnail made by a worker.
 pub struct NewThumbnail {
     pub sample: SampleId,
-    /// The version of the file.
     pub version: u32,
     /// The requested longer side, in pixels.
     pub side: u32,

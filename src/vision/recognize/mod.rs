@@ -170,7 +170,6 @@ pub fn recognize(model: RecognitionRequest<'_>, run: &mut RunGraph<'_>) -> Resul
     })
 }
 
-/// The result for the outputs.
 struct OutputPrediction {
     convention: OutputConvention,
     /// The label set for the card's `labels`.

@@ -65,7 +65,6 @@ fn all(task: ModelTask, input: &ImageInput) -> impl Iterator<Item = Preset> {
     named.into_iter().map(|(name, about, way)| Preset { name, about, input: way.of(input) })
 }
 
-/// The definition of a preset.
 struct Way {
     resize: ResizeRule,
     interpolation: Interpolation,

@@ -21,7 +21,6 @@ use crate::domain::{
 };
 use crate::tasks::{Cancelled, TaskControl};
 
-/// A checked plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The checked plan, with unset values filled in.

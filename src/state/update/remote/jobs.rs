@@ -378,7 +378,6 @@ fn leftovers_found(state: &mut State, id: &JobId, task: TaskId, result: Result<L
     settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.left));
 }
 
-/// Deletes only the listed leftovers.
 fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
     let left = state.remote.job(id).and_then(|job| job.left.ready());
     let found = match left {

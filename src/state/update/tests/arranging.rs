@@ -8,7 +8,6 @@ use crate::state::{
     ScrollTarget,
 };
 
-/// A requested order.
 struct RequestedArrangement {
     id: RequestId,
     pace: Pace,
@@ -63,7 +62,6 @@ fn arranged(names: &[&str]) -> (State, SourceId) {
     (state, source)
 }
 
-/// Responds to the pending request.
 fn settle_pending(state: &mut State) {
     let asked = state.arranging.asked_id().map(|id| RequestedArrangement {
         id,

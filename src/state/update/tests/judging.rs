@@ -3,7 +3,6 @@ use crate::domain::{Change, Detection, JudgedSample, SampleSet, Verdict, Verdict
 use crate::review::VerdictKind;
 use crate::state::{NoticeOffer, ProjectCommand};
 
-/// The verdicts of the judged images.
 fn verdicts(state: &State) -> Vec<VerdictKind> {
     let samples = state.samples.ids();
     samples.filter_map(|id| state.verdict_of(id)).collect()

@@ -102,7 +102,6 @@ pub(in super::super) fn model_ui(ui: &mut Ui, state: &State, draft: &mut ModelDr
     text_ui(ui, text, name, hint);
 }
 
-/// Which model of the library.
 fn library_ui(ui: &mut Ui, state: &State, model: &mut Option<String>, name: &str) {
     let chosen = model.as_deref().and_then(|id| state.models.get(id));
     let text = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
@@ -221,7 +220,6 @@ pub(in super::super) fn address_problem_ui(ui: &mut Ui, text: &str) {
     }
 }
 
-/// A folder in S3.
 pub(in super::super) fn folder_ui(ui: &mut Ui, folder: &mut String, name: &str, is_new: bool) {
     let field = TextEdit::singleline(folder).hint_text("s3://bucket/folder/").desired_width(f32::INFINITY);
     let field = ui.add(field);

@@ -21,7 +21,6 @@ struct Role<'g> {
 /// The kind of values in an output with one number per box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// An integer type.
     WholeType,
     /// Floats that are whole numbers, some above 1.
     WholeValues,

@@ -54,7 +54,6 @@ pub(super) fn resize_columns(
     }
 }
 
-/// One output column.
 struct Output {
     first_byte: usize,
     steps: Vec<Step>,
