@@ -1,5 +1,6 @@
-//! What a frame costs without the rasterizer while a folder is listed, and while it is scrolled from top to bottom: the
-//! application's own work, the interface, and tessellation, in the real window without a screen. And its memory.
+//! Measures the cost of a frame without the rasterizer while a folder is listed, and while it is scrolled from top to
+//! bottom: the application's own work, the interface, and tessellation, in the real window without a screen. Also
+//! measures its memory.
 //!
 //! usage: cargo bench --bench scroll -- FOLDER|s3://BUCKET/PREFIX/ [FRAMES]
 
@@ -22,11 +23,11 @@ const FRAME: Duration = Duration::from_millis(16);
 /// The cost of one frame, in milliseconds.
 #[derive(Debug, Clone, Copy)]
 struct Cost {
-    /// Taking over predictions and pixels of the workers.
+    /// Receiving predictions and pixels from the workers.
     logic: f64,
     ui: f64,
     tessellation: f64,
-    /// Processor time of this thread: less than the time that passed if others used its core.
+    /// CPU time of this thread: less than the elapsed time if others used its core.
     processor: f64,
 }
 
@@ -89,7 +90,7 @@ impl Bench {
             tessellation: milliseconds(tessellated),
             processor: (until_now + computing.elapsed()).as_secs_f64() * 1000.0,
         };
-        // There is no graphics card to send them to.
+        // There is no GPU to send them to.
         output.textures_delta.clear();
         drop(painted);
         cost
@@ -101,7 +102,7 @@ impl Bench {
         last.is_some_and(|last| self.texts.contains(&last.name))
     }
 
-    /// Gives what the frames cost meanwhile.
+    /// Waits until ready; returns the cost of the frames meanwhile.
     fn wait(&mut self, is_ready: impl Fn(&App) -> bool) -> Vec<Cost> {
         let mut costs = Vec::new();
         while !is_ready(&self.app) {
@@ -148,7 +149,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let listed_in = begun.elapsed().as_secs_f64();
     let count = bench.app.state().samples.len();
     let mut costs: Vec<Cost> = Vec::with_capacity(frames);
-    // The pointer is over the thumbnails; each frame turns the wheel so far that the last one is at the bottom.
+    // The pointer is over the thumbnails; each frame scrolls so far that the last one reaches the bottom.
     let pointer = egui::pos2(150.0, 500.0);
     let rows = count as f32 / 2.0;
     let step = rows * 150.0 / frames as f32;
@@ -196,7 +197,7 @@ fn print_costs(costs: &[Cost]) {
     }
 }
 
-/// Memory of this process in MB; `None` if the system does not tell.
+/// The memory of this process in MB; `None` if the system does not report it.
 fn memory() -> Option<f64> {
     let text = std::fs::read_to_string("/proc/self/smaps_rollup").ok()?;
     let pss = text.lines().find_map(|line| line.strip_prefix("Pss:"))?;

@@ -1,5 +1,5 @@
-//! Makes boxes of each file in a folder, an output `[1, 4 + classes, 8400]` as Ultralytics exports it, and prints the
-//! milliseconds that one took and how many boxes are left, as JSON.
+//! Decodes the boxes of each file in a folder, an output `[1, 4 + classes, 8400]` as exported by Ultralytics, and
+//! prints the milliseconds per file and the number of remaining boxes, as JSON.
 //!
 //! usage: `cargo bench --bench detections -- FOLDER [ROUNDS]`
 
@@ -18,7 +18,7 @@ const CANDIDATES: usize = 8400;
 const MAX_IOU: f32 = 0.7;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Cargo adds a flag of its own.
+    // Cargo adds its own flag.
     let mut arguments = std::env::args().skip(1).filter(|text| !text.starts_with("--"));
     let Some(folder) = arguments.next().map(PathBuf::from) else {
         println!("which folder?");

@@ -1,5 +1,5 @@
-//! `prepare FOLDER` makes `run.spotcheck` of `results.json`; `hotcoco FOLDER` measures `results.json` against
-//! `truth.json` with the crate alone, and prints the seconds and the AP. `README.md` says what for.
+//! `prepare FOLDER` creates `run.spotcheck` from `results.json`; `hotcoco FOLDER` measures `results.json` against
+//! `truth.json` with only the crate, and prints the seconds and the AP. `README.md` explains the purpose.
 
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a bench stops at what it did not expect, and prints")]
 

@@ -1,6 +1,6 @@
-//! Zooms and moves through one huge image in the real window without a screen, and says how long the frames took.
+//! Zooms and moves through one huge image in the real window without a screen, and prints the frame times.
 //!
-//! `cargo bench --bench large_image -- FILE` (see README.md beside this file).
+//! `cargo bench --bench large_image -- FILE` (see README.md in this folder).
 
 #![expect(clippy::print_stdout, reason = "a bench prints what it measured")]
 
@@ -14,7 +14,7 @@ use spotcheck::state::{CanvasView, Display, InferenceCommand, ReviewCommand};
 
 const FRAMES: usize = 600;
 const PATIENCE: Duration = Duration::from_mins(5);
-/// The period of a screen with 60 Hz.
+/// The period of a 60 Hz screen.
 const FRAME_PERIOD: Duration = Duration::from_micros(16_667);
 
 fn main() {
@@ -61,7 +61,7 @@ fn measure(file: &Path) {
     let mut coarse = 0;
     for frame in 0..FRAMES {
         let part = frame as f32 / FRAMES as f32;
-        // In from the whole image to four times its pixels and out again, three times, on a way across it.
+        // Zooms in from the whole image to four times its pixels and out again, three times, while moving across it.
         let depth = (part * 3.0 * std::f32::consts::TAU).cos().mul_add(-0.5, 0.5);
         let fitting = 1000.0 / size[0];
         let zoom = fitting * (4.0 / fitting).powf(depth);
@@ -105,7 +105,7 @@ fn wait(window: &mut Harness<'static, App>, condition: impl Fn(&App) -> bool) {
     }
 }
 
-/// Now and at its peak, as Linux counts it.
+/// The current and peak memory, as counted by Linux.
 fn memory() -> String {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let of = |name: &str| {

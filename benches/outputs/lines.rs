@@ -1,5 +1,4 @@
-//! Reads lines of JSON, a prediction each, as the outputs of TFRecord files are read, and prints the time taken as
-//! JSON.
+//! Reads lines of JSON, one prediction each, like the outputs of TFRecord files, and prints the time taken as JSON.
 //!
 //! usage: `cargo bench --bench outputs -- FILE.jsonl`
 
@@ -11,7 +10,7 @@ use spotcheck::domain::KeepRule;
 use spotcheck::remote::outputs::{LabelSource, OutputReader, Recognition};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Cargo adds a flag of its own.
+    // Cargo adds its own flag.
     let path = std::env::args().skip(1).find(|text| !text.starts_with("--"));
     let Some(path) = path else {
         println!("which file?");

@@ -1,4 +1,4 @@
-//! Resizes an image of random levels with each interpolation, on one thread, and prints the milliseconds of the fastest
+//! Resizes an image of random values with each interpolation, on one thread, and prints the milliseconds of the fastest
 //! round.
 //!
 //! usage: `cargo bench --bench resize -- WIDTH HEIGHT TO_WIDTH TO_HEIGHT [ROUNDS]`
@@ -12,7 +12,7 @@ use spotcheck::vision::{ResizeWindow, resize};
 use strum::VariantArray as _;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Cargo adds a flag of its own.
+    // Cargo adds its own flag.
     let numbers = std::env::args().skip(1).filter(|text| !text.starts_with("--")).map(|text| text.parse());
     let numbers: Vec<u32> = numbers.collect::<Result<_, _>>()?;
     let &[width, height, new_width, new_height, ref rounds @ ..] = &numbers[..] else {

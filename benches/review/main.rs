@@ -1,5 +1,5 @@
-//! How long it takes to search, sort and count a hundred thousand images with a hundred boxes each, and how much memory
-//! their predictions take. `README.md` says how to run it and what is to be reached.
+//! Measures how long it takes to search, sort and count a hundred thousand images with a hundred boxes each, and how
+//! much memory their predictions take. `README.md` explains how to run it, and the targets.
 
 #![expect(clippy::print_stdout, reason = "its output is what it is for")]
 
@@ -88,7 +88,7 @@ fn searches(request: &mut ArrangeRequest, arranger: &mut Arranger, searches: &[&
     request.query = Query::default();
 }
 
-/// The work after a move of the slider: the order with the counts of the filters, histogram and table of classes.
+/// The work after a move of the slider: the order with the filter counts, histogram and class table.
 fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str) {
     let mut step = 0;
     measure(name, || {
@@ -107,7 +107,7 @@ fn thresholds(request: &mut ArrangeRequest, arranger: &mut Arranger, name: &str)
     request.view = ViewSettings { nms_iou: request.view.nms_iou, ..ViewSettings::default() };
 }
 
-/// The counts of right, wrong and missed boxes alone.
+/// Only the counts of true positives, false positives and false negatives.
 fn counts_alone(request: &mut ArrangeRequest) {
     let mut step = 0;
     measure("counts beside ground truth alone", || {
@@ -128,7 +128,7 @@ fn filmstrips(request: &ArrangeRequest) {
     measure("filmstrip of all wrong boxes", || filmstrip(&film, NEVER).map_or(0, |frames| frames.len()));
 }
 
-/// Seven objects in each image, most of them shown by a box with a high score.
+/// Seven objects in each image, most of them matched by a box with a high score.
 fn outcomes(request: &ArrangeRequest, random: &mut Random) -> Option<Outcomes> {
     const OBJECTS: usize = 7;
     let predictions = request.predictions.as_ref()?;
@@ -158,7 +158,7 @@ fn outcomes(request: &ArrangeRequest, random: &mut Random) -> Option<Outcomes> {
     Some(outcomes)
 }
 
-/// The work of the window's thread to hand a snapshot to a worker.
+/// The work of the window's thread to create a snapshot for a worker.
 fn snapshots(request: &ArrangeRequest) {
     measure("snapshot for a worker", || {
         let snapshot = request.clone();
@@ -191,7 +191,7 @@ fn predictions(random: &mut Random) -> Predictions {
         scores.clear();
         for _ in 0..BOXES {
             classes.push(random.next() as u32 % CLASSES);
-            // Most boxes score low, as those of a detector do.
+            // Most boxes have low scores, like those of a detector.
             scores.push(random.unit().powi(4));
         }
         scores.sort_by(|left, right| right.total_cmp(left));
@@ -262,7 +262,7 @@ fn highest_resident_bytes() -> u64 {
     status_bytes("VmHWM:")
 }
 
-/// A field of `/proc/self/status`; zero on systems without it.
+/// A field of `/proc/self/status`; 0 on systems without it.
 fn status_bytes(field: &str) -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix(field));

@@ -1,5 +1,4 @@
-//! Lists everything below an S3 prefix, or reads all of it, as the program does, and prints what that took as a line of
-//! JSON.
+//! Lists everything below an S3 prefix, or reads all of it, like the program, and prints the cost as a line of JSON.
 //!
 //! usage: `cargo bench --bench s3 -- list|fetch s3://BUCKET/PREFIX/`, with server and credentials in `AWS_…`
 
@@ -13,7 +12,7 @@ use spotcheck::domain::{S3Address, S3Place, Sample};
 use spotcheck::source::{S3Source, Source, SourceError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Cargo adds a flag of its own.
+    // Cargo adds its own flag.
     let arguments: Vec<String> = std::env::args().skip(1).filter(|text| !text.starts_with("--")).collect();
     let [what, address] = arguments.as_slice() else {
         println!("list or fetch, and which prefix?");

@@ -1,4 +1,4 @@
-//! Makes a thumbnail of every file in a folder, on one thread, and prints the CPU milliseconds an image took.
+//! Makes a thumbnail of every file in a folder, on one thread, and prints the CPU milliseconds per image.
 //!
 //! usage: cargo bench --bench thumbnails -- FOLDER [SIDE] [ROUNDS]
 
@@ -11,7 +11,7 @@ use std::time::Instant;
 use spotcheck::decode::{DecodeLimits, thumbnail};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // Cargo adds a flag of its own.
+    // Cargo adds its own flag.
     let mut arguments = std::env::args().skip(1).filter(|text| !text.starts_with("--"));
     let Some(folder) = arguments.next().map(PathBuf::from) else {
         println!("which folder?");
@@ -36,7 +36,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Processor time of this thread on Linux; on other systems the time that has passed.
+/// The CPU time of this thread on Linux; on other systems the elapsed time.
 fn cpu_seconds() -> f64 {
     static BEGUN: LazyLock<Instant> = LazyLock::new(Instant::now);
     let counted = std::fs::read_to_string("/proc/thread-self/schedstat").ok();

@@ -1,5 +1,5 @@
-//! Annotations of other programs against independent readers: each folder of `tests/cases/annotations/<format>/` is a
-//! case, with what `make.py` there expects of it.
+//! Annotations from other tools, compared with independent readers: each folder of `tests/cases/annotations/<format>/`
+//! is a case, with the results that its `make.py` expects.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ fn folders(of: &Path) -> Vec<PathBuf> {
     folders
 }
 
-/// What is opened of a case: the only file beside those of the test, or the folder.
+/// The path to open for a case: the only file besides those of the test, or the folder.
 fn place(case: &Path) -> PathBuf {
     let is_of_test = |path: &Path| ["expected.json", "problems.json"].iter().any(|name| path.ends_with(name));
     let entries = std::fs::read_dir(case).unwrap().map(|entry| entry.unwrap().path());
@@ -74,7 +74,7 @@ fn shown(annotations: &Annotations) -> Value {
     })
 }
 
-/// Whether both say the same; numbers are equal if their values are, bit for bit.
+/// Whether both are equal; numbers are equal if their values are, bit for bit.
 fn is_same(found: &Value, expected: &Value) -> bool {
     match (found, expected) {
         (Value::Number(found), Value::Number(expected)) => found.as_f64() == expected.as_f64(),
@@ -117,7 +117,7 @@ fn annotations_match_independent_readers() {
 }
 
 /// # Errors
-/// The error about a file with this content.
+/// The error for a file with this content.
 fn read_text(name: &str, content: &[u8]) -> Result<Found, String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(name);
@@ -214,10 +214,10 @@ fn canceling_ends_reading() {
     assert_eq!(open(&Files::local(&path), &control).unwrap_err().to_string(), "canceled");
 }
 
-/// The image names in `files` (name and content) as they are read from `data.yaml`, and the notes.
+/// The image names in `files` (name and content) as read from `data.yaml`, and the notes.
 ///
 /// # Errors
-/// Otherwise the error.
+/// The error otherwise.
 fn read_data_set(yaml: &str, files: &[(&str, &str)], split: Option<&str>) -> Result<(Vec<String>, String), String> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().to_str().unwrap().replace('\\', "/");
@@ -266,7 +266,7 @@ fn data_yaml_selects_the_split() {
     assert!(notes.contains("path ../gone"), "{notes}");
     check("path: images\nval: val\n", None, &val);
     check("val: ROOT/images/val\n", None, &["ROOT/images/val/2.jpg", "ROOT/images/val/3.jpg"]);
-    // Without paths, predictions further down are not ground truth.
+    // Without paths, predictions in subfolders are not ground truth.
     let notes = check("", None, &[train[0], val[0], val[1]]);
     assert!(notes.contains("1 file in runs/detect/predict/labels"), "{notes}");
     let refused = |yaml: &str, split: Option<&str>, expected: &str| {
@@ -369,7 +369,7 @@ fn poses_without_kpt_shape_are_refused() {
     assert!(error.contains("look like poses") && error.contains("kpt_shape: [3, 3]"), "{error}");
     let pairs = "0 0.5 0.5 0.4 0.4 0.4 0.4 0.6 0.6\n";
     assert!(read_text("a.txt", pairs.repeat(5).as_bytes()).unwrap_err().contains("kpt_shape: [2, 2]"));
-    // Polygons, also with four corners.
+    // Polygons, including those with four corners.
     for rows in
         [pairs.repeat(4), "0 0.1 0.1 0.9 0.1 0.9 0.9 0.1 0.9\n".repeat(9), format!("{pairs}0 0 0 1 0 1 1\n").repeat(5)]
     {

@@ -1,5 +1,5 @@
-//! The recognizer on the real runtime: graphs with the outside of well-known models, each also with every input and
-//! output renamed, and graphs that cannot be used (`tests/cases/conventions/make.py` made them all).
+//! The recognizer on the real runtime: graphs with the interface of well-known models, each also with every input and
+//! output renamed, and unusable graphs (all made by `tests/cases/conventions/make.py`).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use spotcheck::vision::recognize::{Basis, Overrules, Recognition, RecognizeError
 use crate::support::models::{Runtime, control, predict};
 
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// Largest difference of an edge, in pixels.
+/// The largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 0.05;
 
 #[test]
@@ -46,12 +46,12 @@ fn unusable_models_are_refused_with_the_reason() {
         let Some(reason) = expected["refused"].as_str() else {
             continue;
         };
-        // Some outputs are recognized by their names alone.
+        // Some outputs are recognized only by their names.
         let names_decide = expected["names_decide"] == true;
         for file in ["model.onnx", "renamed.onnx"].into_iter().filter(|file| !names_decide || *file == "model.onnx") {
             let error = recognize(runtime, &case.join(file)).expect_err(reason);
             let text = error.to_string();
-            // The renamed graph is refused too, with other names in the text.
+            // The renamed graph is rejected as well, with other names in the text.
             assert!(file == "renamed.onnx" || text.contains(reason), "{}: {text}", case.display());
             let InspectError::Refused { reason: RecognizeError::Refused(refusal), .. } = error else {
                 panic!("{}: {text}", case.display());
@@ -137,7 +137,7 @@ fn preprocessing_files_are_found_above_an_onnx_folder() {
     let resize = above.findings.iter().find(|finding| finding.field == "input.resize").unwrap();
     assert!(resize.because.contains("../preprocessor_config.json"), "{resize:?}");
 
-    // In a folder of another name nothing is known.
+    // In a folder with another name, nothing is known.
     let other = folder.path().join("graphs");
     std::fs::rename(&graphs, &other).unwrap();
     let alone = recognize(runtime, &other.join("model_quantized.onnx")).unwrap();
@@ -210,7 +210,7 @@ fn torchvision_exports_get_their_handwritten_card() {
         // The random classes of these graphs have no names, however many there are.
         got.labels = None;
         if let OutputConvention::Detection(output) = &mut written.output {
-            // No test image shows what a graph leaves out.
+            // No test image reveals what a graph suppresses.
             output.min_score_in_graph = 0.0;
             output.nms_iou_in_graph = None;
             output.max_boxes_in_graph = None;
@@ -284,7 +284,7 @@ fn case_folder() -> PathBuf {
     crate::support::repository().join("tests/cases/conventions")
 }
 
-/// Each case's folder and what is expected of it.
+/// Each case's folder with its expectations.
 fn cases() -> Vec<(PathBuf, Value)> {
     let folders = std::fs::read_dir(case_folder()).unwrap().map(|entry| entry.unwrap().path());
     let mut cases: Vec<(PathBuf, Value)> = folders
@@ -331,7 +331,7 @@ fn differences(case: &Path, got: &Recognition, expected: &Value) -> String {
     complaints
 }
 
-/// Calls `report` for each field of `expected` that `got` has otherwise; what `expected` leaves out may be anything.
+/// Calls `report` for each field of `expected` that differs in `got`; fields missing in `expected` can have any value.
 fn differing_fields(place: &str, got: &Value, expected: &Value, report: &mut dyn FnMut(&str, &Value, &Value)) {
     match expected {
         Value::Object(fields) => {
@@ -355,7 +355,7 @@ fn differing_fields(place: &str, got: &Value, expected: &Value, report: &mut dyn
     }
 }
 
-/// The card and the findings, with neither the graph's names nor what hangs on them.
+/// The card and the findings, without the graph's names and anything that depends on them.
 fn without_names(recognition: &Recognition) -> (Value, Vec<(String, Basis)>) {
     let findings = recognition.findings.iter().map(|finding| (finding.field.clone(), finding.basis));
     (without_name(&recognition.card), findings.collect())

@@ -1,5 +1,5 @@
-//! `decode` against Pillow and NumPy, on every kind of image in `tests/cases/decode` (made by `tests/decode/make.py`),
-//! and against hostile bytes.
+//! `decode` compared with Pillow and NumPy, on every kind of image in `tests/cases/decode` (made by
+//! `tests/decode/make.py`), and on hostile bytes.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,12 +13,12 @@ struct Case {
     name: String,
     bytes: Vec<u8>,
     expected: Option<(u32, u32, Vec<u8>)>,
-    /// Largest difference of a channel; `None` if nothing is decoded for models.
+    /// The largest difference of a channel; `None` if nothing is decoded for models.
     tolerance: Option<u64>,
     error: Option<String>,
-    /// Part of the warning about a damaged image that is decoded.
+    /// A part of the warning about a damaged image that can be decoded.
     warning: Option<String>,
-    /// The tolerance of what the window shows of a broken image.
+    /// The tolerance for what the window shows of a broken image.
     shown: Option<u64>,
 }
 
@@ -48,7 +48,7 @@ fn read_case(folder: &Path) -> Case {
     }
 }
 
-/// `P6 width height 255`, one line, then the pixels.
+/// `P6 width height 255` on one line, then the pixels.
 fn read_ppm(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
     let line_end = bytes.iter().position(|byte| *byte == b'\n').unwrap();
     let line = std::str::from_utf8(&bytes[..line_end]).unwrap();
@@ -56,7 +56,7 @@ fn read_ppm(bytes: &[u8]) -> (u32, u32, Vec<u8>) {
     (numbers[0], numbers[1], bytes[line_end + 1..].to_vec())
 }
 
-/// Compares the rows and columns that `expected` has: it holds the beginning only if the rest is open or repeats.
+/// Compares the rows and columns in `expected`, which contains only the top left if the rest is undefined or repeats.
 fn difference(image: &RgbImage, expected: &(u32, u32, Vec<u8>)) -> Result<u64, String> {
     let (width, height, pixels) = expected;
     if image.width() < *width || image.height() < *height {
@@ -113,7 +113,7 @@ fn only_damage_that_pillow_decodes_is_a_warning() {
     }
 }
 
-/// Whatever `decode`, `decode_for_display` and `thumbnail` make of a file.
+/// The results of `decode`, `decode_for_display` and `thumbnail` for a file.
 fn all_results(bytes: &[u8]) -> impl PartialEq + std::fmt::Debug + Send {
     let limits = DecodeLimits::default();
     (decode(bytes, &limits), decode_for_display(bytes, &limits), thumbnail(bytes, 16, &limits))
@@ -215,7 +215,7 @@ fn thumbnail_is_upright_and_keeps_its_shape() {
     }
 }
 
-/// Mean brightness of the four quarters: tells an image from a turned or mirrored one.
+/// The mean brightness of the four quarters, which distinguishes an image from a rotated or mirrored one.
 fn quarters(image: &RgbImage) -> [f64; 4] {
     let mut sums = [(0.0, 0.0); 4];
     for y in 0..image.height() {
@@ -233,7 +233,7 @@ fn quarters(image: &RgbImage) -> [f64; 4] {
 fn image_over_the_limit_is_refused_before_allocation() {
     let budget = MemoryBudget::new(1 << 20);
     let limits = DecodeLimits { max_megapixels: 0, budget: budget.clone() };
-    // While the budget is in use, a decode that needs memory would wait for ever.
+    // While the budget is in use, a decode that needs memory would wait forever.
     let _all = budget.acquire(1 << 20);
     for case in cases().iter().filter(|case| case.tolerance.is_some()) {
         let error = decode(&case.bytes, &limits).unwrap_err();
@@ -309,7 +309,7 @@ impl Random {
         ((mixed ^ (mixed >> 31)) % end as u64) as usize
     }
 
-    /// Changes some bytes, mostly near the beginning where the structure is; sometimes cuts the end off.
+    /// Changes some bytes, mostly near the start, where the structure is; sometimes truncates the file.
     fn mutated(&mut self, original: &[u8]) -> Vec<u8> {
         let mut bytes = original.to_vec();
         for _ in 0..=self.below(8) {

@@ -1,4 +1,4 @@
-//! Outputs of detectors as their exporters shape them, against the boxes that the exporters' own rules make of them
+//! Outputs of detectors in their exporters' layouts, compared with the boxes that the exporters' own rules produce
 //! (`tests/cases/make_detections.py`).
 
 use std::collections::BTreeMap;
@@ -12,7 +12,7 @@ use crate::hostile::parsers::{described_outputs, prepared};
 use crate::support::repository;
 
 const SCORE_TOLERANCE: f64 = 1e-6;
-/// Largest difference of an edge, in pixels.
+/// The largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 1e-3;
 
 #[test]
@@ -63,7 +63,7 @@ fn excessive_candidates_are_refused() {
     assert!(error.contains("10000000 candidates"), "{error}");
 }
 
-/// Every class of every candidate has a score of its own.
+/// Every class of every candidate has a unique score.
 #[test]
 fn only_the_best_boxes_are_kept() {
     let (rows, classes) = (5000, 50);

@@ -1,5 +1,5 @@
-//! A graph with the outputs of each family of detectors opens without a setting, and gives the predictions of the
-//! family's own rules, or is refused (`make.py` and `make_unusual.py` in `tests/cases/detectors` made them all).
+//! A graph with the outputs of each detector family opens without settings and reproduces the family's own predictions,
+//! or is rejected (all made by `make.py` and `make_unusual.py` in `tests/cases/detectors`).
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use spotcheck::vision::Predictor as _;
 use crate::support::models::{Runtime, control, predict};
 
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// Largest difference of an edge, in pixels.
+/// The largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 0.05;
 
 #[test]
@@ -110,7 +110,7 @@ fn check(runtime: &Runtime, case: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// The fields of the card that the outputs decide.
+/// Compares the fields of the card that the outputs determine.
 fn check_output(expected: &Value, card: &ModelCard) -> Result<(), String> {
     let OutputConvention::Detection(output) = &card.output else {
         return Err(format!("not a detector: {card:?}"));

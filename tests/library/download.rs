@@ -1,4 +1,4 @@
-//! Downloads of weights against a server that redirects, cuts, lies and stalls, and counts what it sends.
+//! Downloads of weights from a server that redirects, disconnects, lies and stalls, and counts the bytes it sends.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,12 +12,12 @@ use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::http_server::{Ending, HttpServer, Reply};
 
-/// What the server should send: more than a chunk of the client, and not a multiple of one.
+/// The length of the file: more than a chunk of the client, and not a multiple of one.
 const LEN: usize = 300_007;
 const CUT: usize = 123_456;
 const ETAG: &str = "\"version-1\"";
 
-/// A library with one model whose weights are [`content`], on given mirrors.
+/// A library with one model whose weights are [`content`], on the given mirrors.
 struct Home {
     folder: tempfile::TempDir,
     library: Library,
@@ -44,7 +44,6 @@ impl Home {
         home
     }
 
-    /// Path of a file in the model's folder.
     fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join("data/models/tested").join(name)
     }
@@ -53,7 +52,7 @@ impl Home {
         self.library.fetch("tested", None, &self.control)
     }
 
-    /// Fetches and checks the result.
+    /// Fetches the weights and checks the result.
     fn fetch_well(&self) {
         let model = self.fetch().unwrap();
         assert_eq!(model.weights, self.path("model.onnx"));
@@ -74,14 +73,14 @@ impl Home {
         assert!(!self.path("model.onnx.part.json").exists());
     }
 
-    /// Fetches on another thread, to be cancelled by `self.control`.
+    /// Fetches on another thread; `self.control` can cancel it.
     fn fetch_aside(&self) -> std::thread::JoinHandle<Result<Model, FetchError>> {
         let (library, control) = (self.library.clone(), self.control.clone());
         std::thread::spawn(move || library.fetch("tested", None, &control))
     }
 }
 
-/// Tries again at once, and never takes a busy machine for a stalled server.
+/// Retries immediately, and never mistakes a busy computer for a stalled server.
 fn quick() -> DownloadPolicy {
     DownloadPolicy { stall_timeout: Duration::from_mins(1), first_pause: Duration::from_millis(1), attempts: 3 }
 }
@@ -103,12 +102,12 @@ fn sha256(bytes: &[u8]) -> String {
     digits.concat()
 }
 
-/// A server that does everything right.
+/// A server without faults.
 fn good_server() -> HttpServer {
     HttpServer::start(|request| Reply::file(&content(), ETAG, request))
 }
 
-/// Right, but the first connection ends after [`CUT`] bytes.
+/// A server without faults, except that the first connection ends after [`CUT`] bytes.
 fn cutting_server() -> HttpServer {
     HttpServer::start(|request| {
         let reply = Reply::file(&content(), ETAG, request);
@@ -192,7 +191,7 @@ fn canceled_download_resumes_in_the_next_run() {
     assert_eq!(server.bytes_served(), LEN);
 }
 
-/// Waits until the download of `home` has so many bytes; the test's own time limit ends it where they never come.
+/// Waits until the download of `home` has this many bytes; if they never arrive, the test's own time limit ends it.
 fn wait_for_bytes(home: &Home, bytes: usize) {
     while home.control.progress().done < bytes as u64 {
         std::thread::sleep(Duration::from_millis(1));
@@ -338,7 +337,7 @@ fn weak_version_is_not_resumed() {
 #[test]
 fn wrong_file_on_a_mirror_is_reported() {
     let wrong = HttpServer::start(|request| Reply::file(&other_content(), ETAG, request));
-    // The second mirror's address must be known before its reply, which looks at the task.
+    // The second mirror's address must be known before its reply, which inspects the task.
     let control = TaskControl::new(ProgressUnit::Bytes);
     let seen = control.clone();
     let steps = Arc::new(std::sync::Mutex::new(Vec::new()));

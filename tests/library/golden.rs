@@ -1,14 +1,14 @@
-//! The proof that predictions equal the reference: both models of the repository over the eight sample images, against
-//! what Pillow, NumPy and onnxruntime for Python answered (`tests/golden/make.py` made `tests/golden/photos.json`).
+//! Proof that predictions equal the reference: both models of the repository on the eight sample images, compared with
+//! the results of Pillow, NumPy and onnxruntime for Python (`tests/golden/make.py` made `tests/golden/photos.json`).
 
 use serde_json::Value;
 use spotcheck::domain::BoundingBox;
 
-/// Largest difference of a score.
+/// The largest difference of a score.
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// Largest difference of a box's edge, in pixels.
+/// The largest difference of a box's edge, in pixels.
 const EDGE_TOLERANCE: f32 = 0.05;
-/// Detections below this score are not compared: near the graph's own cut-off their order is chance.
+/// Detections below this score are not compared: near the graph's own threshold, their order is random.
 const COMPARED_ABOVE: f64 = 0.06;
 const SAME_BOX_IOU: f32 = 0.9;
 

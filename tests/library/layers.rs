@@ -1,11 +1,11 @@
-//! Checks the layers of `src/` (ARCHITECTURE.md): a module imports only from the layers below it, modules beside each
-//! other do not import in circles, and each heavy crate is used in one module.
+//! Checks the layers of `src/` (ARCHITECTURE.md): a module imports only from the layers below it, sibling modules have
+//! no import cycles, and each heavy crate is used in one module.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The modules whose parts import each other without circles; a part may use its parent.
+/// The modules whose parts import each other without cycles; a part may use its parent.
 const WITHOUT_CIRCLES: &[&str] = &[
     "domain",
     "tasks",
@@ -131,7 +131,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("app", &["dirs", "domain", "tasks", "state", "effects", "ui"]),
 ];
 
-/// Heavy crates and the modules that may name them.
+/// Heavy crates and the modules that may use them.
 const HOMES: &[(&str, &[&str])] = &[
     ("turbojpeg", &["decode"]),
     ("image", &["decode"]),
@@ -247,7 +247,7 @@ fn violations_are_found_with_their_line() {
     assert!(violations("decode", "let report = import::x(); self.ort = 1;").is_empty());
 }
 
-/// Lines (from 1) that break a rule, and which.
+/// The lines (from 1) that break a rule, and the rule.
 fn violations(module: &str, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
     let layer = MAY_IMPORT.iter().find(|(name, _)| *name == module);
@@ -269,19 +269,19 @@ fn violations(module: &str, text: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// The names of a module from the top: `["decode", "jpeg"]`.
+/// The names of a module from the root: `["decode", "jpeg"]`.
 type ModulePath = Vec<String>;
 
 /// A path in the code, such as `crate::domain::Run`.
 struct CodePath {
-    /// Number of the line, from 1.
+    /// The line number, from 1.
     line: usize,
     names: Vec<String>,
-    /// Whether the line is of a `use` item.
+    /// Whether the line belongs to a `use` item.
     is_import: bool,
 }
 
-/// Every path of a file, with what is in braces written out: `use a::{b, c}` is `a::b` and `a::c`.
+/// Every path of a file, with braces expanded: `use a::{b, c}` is `a::b` and `a::c`.
 fn paths(text: &str) -> Vec<CodePath> {
     let lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
     let code = lines.collect::<Vec<_>>().join("\n");
@@ -305,7 +305,7 @@ fn paths(text: &str) -> Vec<CodePath> {
     found
 }
 
-/// Reads the path, or the paths with a common beginning, at `at`. Gives the end.
+/// Reads the path, or the paths with a common prefix, at `at`. Returns the end.
 fn read_path(code: &str, mut at: usize, beginning: &[String], found: &mut Vec<CodePath>) -> usize {
     let line = code[..at].matches('\n').count() + 1;
     let mut names = beginning.to_vec();
@@ -317,7 +317,7 @@ fn read_path(code: &str, mut at: usize, beginning: &[String], found: &mut Vec<Co
                 at = if is_of_name(letter) && !code[at..].starts_with("as ") {
                     read_path(code, at, &names, found)
                 } else {
-                    // What a name is renamed to is not a path of its own.
+                    // The new name in a renaming import is not a separate path.
                     let renamed = code[at..].strip_prefix("as ").map(|name| 3 + name_len(name));
                     at + renamed.unwrap_or(letter.len_utf8())
                 };
@@ -346,7 +346,7 @@ fn name_len(text: &str) -> usize {
     text.len() - text.trim_start_matches(is_of_name).len()
 }
 
-/// The modules beside each other that import in a circle, as `parent: a, b`.
+/// The sibling modules that import in a cycle, as `parent: a, b`.
 fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
     let mut paths_of: BTreeMap<&ModulePath, Vec<(ModulePath, bool)>> = BTreeMap::new();
     for (module, text) in modules {
@@ -391,7 +391,7 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
     found
 }
 
-/// The path from the top; `None` for one that does not begin in this crate.
+/// The path from the root; `None` for one outside this crate.
 fn absolute(modules: &BTreeMap<ModulePath, String>, module: &ModulePath, mut names: Vec<String>) -> Option<ModulePath> {
     let mut base = module.clone();
     match names[0].as_str() {
@@ -411,7 +411,7 @@ fn absolute(modules: &BTreeMap<ModulePath, String>, module: &ModulePath, mut nam
     Some(base)
 }
 
-/// The module in which what a path names is defined, also if a parent passes the name on.
+/// The module that defines what a path refers to, even if a parent reexports it.
 fn home(paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>, path: &[String], depth: usize) -> ModulePath {
     let Some(len) = (1..=path.len()).rev().find(|len| paths_of.contains_key(&path[..*len].to_vec())) else {
         return Vec::new();
@@ -433,7 +433,7 @@ fn home(paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>, path: &[Strin
     }
 }
 
-/// The module of a file, from the top.
+/// The module of a file, from the root.
 fn path_of(file: &Path) -> ModulePath {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let names = file.strip_prefix(src).unwrap().with_extension("");

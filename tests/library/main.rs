@@ -1,4 +1,5 @@
-//! The library against independent references: decoding, downloads, recognizing and running models, and hostile bytes.
+//! The library compared with independent references: decoding, downloads, recognizing and running models, and hostile
+//! bytes.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 

@@ -1,16 +1,16 @@
 //! Architecture parity: torchvision's ResNet-50 and its Faster R-CNN with FPN, through decoding, preprocessing, the
-//! session and postprocessing, against what torch answered (`parity/make.py` made both).
+//! session and postprocessing, compared with torch's results (both made by `parity/make.py`).
 
 use serde_json::Value;
 use spotcheck::domain::{BoundingBox, Detection, Prediction};
 
 use crate::support::models::{Runtime, model_of_card, predict};
 
-/// Largest difference of a score.
+/// The largest difference of a score.
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// Largest difference of a box's edge, in pixels.
+/// The largest difference of a box's edge, in pixels.
 const EDGE_TOLERANCE: f32 = 0.05;
-/// Boxes whose score is this near to the lowest one may fall to the graph's limits by chance.
+/// Boxes with a score this close to the lowest one may be cut off by the graph's limits at random.
 const CHANCE: f64 = 0.002;
 
 #[test]
@@ -37,7 +37,7 @@ fn faster_rcnn_matches_torch() {
     assert!(compared > 200, "only {compared} boxes were compared");
 }
 
-/// Checks that each of `wanted` stands among `found`; gives how many were compared.
+/// Checks that each of `wanted` is among `found`; returns the number of compared ones.
 fn contains_all(photo: &str, wanted: &[Detection], found: &[Detection]) -> usize {
     let lowest = wanted.iter().map(|wanted| f64::from(wanted.score)).fold(1.0, f64::min);
     let firm: Vec<&Detection> = wanted.iter().filter(|wanted| f64::from(wanted.score) > lowest + CHANCE).collect();
@@ -72,7 +72,7 @@ fn score(value: &Value) -> f64 {
     value["score"].as_f64().unwrap()
 }
 
-/// Each image's name with Spotcheck's prediction and torch's.
+/// Each image's name with Spotcheck's and torch's predictions.
 fn predictions(case: &str) -> Vec<(String, Prediction, Value)> {
     let folder = crate::support::repository().join("tests/parity").join(case);
     let text = std::fs::read_to_string(folder.join("expected.json")).unwrap();

@@ -1,4 +1,4 @@
-//! A prefix in S3 as a source of images, on a real server.
+//! An S3 prefix as a source of images, on a real server.
 
 #[path = "../support/source_contract.rs"]
 mod source_contract;
@@ -70,7 +70,7 @@ fn prefix_names_an_object_or_a_folder() {
         ("", &["photos-old/d.jpg", "photos.jpg", "photos/a.jpg", "photos/b/c.jpg"]),
     ] {
         let source = open(&bucket, prefix).unwrap_or_else(|error| panic!("{prefix}: {error}"));
-        // SeaweedFS lists folders beside files by their names, not by their keys.
+        // SeaweedFS sorts folders among files by their names, not by their keys.
         let mut names = names(&source);
         names.sort();
         assert_eq!(names, expected, "{prefix}");
@@ -137,7 +137,7 @@ fn canceled_task_stops_waiting() {
     assert_eq!(source.read(&uri).unwrap(), b"x", "the source itself goes on");
 }
 
-/// `tests/tfrecord/make.py` wrote it.
+/// Written by `tests/tfrecord/make.py`.
 fn photos() -> Vec<u8> {
     std::fs::read(crate::support::repository().join("tests/tfrecord/photos.tfrecord")).unwrap()
 }

@@ -1,13 +1,13 @@
-//! Tests that need an environment of their own: the program reads the AWS settings of its process, and a process has
-//! one environment for all its threads.
+//! Tests that need their own environment: the program reads the AWS settings of its process, and all threads of a
+//! process share one environment.
 
 use std::process::Command;
 
-/// Names the test that a process was started for.
+/// The name of the test that a process was started for.
 const ALONE: &str = "SPOTCHECK_TEST_ALONE";
 
-/// Runs `body` in a process of its own, with the environment that `prepare` gives it. `test` is the whole name of the
-/// calling test, which that process runs.
+/// Runs `body` in a separate process, in the environment set by `prepare`. `test` is the full name of the calling test,
+/// which that process runs.
 #[track_caller]
 pub(crate) fn alone(test: &str, prepare: impl FnOnce(&mut Command), body: impl FnOnce()) {
     if std::env::var(ALONE).is_ok_and(|running| running == test) {
@@ -26,7 +26,7 @@ pub(crate) fn alone(test: &str, prepare: impl FnOnce(&mut Command), body: impl F
     );
 }
 
-/// Another name for each process that [`alone`] starts, fit for a file.
+/// A unique name for each process that [`alone`] starts, usable as a file name.
 pub(crate) fn process_name() -> String {
     std::env::var(ALONE).map_or_else(|_| "all".to_owned(), |test| test.replace("::", "-"))
 }

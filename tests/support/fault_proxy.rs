@@ -1,6 +1,7 @@
-//! A proxy in front of the S3 server that passes everything on, except for injected faults, and remembers the requests.
+//! A proxy in front of the S3 server that forwards everything except for injected faults, and records the requests.
 //!
-//! It keeps each request as the client signed it, `Host` included, so the server behind it checks the very signature.
+//! It forwards each request as signed by the client, including `Host`, so the server behind it checks the original
+//! signature.
 
 use std::io::{BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -14,7 +15,7 @@ use percent_encoding::percent_decode_str;
 
 use super::http::{Direction, Head};
 
-/// Takes connections until the test program ends.
+/// Accepts connections until the test program ends.
 pub(crate) struct FaultProxy {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -27,7 +28,7 @@ struct Shared {
     requests: Mutex<Vec<Request>>,
     in_flight: Mutex<InFlight>,
     stalling: Mutex<Sender<()>>,
-    /// Connections that stall are kept open here.
+    /// Stalled connections are kept open here.
     held: Mutex<Vec<TcpStream>>,
     is_down: AtomicBool,
     listening: Mutex<Option<JoinHandle<()>>>,
@@ -46,42 +47,41 @@ struct Rule {
     fault: Fault,
 }
 
-/// Chooses which of the matching requests get the fault of a rule.
+/// Selects which of the matching requests get the fault of a rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Often {
     Always,
-    /// The first so many; later ones go through.
+    /// The first so many; later ones pass.
     First(usize),
     /// All but the first so many.
     After(usize),
 }
 
-/// An injected failure.
 #[derive(Debug, Clone)]
 pub(crate) enum Fault {
-    /// This instead of the server's answer; the server is not asked.
+    /// This response instead of the server's; the server gets no request.
     Response(Response),
     /// The connection is closed without a response.
     HangUp,
-    /// As if the server were killed: from then on connections are refused, until [`FaultProxy::restart`].
+    /// As if the server were killed: connections are refused from then on, until [`FaultProxy::restart`].
     Outage,
-    /// The server does what it is asked, but its response gets lost: the connection is closed.
+    /// The server handles the request, but its response is lost: the connection is closed.
     LostResponse,
-    /// Nothing comes, the connection stays open.
+    /// No response; the connection stays open.
     Silence,
-    /// The server's answer, late.
+    /// The server's response, delayed.
     Late(Duration),
-    /// The server's head with the length of its body, so many bytes of it, then the connection is closed.
+    /// The server's head with the length of its body, this many bytes of it, then the connection is closed.
     CutAfter(usize),
     /// The same, but the connection stays open.
     StallAfter(usize),
-    /// The server's answer, so many bytes at a time with a pause before each.
+    /// The server's response, this many bytes at a time, with a pause before each.
     Trickle { bytes: usize, pause: Duration },
-    /// The server's answer with another ETag: the object has changed since it was listed.
+    /// The server's response with another ETag: the object has changed since it was listed.
     OtherETag,
 }
 
-/// A whole response.
+/// A complete response.
 #[derive(Debug, Clone)]
 pub(crate) struct Response {
     /// `503 Slow Down`
@@ -90,11 +90,11 @@ pub(crate) struct Response {
     pub(crate) body: Vec<u8>,
 }
 
-/// A request that was made.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     pub(crate) method: String,
-    /// The target as it was sent: percent-encoded, with the query.
+    /// The target as sent: percent-encoded, with the query.
     pub(crate) target: String,
     /// Names in lower case.
     headers: Vec<(String, String)>,
@@ -128,7 +128,7 @@ impl FaultProxy {
         self.address
     }
 
-    /// Gives `fault` to all further requests that `matches`. If two rules match, the older one counts.
+    /// Applies `fault` to all further requests for which `matches` is true. If two rules match, the older one applies.
     pub(crate) fn inject(
         &self,
         matches: impl Fn(&Request) -> bool + Send + Sync + 'static,
@@ -138,12 +138,11 @@ impl FaultProxy {
         self.shared.rules.lock().unwrap().push(Rule { matches: Box::new(matches), often, seen: 0, fault });
     }
 
-    /// Removes all rules.
     pub(crate) fn heal(&self) {
         self.shared.rules.lock().unwrap().clear();
     }
 
-    /// After [`Fault::Outage`]: everything goes well again, at the same address.
+    /// Ends a [`Fault::Outage`]: requests succeed again, at the same address.
     pub(crate) fn restart(&self) {
         self.heal();
         let listening = self.shared.listening.lock().unwrap().take();
@@ -152,23 +151,23 @@ impl FaultProxy {
         self.shared.listen(TcpListener::bind(self.address).unwrap());
     }
 
-    /// All requests so far, in the order they came.
+    /// All requests so far, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// How many requests `matches`.
+    /// The number of requests for which `matches` is true.
     pub(crate) fn count(&self, matches: impl Fn(&Request) -> bool) -> usize {
         let requests = self.shared.requests.lock().unwrap();
         requests.iter().filter(|request| matches(request)).count()
     }
 
-    /// How many requests were being answered at the same time, at most.
+    /// The maximum number of concurrent requests.
     pub(crate) fn most_at_once(&self) -> usize {
         self.shared.in_flight.lock().unwrap().most
     }
 
-    /// Waits until a response has begun to stall.
+    /// Waits until a response has started to stall.
     pub(crate) fn wait_until_stalled(&self) {
         self.stalled.lock().unwrap().recv().unwrap();
     }
@@ -189,22 +188,22 @@ impl Request {
         headers.find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Whether it asks for a page of a bucket's listing.
+    /// Whether it requests a page of a bucket's listing.
     pub(crate) fn lists(&self) -> bool {
         self.method == "GET" && self.target.contains("list-type=2")
     }
 
-    /// Whether it asks for the content of an object, whole or in part.
+    /// Whether it requests the content of an object or a part of it.
     pub(crate) fn reads(&self) -> bool {
         self.method == "GET" && !self.key().is_empty()
     }
 
-    /// Whether it asks for the content of this object.
+    /// Whether it requests the content of this object.
     pub(crate) fn reads_key(&self, key: &str) -> bool {
         self.reads() && self.key() == key
     }
 
-    /// The object that it is about; empty where it is about a bucket or all of them.
+    /// The key of the requested object; empty for a request about a bucket or all of them.
     pub(crate) fn key(&self) -> String {
         let path = self.target.split('?').next().unwrap_or_default();
         let key = path.splitn(3, '/').nth(2).unwrap_or_default();
@@ -232,7 +231,7 @@ impl Response {
         }
     }
 
-    /// A page in HTML, such as the sign-in page of a hotel or the block page of a company.
+    /// An HTML page, such as the sign-in page of a hotel or the block page of a company.
     pub(crate) fn html(status: &str, text: &str) -> Self {
         Self {
             status: status.to_owned(),
@@ -248,7 +247,7 @@ impl Response {
 }
 
 impl Fault {
-    /// An S3 error, `503 Slow Down` and `SlowDown`.
+    /// An S3 error, such as `503 Slow Down` and `SlowDown`.
     pub(crate) fn error(status: &str, code: &str) -> Self {
         Self::Response(Response::s3_error(status, code, "As the test wants it."))
     }
@@ -264,14 +263,14 @@ impl Shared {
                     return;
                 }
                 let proxy = Arc::clone(&proxy);
-                // A client that hangs up, and a server that does, are the test's affair.
+                // Whether a client or server may disconnect is up to the test.
                 std::thread::spawn(move || proxy.serve(&connection.ok()?));
             }
         });
         *self.listening.lock().unwrap() = Some(listening);
     }
 
-    /// `None` where one of the two sides has hung up.
+    /// `None` if one of the two sides has disconnected.
     fn serve(&self, client: &TcpStream) -> Option<()> {
         client.set_nodelay(true).ok()?;
         let mut requests = BufReader::new(client.try_clone().ok()?);
@@ -282,7 +281,7 @@ impl Shared {
             let request = Request::of(&head);
             let fault = self.note(&request);
             if matches!(fault, Some(Fault::Outage)) && !self.is_down.swap(true, Ordering::SeqCst) {
-                // Wakes who listens.
+                // Wakes the listening thread.
                 let _ = TcpStream::connect(client.local_addr().ok()?);
             }
             if self.is_down.load(Ordering::SeqCst) {
@@ -298,7 +297,7 @@ impl Shared {
         }
     }
 
-    /// Remembers the request, and returns the fault for it.
+    /// Records the request, and returns the fault for it.
     fn note(&self, request: &Request) -> Option<Fault> {
         self.requests.lock().unwrap().push(request.clone());
         let mut rules = self.rules.lock().unwrap();
@@ -392,7 +391,7 @@ enum Connection {
 }
 
 fn hang_up(client: &TcpStream) -> Connection {
-    // If the client was quicker, it is closed already.
+    // If the client was faster, it is closed already.
     let _ = client.shutdown(std::net::Shutdown::Both);
     Connection::Closed
 }
@@ -410,7 +409,7 @@ impl Upstream {
         Some(Self { stream, responses })
     }
 
-    /// The head, which now gives the length of the content, and the content.
+    /// Forwards a request: the head, now with the length of the content, and the content.
     fn exchange(&mut self, head: &Head, body: &[u8]) -> Option<(Head, Vec<u8>)> {
         self.stream.write_all(head.to_string().as_bytes()).ok()?;
         self.stream.write_all(body).ok()?;

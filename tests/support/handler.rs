@@ -1,4 +1,4 @@
-//! The handler of a packed model as a process, asked over HTTP alone.
+//! The handler of a packed model as a process, accessed only over HTTP.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::{Child, Command, Stdio};
 
 use super::{must_succeed, python_packages, spotcheck};
 
-/// `transform package` with these arguments; returns the archive, which is in `folder`.
+/// Runs `transform package` with these arguments; returns the archive, which is in `folder`.
 pub(crate) fn package(folder: &Path, arguments: &[&str]) -> PathBuf {
     let archive = folder.join("model.tar.gz");
     let mut command = spotcheck(&["transform", "package"]);
@@ -14,7 +14,7 @@ pub(crate) fn package(folder: &Path, arguments: &[&str]) -> PathBuf {
     archive
 }
 
-/// The archive's contents in `folder/contents`, which is empty before.
+/// Unpacks the archive into `folder/contents`, which must be empty.
 pub(crate) fn unpacked(archive: &Path, folder: &Path) -> PathBuf {
     let contents = folder.join("contents");
     std::fs::create_dir(&contents).unwrap();
@@ -24,7 +24,7 @@ pub(crate) fn unpacked(archive: &Path, folder: &Path) -> PathBuf {
     contents
 }
 
-/// A Python program that serves an archive; ends when it is dropped.
+/// A Python program that serves an archive; ends when dropped.
 pub(crate) struct Served {
     process: Child,
     port: u16,
@@ -53,7 +53,7 @@ impl Served {
         Self::by(command)
     }
 
-    /// A program that says `port N` once it serves, and ends when its stdin closes.
+    /// A program that prints `port N` once it serves, and ends when its stdin closes.
     pub(crate) fn by(mut command: Command) -> Self {
         let log = tempfile::NamedTempFile::new().unwrap();
         let mut process =
@@ -75,7 +75,7 @@ impl Served {
         reply(request.send(body))
     }
 
-    /// For requests that no client would make.
+    /// For requests that no client would send.
     pub(crate) fn connect(&self) -> std::net::TcpStream {
         std::net::TcpStream::connect(("127.0.0.1", self.port)).unwrap()
     }
@@ -92,7 +92,7 @@ impl Drop for Served {
     }
 }
 
-/// Python with what these lists of `tests/setup` hold.
+/// Python with the packages of these lists in `tests/setup`.
 pub(crate) fn python(lists: &[&'static str]) -> Command {
     let mut command = Command::new("python3");
     let folders = lists.iter().map(|list| python_packages(list));

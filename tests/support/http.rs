@@ -1,14 +1,13 @@
-//! As much of HTTP/1.1 as the tests' own servers and clients need: heads and bodies as they were sent, and the
-//! connection of a client.
+//! As much of HTTP/1.1 as the tests' own servers and clients need: heads and bodies as sent, and a client connection.
 
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
-/// Bytes of a piece of a body sent in chunks.
+/// The size of a chunk of a chunked body.
 const CHUNK: usize = 16 * 1024;
 
-/// The first line and the header fields of a request or a response, as they were sent.
+/// The first line and the header fields of a request or a response, as sent.
 pub(crate) struct Head {
     pub(crate) first: String,
     pub(crate) fields: Vec<(String, String)>,
@@ -20,7 +19,7 @@ pub(crate) enum Direction {
     Response,
 }
 
-/// A body as it was sent, and its content.
+/// A body as sent, and its content.
 pub(crate) struct Body {
     pub(crate) raw: Vec<u8>,
     pub(crate) content: Vec<u8>,
@@ -58,7 +57,7 @@ impl Head {
         self.first.split(' ').nth(1)
     }
 
-    /// The target of a request as it was sent: percent-encoded, with the query.
+    /// The target of a request as sent: percent-encoded, with the query.
     pub(crate) fn target(&self) -> &str {
         self.first.split(' ').nth(1).unwrap_or_default()
     }
@@ -116,7 +115,7 @@ fn read_chunks(reader: &mut impl BufRead) -> Option<Body> {
         body.content.extend_from_slice(&chunk[..len]);
         body.raw.extend_from_slice(&chunk);
     }
-    // What may follow the last chunk, and the empty line.
+    // Trailers after the last chunk, and the empty line.
     loop {
         let line = read_line(reader)?;
         body.raw.extend_from_slice(format!("{line}\r\n").as_bytes());
@@ -126,14 +125,14 @@ fn read_chunks(reader: &mut impl BufRead) -> Option<Body> {
     }
 }
 
-/// A client's connection, which is used for one request after the other.
+/// A client's connection, used for several requests in sequence.
 pub(crate) struct Connection {
     host: SocketAddr,
     stream: TcpStream,
     responses: BufReader<TcpStream>,
 }
 
-/// How a request carries its body.
+/// How a request transfers its body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Transfer {
     /// `Content-Length`
@@ -142,7 +141,7 @@ pub(crate) enum Transfer {
     Chunked,
 }
 
-/// A response of a server.
+/// A server's response.
 pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) head: Head,
@@ -157,12 +156,12 @@ impl Connection {
         Ok(Self { host, stream, responses })
     }
 
-    /// How long a server may be silent from now on.
+    /// Sets how long a server may stay silent from now on.
     pub(crate) fn be_patient_for(&self, patience: Duration) -> std::io::Result<()> {
         self.stream.set_read_timeout(Some(patience))
     }
 
-    /// A request without fields of its own: the status and the body of the response.
+    /// Sends a request without extra header fields; returns the status and the body of the response.
     pub(crate) fn exchange(&mut self, method: &str, target: &str, body: &[u8]) -> std::io::Result<(u16, Vec<u8>)> {
         let response = self.send(method, target, &[], body, Transfer::Whole)?;
         Ok((response.status, response.content))

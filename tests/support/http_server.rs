@@ -1,5 +1,4 @@
-//! A small HTTP server on this computer that behaves as badly as a test wants, and remembers what it was asked and how
-//! much it sent.
+//! A small local HTTP server that misbehaves as requested by a test, and records the requests and the bytes it sent.
 
 #![allow(dead_code, reason = "each test program that includes this file uses another part of it")]
 
@@ -9,7 +8,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
 
-/// Stops answering when dropped.
+/// Stops responding when dropped.
 pub(crate) struct HttpServer {
     address: SocketAddr,
     shared: Arc<Shared>,
@@ -20,35 +19,34 @@ struct Shared {
     exchanges: Mutex<Vec<Exchange>>,
     reply: Box<dyn Fn(&Request) -> Reply + Send + Sync>,
     stalling: Mutex<Sender<()>>,
-    /// Held for ever by the server; connections that stall wait for it.
+    /// Held forever by the server; stalled connections wait for it.
     end: Mutex<Vec<TcpStream>>,
 }
 
-/// A request that was made.
+/// A received request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// How many requests came before.
+    /// The number of earlier requests.
     pub(crate) number: usize,
     pub(crate) path: String,
-    /// `host:port` that the client asks for if it uses the server as a proxy. The server responds in its place.
+    /// The `host:port` requested by a client that uses the server as a proxy. The server responds in its place.
     pub(crate) proxy_for: Option<String>,
     /// The first byte of `Range: bytes=N-`.
     pub(crate) range_start: Option<usize>,
     pub(crate) if_range: Option<String>,
     /// Names in lower case.
     pub(crate) headers: BTreeMap<String, String>,
-    /// The body, of the length in `Content-Length`.
+    /// The body, with the length in `Content-Length`.
     pub(crate) body: Vec<u8>,
 }
 
-/// A request and how many bytes of a body were sent for it.
+/// A request, and the number of body bytes sent for it.
 #[derive(Debug, Clone)]
 pub(crate) struct Exchange {
     pub(crate) request: Request,
     pub(crate) body_bytes: usize,
 }
 
-/// A response.
 #[derive(Debug, Clone)]
 pub(crate) struct Reply {
     /// `200 OK`
@@ -60,7 +58,7 @@ pub(crate) struct Reply {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Ending {
-    /// The whole body.
+    /// The complete body.
     Complete,
     /// Closes the connection after this many bytes of the body.
     CutAfter(usize),
@@ -99,18 +97,18 @@ impl HttpServer {
         self.shared.exchanges.lock().unwrap().clone()
     }
 
-    /// The first byte of the range of each request.
+    /// The first byte of each request's range.
     pub(crate) fn range_starts(&self) -> Vec<Option<usize>> {
         let exchanges = self.exchanges().into_iter();
         exchanges.map(|exchange| exchange.request.range_start).collect()
     }
 
-    /// Bytes of bodies sent so far.
+    /// The body bytes sent so far.
     pub(crate) fn bytes_served(&self) -> usize {
         self.exchanges().iter().map(|exchange| exchange.body_bytes).sum()
     }
 
-    /// Waits until a connection has begun to stall.
+    /// Waits until a connection has started to stall.
     pub(crate) fn wait_until_stalled(&self) {
         self.stalled.lock().unwrap().recv().unwrap();
     }
@@ -138,7 +136,7 @@ impl Shared {
             self.exchanges.lock().unwrap()[number].body_bytes = len;
             let mut message = head(&reply).into_bytes();
             message.extend_from_slice(&reply.body[..len]);
-            // A client that hangs up is the client's affair.
+            // Whether a client disconnects is up to the client.
             let _ = connection.write_all(&message);
         }
         if matches!(reply.ending, Ending::StallAfter(_) | Ending::Silent) {
@@ -206,7 +204,7 @@ impl Reply {
         Self::status("302 Found").header("Location", to)
     }
 
-    /// The whole of `content`.
+    /// All of `content`.
     pub(crate) fn whole(content: &[u8]) -> Self {
         Self {
             status: "200 OK",
@@ -216,7 +214,7 @@ impl Reply {
         }
     }
 
-    /// The right response for a file: the requested range if `If-Range` names the version of the file.
+    /// The correct response for a file: the requested range if `If-Range` matches the version of the file.
     pub(crate) fn file(content: &[u8], etag: &str, request: &Request) -> Self {
         let same = request.if_range.as_deref() == Some(etag);
         let reply = match request.range_start {
@@ -226,7 +224,7 @@ impl Reply {
         reply.header("ETag", etag.to_owned())
     }
 
-    /// The content from byte `start` on, without a check of `If-Range`.
+    /// The content from byte `start` on, without checking `If-Range`.
     pub(crate) fn part(content: &[u8], start: usize) -> Self {
         let len = content.len();
         Self { status: "206 Partial Content", ..Self::whole(&content[start..]) }

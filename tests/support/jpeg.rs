@@ -1,6 +1,6 @@
-//! JPEG files that claim more than they hold.
+//! JPEG files that claim to contain more than they do.
 
-/// The JPEG as if it were an image of this width and height without subsampling, and as long as such a file may be.
+/// The JPEG, changed to claim this width and height without subsampling, and with the maximum length of such a file.
 pub(crate) fn enlarged(jpeg: &[u8], start_of_frame: u8, side: u16) -> Vec<u8> {
     let mut bytes = jpeg.to_vec();
     let at = position(&bytes, start_of_frame);
@@ -12,7 +12,7 @@ pub(crate) fn enlarged(jpeg: &[u8], start_of_frame: u8, side: u16) -> Vec<u8> {
     bytes
 }
 
-/// Position of the first such marker.
+/// The position of the first such marker.
 pub(crate) fn position(bytes: &[u8], marker: u8) -> usize {
     let mut pairs = bytes.windows(2);
     pairs.position(|pair| pair == [0xff, marker]).unwrap()

@@ -24,7 +24,7 @@ impl Runtime {
         &RUNTIME
     }
 
-    /// The model of a bare ONNX file, and how its conventions were found.
+    /// The model of a plain ONNX file, with how its conventions were determined.
     pub(crate) fn recognize_file(&self, weights: &Path) -> Result<(Model, Recognition), InspectError> {
         let mut inspection = Inspection::open(&self.0, weights)?;
         let recognition = inspection.recognize(None, &Overrules::default(), &control())?;
@@ -42,7 +42,7 @@ pub(crate) fn control() -> TaskControl {
     TaskControl::new(ProgressUnit::Images)
 }
 
-/// The model of a card with its weights beside it.
+/// The model of a card with the weights next to it.
 pub(crate) fn model_of_card(card: &Path) -> Model {
     let text = std::fs::read_to_string(card).unwrap();
     let parsed = parse_card(&text, card).unwrap();

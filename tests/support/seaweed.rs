@@ -1,8 +1,8 @@
-//! A real S3 server for the tests: SeaweedFS on this computer's loopback, in a temporary folder, one for all tests of a
-//! program.
+//! A real S3 server for the tests: SeaweedFS on this computer's loopback, in a temporary folder, shared by all tests of
+//! a program.
 //!
-//! Objects are put there by plain requests without a signature, which the server needs only for reading. So nothing of
-//! the program under test takes part in setting a test up.
+//! Objects are uploaded by plain unsigned requests; the server requires signatures only for reading. So the program
+//! under test is not involved in the setup of a test.
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener};
@@ -17,19 +17,19 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::http::Connection;
 
-/// Longer than a busy machine takes to start it; a start takes 3 s.
+/// Longer than its start takes on a busy computer; a normal start takes 3 s.
 const PATIENCE: Duration = Duration::from_secs(90);
-/// Time between two checks whether it is ready.
+/// The interval between two checks whether it is ready.
 const POLL: Duration = Duration::from_millis(20);
 /// Another program may take a port between our choice and the server's start.
 const ATTEMPTS: usize = 4;
 const UPLOADERS: usize = 8;
-/// The variable that tells a process of the tests about a server that is there already.
+/// The environment variable with a running server for the processes of the tests.
 const LENT: &str = "SPOTCHECK_TEST_SEAWEED";
 /// Encodes all but RFC 3986's unreserved characters and the `/` between the parts of a key.
 pub(crate) const KEY: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~').remove(b'/');
 
-/// A user and its permissions. The secrets look like real ones, so that a test can search for them.
+/// A user and its permissions. The secrets look real, so that a test can search for them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Login {
     pub(crate) profile: &'static str,
@@ -38,21 +38,21 @@ pub(crate) struct Login {
     pub(crate) actions: &'static [&'static str],
 }
 
-/// May do everything.
+/// Has all permissions.
 pub(crate) const ADMIN: Login = Login {
     profile: "admin",
     access_key: "AKIAADMINADMIN000001",
     secret_key: "s3cr3t/Of+The/Admin+qD8cJY1v2bXw5hTn7pRk",
     actions: &["Admin", "Read", "Write", "List", "Tagging"],
 };
-/// May list and read everything.
+/// Has permission to list and read everything.
 pub(crate) const READER: Login = Login {
     profile: "reader",
     access_key: "AKIAREADERREADER0001",
     secret_key: "s3cr3t/Of+The/Reader+mZ4kLw9e6uGy3fVs1aQ",
     actions: &["Read", "List"],
 };
-/// May read objects whose keys it knows, but list nothing.
+/// Has permission to read objects whose keys it knows, but not to list.
 pub(crate) const BLIND: Login = Login {
     profile: "blind",
     access_key: "AKIABLINDBLIND000001",
@@ -66,20 +66,20 @@ pub(crate) const STRANGER: Login = Login {
     secret_key: "s3cr3t/Of+The/Stranger+yK1wMz6q9aUv3sBd",
     actions: &[],
 };
-/// The admin's name with another's secret.
+/// The admin's name with another user's secret.
 pub(crate) const IMPOSTOR: Login =
     Login { profile: "impostor", secret_key: "s3cr3t/Of+The/Impostor+rF5nCx8e2iTg7lQo", ..ADMIN };
 pub(crate) const LOGINS: [Login; 5] = [ADMIN, READER, BLIND, STRANGER, IMPOSTOR];
 
-/// A profile that takes on a role as the admin: its credentials come from STS, with a session token.
+/// A profile that assumes a role as the admin: its credentials come from STS, with a session token.
 pub(crate) const ROLE_PROFILE: &str = "viewer";
 const ROLE: &str = "arn:aws:iam::000000000000:role/viewer";
 
-/// Begins the names of public buckets, which can be listed and read unsigned.
+/// The prefix of public bucket names, which can be listed and read unsigned.
 const PUBLIC: &str = "public-";
 
-/// Ends the server, and removes its files, as soon as the test program has ended in any way, which closes the pipe to
-/// standard input. `$1` is the folder, the rest is the server's command. Its sockets are always in `/tmp`.
+/// Ends the server and removes its files when the test program ends for any reason, which closes the pipe to standard
+/// input. `$1` is the folder, the rest is the server's command. Its sockets are always in `/tmp`.
 const WATCHDOG: &str = r#"
 trap '' HUP INT TERM
 folder=$1
@@ -121,7 +121,7 @@ impl Seaweed {
         &SERVER
     }
 
-    /// Lets tests in a process of their own use this server.
+    /// Lets tests in a separate process use this server.
     pub(crate) fn lend(&self, command: &mut Command) {
         let lent = format!("{} {} {}", self.s3, self.filer, self.folder.display());
         command.env(LENT, lent);
@@ -139,7 +139,7 @@ impl Seaweed {
         })
     }
 
-    /// `127.0.0.1:PORT` of its S3.
+    /// `127.0.0.1:PORT` of its S3 API.
     pub(crate) fn address(&self) -> SocketAddr {
         self.s3
     }
@@ -149,7 +149,7 @@ impl Seaweed {
         format!("http://{}", self.s3)
     }
 
-    /// A new, empty bucket; its name begins with `name`.
+    /// A new, empty bucket; its name starts with `name`.
     pub(crate) fn bucket(&'static self, name: &str) -> Bucket {
         static NUMBER: AtomicUsize = AtomicUsize::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -175,7 +175,7 @@ impl Seaweed {
         self.folder.join("aws-config")
     }
 
-    /// A server of one test.
+    /// A server for one test.
     pub(crate) fn start() -> Self {
         let weed = weed();
         for _ in 1..ATTEMPTS {
@@ -189,7 +189,7 @@ impl Seaweed {
         }
     }
 
-    /// An error is the log of a server that ended before it was ready.
+    /// The error is the log of a server that ended before it was ready.
     fn try_start(weed: &Path) -> Result<Self, String> {
         let folder = tempfile::Builder::new().prefix("spotcheck-seaweed-").tempdir().unwrap().keep();
         write_config(&folder);
@@ -204,7 +204,7 @@ impl Seaweed {
             .arg("server")
             .arg(format!("-dir={}", folder.display()))
             .args(["-ip=127.0.0.1", "-ip.bind=127.0.0.1"])
-            // Alone: it need not wait for others to elect it.
+            // A single node, which does not wait for an election.
             .args(["-master.peers=none", "-master.telemetry=false"])
             .args(["-master.volumeSizeLimitMB=64", "-volume.max=5000"])
             .arg("-volume.minFreeSpace=64MiB")
@@ -215,7 +215,7 @@ impl Seaweed {
             .arg(format!("-filer.port={filer}"))
             .arg(format!("-filer.port.grpc={filer_grpc}"))
             .arg(format!("-filer.localSocket={}", at("filer.sock")))
-            // Small objects are stored in its index, which takes a hundred thousand of them in seconds.
+            // Small objects are stored in its index, which accepts a hundred thousand of them in seconds.
             .arg("-filer.saveToFilerLimit=4096")
             .args(["-s3", "-s3.port.iceberg=0", "-s3.port.lance=0"])
             .arg(format!("-s3.port={s3}"))
@@ -224,7 +224,7 @@ impl Seaweed {
             .arg(format!("-s3.config={}", at("s3.json")))
             .arg(format!("-s3.iam.config={}", at("iam.json")));
         let grpc_ports = [master_grpc, volume_grpc, filer_grpc, s3_grpc].map(|port| port.to_string());
-        // It would take credentials and settings from our environment and home.
+        // It would read credentials and settings from our environment and home folder.
         command
             .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
@@ -241,9 +241,9 @@ impl Seaweed {
         Ok(server)
     }
 
-    /// Ready is who takes an object and gives it back.
+    /// The server is ready when it accepts an object and returns it.
     fn wait_until_ready(&self, auto_delete: &mut Child) -> Result<(), String> {
-        // More than fits into the index, so that the part that holds the content must be there too.
+        // More than fits into the index, so that the part for the content must be ready as well.
         let content = vec![7; 100_000];
         let begun = Instant::now();
         while !self.is_ready(&content) {
@@ -266,7 +266,7 @@ impl Seaweed {
             (status / 100 == 2).then_some(body)
         };
         let path = "/public-ready/object";
-        // Refused if the bucket exists already.
+        // Rejected if the bucket exists already.
         let _ = ask(self.filer, "POST", "/buckets/public-ready/", &[]);
         ask(self.s3, "PUT", path, content).is_some()
             && ask(self.s3, "GET", path, &[]).is_some_and(|body| body == content)
@@ -288,7 +288,7 @@ impl Bucket {
         must(&mut connection, "PUT", &self.path(key), content);
     }
 
-    /// The content of an object, by another way than S3; `None` where there is none.
+    /// The content of an object, read without S3; `None` if it does not exist.
     pub(crate) fn get(&self, key: &str) -> Option<Vec<u8>> {
         let mut filer = Connection::open(self.server.filer).unwrap();
         let path = format!("/buckets{}", self.path(key));
@@ -296,7 +296,7 @@ impl Bucket {
         (status == 200).then_some(content)
     }
 
-    /// How many multipart uploads are neither finished nor aborted, in a public bucket.
+    /// The number of unfinished multipart uploads in a public bucket.
     pub(crate) fn unfinished_uploads(&self) -> usize {
         let mut connection = Connection::open(self.server.s3).unwrap();
         let path = format!("/{}?uploads", self.name);
@@ -311,7 +311,7 @@ impl Bucket {
         must(&mut connection, "DELETE", &self.path(key), &[]);
     }
 
-    /// Each file of `folder` and the folders below it, as an object named `prefix` and its relative path.
+    /// Uploads each file in `folder` and its subfolders, as an object named `prefix` plus its relative path.
     pub(crate) fn put_folder(&self, prefix: &str, folder: &Path) {
         for entry in walkdir::WalkDir::new(folder) {
             let entry = entry.unwrap();
@@ -323,8 +323,8 @@ impl Bucket {
         }
     }
 
-    /// Objects with the same content, quickly (100,000 of up to 4 KB within ten seconds), one for each name that `key`
-    /// gives for `0..count`. No key may end in `/`.
+    /// Creates objects with the same content quickly (100,000 of up to 4 KB within ten seconds), one per name that
+    /// `key` returns for `0..count`. No key may end in `/`.
     pub(crate) fn fill(&self, count: usize, key: impl Fn(usize) -> String + Sync, content: &[u8]) {
         let next = AtomicUsize::new(0);
         std::thread::scope(|scope| {
@@ -350,7 +350,7 @@ impl Bucket {
 }
 
 impl Login {
-    /// Signs `command` in by the environment alone: nothing of the machine's own AWS settings reaches it.
+    /// Signs `command` in only by the environment: no AWS settings of this computer reach it.
     pub(crate) fn sign_in(&self, command: &mut Command, endpoint: &str) {
         without_aws(command, endpoint)
             .env("AWS_ACCESS_KEY_ID", self.access_key)
@@ -373,7 +373,7 @@ pub(crate) fn use_profile(command: &mut Command, profile: &str, endpoint: &str) 
         .env("AWS_ENDPOINT_URL_STS", endpoint);
 }
 
-/// Keeps the machine's own AWS settings and its proxy away from `command`, and sends it to `endpoint`.
+/// Hides the AWS settings and the proxy of this computer from `command`, and sends it to `endpoint`.
 pub(crate) fn without_aws<'c>(command: &'c mut Command, endpoint: &str) -> &'c mut Command {
     for (name, _) in std::env::vars_os() {
         let upper = name.to_string_lossy().to_uppercase();
@@ -435,7 +435,7 @@ fn write_config(folder: &Path) {
         }],
     });
     fs::write(folder.join("iam.json"), iam.to_string()).unwrap();
-    // Each bucket has volumes of its own: one at a time, not seven, or a few dozen tests would use them up.
+    // Each bucket has its own volumes: one at a time instead of seven, or a few dozen tests would use them up.
     let growth = "[master.volume_growth]\ncopy_1 = 1\n";
     fs::write(folder.join("master.toml"), growth).unwrap();
     let mut profiles = LOGINS.map(Login::as_profile).to_vec();
@@ -449,12 +449,12 @@ fn loopback(port: u16) -> SocketAddr {
 
 /// Ports that were free a moment ago.
 fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
-    // All of them are held until the last one is known: no two are the same.
+    // All of them are held until the last one is known, so no two are equal.
     let listeners = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.map(|listener| listener.local_addr().unwrap().port())
 }
 
-/// The status must say that it went well.
+/// The response must report success.
 fn must(connection: &mut Connection, method: &str, path: &str, body: &[u8]) {
     let (status, response) = connection.exchange(method, path, body).unwrap();
     assert!(

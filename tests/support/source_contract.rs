@@ -1,9 +1,9 @@
-//! What every source must do. Included by the tests of the library and by those on a real server, which bring the types
-//! into scope.
+//! The contract of every source. Included by the tests of the library and by those on a real server, which import the
+//! types.
 
 use super::{Page, SampleUri, Source, SourceError};
 
-/// `source` holds exactly `files`, in this order, and not `missing`.
+/// `source` contains exactly `files`, in this order, and not `missing`.
 pub(crate) fn check_contract(source: &dyn Source, files: &[(&str, &[u8])], missing: &str) {
     let pages: Vec<Page> = source.pages().collect();
     assert!(pages.iter().all(|page| page.problems.is_empty()), "{pages:?}");

@@ -1,4 +1,4 @@
-//! The form about a model of one's own, by its visible labels.
+//! The form for a model of the user's own, by its visible labels.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,10 +21,10 @@ use crate::window::{click, home_with_runtime, open, open_at, samples, sees, wait
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// Largest difference of an edge, in pixels.
+/// The largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 0.05;
 
-/// A window on an image, with the form about a model of the conventions.
+/// A window on an image, with the form for a model of the conventions.
 fn open_form(case: &str) -> Harness<'static, App> {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
     wait_for(&mut window, "tiger cat 38.3%");
@@ -43,7 +43,7 @@ pub(crate) fn wait_until_tried(window: &mut Harness<'static, App>) {
     wait_until(window, "the preview", |window| {
         form(window).is_some_and(|form| form.trial.is_some() && !form.is_trying)
     });
-    // The dialog has found its place.
+    // The dialog has its final position.
     window.run_steps(4);
 }
 
@@ -51,7 +51,7 @@ fn form<'w>(window: &'w Harness<'static, App>) -> Option<&'w ImportForm> {
     window.state().state().import.as_ref()?.form()
 }
 
-/// Waits until the form reports a problem that forbids this card, shows it, and returns it.
+/// Waits until the form reports a problem that prevents adding this card, shows it, and returns it.
 #[track_caller]
 fn wait_for_problem(window: &mut Harness<'static, App>, field: &str) -> String {
     fn problem<'w>(window: &'w Harness<'static, App>, field: &str) -> Option<&'w str> {
@@ -64,7 +64,7 @@ fn wait_for_problem(window: &mut Harness<'static, App>, field: &str) -> String {
     problem(window, field).unwrap().to_owned()
 }
 
-/// Waits until the model is in the library, and the window reports that.
+/// Waits until the model is in the library, and the window reports it.
 #[track_caller]
 fn wait_until_added(window: &mut Harness<'static, App>, id: &str) {
     wait_until(window, "the added model", |window| window.state().state().models.get(id).is_some());
@@ -79,7 +79,7 @@ fn classes(window: &Harness<'static, App>) -> Vec<ClassScore> {
     }
 }
 
-/// The window on the image of the detectors, with the form about the detector of a case.
+/// The window on the image of the detectors, with the form for the detector of a case.
 fn open_detector(case: &str) -> Harness<'static, App> {
     let mut window = open(Some(&detectors().join("scene.png")), CLASSIFIER);
     wait_until(&mut window, "a prediction", |window| window.state().state().shown.prediction.is_some());
@@ -96,7 +96,7 @@ fn json(path: &Path) -> Value {
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
-/// The preview must show the boxes of the case, best first.
+/// Checks that the preview shows the boxes of the case, best first.
 #[track_caller]
 fn previews(window: &Harness<'static, App>, case: &str) {
     let trial = form(window).and_then(|form| form.trial.as_ref()).unwrap();
@@ -316,7 +316,7 @@ fn split_outputs_are_selected_together() {
 fn detector_conventions_are_menus() {
     let mut window = open_detector("yolov8");
     previews(&window, "yolov8");
-    // The same graph, read as an earlier version of its exporter did.
+    // The same graph, read like an earlier version of its exporter.
     choose(&mut window, "Map boxes back", "One ratio");
     wait_until_tried(&mut window);
     previews(&window, "yolov8-older");
@@ -365,7 +365,7 @@ fn detector_without_detections_is_reported() {
     drop_on(&mut window, &detectors().join("finds-nothing/model.onnx"));
     wait_until_tried(&mut window);
     click(&mut window, "Add this model");
-    // A folder opens with another model, with which it could be predicted as well.
+    // A folder opens with another model, which could predict it as well.
     wait_until(&mut window, "the added model", |window| {
         let state = window.state().state();
         state.models.chosen_id() == Some("model") && Action::PredictAll.check(state).is_ok()

@@ -86,7 +86,7 @@ fn dropped_folder_opens() {
     wait_for(&mut window, "2 images");
 }
 
-/// As the desktop does it.
+/// Drops paths like the desktop does.
 pub(crate) fn drop_on(window: &mut Harness<'static, App>, path: &Path) {
     let dropped = Dropped(path.to_owned());
     let files = &mut window.input_mut().dropped_files;
@@ -147,7 +147,7 @@ fn shift_and_arrow_select_several() {
 /// Opens the section about the file of the image.
 fn open_details(window: &mut Harness<'static, App>) {
     click(window, "File");
-    // The menu has the same name; its first entry must not be what was opened.
+    // The menu has the same name, and its first entry must differ from the opened path.
     if sees(window, "Open images…") {
         window.key_press(Key::Escape);
         window.step();
@@ -329,7 +329,7 @@ fn typed_name_goes_to_its_image() {
     wait_for(&mut window, "5 of 8 images");
 }
 
-/// Two thousand small images, of which a few rows fit on the screen.
+/// Two thousand small images, of which a few rows fit on screen.
 fn many_images() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let original = folder.path().join("0000.png");
@@ -349,7 +349,7 @@ fn grid_follows_a_typed_name() {
     wait_for(&mut window, "1 of 2,000 images");
     window.key_press(Key::G);
     wait_for(&mut window, "Enter: next match");
-    // No frame between two keys, as when a slow frame is waited for.
+    // Without a frame between two keys, as after a slow frame.
     for letter in ["1", "7", "3", "1"] {
         text_field(&window, GO_TO_FIELD).type_text(letter);
     }
@@ -365,7 +365,7 @@ fn grid_follows_a_typed_name() {
         assert!(sees(&window, "1731.png, "), "{what}");
         assert!(!sees(&window, "0000.png, "), "{what}");
     }
-    // After scrolling away, the other place begins at the shown image.
+    // After scrolling away, the other layout starts at the shown image.
     window.state_mut().command(Action::ThumbnailsOnly);
     window.run_steps(3);
     window.hover_at(egui::pos2(700.0, 500.0));

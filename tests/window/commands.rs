@@ -53,7 +53,7 @@ fn palette_preselects_available_commands() {
     let mut window = open(None, CLASSIFIER);
     window.key_press_modifiers(Modifiers::COMMAND, Key::K);
     wait_for(&mut window, "Type a command");
-    // What Enter would take: the lines that are pressed, and whether they are grayed.
+    // What Enter would select: the pressed lines, and whether they are disabled.
     let preselected = |window: &Harness<'static, App>| -> Vec<(String, bool)> {
         let lines = window.query_all_by_role(Role::Button);
         let lines = lines.map(|line| line.accesskit_node());
@@ -70,7 +70,7 @@ fn palette_preselects_available_commands() {
         window.run_steps(2);
         preselected(&window)
     };
-    // Nothing is open that could be looked at, compared or exported.
+    // Nothing is open that could be viewed, compared or exported.
     let state = spotcheck::state::State::default();
     for text in ["e", "image", "export", "o"] {
         let lines = type_text(text);
@@ -82,7 +82,7 @@ fn palette_preselects_available_commands() {
         let is_any = Action::VARIANTS.iter().any(|action| can_be_done(&action));
         assert_eq!(lines.len(), usize::from(is_any), "{text}: {lines:?}");
     }
-    // Enter leads nowhere if there is nothing to take.
+    // Enter does nothing if there is no match.
     assert_eq!(type_text("export comparison"), []);
     window.key_press(Key::Enter);
     window.run_steps(2);
@@ -113,7 +113,7 @@ fn menu_entry_and_key_do_the_same() {
 #[test]
 fn interface_scales_by_key() {
     let mut window = open(None, CLASSIFIER);
-    // A key of its own, or Equals with Shift, which some systems report as the one and some as the other.
+    // A separate key, or Equals with Shift; systems differ in which one they report.
     let with_shift = Modifiers::COMMAND | Modifiers::SHIFT;
     for (step, (modifiers, key)) in
         [(Modifiers::COMMAND, Key::Plus), (with_shift, Key::Plus), (with_shift, Key::Equals)].into_iter().enumerate()
@@ -179,7 +179,7 @@ fn dialogs_block_keys() {
         window.state_mut().command(Command::SetOverlay(Overlay::None));
         window.run_steps(2);
     }
-    // The same keys do something once the dialog is gone.
+    // The same keys work once the dialog is closed.
     window.key_press_modifiers(Modifiers::COMMAND, Key::A);
     window.run_steps(2);
     assert_eq!(window.state().state().selection.selected().len(), 8);

@@ -72,7 +72,7 @@ fn two_runs_are_overlaid_with_a_legend() {
     wait_until(&mut window, "the new comparison", |window| !sees(window, outdated) && sees(window, "100.0% agree"));
 }
 
-/// The menu of a run of the classifier.
+/// The label of an option in the menu of a classifier's run.
 fn more_about(option: &str) -> String {
     format!("More about EfficientNet-Lite0, {option}")
 }
@@ -140,7 +140,7 @@ fn comparison_is_exported_per_image() {
     let summary = std::fs::read_to_string(folder.path().join("comparison-summary.csv")).unwrap();
     assert!(summary.contains("agreement,,,1"), "{summary}");
 
-    // It is not replaced, and the dialog stays open with the way out.
+    // The file is not replaced, and the dialog stays open with a solution.
     click(&mut window, "Export comparison…");
     click(&mut window, "Export now");
     wait_until(&mut window, "the failure", |window| {
@@ -166,11 +166,11 @@ fn clicked_run_is_shown() {
     click(&mut window, "Run EfficientNet-Lite0");
     wait_until(&mut window, "the first run", |window| current(window) == first);
     wait_for(&mut window, "2 predicted");
-    // The one that one looks at is not compared with itself.
+    // The run on screen is not compared with itself.
     assert!(sees(&window, "with EfficientNet-Lite0, 1 thread"));
 }
 
-/// The outputs of a model that sees the first class in the first two images, and another one in each of the others.
+/// The outputs of a model that predicts the first class for the first two images, and another one for the others.
 fn outputs(images: u32, first: &str, others: &str) -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     for number in 0..images {

@@ -1,6 +1,6 @@
-//! Endpoints from the window, against a control plane that runs the containers. Each test has a process of its own,
-//! because the AWS settings are those of its process, and a home of its own, because what was deployed from a machine
-//! is shown in all its windows.
+//! Endpoints in the window, with a control plane that runs the containers. Each test has a separate process, because
+//! the AWS settings are those of its process, and a separate home folder, because endpoints deployed from a computer
+//! are shown in all its windows.
 
 use std::path::Path;
 use std::process::Command as Process;
@@ -26,7 +26,7 @@ use crate::window::{
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-/// Lets the process of a test find SeaweedFS and a control plane, in a region that the environment names.
+/// Gives the process of a test SeaweedFS and a control plane, in a region set in the environment.
 pub(crate) fn account(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
     |command| {
         serve(plane)(command);
@@ -34,7 +34,7 @@ pub(crate) fn account(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Proc
     }
 }
 
-/// Folders of its own, with ONNX Runtime in them and a table of prices.
+/// Separate folders with ONNX Runtime and a price table.
 pub(crate) fn home_with_prices(home: &Path) -> AppDirs {
     let dirs = home_with_runtime(home);
     std::fs::create_dir_all(&dirs.config).unwrap();
@@ -49,7 +49,7 @@ date = "2026-11-21"
     dirs
 }
 
-/// Fills in what the form cannot know, until nothing speaks against it; gives the name that the form suggests.
+/// Completes the form until no problem remains; returns the suggested name.
 pub(crate) fn fill_in(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
     wait_until(window, "the model", |window| {
         let chosen = window.state().state().models.chosen();
@@ -76,12 +76,12 @@ fn the_endpoint<'w>(window: &'w Harness<'static, App>) -> &'w KnownEndpoint {
     known.next().unwrap()
 }
 
-/// How many endpoints the banner at the top is about.
+/// The number of endpoints in the banner at the top.
 fn in_the_banner(window: &Harness<'static, App>) -> usize {
     window.state().state().endpoints_at_our_cost().count()
 }
 
-/// The control plane lives in the process that started the one with the window, which has none.
+/// Checks a request in the process that runs the control plane; the child with the window has none.
 fn assert_asked(plane: Option<&ControlPlane>, operation: &str, times: usize) {
     if let Some(plane) = plane {
         assert_eq!(plane.count(operation), times, "{operation}");
@@ -92,7 +92,7 @@ fn wait_until_tasks_end(window: &mut Harness<'static, App>) {
     wait_until(window, "the tasks", |window| window.state().state().tasks.is_idle());
 }
 
-/// Waits until the endpoint was deleted because its time was over.
+/// Waits until the endpoint was deleted at its deletion time.
 fn wait_until_expired(window: &mut Harness<'static, App>, name: &str) {
     let notice = wait_for_notice(window, name);
     assert!(notice.contains(&format!("Deleted: endpoint {name}")), "{notice}");
@@ -124,7 +124,7 @@ fn deployed_endpoint_shows_costs_and_is_deleted() {
         let archive = format!("spotcheck/spotcheck-files/{name}/model.tar.gz");
         assert!(bucket.get(&archive).is_some());
         click(&mut window, "List endpoints");
-        // Until then the list showed it as deployed here.
+        // Until then, the list showed it as deployed here.
         wait_until(&mut window, "the list", |window| {
             let list = &window.state().state().remote.endpoints.list;
             list.rows.iter().any(|listed| listed.name == name)
@@ -136,7 +136,7 @@ fn deployed_endpoint_shows_costs_and_is_deleted() {
         wait_for(&mut window, "Read again");
         wait_until_tasks_end(&mut window);
 
-        // It is put off, and the clock is put forward.
+        // The deletion is postponed, and the clock is advanced.
         let end = |window: &Harness<'static, App>| the_endpoint(window).record.as_ref().unwrap().delete_at_ms;
         let first = end(&window).unwrap();
         click(&mut window, "4 h later");
@@ -171,7 +171,7 @@ fn expired_endpoint_is_deleted_at_start() {
         wait_until_in_service(&mut window, &name);
         drop(window);
 
-        // The next window knows it, and looks how it is.
+        // The next window knows the endpoint and polls it.
         let mut window = open_with_model_at(dirs.clone(), CLASSIFIER);
         wait_until_in_service(&mut window, &name);
         assert!(sees(&window, "$0.74 per hour, deleted"));
@@ -229,7 +229,7 @@ fn deletion_lists_successes_and_failures() {
             assert!(sees(&window, "sagemaker:DeleteModel"));
             assert!(sees(&window, &format!("✓  endpoint {name}")));
             assert!(sees(&window, &format!("✓  configuration {name}")));
-            // It costs nothing any more, and what is left can still be deleted.
+            // It no longer costs anything, and its leftovers can still be deleted.
             assert_eq!(in_the_banner(&window), 0);
             click(&mut window, "Delete…");
             wait_for(&mut window, &format!("•  the model {name}"));
@@ -332,7 +332,7 @@ fn foreign_endpoint_needs_a_warning_to_delete() {
     assert_asked(plane.as_ref(), "DeleteModel", 0);
 }
 
-/// Another Spotcheck on the same computer.
+/// Runs another Spotcheck on the same computer.
 fn run(dirs: &AppDirs, args: &[&str]) {
     let home = dirs.config.parent().unwrap();
     let output = spotcheck_at(home, args).output().unwrap();
@@ -364,7 +364,7 @@ fn cli_endpoints_appear_in_an_open_window() {
     });
 }
 
-/// Holds the deployment at its last step, when all but the endpoint itself is made.
+/// Holds the deployment at its last step, when everything but the endpoint itself has been created.
 fn held_at_the_end(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
     |command| {
         account(plane)(command);
@@ -372,7 +372,7 @@ fn held_at_the_end(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process
     }
 }
 
-/// The form of a deployment that is under way, and what the endpoint is called.
+/// Starts a deployment that is held; returns the name of the endpoint.
 fn deploy_until_held(window: &mut Harness<'static, App>, bucket: &Bucket) -> String {
     let name = fill_in(window, bucket);
     click(window, "Deploy the model");
@@ -424,7 +424,7 @@ fn leftovers_of_a_deployment_can_be_deleted_later() {
             wait_for(&mut window, "sagemaker:DeleteModel");
             assert!(sees(&window, &format!(": model {name} (")));
             wait_until_tasks_end(&mut window);
-            // It costs nothing, and this computer remembers it.
+            // It costs nothing, and this computer still has its record.
             assert_eq!(in_the_banner(&window), 0);
             let left = std::fs::read_dir(home.path().join("data/endpoints")).unwrap();
             assert_eq!(left.count(), 1);
@@ -502,7 +502,7 @@ fn saved_model_is_deployed_with_advanced_settings() {
             wait_for(&mut window, "SageMaker endpoints");
         },
     );
-    // In the process of the test itself there is none.
+    // The parent process of the test has none.
     let Some(plane) = plane else {
         return;
     };

@@ -1,4 +1,4 @@
-//! The panel of the evaluation: each number that is clicked shows the boxes that it counts.
+//! The evaluation panel: a click on any number shows the boxes that it counts.
 
 use std::path::Path;
 
@@ -69,7 +69,7 @@ impl Bench {
         Location::Path(path)
     }
 
-    /// A window with the outputs as the run on screen, compared with the ground truth.
+    /// A window with the outputs as the run on screen, evaluated against the ground truth.
     fn open(&self, truth: &Location) -> Harness<'static, App> {
         let mut window = self.open_images();
         window.state_mut().command(EvaluationCommand::open_truth(TruthAt::Files(truth.clone())));
@@ -98,8 +98,8 @@ fn open_outputs(window: &mut Harness<'static, App>, folder: &Path) {
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }
 
-/// Two cats, two dogs and a bird: a dog is predicted as a cat, a cat is found twice, a dog is seen where there is
-/// nothing, and the bird is missed. Below a score of 0.5 another dog is seen where there is nothing.
+/// Two cats, two dogs and a bird: a dog is predicted as a cat, a cat is detected twice, one dog is background, and the
+/// bird is missed. Below a score of 0.5, another dog is background.
 fn animals() -> (Bench, Location) {
     let bench = Bench::new(&["a.png", "b.png", "c.png"]);
     bench.put_boxes("a.png", &[("cat", 0.9, [10, 10, 40, 40]), ("cat", 0.8, [60, 60, 90, 90])]);
@@ -146,7 +146,7 @@ fn set_min_score(window: &mut Harness<'static, App>, score: f32) {
     wait_until_idle(window);
 }
 
-/// The buttons whose labels `count_of` reads a count from.
+/// The buttons with a count that `count_of` reads from the label.
 fn counts(window: &Harness<'static, App>, count_of: impl Fn(&str) -> Option<usize>) -> Vec<(String, usize)> {
     let buttons = window.query_all_by_role(Role::Button);
     let labels = buttons.filter_map(|button| button.accesskit_node().label());
@@ -158,17 +158,17 @@ fn matched_images(window: &Harness<'static, App>) -> usize {
     window.state().state().opened_truth().unwrap().images.matched
 }
 
-/// The cell of the confusion matrix for a class that is taken for another one.
+/// The label of a confusion matrix cell for a class that is predicted as another one.
 fn confused(truth: &str, predicted: &str, count: usize) -> String {
     format!("{truth} predicted as {predicted}: {count}")
 }
 
-/// The count after a colon, as the cells of the confusion matrix have it.
+/// The count after a colon, as in the cells of the confusion matrix.
 fn count_at_end(label: &str) -> Option<usize> {
     label.rsplit_once(": ")?.1.parse().ok()
 }
 
-/// Clicks each of the numbers: filmstrip and grid must show what it counts.
+/// Clicks each number: filmstrip and grid must show what it counts.
 #[track_caller]
 fn each_shows_its_boxes(window: &mut Harness<'static, App>, found: &[(String, usize)]) {
     for (label, count) in found {
@@ -216,7 +216,7 @@ fn overview_counts_lead_to_their_boxes() {
 #[test]
 fn matrix_and_table_counts_lead_to_their_boxes() {
     let (_bench, mut window) = open_animals();
-    // Now two classes of the model are one of the ground truth.
+    // Now two classes of the model match one ground-truth class.
     correct(&mut window, "kitten", "cat");
     click(&mut window, "Confusion matrix");
     let cells = counts(&window, count_at_end);
@@ -257,7 +257,7 @@ fn matrix_and_table_counts_lead_to_their_boxes() {
     assert!(sorted[0].starts_with("Class bird: ") && sorted[2].starts_with("Class dog: "), "{sorted:?}");
 }
 
-/// Of two classes with one name, and of one whose name is a pattern that fits them.
+/// Two classes with one name, and one whose name is a pattern that matches them.
 #[test]
 fn duplicate_class_names_lead_to_their_own_boxes() {
     let bench = Bench::new(&["a.png", "b.png"]);
@@ -290,7 +290,7 @@ fn duplicate_class_names_lead_to_their_own_boxes() {
     each_shows_its_boxes(&mut window, &cells);
 }
 
-/// Clicks what has this label and no more.
+/// Clicks the widget with exactly this label.
 #[track_caller]
 pub(crate) fn click_exactly(window: &mut Harness<'static, App>, label: &str) {
     window.get_by_role_and_label(Role::Button, label).click_accesskit();
@@ -414,7 +414,7 @@ fn reliability_bars_lead_to_their_images() {
     let bench = Bench::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut truth = "image,label\n".to_owned();
     for (number, name) in (0_u32..).zip(&names) {
-        // As many as there are bins, each at a boundary of two of them or just below; one is of another class.
+        // As many as there are bins, each at a boundary of two of them or just below; one has another class.
         let boundary = (f64::from(number) / 15.0) as f32;
         let score = if number % 3 == 2 { boundary.next_down() } else { boundary };
         let class = match number % 4 {
@@ -488,7 +488,7 @@ fn panel_without_measurements_gives_advice() {
 fn evaluation_is_exported_at_the_shown_score() {
     let (_bench, mut window) = open_animals();
     let folder = tempfile::tempdir().unwrap();
-    // A right dog of 0.55 is below.
+    // A correct dog with a score of 0.55 is below.
     set_min_score(&mut window, 0.58);
     let mut export = |format: &str, name: &str| {
         let path = folder.path().join(name);
@@ -496,7 +496,7 @@ fn evaluation_is_exported_at_the_shown_score() {
         click(&mut window, format);
         let target = if format.starts_with("Plots") { "Target folder" } else { "Target file" };
         wait_for(&mut window, target);
-        // The field has the keyboard, and all of its text is selected.
+        // The field has the focus, and all of its text is selected.
         window.key_press_modifiers(Modifiers::COMMAND, Key::A);
         window.event(egui::Event::Text(path.display().to_string()));
         window.run_steps(2);
@@ -515,11 +515,11 @@ fn evaluation_is_exported_at_the_shown_score() {
     assert_eq!(classes.lines().count(), 4);
     let plots = export("Plots: ", "plots");
     assert!(plots.join("confusion-matrix.png").exists() && plots.join("confusion-matrix.svg").exists());
-    // The dog that is a cat in a.png, and the dog of b.png where there is nothing.
+    // The dog that is a cat in a.png, and the background dog of b.png.
     let report = std::fs::read_to_string(export("HTML report: ", "report.html")).unwrap();
     assert_eq!(report.matches("data:image/jpeg").count(), 2);
     assert!(report.contains("FP, wrong class: cat 0.80, truth: dog") && report.contains("FP, background: dog 0.60"));
-    // The report of the run has the evaluation, too.
+    // The report of the run also contains the evaluation.
     let path = folder.path().join("run.html");
     let options = ExportOptions::of_format(ExportFormat::Report);
     window.state_mut().command(ExportCommand::Set(options, ExportScope::All));
@@ -674,7 +674,7 @@ fn error_search_waits_for_the_evaluation() {
     window.run_steps(2);
     assert!(!sees(&window, waiting));
 
-    // One that is open would stay open.
+    // An open one would stay open.
     window.state_mut().command(Action::CloseTruth);
     wait_for(&mut window, NEEDS_TRUTH);
     let broken = bench.write_truth("cut.json", r#"{"images": [{"id": 1,"#);
@@ -770,7 +770,7 @@ fn unmeasurable_metric_has_no_interval() {
     wait_for(&mut window, "Recall 0.500, 95% interval");
 }
 
-/// One object and one right box of each class.
+/// One object and one correct box per class.
 fn many_classes(count: u32) -> (Bench, Location) {
     let bench = Bench::new(&["a.png"]);
     let place = |class: u32| [class % 10 * 10, class / 10 * 10];
@@ -807,7 +807,7 @@ fn large_confusion_matrix_fits() {
         cells.map(|cell| cell.rect()).collect()
     };
     let fitting = cells(&window);
-    // Cells out of sight are not drawn.
+    // Cells outside the view are not drawn.
     assert_eq!(fitting.len(), 80);
     click(&mut window, "Larger cells");
     window.run_steps(3);
@@ -823,7 +823,7 @@ fn large_confusion_matrix_fits() {
     assert_eq!(cells(&window), fitting);
 }
 
-/// The fills of the small squares in the list of the classes.
+/// The fills of the color swatches in the list of classes.
 fn swatches(window: &Harness<'static, App>) -> Vec<egui::Color32> {
     let squares = shapes(window).into_iter().filter_map(|shape| match shape {
         egui::epaint::Shape::Rect(rect) if rect.rect.size() == egui::vec2(10.0, 10.0) => Some(rect.fill),

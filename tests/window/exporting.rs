@@ -41,7 +41,7 @@ fn visible_predictions_are_exported() {
         window.step();
         click(&mut window, "Export now");
         if is_again {
-            // The dialog stays open, with what went wrong and a way out.
+            // The dialog stays open, with the problem and a solution.
             wait_for_failure(&mut window);
             assert_eq!(window.state().state().overlay, Overlay::Export);
             click(&mut window, "Overwrite if");
@@ -110,7 +110,7 @@ fn fill(window: &mut Harness<'static, App>, label: &str, path: &Path) {
     let field = window.get_by_role_and_label(Role::TextInput, label);
     field.focus();
     window.step();
-    // What an earlier export was written to goes.
+    // The result of the earlier export is cleared.
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
     window.step();
     let field = window.get_by_role_and_label(Role::TextInput, label);
@@ -169,7 +169,7 @@ fn every_format_is_exported() {
         click(&mut window, "Export now");
         wait_for(&mut window, " written: ");
         click(&mut window, "Close");
-        // A name without an ending gets that of the format.
+        // A name without an extension gets that of the format.
         if let Some(extension) = format.extension() {
             target.set_extension(extension);
         }
@@ -184,7 +184,7 @@ fn classifier_has_no_box_formats() {
     wait_for(&mut window, "tiger cat 38.3%");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::E);
     wait_for(&mut window, "Export now");
-    // The first of those that it can be written in is chosen.
+    // The first suitable format is selected.
     assert_eq!(window.state().state().export.options.format, ExportFormat::Csv);
     for (format, is_offered) in [("YOLO", false), ("COCO", false), ("CSV", true)] {
         let entry = window.get_by_label(format);

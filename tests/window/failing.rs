@@ -19,7 +19,7 @@ use crate::window::{click, open_at, open_with_model_at, samples, sees, wait_for,
 const WEIGHTS: &[u8] = b"these are the weights";
 const SHA256: &str = "1f37de1efe65eafa62eecff07876ee832138e32600cb5e50a041b51648f402e3";
 
-/// A model of the user's own, “My model”, that is to be downloaded from `url`.
+/// A model of the user's own, “My model”, to download from `url`.
 fn add_model(dirs: &AppDirs, url: &str) {
     let card = include_str!("../../models/efficientnet-lite0/model.toml")
         .replace("\"efficientnet-lite0\"", "\"mine\"")
@@ -31,13 +31,13 @@ fn add_model(dirs: &AppDirs, url: &str) {
     std::fs::write(folder.join("model.toml"), card).unwrap();
 }
 
-/// Chooses “My model”, which begins its download.
+/// Chooses “My model”, which starts its download.
 fn choose(window: &mut Harness<'static, App>) {
     wait_until(window, "the models", |window| window.state().state().models.get("mine").is_some());
     window.get_by_role_and_label(Role::ComboBox, "Model").click_accesskit();
     window.run_steps(2);
     click(window, "My model (download");
-    // Under a list that is open nothing has a tooltip.
+    // Nothing has a tooltip below an open list.
     window.key_press(Key::Escape);
     wait_for(window, "Could not download");
 }
@@ -93,7 +93,7 @@ fn truncated_line_has_one_tooltip() {
     if !window.state().state().settings.show_tasks_panel {
         window.state_mut().command(Action::ToggleTasks);
     }
-    // In the list of tasks, in that of problems, and in what appears above either.
+    // Neither in the list of tasks, nor in that of problems, nor in the panels above.
     let line = "could not download";
     let count = |window: &Harness<'static, App>| window.query_all_by_label_contains(line).count();
     wait_until(&mut window, "both lines", |window| count(window) == 2);

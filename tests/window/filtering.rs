@@ -17,7 +17,7 @@ const DETECTOR: &str = "ssd-mobilenet-coco";
 
 const MIN_SCORE_OF_CUP: &str = "Minimum score of cup";
 
-/// Types into the search field, letter after letter.
+/// Types into the search field, letter by letter.
 fn search(window: &mut Harness<'static, App>, text: &str) {
     window.key_press(Key::Slash);
     window.run_steps(2);
@@ -32,7 +32,7 @@ fn names_on_screen(window: &Harness<'static, App>) -> Vec<String> {
     entries.map(|entry| entry.name.clone()).collect()
 }
 
-/// The detector has looked at all samples, and that is counted.
+/// The detector has predicted all samples, and the counts are up to date.
 fn detected() -> Harness<'static, App> {
     let mut window = open(Some(&samples()), DETECTOR);
     wait_for(&mut window, "8 images");
@@ -178,7 +178,7 @@ fn another_sort_shows_its_first_image() {
     }
 }
 
-/// The number beside the slider of the threshold.
+/// The number next to the threshold slider.
 fn threshold_field<'w>(window: &'w Harness<'static, App>) -> egui_kittest::Node<'w> {
     let fields = window.query_all_by_role(Role::SpinButton);
     let mut fields = fields.filter(|field| field.value().as_deref() == Some("0.50"));
@@ -216,7 +216,7 @@ fn typed_minimum_score_applies_when_complete() {
 fn drawn_setting_stays_unchanged() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
-    // Below what the model itself leaves out, as another version or another model's card may have it.
+    // Below the model's own limit, which another version or card may allow.
     let state = window.state_mut();
     state.command(ReviewCommand::ChangeView(ViewChange::MinScore(0.0)));
     state.command(ReviewCommand::ChangeView(ViewChange::ClassMinScore(1, Some(0.0))));
@@ -226,7 +226,7 @@ fn drawn_setting_stays_unchanged() {
     let view = window.state().state().view().into_owned();
     assert_eq!(view.min_score, 0.0);
     assert_eq!(view.min_score_by_class, [(1, 0.0)].into());
-    // A field that is opened and left has changed nothing either.
+    // Opening and leaving a field changes nothing either.
     let field = |window: &Harness<'static, App>, act: &dyn Fn(&egui_kittest::Node<'_>)| {
         act(&window.get_by_label(MIN_SCORE_OF_CUP));
     };
@@ -289,14 +289,14 @@ fn clicked_class_shows_images_with_it() {
     let names: Vec<String> = labels.map(|label| label.split(", ").next().unwrap().to_owned()).collect();
     assert!(names.len() > 3, "{names:?}");
     for name in &names[..2] {
-        // It may be scrolled out of sight.
+        // It may be scrolled out of view.
         window.get_by_label_contains(&format!("{name}, ")).click_accesskit();
         wait_until(&mut window, name, |window| {
             let arranging = &window.state().state().arranging;
             let term = arranging.text().trim().strip_prefix("class:");
             term.is_some_and(|term| term.trim_matches('"') == name) && !arranging.is_under_way()
         });
-        // Brute force, from the whole predictions.
+        // Brute force, from the complete predictions.
         let state = window.state().state();
         let run = state.run().unwrap();
         let class = run.labels().iter().find(|(_, label)| label == name).unwrap().0;
@@ -325,7 +325,7 @@ fn histogram_follows_the_minimum_score() {
     wait_for(&mut window, &format!("{at_half} boxes shown in "));
     window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinScore(0.05)));
     wait_until(&mut window, "more boxes", |window| above(window) > at_half);
-    // Brute force, from the whole predictions.
+    // Brute force, from the complete predictions.
     let state = window.state().state();
     let run = state.run().unwrap();
     let shown = state.samples.ids().filter_map(|id| run.predictions.summary(id));
@@ -375,7 +375,7 @@ fn suppressed_boxes_are_in_no_count() {
     click(&mut window, "Predict all");
     wait_for(&mut window, "8 predicted");
     wait_for(&mut window, "All saved");
-    // Which keeps the whole predictions of all cells on screen in memory.
+    // This keeps the complete predictions of all cells on screen in memory.
     window.state_mut().command(Action::ToggleThumbnailBoxes);
     let view = |change| Command::Review(ReviewCommand::ChangeView(change));
     let state = window.state_mut();

@@ -1,4 +1,4 @@
-//! Outputs of jobs as runs of the open images: which image each belongs to, what a retry adds, and what a run continues
+//! Outputs of jobs as runs of the open images: the image of each output, what a retry adds, and what a run continues
 //! with.
 
 use std::path::Path;
@@ -26,7 +26,7 @@ fn sample_named(window: &Harness<'static, App>, name: &str) -> SampleId {
     ids.find(|id| samples.get(*id).unwrap().name == name).unwrap()
 }
 
-/// The image names that have a prediction in the run on screen, which was made by a job.
+/// The predicted images of the run on screen, which was made by a job.
 fn predicted_images(window: &Harness<'static, App>) -> Vec<String> {
     let state = window.state().state();
     let run = state.run().filter(|run| !run.info.key.made.is_here());
@@ -39,7 +39,7 @@ fn outputs_of_selected_images_include_the_retry() {
     let mut plane = None;
     alone("job_outputs::outputs_of_selected_images_include_the_retry", serve(&mut plane), || {
         let bucket = Seaweed::shared().bucket("window-manifest");
-        // A folder and its subfolder have images of the same names.
+        // A folder and its subfolder have images of the same name.
         bucket.put("photos/1.png", &read_image("chelsea.png"));
         bucket.put("photos/2.png", &read_image("astronaut.png"));
         bucket.put("photos/a/1.png", &read_image("coffee.png"));
@@ -65,7 +65,7 @@ fn outputs_of_selected_images_include_the_retry() {
         wait_for(&mut window, "✓ completed");
         let retry = window.state().state().remote.open.clone().unwrap();
 
-        // The first job's outputs come with what the retry made of the other image.
+        // The first job's outputs include the retry's output of the other image.
         window.state_mut().command(JobsCommand::Open(job.clone()));
         wait_for(&mut window, "1 of 2 outputs");
         click(&mut window, "Open outputs");
@@ -73,10 +73,10 @@ fn outputs_of_selected_images_include_the_retry() {
         let notice = wait_for_notice(&mut window, &retry.name);
         assert!(notice.contains("1 image"), "{notice}");
         wait_for(&mut window, "espresso");
-        // The model of the outputs is shown beside them.
+        // The model of the outputs is shown with them.
         wait_for(&mut window, &format!("Transform job {}", job.name));
 
-        // From somewhere else, the page leads back to the images.
+        // From another location, the page leads back to the images.
         let other_prefix = S3Place { address: S3Address::new(&bucket.name, "other/"), ..photos.clone() };
         window.state_mut().command(BrowseCommand::OpenPlace(Box::new(other_prefix)));
         wait_for(&mut window, "1 image, 1 predicted");
@@ -87,7 +87,7 @@ fn outputs_of_selected_images_include_the_retry() {
     });
 }
 
-/// Writes the output of our container about an image, of a model that Spotcheck does not know.
+/// Writes the output of our container for an image, by a model unknown to Spotcheck.
 pub(crate) fn put_output(folder: &Path, image: &str, classes: &[(u32, &str, f64)]) {
     let classes: Vec<serde_json::Value> = classes
         .iter()
@@ -127,7 +127,7 @@ fn resumed_run_keeps_learned_classes() {
     wait_for(&mut window, "All saved");
     drop(window);
 
-    // The next day, the first output is gone, and one of the later ones is of another model.
+    // The next day, the first output is gone, and one of the later ones is from another model.
     std::fs::remove_file(outputs.path().join(format!("{}.out", image(0)))).unwrap();
     put_output(outputs.path(), &image(1), &[(7, "dog", 0.5), (9, "bird", 0.25)]);
     put_output(outputs.path(), &image(2), &[(7, "horse", 0.5)]);

@@ -19,14 +19,14 @@ use crate::window::{
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
-/// Opens a source and waits until its project can be written to.
+/// Opens a source and waits until its project is writable.
 fn open_to_judge(source: &Path, model: &str) -> Harness<'static, App> {
     let mut window = open(Some(source), model);
     wait_until(&mut window, "the project", |window| window.state().state().project.is_writable());
     window
 }
 
-/// How many images have each verdict, in the order of [`VerdictKind`].
+/// The number of images with each verdict, in the order of [`VerdictKind`].
 fn verdicts(window: &Harness<'static, App>) -> [usize; 4] {
     let state = window.state().state();
     let mut counts = [0; 4];
@@ -36,7 +36,7 @@ fn verdicts(window: &Harness<'static, App>) -> [usize; 4] {
     counts
 }
 
-/// Waits until these images are judged, and the bar shows that.
+/// Waits until these images are judged, and the bar shows it.
 #[track_caller]
 fn wait_for_verdicts(window: &mut Harness<'static, App>, expected: [usize; 4]) {
     let shown = ["accepted", "unsure", "wrong class", "rejected"];
@@ -79,7 +79,7 @@ fn letters_judge_and_advance() {
     press(&mut window, Key::R);
     press(&mut window, Key::U);
     wait_for_verdicts(&mut window, [1, 1, 0, 1]);
-    // The cell names the verdict as well, and not only by a color.
+    // The cell shows the verdict also in words, not only by a color.
     assert!(sees(&window, "1-chelsea.png") && sees(&window, ", rejected"));
     press_with(&mut window, Modifiers::COMMAND, Key::Z);
     wait_for_notice(&mut window, "2-chelsea.png");
@@ -259,7 +259,7 @@ fn accepted_box_is_visible_at_any_minimum_score() {
     window.state_mut().command(ExportCommand::Dismiss);
     window.step();
 
-    // Without its verdict it follows the threshold again, and no key judges what is not to be seen.
+    // Without its verdict it follows the threshold again, and no key judges an invisible box.
     press(&mut window, Key::C);
     assert_eq!(verdict(&window), None);
     let state = window.state().state();
@@ -267,7 +267,7 @@ fn accepted_box_is_visible_at_any_minimum_score() {
     assert_eq!(state.shown.selected_box, None);
 }
 
-/// Whether anything that is typed goes into a text field.
+/// Whether typed text goes into a text field.
 fn is_typing(window: &Harness<'static, App>) -> bool {
     window.ctx.text_edit_focused()
 }
@@ -353,7 +353,7 @@ fn judging_many_images_asks_and_is_undone() {
     assert_eq!(judged(&window), 0);
     wait_for_notice(&mut window, "Undone: ");
 
-    // Up to twenty at once need no question.
+    // Judging up to twenty needs no confirmation.
     let last = window.state().state().samples.ids().last().unwrap();
     window.state_mut().command(BrowseCommand::ToggleSelected(last));
     window.step();
@@ -455,7 +455,7 @@ fn k_goes_to_the_next_uncertain_image() {
     let mut by_margin: Vec<_> = state.order().ids().collect();
     by_margin.sort_by(|&one, &other| margin(one).total_cmp(&margin(other)));
     let judged = by_margin[1];
-    // The second least certain one has a verdict: it is passed over.
+    // The second least certain one has a verdict and is skipped.
     let go_on = Action::GoOnAfterVerdict;
     window.state_mut().command(go_on);
     window.state_mut().command(BrowseCommand::Show(judged));
@@ -505,7 +505,7 @@ fn judged_run_is_offered_for_another_model() {
     assert_eq!(model(&window), DETECTOR);
     assert_eq!(verdicts(&window), [0; 4]);
     wait_for(&mut window, "Show that run");
-    // After the notice has gone, the judging bar still leads there.
+    // After the notice has disappeared, the judging bar still leads there.
     window.state_mut().command(Command::DismissNotice);
     window.run_steps(2);
     assert!(!sees(&window, "Show that run"));
@@ -518,7 +518,7 @@ fn judged_run_is_offered_for_another_model() {
 fn bar_and_thumbnail_show_the_same_verdict() {
     let mut window = open_to_judge(&samples().join("coffee.png"), DETECTOR);
     wait_for(&mut window, "cup ");
-    // What is wrong is a box, never a whole image with boxes.
+    // A wrong class applies to a box, never to a whole image with boxes.
     let wrong = Action::WrongClass.check(window.state().state());
     assert!(wrong.is_err());
     press(&mut window, Key::A);

@@ -1,4 +1,4 @@
-//! Thumbnails on the disk: what a killed window leaves behind, and what becomes of them where the disk takes none.
+//! Cached thumbnails: what a killed window leaves behind, and how the window works if the disk accepts none.
 
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command as Process, Stdio};
@@ -18,13 +18,13 @@ use crate::window::{open_at, sees, wait_for, wait_until};
 
 const IMAGES: u32 = 240;
 const KILLS: usize = 6;
-/// Home folder and folder of images, for the process that is killed.
+/// The home folder and the image folder, for the process that is killed.
 const HOME_VARIABLE: &str = "SPOTCHECK_KILLED_WINDOW_HOME";
 const IMAGES_VARIABLE: &str = "SPOTCHECK_KILLED_WINDOW_IMAGES";
-/// What JPEG may change of a channel of one plain color.
+/// The largest change of a channel of one plain color by JPEG.
 const NEARLY: u8 = 6;
 
-/// Each image has a plain color of its own.
+/// Each image has a unique plain color.
 fn color_of(number: u32) -> [u8; 3] {
     [40 + (number % 6 * 40) as u8, 40 + (number / 6 % 6 * 40) as u8, 40 + (number / 36 % 7 * 30) as u8]
 }
@@ -39,7 +39,7 @@ fn colored_images(folder: &Path) -> PathBuf {
     images
 }
 
-/// A window on the images that never asks a model.
+/// A window on the images that never predicts.
 fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
     let mut window =
         open_at(
@@ -54,8 +54,7 @@ fn browse(home: &Path, images: &Path, is_drawn: bool) -> Harness<'static, App> {
     window
 }
 
-/// Not a test of its own: the process that [`killed_window_leaves_only_whole_thumbnails`]
-/// kills.
+/// Not a separate test: the process that [`killed_window_leaves_only_whole_thumbnails`] kills.
 #[test]
 #[ignore = "goes on until it is killed; the test that kills it starts it"]
 fn makes_thumbnails_until_killed() {
@@ -65,7 +64,7 @@ fn makes_thumbnails_until_killed() {
     };
     let mut window = browse(&home, &images, false);
     loop {
-        // Page after page, each for a while, and again from the beginning.
+        // Page after page, each for a while, and again from the start.
         window.key_press(Key::Home);
         window.run_steps(30);
         for _ in 0..30 {
@@ -87,7 +86,7 @@ fn start_window(home: &Path, images: &Path) -> Child {
         .unwrap()
 }
 
-/// Whole entries by their names, and what is unfinished.
+/// The numbers of complete entries and unfinished files.
 fn stored_files(cache: &Path) -> (usize, usize) {
     let mut counts = (0, 0);
     let mut folders = vec![cache.to_owned()];
@@ -127,14 +126,14 @@ fn killed_window_leaves_only_whole_thumbnails() {
         let before = stored_files(&thumbnails).0;
         let mut window = start_window(&home, &images);
         let begun = Instant::now();
-        // In the middle of writing: a few more are there than before, or all are.
+        // In the middle of writing: a few more exist than before, or all.
         while stored_files(&thumbnails).0 < (before + 20).min(samples.len()) {
             assert!(begun.elapsed() < Duration::from_mins(2), "nothing is kept");
             std::thread::sleep(Duration::from_millis(5));
         }
         window.kill().unwrap();
         window.wait().unwrap();
-        // A damaged entry is deleted when it is looked at, and counts as none.
+        // A damaged entry is deleted when it is read, and does not count.
         let (entries, _) = stored_files(&thumbnails);
         let cache = ThumbnailCache::new(thumbnails.clone(), 1 << 30);
         let mut whole = 0;
@@ -172,7 +171,7 @@ fn shows_right_colors(window: &mut Harness<'static, App>) -> bool {
             Some((label.get(..3)?.parse().ok()?, node.rect()))
         })
         .collect();
-    // Where the image is in a cell that is wholly on screen, below the search field; the names are below it.
+    // The position of the image in a fully visible cell, below the search field; the names are below it.
     let whole = cells.iter().filter(|(_, rect)| rect.top() > 320.0 && rect.bottom() < 740.0);
     let places: Vec<(u32, egui::Pos2)> =
         whole.map(|(number, rect)| (*number, rect.center() - egui::vec2(0.0, 16.0))).collect();

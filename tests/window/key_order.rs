@@ -1,4 +1,4 @@
-//! Keys that arrive together in one slow frame: each goes where the user sees it go, and counts once.
+//! Keys that arrive together in one slow frame: each goes where the user sees it go, exactly once.
 
 use egui::{Event, Key, Modifiers};
 use egui_kittest::Harness;
@@ -44,7 +44,7 @@ fn typed(text: &str) -> Vec<Event> {
     text.chars().flat_map(letter).flatten().collect()
 }
 
-/// All of them in one frame, and the frames after it.
+/// Sends all of them in one frame, and runs the frames after it.
 fn in_one_frame(window: &mut Harness<'static, App>, events: impl IntoIterator<Item = Vec<Event>>) {
     window.input_mut().events.extend(events.into_iter().flatten());
     window.run_steps(8);
@@ -134,7 +134,7 @@ fn keys_after_a_question_do_not_change_it() {
 #[test]
 fn image_outside_the_search_is_not_judged() {
     let (_folder, mut window) = slow_window(6);
-    // Judged with the keys that follow the search, if at all, is the image that it finds.
+    // If the keys that follow the search judge an image, it is the one found.
     in_one_frame(&mut window, [typed("/"), typed("4-chelsea"), pressed(Key::Enter), typed("a"), typed("a")]);
     wait_until(&mut window, "the first result", |window| window.state().state().shown_sample() == Some(SampleId(4)));
     let others = verdicts(&window).into_iter().enumerate().filter(|(place, _)| *place != 4);
@@ -142,7 +142,7 @@ fn image_outside_the_search_is_not_judged() {
     in_one_frame(&mut window, [typed("r")]);
     assert_eq!(verdicts(&window)[4], Some(Verdict::Reject));
 
-    // The image in view stays, and is not judged.
+    // The shown image stays, and is not judged.
     in_one_frame(&mut window, [typed("/"), pressed_with(Modifiers::COMMAND, Key::A), typed("1-chelsea")]);
     wait_until_idle(&mut window);
     in_one_frame(&mut window, [pressed(Key::Escape), typed("a"), typed("n"), typed("r")]);

@@ -16,10 +16,10 @@ use crate::support::seaweed::Seaweed;
 use crate::window::{click, folder_of, open, open_with, samples, sees, wait_for, wait_until, wait_until_idle};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
-/// More than any view has; Tab that has not come back by then never does.
+/// More stops than any view has; if Tab has not returned by then, it never does.
 const MANY: usize = 400;
 
-/// Something that can be clicked, moved or typed into, as those hear it who do not see it.
+/// A widget that can be clicked, moved or typed into, as a screen reader presents it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Widget {
     id: NodeId,
@@ -49,7 +49,7 @@ fn widgets(window: &Harness<'static, App>) -> Vec<Widget> {
             let data = node.accesskit_node();
             let data = data.data();
             let can = |ability| data.supports_action(ability);
-            // Words that can be selected, and bars that only the mouse drags.
+            // Selectable words, and bars that only the mouse drags.
             let is_passive = matches!(data.role(), Role::Label | Role::ScrollBar);
             let is_open = can(Ability::Focus) || can(Ability::Click);
             is_open && !data.is_disabled() && !is_passive
@@ -65,7 +65,7 @@ fn focused(window: &Harness<'static, App>) -> Option<Widget> {
     (found.role != Role::Window).then_some(found)
 }
 
-/// A useful name: a word or a number, not a lone sign.
+/// Checks for a useful name: a word or a number, not a single symbol.
 #[track_caller]
 fn must_be_named(window: &Harness<'static, App>, view: &str) {
     let unnamed: Vec<Widget> =
@@ -73,18 +73,18 @@ fn must_be_named(window: &Harness<'static, App>, view: &str) {
     assert!(unnamed.is_empty(), "{view}: {unnamed:#?}");
 }
 
-/// Where Tab goes until it comes back to where it was first.
+/// The widgets that Tab visits until it returns to the first.
 #[track_caller]
 fn tab_round(window: &mut Harness<'static, App>, view: &str) -> Vec<Widget> {
     let mut seen: Vec<Widget> = Vec::new();
     for _ in 0..MANY {
         window.key_press(Key::Tab);
         window.step();
-        // Nothing has the keyboard for a moment where a round begins anew.
+        // Nothing has the focus for a moment when a round restarts.
         let Some(widget) = focused(window) else {
             continue;
         };
-        // What has the keyboard is scrolled to, so that it may be in another place now.
+        // The focused widget is scrolled into view, so it may have moved.
         if seen.first().is_some_and(|first| first.id == widget.id) {
             return seen;
         }
@@ -93,7 +93,7 @@ fn tab_round(window: &mut Harness<'static, App>, view: &str) -> Vec<Widget> {
     panic!("{view}: Tab never came back: {seen:#?}");
 }
 
-/// Everything that can have the keyboard is reached with Tab.
+/// Checks that everything focusable is reached with Tab.
 #[track_caller]
 fn must_be_reachable(window: &mut Harness<'static, App>, view: &str) {
     let mut expected = widgets(window);
@@ -103,7 +103,7 @@ fn must_be_reachable(window: &mut Harness<'static, App>, view: &str) {
     assert!(expected.is_empty(), "{view}: Tab does not reach {expected:#?}");
 }
 
-/// What has come up since `before` has names and is reached with Tab, and nothing else is.
+/// Checks that everything that appeared since `before` has a name and is reached with Tab, and nothing else is.
 #[track_caller]
 fn walk_through(window: &mut Harness<'static, App>, before: &[Widget], view: &str) {
     window.run_steps(4);
@@ -160,8 +160,7 @@ fn widgets_have_names_and_are_reached_by_tab() {
     }
 }
 
-/// What is there under the same name is the same widget: another one would have neither the keyboard nor a click that
-/// has begun.
+/// Checks that widgets with the same name are the same: otherwise the focus or a started click would be lost.
 #[track_caller]
 fn must_be_the_same(window: &Harness<'static, App>, before: &[Widget], view: &str) {
     let now = widgets(window);
@@ -213,7 +212,7 @@ fn split_view_is_named_and_reachable() {
     let mut window = two_runs(DETECTOR, folder.path());
     click(&mut window, "Compare with ");
     click(&mut window, "Side by side");
-    // The same classes everywhere: the comparison and its order are there.
+    // The same classes everywhere: the comparison and its order are complete.
     wait_for(&mut window, "0-coffee.png, disagreement 0.00");
     check(&mut window, "two runs");
     window.state_mut().command(Action::ExportComparison);
@@ -227,7 +226,7 @@ fn split_view_is_named_and_reachable() {
 fn dialogs_trap_tab_and_close_with_escape() {
     let mut window = predicted();
     window.state_mut().command(ReviewCommand::SelectBox(Some(0)));
-    // Each with a text that only it has.
+    // Each with a unique text.
     for (action, text) in [
         (Action::Palette, "Type a command"),
         (Action::Help, "Keys and mouse"),
@@ -245,7 +244,7 @@ fn dialogs_trap_tab_and_close_with_escape() {
         window.state_mut().command(action);
         wait_for(&mut window, text);
         window.run_steps(4);
-        // What comes of asking who is signed in moves everything below it.
+        // The result of requesting the identity moves everything below it.
         wait_until_idle(&mut window);
         must_be_named(&window, action.label());
         let stops = tab_round(&mut window, action.label());
@@ -255,7 +254,7 @@ fn dialogs_trap_tab_and_close_with_escape() {
     }
 }
 
-/// Presses and releases within one frame, as a quick finger does in a slow window.
+/// Presses and releases within one frame, like a quick click in a slow window.
 fn tap(window: &mut Harness<'static, App>, place: egui::Pos2) {
     let button = |pressed| egui::Event::PointerButton {
         pos: place,
@@ -356,7 +355,7 @@ fn job_pages_trap_tab_and_close_with_escape() {
         click(&mut window, "List jobs");
         click_when_there(&mut window, "Delete these…");
         wait_for(&mut window, "Keep them");
-        // The job has left its marks behind the dialog, too.
+        // The job has also left its traces behind the dialog.
         escape_closes(&mut window, "SageMaker jobs");
         wait_until_idle(&mut window);
         let before = widgets(&window);
@@ -379,7 +378,7 @@ fn presentation_ends_with_escape() {
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
     window.run_steps(4);
-    // Only the keyboard works here, so that the audience does not see where the focus is.
+    // Only the keyboard works here, so that the audience does not see the focus.
     assert_eq!(widgets(&window), []);
     window.key_press(Key::Tab);
     window.run_steps(2);
@@ -419,7 +418,7 @@ fn thumbnails_are_one_tab_stop() {
     let images: Vec<&Widget> = stops.iter().filter(|stop| stop.name.contains("astronaut.png")).collect();
     assert_eq!(images.len(), 1, "{images:#?}");
     window.get_by_label("Images, astronaut.png is shown").focus();
-    // The arrows are the grid's from the second frame on.
+    // The arrow keys belong to the grid from the second frame on.
     window.run_steps(3);
     window.key_press(Key::ArrowRight);
     wait_for(&mut window, "2 of 8 images");
@@ -487,7 +486,7 @@ fn menus_fit_into_a_small_window() {
     }
 }
 
-/// The positions of these stops, each the first whose name begins so.
+/// The positions of these stops, each the first whose name starts with the text.
 #[track_caller]
 fn must_come_in_order(stops: &[Widget], names: &[&str]) {
     let position = |name: &&str| {
@@ -509,7 +508,7 @@ fn tab_order_follows_rows() {
     window.state_mut().command(ReviewCommand::SetQuery("score>0.1".to_owned()));
     window.run_steps(4);
     wait_until_idle(&mut window);
-    // The round begins anywhere.
+    // The round starts anywhere.
     let mut stops = tab_round(&mut window, "the window");
     let first = stops.iter().position(|stop| stop.name == "File").unwrap();
     stops.rotate_left(first);

@@ -1,4 +1,4 @@
-//! Controls stay where they are, texts are whole, and nothing covers what has to be read.
+//! Controls stay in place, texts are complete, and nothing covers anything that must be readable.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -27,10 +27,10 @@ use crate::window::{
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
-/// The fill of the sign of an accepted image.
+/// The fill of the badge of an accepted image.
 const ACCEPTED: Color32 = Color32::from_rgb(0x3d, 0xcf, 0x8e);
 
-/// A text as it was painted in the last frame.
+/// A text as painted in the last frame.
 #[derive(Debug, Clone)]
 struct Painted {
     text: String,
@@ -71,7 +71,7 @@ fn painted(window: &Harness<'static, App>) -> Vec<Painted> {
 
 const SORT_BY_CLASS: &str = "Sort classes by";
 
-/// The whole of a text is on screen.
+/// Checks that a text is completely on screen.
 #[track_caller]
 fn must_be_shown_in_full(window: &Harness<'static, App>, text: &str) {
     let all = painted(window);
@@ -94,7 +94,7 @@ fn sized(width: f32, height: f32, model: &str) -> Harness<'static, App> {
     open_with(Some(&samples()), model, |builder| builder.with_size((width, height)))
 }
 
-/// The detector has looked at all samples, and everything has come to rest.
+/// The detector has predicted all samples, and all motion has ended.
 fn all_predicted(mut window: Harness<'static, App>) -> Harness<'static, App> {
     wait_for(&mut window, "1 predicted");
     window.state_mut().command(Action::PredictAll);
@@ -116,7 +116,7 @@ fn section(window: &Harness<'static, App>, name: &str) -> Rect {
     found.unwrap_or_else(|| panic!("there is no {name}")).rect()
 }
 
-/// What one works with on image after image.
+/// The controls used on image after image.
 fn controls(window: &Harness<'static, App>) -> [(&'static str, Rect); 4] {
     [
         ("threshold", rect_of(window, Role::Slider, "Minimum score")),
@@ -287,7 +287,7 @@ fn comparison_export_names_both_runs() {
     must_be_shown_in_full(&window, &subtitle);
 }
 
-/// The labels of boxes that are painted on the canvas.
+/// The labels of boxes painted on the canvas.
 fn labels_on_canvas(window: &Harness<'static, App>) -> Vec<Painted> {
     let canvas = rect_of(window, Role::Image, "Image ");
     let mut texts = painted(window);
@@ -308,7 +308,7 @@ fn labels_do_not_overlap_in_a_crowd() {
     let best = window.state().state().shown.prediction.as_ref().unwrap().detections()[0].clone();
     let best = format!("{} {:.0}%", best.label, best.score * 100.0);
     assert!(labels.iter().any(|label| label.text == best), "{labels:#?}");
-    // A box without a label of its own shows it while it is selected.
+    // A box without a label shows it while it is selected.
     let last = window.state().state().shown.prediction.as_ref().unwrap();
     let last = last.detections().iter().rposition(|found| found.score >= 0.03).unwrap();
     window.state_mut().command(ReviewCommand::SelectBox(Some(last)));
@@ -334,7 +334,7 @@ fn legend_covers_no_label() {
     let mut window = two_runs(DETECTOR, folder.path());
     click(&mut window, "Compare with ");
     wait_for(&mut window, "B, dashed: ");
-    // In a low image the best place of a label is where the legend is.
+    // In a low image, the best position of a label is where the legend is.
     window.state_mut().command(Action::Filmstrip);
     for height in [860.0, 700.0] {
         window.set_size(Vec2::new(1000.0, height));
@@ -384,7 +384,7 @@ pub(crate) fn wheel(window: &mut Harness<'static, App>, points: f32) {
         source: egui::MouseWheelSource::Unknown,
         modifiers: Modifiers::NONE,
     });
-    // Until it has come to rest.
+    // Until all motion has ended.
     window.run_steps(20);
 }
 
@@ -405,7 +405,7 @@ fn wheel_scrolls_the_class_table_under_the_pointer() {
         let mut rows = window.query_all_by_label_contains(", mean score ");
         rows.next().and_then(|row| row.accesskit_node().label())
     };
-    // The pointer rests in the panel, and the table comes under it.
+    // The pointer rests in the panel, and the table moves under it.
     let at_rest = first_row(&window);
     let pointer = Pos2::new(header(&window).center().x, 130.0);
     window.hover_at(pointer);
@@ -419,7 +419,7 @@ fn wheel_scrolls_the_class_table_under_the_pointer() {
     }
     let top = header(&window).top();
     assert!(top < pointer.y, "the panel did not move");
-    // With the pointer on the table the wheel moves the table, and not the panel.
+    // With the pointer on the table, the wheel moves the table rather than the panel.
     let first = name_of_first(&window);
     window.hover_at(pointer + Vec2::new(3.0, 0.0));
     window.run_steps(4);
@@ -443,7 +443,7 @@ fn dialog_is_centered_from_its_first_frame() {
         (Action::OpenS3, "open s3"),
         (Action::Upload, "upload"),
     ];
-    // The second time its size of the first time is known, which may be another one now.
+    // The second time, its size from the first time is known, which may be different now.
     for (action, id) in dialogs.into_iter().chain(dialogs) {
         window.state_mut().command(action);
         for frame in 1..6 {
@@ -533,7 +533,7 @@ fn evaluation_stays_clear_of_side_panels() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
     open_truth(&mut window, truth_of_samples(folder.path()));
     window.state_mut().command(EvaluationCommand::ShowPanel(true));
-    // The last one is 1024 x 700 at 150 %, the ones before are 1360 x 850 and 1440 x 900 at 150 %.
+    // The last one is 1024 x 700 at 150%, the ones before are 1360 x 850 and 1440 x 900 at 150%.
     for size in [[1024.0, 700.0], [1360.0, 850.0], [960.0, 600.0], [907.0, 567.0], [683.0, 467.0]] {
         window.set_size(Vec2::from(size));
         window.run_steps(10);
@@ -553,7 +553,7 @@ fn evaluation_stays_clear_of_side_panels() {
             "Precision-recall curve",
             "F1 by minimum",
         ] {
-            // In a menu beside the title, which has no room for it.
+            // In a menu next to the title, which has no room for it.
             if name == "Export evaluation…" && size[0] < 700.0 {
                 continue;
             }
@@ -639,7 +639,7 @@ fn filters_without_room_move_to_a_menu() {
     click(&mut window, "More filters");
     click(&mut window, "No box 4");
     wait_until(&mut window, "the search", |window| window.state().state().arranging.text() == "boxes:0");
-    // A filter that is on is on the line.
+    // An active filter is on the line.
     wait_for(&mut window, "No box 4");
 }
 
@@ -650,7 +650,7 @@ fn notice_covers_neither_dialog_title_nor_legend() {
     wait_until_idle(&mut window);
     window.state_mut().command(Action::Jobs);
     wait_for(&mut window, "No job selected");
-    // Undoing nothing gives a notice.
+    // Undo without an edit shows a notice.
     window.state_mut().command(Action::Undo);
     wait_for(&mut window, "Close this message");
     let notice = AreaState::load(&window.ctx, Id::unique("notice")).unwrap().rect();
@@ -692,7 +692,7 @@ fn menu_items_are_aligned() {
 #[test]
 fn small_window_hides_no_widget() {
     let mut window = all_predicted(open(Some(&samples()), DETECTOR));
-    // 1024 x 700, also at 150 %.
+    // 1024 x 700, also at 150%.
     for size in [[1024.0, 700.0], [683.0, 467.0]] {
         window.set_size(Vec2::from(size));
         window.run_steps(10);

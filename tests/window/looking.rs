@@ -1,4 +1,4 @@
-//! Looking closely: large images, one box, what a prediction rests on.
+//! Looking closely: large images, one box, the basis of a prediction.
 
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
@@ -13,7 +13,7 @@ use crate::window::{click, open, samples, sees, wait_for, wait_until};
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DETECTOR: &str = "ssd-mobilenet-coco";
 
-/// Larger than what is decoded in full before anything is shown.
+/// Larger than the images that are decoded in full before anything is shown.
 fn large_jpeg() -> Vec<u8> {
     let (width, height) = (5000, 3400);
     let line: Vec<u8> = (0..width).flat_map(|x| [(x / 20) as u8; 3]).collect();
@@ -84,7 +84,7 @@ fn explanation_is_shown_and_hidden() {
         panic!("the explanation is there");
     };
     assert_eq!((saliency.rows, saliency.columns), (9, 14));
-    // The cat's face is in the middle; the blurred corner at the upper right means little.
+    // The cat's face is in the middle; the blurred corner at the upper right matters little.
     assert!(saliency.strength(0, 13) < 0.5, "{saliency:?}");
     assert!((2..8).any(|row| (4..11).any(|column| saliency.strength(row, column) == 1.0)));
     let slider = window.get_by_role_and_label(egui::accesskit::Role::Slider, "Opacity");
@@ -142,7 +142,7 @@ fn filmstrip_orders_boxes_and_opens_images() {
     wait_for(&mut window, "% of the image");
     let state = window.state().state();
     assert_eq!(state.shown.selected_box, Some(0));
-    // The threshold of the view holds here, too.
+    // The threshold of the view also applies here.
     let view = ViewChange::MinScore(0.9);
     window.state_mut().command(ReviewCommand::ChangeView(view));
     wait_for(&mut window, "1 box, ≥ 0.90");

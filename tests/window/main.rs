@@ -1,4 +1,4 @@
-//! The window, driven by what one can see in it: the real application with real models on real images.
+//! The window, driven by what is visible in it: the real application with real models on real images.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 

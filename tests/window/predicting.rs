@@ -13,7 +13,7 @@ const DETECTOR: &str = "ssd-mobilenet-coco";
 #[test]
 fn opened_image_is_predicted() {
     let mut window = open(Some(&samples().join("chelsea.png")), CLASSIFIER);
-    // The reference answer (tests/golden) is 0.383.
+    // The reference score (tests/golden) is 0.383.
     wait_for(&mut window, "tiger cat 38.3%");
     assert!(sees(&window, "chelsea.png, tiger cat 38%"));
     assert!(sees(&window, "EfficientNet-Lite0 on CPU"));
@@ -36,7 +36,7 @@ fn minimum_score_changes_boxes_and_headlines() {
     wait_until(&mut window, "the boxes as before", |window| boxes(window) == before);
 }
 
-/// As the state counts them; each is a line of the list.
+/// As counted by the state; each is a line of the list.
 fn boxes(window: &egui_kittest::Harness<'static, spotcheck::app::App>) -> usize {
     let state = window.state().state();
     state.shown_boxes().len()
@@ -56,7 +56,7 @@ fn box_is_selected_from_the_list() {
 fn hidden_class_hides_its_boxes() {
     let mut window = open(Some(&samples().join("coffee.png")), DETECTOR);
     wait_for(&mut window, "cup ");
-    // The histogram moves what is below it when it appears, and the section opens slowly.
+    // The histogram moves everything below it when it appears, and the section opens slowly.
     wait_until(&mut window, "the histogram", |window| window.state().state().arranging.statistics().is_some());
     click(&mut window, "By class");
     window.run_steps(8);

@@ -1,4 +1,4 @@
-//! Predictions of other programs, opened from the dialog or dropped on the window, as a run of the open images.
+//! Predictions from other tools, opened from the dialog or dropped on the window, as a run of the open images.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
@@ -19,7 +19,7 @@ use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until,
 const CLASSIFIER: &str = "efficientnet-lite0";
 const FIELD: &str = "Prediction file";
 
-/// A COCO file with scores about `0-chelsea.png` (451 x 300) and an image that is not here, with a broken box.
+/// A COCO file with scores for `0-chelsea.png` (451 x 300) and a missing image, with an invalid box.
 fn write_coco(folder: &Path) -> PathBuf {
     let file = folder.join("theirs.json");
     let content = serde_json::json!({
@@ -75,7 +75,7 @@ fn predictions_become_a_run_and_problems_are_listed() {
     let detections = state.prediction_of(SampleId(0)).unwrap().detections();
     assert_eq!(detections.len(), 2);
     assert_eq!(detections[0].bounds, BoundingBox::new(40.0, 20.0, 340.0, 270.0));
-    // An image without an entry is one without detections.
+    // An image without an entry has no detections.
     assert!(state.prediction_of(SampleId(1)).unwrap().detections().is_empty());
 
     wait_for(&mut window, "theirs, outputs in ");
@@ -140,7 +140,7 @@ fn dropped_files_are_recognized_by_content() {
     wait_for(&mut window, "3 images");
 }
 
-/// The bytes that this process has read of files.
+/// The bytes that this process has read from files.
 #[cfg(target_os = "linux")]
 fn bytes_read() -> u64 {
     let counts = std::fs::read_to_string("/proc/self/io").unwrap();
@@ -168,7 +168,7 @@ fn dropped_file_is_read_once() {
             wait_until(&mut window, "the ground truth", |window| window.state().state().opened_truth().is_some());
             let read = (bytes_read() - before) as f64 / BYTES as f64;
             assert!((1.0..1.5).contains(&read), "{read} times");
-            // Opened again it is read again.
+            // If it is opened again, it is read again.
             std::fs::write(&truth, "{}").unwrap();
             window.state_mut().command(EvaluationCommand::EvaluateAgain);
             wait_until(&mut window, "the failure", |window| {

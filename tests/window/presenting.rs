@@ -34,7 +34,7 @@ fn slide_show_wraps_around() {
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
     window.key_press(Key::Space);
-    // The window's clock goes on with its frames.
+    // The window's clock advances with its frames.
     for place in [1, 0] {
         wait_until(&mut window, "the next slide", move |window| {
             let state = window.state().state();

@@ -71,7 +71,7 @@ fn reopened_folder_has_its_search() {
     wait_for(&mut again, "1 of 3 images");
 }
 
-/// Whether a window that is told to close holds that up.
+/// Closes the window; returns whether it asks first.
 fn close(window: &mut Harness<'static, App>) -> bool {
     let viewports = &mut window.input_mut().viewports;
     let root = viewports.get_mut(&ViewportId::ROOT).unwrap();
@@ -99,7 +99,7 @@ fn closing_asks_before_losing_changes() {
     wait_for(&mut window, "1 change");
     assert!(!close(&mut window), "it asks once");
 
-    // What is asked about next time is another loss.
+    // The next question is about another loss.
     std::fs::rename(&moved, &project).unwrap();
     wait_for(&mut window, "All saved");
     std::fs::rename(&project, &moved).unwrap();

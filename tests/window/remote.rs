@@ -1,5 +1,5 @@
-//! Sending to SageMaker from the window, against a control plane that does the work. Each test has a process of its
-//! own, because the AWS settings are those of its process.
+//! Sending models to SageMaker from the window, with a working control plane. Each test has a separate process, because
+//! the AWS settings are those of its process.
 
 use std::process::Command as Process;
 use std::time::Duration;
@@ -20,7 +20,7 @@ use crate::window::{
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-/// Lets the process of a test find SeaweedFS and a control plane over it, which lives until the process has ended.
+/// Gives the process of a test SeaweedFS and a control plane, which lives until the process has ended.
 pub(crate) fn serve(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
     |command| {
         let server = Seaweed::shared();
@@ -60,7 +60,7 @@ pub(crate) fn type_into(window: &mut Harness<'static, App>, field: &str, text: &
     window.run_steps(2);
 }
 
-/// Waits until the open form names what is missing, and shows that.
+/// Waits until the open form shows what is missing.
 #[track_caller]
 pub(crate) fn wait_for_missing(window: &mut Harness<'static, App>, word: &str) {
     wait_until(window, word, |window| {
@@ -73,7 +73,7 @@ pub(crate) fn wait_for_missing(window: &mut Harness<'static, App>, word: &str) {
     });
 }
 
-/// Waits until the form of the job cannot be started because of this check, and shows why.
+/// Waits until a check prevents the start of the job, and the form shows why.
 #[track_caller]
 pub(crate) fn wait_for_problem(window: &mut Harness<'static, App>, point: CheckPoint) {
     wait_until(window, "the problem", |window| {
@@ -82,18 +82,18 @@ pub(crate) fn wait_for_problem(window: &mut Harness<'static, App>, point: CheckP
     });
 }
 
-/// What the last check of the form of a job found at this point.
+/// The result of the job form's last check at this point.
 pub(crate) fn job_check<'w>(window: &'w Harness<'static, App>, point: CheckPoint) -> Option<&'w Check> {
     let check = window.state().state().remote.job_form.check.ready()?;
     check.preflight.checks.iter().find(|check| check.point == point)
 }
 
-/// What became of the images of the job on screen.
+/// The outcome of the images of the job on screen.
 pub(crate) fn outcome<'w>(window: &'w Harness<'static, App>) -> Option<&'w JobOutcome> {
     window.state().state().remote.open_job()?.outcome.ready()
 }
 
-/// As [`type_into`], but replaces the text of the field.
+/// Like [`type_into`], but replaces the text of the field.
 pub(crate) fn replace_in(window: &mut Harness<'static, App>, field: &str, text: &str) {
     type_into(window, field, "");
     window.key_press_modifiers(egui::Modifiers::COMMAND, egui::Key::A);
@@ -101,7 +101,7 @@ pub(crate) fn replace_in(window: &mut Harness<'static, App>, field: &str, text: 
     type_into(window, field, text);
 }
 
-/// Fills in what the form cannot know, and starts the job as soon as it was checked.
+/// Completes the form, and starts the job once it was checked.
 pub(crate) fn send(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
@@ -110,7 +110,7 @@ pub(crate) fn send(window: &mut Harness<'static, App>) {
     wait_for(window, "SageMaker jobs");
 }
 
-/// Clicks until the click is taken: a check that begins anew grays the button for a while.
+/// Clicks until the click succeeds: a new check disables the button for a moment.
 pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
     let is_taken = |window: &Harness<'static, App>| {
         let state = window.state().state();
@@ -125,17 +125,17 @@ pub(crate) fn start_the_job(window: &mut Harness<'static, App>) {
 
 const RETRY_FAILED: &str = "Retry failed images…";
 
-/// Replaces an image that the model rejected, and lets the page of its job see that.
+/// Replaces an image that the model rejected, and lets the job page detect it.
 pub(crate) fn replace_refused(window: &mut Harness<'static, App>, bucket: &Bucket, key: &str, image: &[u8]) {
     wait_until(window, "one refused image", |window| outcome(window).is_some_and(|outcome| outcome.refused() == 1));
     assert!(!sees(window, RETRY_FAILED));
-    // S3 reports to the second when an object was written.
+    // S3 reports modification times in seconds.
     std::thread::sleep(Duration::from_secs(2));
     bucket.put(key, image);
     click(window, "Check again");
 }
 
-/// Starts a retry once it was looked through.
+/// Starts a retry after reviewing it.
 pub(crate) fn retry_the_failed(window: &mut Harness<'static, App>) {
     wait_for(window, RETRY_FAILED);
     click(window, RETRY_FAILED);
@@ -162,7 +162,7 @@ fn partly_failed_job_names_and_retries_one_image() {
         let first = window.state().state().remote.open.clone().unwrap().name;
         assert!(bucket.get(&format!("spotcheck/{first}/a.png.out")).is_some());
 
-        // As long as the image is the same, only an explicit retry is offered.
+        // As long as the image is unchanged, only an explicit retry is offered.
         replace_refused(&mut window, &bucket, "photos/broken.png", &image);
         retry_the_failed(&mut window);
         wait_until(&mut window, "another job", |window| {
@@ -175,7 +175,7 @@ fn partly_failed_job_names_and_retries_one_image() {
         assert!(bucket.get(&format!("spotcheck/{second}/broken.png.out")).is_some());
         assert!(bucket.get(&format!("spotcheck/{second}/a.png.out")).is_none());
 
-        // The page of the first job knows of it.
+        // The page of the first job shows the retry.
         let open = window.state().state().remote.open.clone().unwrap();
         let first_id = JobId { name: first.clone(), ..open.clone() };
         window.state_mut().command(JobsCommand::Open(first_id));
@@ -189,7 +189,7 @@ fn partly_failed_job_names_and_retries_one_image() {
         window.state_mut().command(JobsCommand::Open(open));
         wait_for(&mut window, "1 of 1 outputs");
 
-        // What is left behind is told before it is deleted.
+        // The leftovers are listed before they are deleted.
         wait_for(&mut window, "The manifest s3://");
         click(&mut window, "Delete these…");
         click(&mut window, "Delete them");
@@ -277,7 +277,7 @@ fn job_outputs_agree_with_the_local_run() {
     });
 }
 
-/// Waits until a remote run is compared with the local one: both must agree about all images.
+/// Waits until a remote run is compared with the local one: both must agree on all images.
 #[track_caller]
 pub(crate) fn agrees_with_local(window: &mut Harness<'static, App>, images: usize) {
     wait_for(window, "100.0% agree");
@@ -287,7 +287,7 @@ pub(crate) fn agrees_with_local(window: &mut Harness<'static, App>, images: usiz
     assert!(summary.differences.largest < 1e-4, "{}", summary.differences.largest);
 }
 
-/// A folder of outputs about the images of [`folder_of`], with the same prediction about each.
+/// A folder of outputs for the images of [`folder_of`], all with the same prediction.
 fn outputs_about(count: usize, sample: &str, prediction: &str) -> tempfile::TempDir {
     let outputs = tempfile::tempdir().unwrap();
     for number in 0..count {
@@ -300,7 +300,7 @@ fn outputs_about(count: usize, sample: &str, prediction: &str) -> tempfile::Temp
 /// The button that opens outputs or predictions.
 pub(crate) const OPEN: &str = "Open as";
 
-/// Waits until outputs cannot be read as they are, and a mapping is offered.
+/// Waits until outputs turn out to be unreadable, and a mapping is offered.
 #[track_caller]
 pub(crate) fn wait_until_unknown(window: &mut Harness<'static, App>) {
     wait_until(window, "outputs of an unknown format", |window| {
@@ -314,7 +314,7 @@ fn description(window: &Harness<'static, App>) -> Result<String, String> {
     window.state().state().remote.reading.trial.as_ref().unwrap().description.clone()
 }
 
-/// A window on copies of an image, with the dialog about outputs in this folder.
+/// A window on copies of an image, with the dialog for outputs in this folder.
 fn open_outputs_of(
     images: &tempfile::TempDir,
     outputs: &std::path::Path,
@@ -343,12 +343,12 @@ fn unknown_outputs_are_read_with_a_mapping() {
     wait_until_unknown(&mut window);
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
 
-    // A field that can mean only one thing is found automatically.
+    // An unambiguous field is found automatically.
     click(&mut window, "Make a mapping");
     wait_for(&mut window, "class 1 75.0%");
     type_into(&mut window, "Label set", labels.to_str().unwrap());
     wait_for(&mut window, "cat 75.0%");
-    // These outputs hold no boxes; the problem is shown at the field.
+    // These outputs contain no boxes; the problem is shown at the field.
     click(&mut window, "Object boxes");
     wait_for(&mut window, "of the boxes");
     click(&mut window, "Image classes");
@@ -368,7 +368,7 @@ fn unknown_outputs_are_read_with_a_mapping() {
     assert_eq!(run.info.card.name, "Verdicts of old");
     drop(window);
 
-    // The next time it is chosen by its name.
+    // The next time, it is chosen by name.
     let again = tempfile::tempdir().unwrap();
     std::fs::create_dir_all(again.path().join("data")).unwrap();
     let kept = home.path().join("data/mappings");
@@ -441,7 +441,7 @@ fn known_outputs_are_previewed_and_mapped() {
     wait_for(&mut window, "class 2 70.0%");
     let description = description(&window).unwrap();
     assert!(description.starts_with("List of scores") && sees(&window, &description), "{description}");
-    // Nothing became a run.
+    // No run was created.
     assert!(sees(&window, "2 images, 1 predicted"));
     click(&mut window, "How predictions");
     click(&mut window, "With a mapping");
@@ -467,17 +467,17 @@ fn invalid_job_is_blocked_and_rehearsed() {
             window.state_mut().command(Action::StartJob);
             wait_for(&mut window, "✗ Role");
             wait_for_problem(&mut window, CheckPoint::Role);
-            // Nothing happens where it is grayed.
+            // Nothing happens while it is disabled.
             click(&mut window, "Start the job");
             assert!(!window.state().state().remote.job_form.start.is_loading());
             click(&mut window, "AWS CLI commands");
             wait_for(&mut window, "aws sagemaker create-transform-job");
-            // It costs nothing to try the archive here.
+            // Testing the archive here costs nothing.
             crate::evaluating::click_exactly(&mut window, "Rehearse");
             wait_for(&mut window, "✓ 2 of 2");
             let rehearsed = window.state().state().remote.rehearsal.ready().unwrap();
             assert!(rehearsed.is_well, "{}", rehearsed.summary);
-            // What it measured may be what the estimate counts with.
+            // The estimate can use the measured speed.
             click(&mut window, "Cost");
             click(&mut window, "in the rehearsal");
             wait_for(&mut window, "2 objects at ");

@@ -1,5 +1,5 @@
 //! Predicting from the window with a remote model: behind an endpoint of the tests' control plane, with the real
-//! handler, and in a stand-in for TensorFlow Serving that follows the documentation of its REST API.
+//! handler, and in a fake TensorFlow Serving that follows the documentation of its REST API.
 
 use std::path::Path;
 use std::process::{Command as Process, Output};
@@ -27,10 +27,10 @@ use crate::window::{
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-/// The reason of [`Failure::NoPing`], in the words of AWS.
+/// The reason of [`Failure::NoPing`] in AWS's words.
 const NO_PING: &str = "ping health check";
 
-/// A container whose model fails, in words of its own.
+/// A container whose model fails with its own message.
 const BROKEN: &str = r#"
 import os
 from http.server import BaseHTTPRequestHandler, HTTPServer
@@ -54,7 +54,7 @@ print(f"port {server.server_port}", flush=True)
 server.serve_forever()
 "#;
 
-/// Puts an archive behind an endpoint of this name.
+/// Deploys an archive behind an endpoint of this name.
 fn deploy(bucket: &Bucket, name: &str, archive: &[u8]) {
     let output = deployment(bucket, name, archive, &[]);
     let messages = String::from_utf8_lossy(&output.stderr);
@@ -73,7 +73,7 @@ fn deployment(bucket: &Bucket, name: &str, archive: &[u8], more: &[&str]) -> Out
     spotcheck_at(home.path(), &args).output().unwrap()
 }
 
-/// What `transform package` makes of the model that is used here.
+/// The archive that `transform package` creates for the model used here.
 fn packaged() -> Vec<u8> {
     let home = tempfile::tempdir().unwrap();
     let path = home.path().join("model.tar.gz");
@@ -92,7 +92,7 @@ fn open_folder(folder: &Path, images: usize) -> Harness<'static, App> {
     window
 }
 
-/// Waits until the model in the dialog was looked for; gives whether it can be used, and what was found.
+/// Waits until the model in the dialog was checked; returns whether it is available, and the findings.
 fn wait_for_check(window: &mut Harness<'static, App>, name: &str) -> RemoteCheck {
     fn check<'w>(window: &'w Harness<'static, App>, name: &str) -> Option<&'w RemoteCheck> {
         let check = window.state().state().remote.remote_model.check.ready()?;
@@ -127,7 +127,7 @@ fn choose_tf_serving(window: &mut Harness<'static, App>, address: &str) {
     type_into(window, "Model address", address);
 }
 
-/// Waits until `count` images have a prediction of the remote model, and no request is in flight.
+/// Waits until `count` images have a prediction from the remote model, and no request is pending.
 fn wait_for_predictions(window: &mut Harness<'static, App>, count: usize) {
     wait_until(window, &format!("{count} remote predictions"), |window| {
         let state = window.state().state();
@@ -165,13 +165,13 @@ fn endpoint_predicts_only_the_image_in_view() {
             wait_for(&mut window, "3 images, 1 predicted");
             wait_for_predictions(&mut window, 1);
 
-            // The next one that comes into view; going back sends nothing.
+            // The next image is sent when shown; going back sends nothing.
             window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for_predictions(&mut window, 2);
             window.state_mut().command(BrowseCommand::Walk(Step::By(-1)));
             wait_for_predictions(&mut window, 2);
 
-            // What was asked for.
+            // The requested images.
             click(&mut window, "Predict all");
             wait_for_predictions(&mut window, 3);
             window.state_mut().command(Action::CompareWithLocal);
@@ -181,7 +181,7 @@ fn endpoint_predicts_only_the_image_in_view() {
             wait_for(&mut window, "All models");
         },
     );
-    // In the process of the test itself there is none.
+    // The parent process of the test has none.
     if let Some(plane) = plane {
         assert_eq!(plane.count("InvokeEndpoint"), 3);
     }
@@ -201,7 +201,7 @@ fn endpoint_errors_are_explained() {
             deploy(&bucket, "broken", &archive(&[("code/serve.py", BROKEN.as_bytes())]));
             let folder = folder_of(1, "chelsea.png");
             let mut large = std::fs::read(samples().join("chelsea.png")).unwrap();
-            // A decoder stops at its end; the file is what is sent.
+            // A decoder stops at its end; the whole file is sent.
             large.resize(6_300_000, 0);
             std::fs::write(folder.path().join("large.png"), large).unwrap();
             let mut window = open_folder(folder.path(), 2);
@@ -216,16 +216,16 @@ fn endpoint_errors_are_explained() {
             window.state_mut().command(edit);
             assert!(wait_for_check(&mut window, "broken").is_available);
             click(&mut window, "Connect");
-            // The container's words, and its log group.
+            // The container's message, and its log group.
             wait_for_failure(&mut window, &["CUDA out of memory", "/aws/sagemaker/Endpoints/broken"]);
 
             window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
             wait_for(&mut window, "6291456");
         },
     );
-    // In the process of the test itself there is none.
+    // The parent process of the test has none.
     if let Some(plane) = plane {
-        // One to the missing one, and one to the broken one: what is too large is not sent.
+        // One to the missing one, and one to the broken one: an image that is too large is not sent.
         assert_eq!(plane.count("InvokeEndpoint"), 2);
     }
 }
@@ -258,7 +258,7 @@ fn scores() -> Vec<u8> {
     archive(&[("code/serve.py", SCORES.as_bytes())])
 }
 
-/// Puts an archive behind an endpoint, and waits for nothing.
+/// Starts deploying an archive behind an endpoint, without waiting.
 fn begin_deploying(bucket: &Bucket, name: &str, archive: &[u8]) {
     let output = deployment(bucket, name, archive, &["--no-wait"]);
     let messages = String::from_utf8_lossy(&output.stderr);
@@ -306,7 +306,7 @@ fn failed_endpoint_is_explained_in_the_dialog() {
         },
         || {
             let bucket = Seaweed::shared().bucket("window-failed");
-            // It fails, and the command with it.
+            // The deployment fails, and the command with it.
             drop(deployment(&bucket, "failed", &scores(), &[]));
             let folder = folder_of(2, "chelsea.png");
             let mut window = open_folder(folder.path(), 2);
@@ -457,11 +457,11 @@ fn tf_serving_uses_chosen_signature_and_labels() {
     let folder = folder_of(3, "chelsea.png");
     let mut window = open_folder(folder.path(), 3);
     choose_tf_serving(&mut window, &server.url("/v1/models/cifar"));
-    // The usual one wants an array of numbers.
+    // The default signature takes an array of numbers.
     let found = wait_for_check(&mut window, "cifar");
     assert!(!found.is_available && found.found[0].contains("version 1"), "{found:?}");
     assert!(found.found.iter().any(|line| line.contains("serving_default")), "{found:?}");
-    // The keyboard stays in the field, whatever is found meanwhile.
+    // The field keeps the focus during the check.
     type_into(&mut window, "Signature", "enc");
     wait_for(&mut window, "Signature enc ");
     let field = window.get_by_role_and_label(Role::TextInput, "Signature");
@@ -489,7 +489,7 @@ fn tf_serving_uses_chosen_signature_and_labels() {
     assert_eq!(predictions(&server), 4, "one is predicted again");
 }
 
-/// A model whose predictions Spotcheck does not know.
+/// A model whose predictions are unknown to Spotcheck.
 fn strange() -> HttpServer {
     HttpServer::start(|request| match request.path.as_str() {
         "/v1/models/own:predict" => json_reply(&json!({"verdict": {"certainty": [0.25, 0.75]}})),
@@ -498,7 +498,7 @@ fn strange() -> HttpServer {
     })
 }
 
-/// A window that keeps its mappings in a folder of its own.
+/// A window with a separate folder for mappings.
 fn open_at_home(home: &Path, folder: &Path, images: usize) -> Harness<'static, App> {
     let mut window = open_with_model_at(home_with_runtime(home), CLASSIFIER);
     window.state_mut().command(BrowseCommand::Open(folder.to_owned()));
@@ -521,7 +521,7 @@ fn unknown_predictions_use_a_saved_mapping() {
     assert!(window.state().state().inference.failure().is_some());
     assert_eq!(predictions(&server), 1);
 
-    // What it answered is there to make a mapping of.
+    // Its response is available for creating a mapping.
     click(&mut window, "Set up a");
     wait_until_unknown(&mut window);
     assert!(sees(&window, "\"certainty\": [0.25, 0.75]"));
@@ -588,7 +588,7 @@ fn preview_belongs_to_its_address() {
     let own = server.url("/v1/models/own:predict");
     replace_in(&mut window, "Model address", &own);
     wait_for(&mut window, "class 1 75.0%");
-    // Nothing became a run, and nothing was chosen.
+    // No run was created, and no model was chosen.
     assert!(sees(&window, "2 images, 1 predicted"));
     click(&mut window, "Connect");
     wait_for_predictions(&mut window, 1);
@@ -604,7 +604,7 @@ fn unreachable_server_is_reported() {
     let address = format!("http://127.0.0.1:{port}/v1/models/m");
     choose_tf_serving(&mut window, &address);
     wait_for(&mut window, "the connection failed");
-    // The message has this word in it, too.
+    // The message also contains this word.
     window.get_by_label("Connect").click();
     window.step();
     wait_for_failure(&mut window, &["TensorFlow Serving"]);

@@ -1,4 +1,4 @@
-//! Places in S3 open wherever a folder does.
+//! S3 locations open wherever folders do.
 
 use std::path::PathBuf;
 
@@ -13,7 +13,7 @@ use super::window::{PATH_FIELD, click, open_in, sees, text_field, wait_for, wait
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-/// A bucket that anybody may read, with three images and something else in `photos/`.
+/// A public bucket with three images and another file in `photos/`.
 fn bucket_of_images(name: &str) -> Bucket {
     let bucket = Seaweed::shared().public_bucket(name);
     let image = std::fs::read(repository().join("assets/samples/chelsea.png")).unwrap();
@@ -61,7 +61,7 @@ fn prefix_is_predicted_and_reopened_from_its_project() {
     assert_eq!(names, ["a b+.png", "c%20d.png", "sub/été.png"]);
     drop(window);
 
-    // The project knows how its images are reached.
+    // The project stores the access to its images.
     let mut again = open_in(projects.path(), Some(&project), CLASSIFIER);
     wait_for(&mut again, "3 images, 3 predicted");
     wait_for(&mut again, "tiger cat");

@@ -1,4 +1,4 @@
-//! A prefix in S3 in the window, on a real server: what is fetched, how often, and what is kept.
+//! An S3 prefix in the window, on a real server: what is fetched, how often, and what is cached.
 
 use std::path::Path;
 use std::time::Duration;
@@ -17,10 +17,10 @@ use crate::support::seaweed::{Bucket, Seaweed};
 use crate::window::{open_with_model_at, samples, sees, wait_for, wait_for_notice, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
-/// More than are on screen at once.
+/// More than fit on screen.
 const IMAGES: usize = 40;
 
-/// A bucket with images of the sample images, seen through a proxy that counts.
+/// A bucket with copies of the sample images, accessed through a counting proxy.
 struct Images {
     bucket: Bucket,
     proxy: FaultProxy,
@@ -54,7 +54,7 @@ fn read_image(name: &str) -> Vec<u8> {
     std::fs::read(samples().join(name)).unwrap()
 }
 
-/// A window on `prefix` that keeps what it fetches and saves in `home`.
+/// A window on `prefix` that caches and saves in `home`.
 fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harness<'static, App> {
     let own = AppDirs::below(home);
     let dirs = AppDirs { cache: own.cache, projects: own.projects, ..AppDirs::below(runtime_home()) };
@@ -72,8 +72,8 @@ fn open(bucket: &Bucket, prefix: &str, proxy: &FaultProxy, home: &Path) -> Harne
     window
 }
 
-/// Scrolls there and back, then walks through some images. Waits for each image: going on before it is there cancels
-/// its fetch.
+/// Scrolls there and back, then walks through some images. Waits for each image, because leaving it early cancels its
+/// fetch.
 fn look_around(window: &mut Harness<'static, App>) {
     wait_for_image(window, 1);
     window.key_press(Key::End);
@@ -87,7 +87,7 @@ fn look_around(window: &mut Harness<'static, App>) {
     wait_for_image(window, 9);
 }
 
-/// The image with this number, from 1, is in the middle.
+/// Waits until the image with this number, from 1, is shown.
 fn wait_for_image(window: &mut Harness<'static, App>, number: usize) {
     wait_for(window, &format!("{number} of {IMAGES} images"));
     wait_until(window, "the image", |window| {
@@ -157,7 +157,7 @@ fn stalled_image_does_not_block_the_next() {
     });
     let state = window.state().state();
     assert_eq!(state.shown_sample(), Some(SampleId(1)));
-    // The fetch was cancelled before it could fail.
+    // The fetch was canceled before it could fail.
     assert!(state.samples.unreadable(SampleId(0)).is_none());
 }
 
@@ -170,7 +170,7 @@ fn first_thumbnails_appear_during_listing() {
         .unwrap();
     bucket.fill(100_000, |number| format!("all/{number:06}.jpg"), jpeg.get_ref());
     let proxy = FaultProxy::before(Seaweed::shared().address());
-    // So long that everything else is done first.
+    // Long enough for everything else to finish first.
     let late = Fault::Late(Duration::from_secs(2));
     proxy.inject(Request::lists, Often::After(2), late);
     let home = tempfile::tempdir().unwrap();
@@ -184,7 +184,7 @@ fn first_thumbnails_appear_during_listing() {
     wait_for(&mut window, "of 100,000 images");
     window.key_press(Key::End);
     wait_for(&mut window, "099999.jpg, ");
-    // What is on screen and a little around it, not all that would fit into the memory.
+    // The images on screen and a few around it, not all that would fit in memory.
     let fetched = proxy.count(Request::reads);
     assert!((10..500).contains(&fetched), "{fetched} objects were fetched");
     assert!(proxy.most_at_once() <= 20, "{}", proxy.most_at_once());

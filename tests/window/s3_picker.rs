@@ -1,5 +1,5 @@
-//! The window on S3: the dialog that finds a place, and who is signed in. Each test has a process of its own, because
-//! the AWS settings are those of its process.
+//! S3 in the window: the dialog for finding a location, and the signed-in identity. Each test has a separate process,
+//! because the AWS settings are those of its process.
 
 use std::path::{Path, PathBuf};
 use std::process::Command as Process;
@@ -19,7 +19,7 @@ use crate::window::{
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
-/// The profiles of the server in the AWS configuration, and nothing else: the address of the server is typed.
+/// Only the profiles of the server are in the AWS configuration: the address of the server is typed.
 fn with_profiles(command: &mut Process) {
     let server = Seaweed::shared();
     server.lend(command);
@@ -45,7 +45,7 @@ fn type_into(window: &mut Window, field: &str, text: &str) {
     window.step();
 }
 
-/// The dialog, with the server's address typed.
+/// Opens the dialog and types the server's address.
 fn dialog(window: &mut Window) {
     window.key_press_modifiers(Modifiers::COMMAND, Key::L);
     wait_for(window, "Open this address");
@@ -64,7 +64,7 @@ fn sign_in_with(window: &mut Window, name: &str) {
     window.run_steps(2);
 }
 
-/// `photos/may/` with two images, `photos/june/` with one, and a text.
+/// `photos/may/` with two images, `photos/june/` with one, and a text file.
 fn bucket(name: &str) -> Bucket {
     let bucket = Seaweed::shared().bucket(name);
     fill(&bucket);
@@ -79,7 +79,7 @@ fn fill(bucket: &Bucket) {
     bucket.put("photos/read me.txt", b"text");
 }
 
-/// Nothing that the program remembers holds a secret.
+/// Checks that the program stores no secret.
 fn assert_no_secret_is_kept(window: &Window, projects: &Path) {
     let settings = serde_json::to_string(&window.state().state().settings).unwrap();
     let mut kept = vec![settings.into_bytes()];
@@ -115,13 +115,13 @@ fn address_and_profile_show_images_and_identity() {
         wait_for(&mut window, "1 predicted");
         wait_for(&mut window, "All saved");
         wait_until_idle(&mut window);
-        // The rest of it is in the tooltip, once nothing moves the label away from the pointer.
+        // The rest of it is in the tooltip, once the label no longer moves away from the pointer.
         let whole = "access key …0001 (not asked";
         assert!(!sees(&window, whole));
         window.get_by_label("profile reader").hover();
         wait_for(&mut window, whole);
         assert_no_secret_is_kept(&window, projects.path());
-        // It is one click away from here on.
+        // From now on, it is one click away.
         let place = &window.state().state().settings.recent_places[0];
         assert_eq!(place.address.to_string(), bucket.uri("photos/"));
         window.state_mut().command(Action::OpenSamples);
@@ -140,7 +140,7 @@ fn bucket_tree_works_by_keyboard() {
         let bucket = bucket("a-tree");
         let mut window = open(None, CLASSIFIER);
         dialog(&mut window);
-        // Choosing a profile asks what it may list.
+        // Choosing a profile lists what it may access.
         sign_in_with(&mut window, "reader");
         wait_for(&mut window, &format!("{}, bucket", bucket.name));
         click(&mut window, &format!("Expand {}", bucket.uri("")));
@@ -205,7 +205,7 @@ fn wrong_secret_and_missing_permission_are_located() {
         let wrong = "of profile impostor";
         wait_for(&mut window, wrong);
         assert!(!sees(&window, IMPOSTOR.secret_key));
-        // One who may not list is told which permission is missing, in the folder that was asked for.
+        // Without the permission to list, the missing permission is shown in the requested folder.
         sign_in_with(&mut window, "blind");
         wait_until(&mut window, "the other's refusal to go", |window| !sees(window, wrong));
         type_into(&mut window, "S3 address", &bucket.uri("photos/"));
@@ -230,7 +230,7 @@ fn invalid_address_sends_no_request() {
     wait_until(&mut window, "the dialog to close", |window| !sees(window, "Open this address"));
 }
 
-/// A profile whose program hands out the admin's key until the time in the file `expires`.
+/// A profile whose credential process returns the admin's key, valid until the time in the file `expires`.
 fn ending_profile(home: &Path) -> String {
     let script: PathBuf = home.join("give-keys.sh");
     let text = format!(
@@ -267,7 +267,7 @@ fn expiring_sign_in_warns_until_renewed() {
             std::fs::write(home.join("expires"), "2099-01-02T03:04:05Z").unwrap();
             click(&mut window, "Retry");
             wait_until(&mut window, "the warning to go", |window| !sees(window, warning));
-            // Not by hovering: when the warning goes, the label moves away from the pointer.
+            // Not by hovering: when the warning disappears, the label moves away from the pointer.
             window.get_by_label("profile tool").click_accesskit();
             wait_for(&mut window, " days");
         },

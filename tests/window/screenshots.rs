@@ -1,7 +1,7 @@
-//! Images of the real window for the README: they cannot show what the program does not do.
+//! Images of the real window for the README, which therefore cannot show anything that the program does not do.
 //!
-//! The test always draws them and looks at what was drawn; it writes `screenshots/` only where
-//! `SPOTCHECK_WRITE_SCREENSHOTS` is set, because two versions of a software rasterizer differ in the last bit.
+//! The test always draws and checks them; it writes `screenshots/` only if `SPOTCHECK_WRITE_SCREENSHOTS` is set,
+//! because two versions of a software rasterizer differ in the last bit.
 
 use std::cell::OnceCell;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn drawn(builder: HarnessBuilder<App>, theme: Theme) -> HarnessBuilder<App> {
     builder.with_theme(theme).with_pixels_per_point(1.0).with_render_cursor(false).wgpu()
 }
 
-/// Every image predicted, the named one in the middle.
+/// Every image is predicted, and the named one is shown.
 fn predicted(model: &str, theme: Theme, shown: &str, prediction: &str) -> Harness<'static, App> {
     let mut window = window(model, theme);
     predict_all(&mut window);
@@ -58,7 +58,7 @@ fn show(window: &mut Harness<'static, App>, image: &str, prediction: &str) {
     wait_for(window, prediction);
 }
 
-/// Renders once more than needed, so that textures that were uploaded last are there.
+/// Renders once more than needed, so that the last uploaded textures are ready.
 fn take(window: &mut Harness<'static, App>, name: &str) {
     wait_until(window, "the finest tiles", |window| {
         let is_ready = matches!(window.state().state().shown.display, Display::Ready(_));
@@ -68,7 +68,7 @@ fn take(window: &mut Harness<'static, App>, name: &str) {
 }
 
 fn save(window: &mut Harness<'static, App>, name: &str) {
-    // What fades in has come to light then.
+    // By then, everything has faded in.
     window.run_steps(12);
     let image = window.render().unwrap();
     let colors: std::collections::HashSet<[u8; 4]> = image.pixels().map(|pixel| pixel.0).collect();
@@ -111,7 +111,7 @@ fn rt_detr_model() {
     take(&mut window, "rt-detr-dark");
 }
 
-/// A model of `scripts/train-demo-models` is dropped on the window and added as the form comes up.
+/// Drops a model of `scripts/train-demo-models` on the window and adds it with the default form.
 fn opened_file(home: &Path, family: &str, theme: Theme) -> Harness<'static, App> {
     let file = repository().join(format!("target/demo-models/{family}/tiny-{family}.onnx"));
     assert!(file.exists(), "{}: run scripts/train-demo-models", file.display());
@@ -183,7 +183,7 @@ fn confusion_matrix() {
     }
 }
 
-/// Right, wrong and missed boxes in one image: the tie is somewhere else in this truth.
+/// True positives, false positives and false negatives in one image: in this ground truth, the tie is elsewhere.
 #[test]
 fn evaluation_errors() {
     let folder = tempfile::tempdir().unwrap();
@@ -222,7 +222,7 @@ fn comparison_of_two_runs() {
     take(&mut window, "comparing-dark");
 }
 
-/// The detector once more, given its colors the wrong way round: what many a deployment does without noticing.
+/// The detector once more, with swapped color channels: a common unnoticed mistake in deployments.
 fn home_with_another_detector(home: &Path) -> AppDirs {
     let dirs = home_with_runtime(home);
     let built_in = repository().join("models").join(DETECTOR);
@@ -244,14 +244,14 @@ fn presentation_mode() {
     window.key_press(Key::F11);
     wait_for(&mut window, "Escape exits");
     wait_for(&mut window, "cup 96%");
-    // On the next image the boxes would begin anew.
+    // The boxes would restart on the next image.
     window.state_mut().command(ReviewCommand::PlaySlides(false));
     take(&mut window, "presenting");
 }
 
 #[test]
 fn s3_picker() {
-    // On the server that tests share, their buckets would be in the image.
+    // On the shared server, the buckets of other tests would be in the image.
     let server = OnceCell::new();
     alone(
         "screenshots::s3_picker",
@@ -299,7 +299,7 @@ fn occlusion_explanation() {
 #[test]
 fn class_table() {
     let mut window = predicted(DETECTOR, Theme::Light, "coffee.png", "cup ");
-    // The model is known; what is below it is looked at.
+    // The model is known; the sections below it matter here.
     for section in ["Model", "Magnifier"] {
         click(&mut window, section);
     }
@@ -320,7 +320,7 @@ fn export_dialog() {
     take(&mut window, "exporting-dark");
 }
 
-/// What became of a job, and its outputs held against the run made here.
+/// The outcome of a job, and its outputs compared with the local run.
 #[test]
 fn sagemaker_job() {
     let mut plane = None;
@@ -354,7 +354,7 @@ fn sagemaker_job() {
     });
 }
 
-/// What an endpoint costs stays in sight.
+/// The cost of an endpoint stays in view.
 #[test]
 fn endpoint_with_costs() {
     let mut plane = None;
@@ -391,7 +391,7 @@ fn on_bucket(bucket: &Bucket, theme: Theme) -> Harness<'static, App> {
     window
 }
 
-/// The form, as far as the check finds nothing against it.
+/// Completes the form until the check finds no problem.
 fn fill_in(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");

@@ -1,4 +1,4 @@
-//! The form of a job sends what it shows: the checked plan is shown, copied and started.
+//! The job form sends what it shows: the checked plan is shown, copied and started.
 
 use std::process::Command as Process;
 
@@ -25,7 +25,7 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 
 const SAVE_PRICE: &str = "Save to price";
 
-/// As [`serve`]; jobs are taken, and none of them runs.
+/// Like [`serve`]; jobs are accepted, but none of them runs.
 fn serve_held(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
     |command| {
         serve(plane)(command);
@@ -33,37 +33,37 @@ fn serve_held(plane: &mut Option<ControlPlane>) -> impl FnOnce(&mut Process) {
     }
 }
 
-/// A window on a prefix of this bucket, when all is listed.
+/// A window on a prefix of this bucket, with the listing finished.
 fn open_prefix(bucket: &Bucket, prefix: &str, images: usize) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
     let place = S3Place { address: S3Address::new(&bucket.name, prefix), ..place(bucket) };
     window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place)));
     let listed = if images == 1 { "1 image, ".to_owned() } else { format!("{images} images, ") };
     wait_for(&mut window, &listed);
-    // With images that are all listed, and a model.
+    // With all images listed, and a model.
     wait_until(&mut window, "an available form", |window| Action::StartJob.check(window.state().state()).is_ok());
     window
 }
 
-/// The form, with a role.
+/// Opens the form and enters a role.
 fn open_form(window: &mut Harness<'static, App>) {
     window.state_mut().command(Action::StartJob);
     wait_for(window, "Start the job");
-    // It is remembered from one job to the next.
+    // It is remembered for the next job.
     if window.state().state().remote.job_form.draft.model.role.is_empty() {
         type_into(window, "Execution role", ROLE);
     }
     wait_for(window, "No problems found");
 }
 
-/// The form with a role, and what passed its check unfolded.
+/// Opens the form with a role, and expands the passed checks.
 fn open_unfolded_form(window: &mut Harness<'static, App>) {
     open_form(window);
     click(window, " checks passed");
     wait_for(window, "✓ Job name");
 }
 
-/// Starts the job as soon as the form, as it stands now, was checked.
+/// Starts the job once the current form was checked.
 fn start(window: &mut Harness<'static, App>) {
     wait_until(window, "an enabled button", |window| {
         let buttons = window.query_all_by_role_and_label(Role::Button, "Start the job");
@@ -79,7 +79,7 @@ fn start(window: &mut Harness<'static, App>) {
     });
 }
 
-/// Waits until the suggested number of parallel requests is this, and shown.
+/// Waits until this number of parallel requests is suggested and shown.
 #[track_caller]
 fn wait_for_concurrency(window: &mut Harness<'static, App>, requests: u32) {
     wait_until(window, "the suggested concurrency", |window| {
@@ -101,14 +101,14 @@ fn wait_for_unknown_price(window: &mut Harness<'static, App>, instance_type: &st
     assert_eq!(check.plan.usd_per_hour, None);
 }
 
-/// Fills in the folder of a SavedModel as the model to send.
+/// Enters the folder of a SavedModel as the model to send.
 fn send_saved_model(window: &mut Harness<'static, App>, folder: &std::path::Path) {
     choose_value(window, "Kind of model", "TensorFlow SavedModel");
     wait_for_missing(window, "SavedModel");
     type_into(window, "SavedModel folder", folder.to_str().unwrap());
 }
 
-/// What SageMaker was asked last.
+/// The last request to SageMaker for an operation.
 fn asked(plane: &ControlPlane, operation: &str) -> Value {
     let requests = plane.requests();
     let last = requests.into_iter().rfind(|request| request.operation == operation);
@@ -141,7 +141,7 @@ fn tfrecord_job_uses_shown_payload_and_concurrency() {
         assert_eq!((estimate.images, estimate.images_per_s), (6, 0.1));
         start(&mut window);
     });
-    // Only the process of the test itself has it.
+    // Only the parent process of the test has it.
     let Some(plane) = plane else {
         return;
     };
@@ -164,7 +164,7 @@ fn check_lists_problems_first() {
         let check = window.state().state().remote.job_form.check.ready().unwrap();
         assert_eq!(check.preflight.count(CheckGrade::Problem), 1);
         let top = |label: &str| window.get_by_label(label).rect().top();
-        // No price is known, and what it costs is never folded.
+        // The price is unknown, and the cost is never collapsed.
         let order = [top("✗ Role"), top("⚠ Cost")];
         assert!(order.is_sorted(), "{order:?}");
         assert!(top("⚠ Cost") < window.get_by_label_contains(" checks passed").rect().top());
@@ -190,7 +190,7 @@ fn payload_lowers_suggested_concurrency() {
         wait_for_concurrency(&mut window, 16);
         start(&mut window);
     });
-    // Only the process of the test itself has it.
+    // Only the parent process of the test has it.
     let Some(plane) = plane else {
         return;
     };
@@ -331,7 +331,7 @@ fn saved_model_rehearses_at_a_given_address() {
             assert!(!sees(&window, field));
             send_saved_model(&mut window, folder.path());
             wait_for(&mut window, "A SavedModel requires");
-            // A rehearsal needs an address.
+            // A SavedModel requires an address.
             let is_off = |window: &Harness<'static, App>| {
                 let button = window.get_by_role_and_label(Role::Button, "Rehearse");
                 button.accesskit_node().is_disabled()
@@ -425,7 +425,7 @@ fn aws_commands_send_lists_as_manifests() {
             wait_for(&mut window, "aws s3 sync ");
             let copies = window.query_all_by_label_contains("aws s3 cp ").count();
             assert!(copies < 5, "{copies}");
-            // Only what is seen of it is laid out.
+            // Only the visible part is laid out.
             assert!(sees(&window, r#""0-rocket.jpg","#));
             assert!(!sees(&window, r#""99-rocket.jpg""#));
             let state = window.state().state();
@@ -468,13 +468,13 @@ fn price_is_saved_with_its_source() {
         let kept = std::fs::read_to_string(&table).unwrap();
         assert!(kept.contains("usd_per_hour = 5.5"), "{kept}");
         assert!(kept.contains(&format!("region = \"{REGION}\"")), "{kept}");
-        // The next form knows it.
+        // The next form remembers it.
         window.state_mut().command(Command::SetOverlay(Overlay::None));
         open_form(&mut window);
         click(&mut window, "Known types");
         click(&mut window, "ml.m5.24xlarge");
         wait_for(&mut window, "$5.50 per hour");
-        // An entry of the table can be corrected in place.
+        // An entry of the price table can be corrected in place.
         wait_for(&mut window, "Change the price");
         click(&mut window, "Change the price");
         replace_in(&mut window, "Source of the", "a newer invoice");
@@ -483,7 +483,7 @@ fn price_is_saved_with_its_source() {
         let changed = std::fs::read_to_string(&table).unwrap();
         assert_eq!(changed, kept.replace("an invoice", "a newer invoice"));
 
-        // A job without a known price asks for it.
+        // A job with an unknown price asks for it.
         window.state_mut().command(Command::SetOverlay(Overlay::None));
         open_form(&mut window);
         start(&mut window);

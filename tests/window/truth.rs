@@ -1,4 +1,4 @@
-//! Predictions beside ground truth: what is right, what is wrong and how, what was missed.
+//! Predictions against ground truth: true positives, kinds of errors, and missed objects.
 
 use std::path::{Path, PathBuf};
 
@@ -26,10 +26,10 @@ const CLASSIFIER: &str = "efficientnet-lite0";
 const FIELD: &str = "Ground-truth file";
 const CLASS_MAP: &str = "Class corrections file";
 
-/// Above a score of 0.5 the model shows a person in `astronaut.png`, a cat in `chelsea.png`, a cup and a dining table
-/// in `coffee.png`, a person and a tie in `grace_hopper.jpg`, and nothing in `rocket.jpg`. The truth here has the
-/// person and the cup at their places, another class for the cat, no table, half of the other person, the tie somewhere
-/// else, and a person in the rocket's image.
+/// Above a score of 0.5, the model shows a person in `astronaut.png`, a cat in `chelsea.png`, a cup and a dining table
+/// in `coffee.png`, a person and a tie in `grace_hopper.jpg`, and nothing in `rocket.jpg`. This ground truth has the
+/// person and the cup in the same positions, another class for the cat, no table, half of the other person, the tie
+/// elsewhere, and a person in `rocket.jpg`.
 pub(crate) fn truth_of_samples(folder: &Path) -> PathBuf {
     let images = ["astronaut.png", "chelsea.png", "coffee.png", "grace_hopper.jpg", "rocket.jpg"];
     let boxes = [
@@ -78,7 +78,7 @@ fn wait_for_evaluation(window: &mut Harness<'static, App>) {
     });
 }
 
-/// The images that a search finds, and the boxes of the filmstrip.
+/// The images found by a search, and the boxes of the filmstrip.
 fn found(window: &mut Harness<'static, App>, query: &str) -> (Vec<String>, Vec<(String, FilmBox)>) {
     window.state_mut().command(EvaluationCommand::ShowBoxes(query.to_owned()));
     window.run_steps(2);
@@ -102,7 +102,7 @@ fn ground_truth_outcomes_are_counted_and_drawn() {
     let mut window = open(Some(&samples()), DETECTOR);
     predict_all(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
-    // A path that is typed above the thumbnails is recognized as one that is dropped.
+    // A path typed above the thumbnails is recognized like a dropped one.
     window.state_mut().command(EvaluationCommand::CloseTruth);
     window.state_mut().command(BrowseCommand::OpenTyped(folder.path().join("truth.json")));
     wait_until_idle(&mut window);
@@ -165,7 +165,7 @@ fn wrong_class_shows_the_correct_one() {
     predict_all(&mut window);
     open_truth(&mut window, truth_of_samples(folder.path()));
     click(&mut window, "chelsea.png, ");
-    // In the list, with the object that was missed for that reason.
+    // In the list, with the object that was missed for this reason.
     wait_for(&mut window, "cat, is dog · FP");
     wait_for(&mut window, "dog · FN");
     window.state_mut().command(EvaluationCommand::ShowBoxes("error:class".to_owned()));
@@ -415,7 +415,7 @@ fn verdicts_folders_and_names_are_ground_truth() {
     wait_until(&mut window, "the names", is_measured);
 }
 
-/// Writes labels of YOLO for three images: the boxes that the detector finds, with classes in the order of COCO's 80.
+/// Writes YOLO labels for three images: the boxes that the detector finds, with classes in the order of COCO's 80.
 fn write_labels(folder: &Path) {
     std::fs::create_dir_all(folder).unwrap();
     for (name, class, [left, top, width, height], [columns, rows]) in [
@@ -484,7 +484,7 @@ fn data_set_split_is_shown_and_chosen() {
     wait_for(&mut window, "Ground-truth split: train");
 }
 
-/// The names that the test needs.
+/// The names needed by the test.
 fn coco_name(number: u32) -> String {
     match number {
         0 => "person".to_owned(),

@@ -1,4 +1,4 @@
-//! Uploading from the window to a real S3 server. The test has a process of its own, because the AWS settings are those
+//! Uploading from the window to a real S3 server. The test has a separate process, because the AWS settings are those
 //! of its process.
 
 use egui_kittest::kittest::Queryable;

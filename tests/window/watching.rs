@@ -1,4 +1,4 @@
-//! Jobs that fail, and jobs that another computer started, as the window shows them.
+//! Jobs that fail, and jobs started on another computer, in the window.
 
 use egui_kittest::Harness;
 use serde_json::json;
@@ -14,7 +14,7 @@ use crate::window::{click, open, sees, wait_for, wait_until};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 const DELETE_LEFTOVERS: &str = "Delete these…";
-/// More often than a request is made again.
+/// More often than a request is retried.
 const AGAIN_AND_AGAIN: usize = 100;
 const CREATE: &str = "CreateTransformJob";
 
@@ -46,7 +46,7 @@ fn failures() -> Vec<Case> {
     ]
 }
 
-/// Runs `body` for each case, in a process of its own whose control plane fails so.
+/// Runs `body` for each case, in a separate process whose control plane has this failure.
 fn each(test: &str, cases: Vec<Case>, body: impl Fn(&mut Harness<'static, App>, &[&str])) {
     const CASE: &str = "SPOTCHECK_TEST_CASE";
     for (number, (failure, facts)) in cases.into_iter().enumerate() {
@@ -73,7 +73,7 @@ fn each(test: &str, cases: Vec<Case>, body: impl Fn(&mut Harness<'static, App>, 
     }
 }
 
-/// A window whose form was filled in, checked and sent.
+/// A window whose form was completed, checked and sent.
 fn asked_to_start(bucket: &Bucket) -> Harness<'static, App> {
     let mut window = open(None, CLASSIFIER);
     window.state_mut().command(BrowseCommand::OpenPlace(Box::new(place(bucket))));
@@ -137,7 +137,7 @@ fn foreign_job_claims_no_leftover_state() {
     );
 }
 
-/// Runs a job that this computer does not know to its end.
+/// Runs a job without a record on this computer to its end.
 fn run_a_job(plane: &ControlPlane) {
     let bucket = Seaweed::shared().bucket("window-theirs");
     bucket.put("model.tar.gz", &echo_archive());

@@ -15,10 +15,10 @@ use spotcheck::state::{Filmstrip, Listing, Overlay, ProjectStatus};
 use crate::support::alone::process_name;
 use crate::support::{repository, runtime_home};
 
-/// Far beyond what anything here takes, even on a busy machine.
+/// Far longer than anything here takes, even on a busy computer.
 const PATIENCE: Duration = Duration::from_mins(2);
 
-/// Longest wait for a repaint: what a condition reads of a file or a server changes without one, and so does a clock.
+/// The longest wait for a repaint: files, servers and clocks change without one.
 const LONGEST_PARK: Duration = Duration::from_millis(50);
 
 /// A window on `source`, with ONNX Runtime installed.
@@ -26,7 +26,7 @@ pub(crate) fn open(source: Option<&Path>, model: &str) -> Harness<'static, App> 
     open_with(source, model, |builder| builder)
 }
 
-/// A window that keeps its projects in a folder that the test knows.
+/// A window that stores its projects in a given folder.
 pub(crate) fn open_in(projects: &Path, source: Option<&Path>, model: &str) -> Harness<'static, App> {
     open_window(projects.to_owned(), source, model, |builder| builder)
 }
@@ -49,7 +49,7 @@ fn open_window(
     start(dirs, source, Some(model), configure)
 }
 
-/// Folders of its own, with ONNX Runtime in them.
+/// Separate folders with ONNX Runtime.
 pub(crate) fn home_with_runtime(home: &Path) -> AppDirs {
     let dirs = AppDirs::below(home);
     std::fs::create_dir_all(&dirs.data).unwrap();
@@ -58,12 +58,12 @@ pub(crate) fn home_with_runtime(home: &Path) -> AppDirs {
     dirs
 }
 
-/// An empty window with a model, that keeps everything in folders that the test knows.
+/// An empty window with a model that stores everything in given folders.
 pub(crate) fn open_with_model_at(dirs: AppDirs, model: &str) -> Harness<'static, App> {
     start(dirs, None, Some(model), |builder| builder)
 }
 
-/// An empty window that keeps everything in folders that the test knows.
+/// An empty window that stores everything in given folders.
 pub(crate) fn open_at(
     dirs: AppDirs,
     configure: impl FnOnce(egui_kittest::HarnessBuilder<App>) -> egui_kittest::HarnessBuilder<App>,
@@ -91,13 +91,13 @@ fn start(
     harness
 }
 
-/// A folder of its own for each window, so that no test sees the predictions of another.
+/// A separate folder for each window, so that no test sees the predictions of another.
 fn fresh_projects() -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
     let name = format!("projects-{}-{number}", process_name());
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    // What the last run of the tests left there.
+    // Left over from the last run of the tests.
     drop(std::fs::remove_dir_all(&folder));
     folder
 }
@@ -106,7 +106,7 @@ pub(crate) fn samples() -> PathBuf {
     repository().join("assets/samples")
 }
 
-/// When the window wants its next frame.
+/// The time of the window's next frame.
 #[derive(Default)]
 struct NextFrame {
     due: Mutex<Option<Instant>>,
@@ -114,7 +114,7 @@ struct NextFrame {
 }
 
 impl NextFrame {
-    /// The frames that `harness` requests, which it draws only through this from now on.
+    /// The frames requested by `harness`, which are drawn only through this from now on.
     fn of(harness: &Harness<'static, App>) -> Arc<Self> {
         let frame = Arc::new(Self::default());
         let asked = Arc::clone(&frame);
@@ -132,7 +132,7 @@ impl NextFrame {
         harness.step();
     }
 
-    /// Until the frame is due.
+    /// Waits until the frame is due.
     fn park(&self) {
         let latest = Instant::now() + LONGEST_PARK;
         let mut due = self.due.lock().unwrap();
@@ -147,7 +147,7 @@ impl NextFrame {
     }
 }
 
-/// Draws the frames that the window wants until `condition` holds.
+/// Draws the frames that the window requests until `condition` is true.
 #[track_caller]
 pub(crate) fn wait_until(
     harness: &mut Harness<'static, App>,
@@ -162,7 +162,7 @@ pub(crate) fn wait_until(
         frame.park();
         frame.draw(harness);
     }
-    // What has just arrived is laid out in the next frame.
+    // New content is laid out in the next frame.
     harness.step();
 }
 
@@ -181,7 +181,7 @@ pub(crate) fn wait_until_idle(harness: &mut Harness<'static, App>) {
     });
 }
 
-/// Waits for something whose label contains `text`.
+/// Waits for a widget whose label contains `text`.
 #[track_caller]
 pub(crate) fn wait_for(harness: &mut Harness<'static, App>, text: &str) {
     wait_until(harness, text, |harness| sees(harness, text));
@@ -197,7 +197,7 @@ pub(crate) fn text_field<'w>(harness: &'w Harness<'static, App>, label: &str) ->
     find(harness, &[Role::TextInput, Role::MultilineTextInput], label)
 }
 
-/// The only menu of values whose label is `label` or contains it.
+/// The only combo box whose label is `label` or contains it.
 #[track_caller]
 pub(crate) fn combo_box<'w>(harness: &'w Harness<'static, App>, label: &str) -> Node<'w> {
     find(harness, &[Role::ComboBox], label)
@@ -222,7 +222,7 @@ fn find<'w>(harness: &'w Harness<'static, App>, roles: &[Role], label: &str) -> 
 /// The field for the path of images, above the thumbnails.
 pub(crate) const PATH_FIELD: &str = "folder or image";
 
-/// Waits until the images cannot be listed, and returns the reason, which is shown.
+/// Waits until listing the images fails, and returns the reason shown.
 #[track_caller]
 pub(crate) fn wait_for_failed_listing(harness: &mut Harness<'static, App>) -> String {
     fn reason<'w>(harness: &'w Harness<'static, App>) -> Option<&'w str> {
@@ -235,7 +235,7 @@ pub(crate) fn wait_for_failed_listing(harness: &mut Harness<'static, App>) -> St
     reason(harness).unwrap_or_default().to_owned()
 }
 
-/// Chooses a value of a menu.
+/// Chooses a value of a combo box.
 #[track_caller]
 pub(crate) fn choose_value(harness: &mut Harness<'static, App>, menu: &str, value: &str) {
     combo_box(harness, menu).click_accesskit();
@@ -243,13 +243,12 @@ pub(crate) fn choose_value(harness: &mut Harness<'static, App>, menu: &str, valu
     click(harness, value);
 }
 
-/// Waits until this dialog is open.
 #[track_caller]
 pub(crate) fn wait_for_overlay(harness: &mut Harness<'static, App>, overlay: Overlay) {
     wait_until(harness, "the dialog", |harness| harness.state().state().overlay == overlay);
 }
 
-/// Waits for a message at the bottom that contains `word`, and returns it.
+/// Waits for a notice at the bottom that contains `word`, and returns it.
 #[track_caller]
 pub(crate) fn wait_for_notice(harness: &mut Harness<'static, App>, word: &str) -> String {
     fn text<'w>(harness: &'w Harness<'static, App>, word: &str) -> Option<&'w str> {
@@ -260,10 +259,10 @@ pub(crate) fn wait_for_notice(harness: &mut Harness<'static, App>, word: &str) -
     text(harness, word).unwrap_or_default().to_owned()
 }
 
-/// Clicks the first thing whose label contains `text`, and draws what comes of it.
+/// Clicks the first widget whose label contains `text`, and draws the result.
 #[track_caller]
 pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
-    // What has just opened may still be moving to its place.
+    // A widget that has just opened may still be moving.
     harness.run_steps(2);
     let find = |harness: &Harness<'static, App>, act: &dyn Fn(&Node<'_>)| {
         let found = harness.query_all_by_label_contains(text).next();
@@ -272,7 +271,7 @@ pub(crate) fn click(harness: &mut Harness<'static, App>, text: &str) {
     // A panel may be longer than the window.
     find(harness, &|node| node.scroll_to_me());
     harness.run_steps(5);
-    // As a screen reader does it: what comes in late may move everything between a press and its release.
+    // Like a screen reader: late content may move everything between a press and its release.
     find(harness, &|node| node.click_accesskit());
     harness.step();
     harness.step();

@@ -1,5 +1,5 @@
-//! Bytes from outside, nearly right: whatever they are, a parser gives a value that holds what it promises, or refuses
-//! them. `fuzz/` looks further with the same parsers, promises and files.
+//! Almost valid bytes from outside: for any input, a parser returns a value that keeps its promises, or rejects it.
+//! `fuzz/` searches further with the same parsers, promises and files.
 
 mod mutations;
 pub(crate) mod parsers;
@@ -9,14 +9,14 @@ use std::path::Path;
 
 use mutations::{Mutations, read_files};
 
-/// Calls `parse`, and names the bytes if it panics.
+/// Calls `parse`, and reports the bytes if it panics.
 #[track_caller]
 fn accepts(name: &str, parse: fn(&[u8]) -> bool, bytes: &[u8]) -> bool {
     let accepted = catch_unwind(AssertUnwindSafe(|| parse(bytes)));
     accepted.unwrap_or_else(|_| panic!("{name}: {}", bytes.escape_ascii()))
 }
 
-/// Every input that fuzzing kept is accepted or refused.
+/// Every input found by fuzzing is accepted or rejected.
 #[track_caller]
 fn check_fuzz_corpus(name: &str, parse: fn(&[u8]) -> bool) {
     for file in read_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(name)) {
@@ -25,7 +25,7 @@ fn check_fuzz_corpus(name: &str, parse: fn(&[u8]) -> bool) {
 }
 
 /// Every file of `tests/cases/<name>/` is accepted; `inputs` mutations of them and the fuzz corpus are accepted or
-/// refused.
+/// rejected.
 #[track_caller]
 fn check(name: &str, parse: fn(&[u8]) -> bool, inputs: usize, tokens: &'static [&'static [u8]]) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cases").join(name);
@@ -35,7 +35,7 @@ fn check(name: &str, parse: fn(&[u8]) -> bool, inputs: usize, tokens: &'static [
     }
     check_fuzz_corpus(name, parse);
     let taken = (0..inputs).filter(|_| accepts(name, parse, &mutations.next())).count();
-    // Otherwise the mutations are too rough, or there are none.
+    // Otherwise the mutations are too destructive, or there are none.
     let share = taken as f64 / inputs as f64;
     assert!((0.01..0.99).contains(&share), "{name}: {share}");
 }

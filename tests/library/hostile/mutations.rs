@@ -1,4 +1,4 @@
-//! Inputs that are nearly right: bytes of a file with some of them flipped, lost, doubled or replaced.
+//! Almost valid inputs: bytes of a file with some of them flipped, dropped, duplicated or replaced.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ pub(crate) fn read_files(folder: &Path) -> Vec<Vec<u8>> {
     files.iter().map(|file| std::fs::read(file).unwrap()).collect()
 }
 
-/// Seeded mutations of the files of a folder: the same ones every time.
+/// Seeded, reproducible mutations of the files in a folder.
 pub(crate) struct Mutations {
     corpus: Vec<Vec<u8>>,
     tokens: &'static [&'static [u8]],
@@ -21,12 +21,12 @@ pub(crate) struct Mutations {
 }
 
 impl Mutations {
-    /// `tokens` mean something to the parser: they are put anywhere.
+    /// `tokens` are meaningful to the parser; they are inserted anywhere.
     pub(crate) fn of(folder: &Path, tokens: &'static [&'static [u8]]) -> Self {
         Self { corpus: read_files(folder), tokens, random: Random(0x9e37_79b9_7f4a_7c15) }
     }
 
-    /// The files as they are.
+    /// The unchanged files.
     pub(crate) fn corpus(&self) -> &[Vec<u8>] {
         &self.corpus
     }
@@ -60,7 +60,7 @@ impl Mutations {
                 drop(bytes.splice(at..end, other[from..until].to_vec()));
             }
             4 if at + 4 <= bytes.len() => {
-                // Where a length stands, a great one, a small one or none at all.
+                // In place of a length: a large one, a small one or zero.
                 let lengths = [0_u32, 1, 0x7f, 0xff, 0x8000, 0x7fff_ffff, u32::MAX];
                 let length = lengths[random.below(lengths.len())].to_le_bytes();
                 bytes[at..at + 4].copy_from_slice(&length);

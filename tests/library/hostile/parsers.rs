@@ -1,5 +1,5 @@
-//! The parsers that read bytes from outside, each with what it promises: a function gives whether the bytes were taken,
-//! and panics where a promise is broken. `fuzz/fuzz_targets` calls them, too.
+//! The parsers that read bytes from outside, each with its promises: a function returns whether the bytes were
+//! accepted, and panics if a promise is broken. Also used by `fuzz/fuzz_targets`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,7 +27,7 @@ use spotcheck::tasks::{ProgressUnit, TaskControl};
 use spotcheck::vision::recognize::{Neighbor, Notes};
 use spotcheck::vision::{Prepared, Tensor, postprocess};
 
-/// The only file of a folder that this thread has for itself, for parsers that take a path.
+/// The only file in a folder of this thread, for parsers that take a path.
 fn written(name: &str, bytes: &[u8]) -> PathBuf {
     thread_local! {
         static FOLDER: tempfile::TempDir = tempfile::tempdir().expect("the test may write");
@@ -79,7 +79,7 @@ pub(crate) fn query(bytes: &[u8]) -> bool {
     }
 }
 
-/// The two forms of files with the names of classes.
+/// The two formats of files with class names.
 pub(crate) fn label_map(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes);
     let parsed = [LabelSet::parse_label_map(&text), LabelSet::parse(&text)];
@@ -101,7 +101,7 @@ pub(crate) fn label_map(bytes: &[u8]) -> bool {
     parsed.iter().any(Result::is_ok)
 }
 
-/// What files beside a model and its metadata say, whatever kind of file it is called.
+/// The files next to a model and its metadata, read as every kind of file.
 pub(crate) fn notes(bytes: &[u8]) -> bool {
     let text = String::from_utf8_lossy(bytes).into_owned();
     let names = [
@@ -166,7 +166,7 @@ pub(crate) fn prices(bytes: &[u8]) -> bool {
     true
 }
 
-/// The size of every image that outputs are about.
+/// The size of every image that the outputs belong to.
 const SIZE: [u32; 2] = [100, 50];
 
 fn check_prediction(prediction: &Prediction) {
@@ -235,7 +235,7 @@ pub(crate) fn detections(bytes: &[u8]) -> bool {
     }
 }
 
-/// The description, the outputs by name, the images, and how many the call had.
+/// The description, the outputs by name, the images, and the number of images in the call.
 type DescribedOutputs = (DetectionOutput, BTreeMap<String, Tensor>, Vec<Prepared>, usize);
 
 pub(crate) fn described_outputs(case: &Value) -> Option<DescribedOutputs> {
@@ -248,7 +248,7 @@ pub(crate) fn described_outputs(case: &Value) -> Option<DescribedOutputs> {
 fn tensor(output: &Value) -> Option<Tensor> {
     let shape: Vec<usize> = serde_json::from_value(output["shape"].clone()).ok()?;
     let values = output["values"].as_array()?.iter();
-    // JSON has no NaN and no infinity: they are text.
+    // JSON has no NaN and no infinity, so they are text.
     let number = |value: &Value| value.as_f64().or_else(|| value.as_str()?.parse().ok());
     Some(match output["type"].as_str()? {
         "int64" => Tensor::i64(shape, values.map(Value::as_i64).collect::<Option<_>>()?),
@@ -276,7 +276,7 @@ pub(crate) fn outputs_lines(bytes: &[u8]) -> bool {
     outputs_in("list.jsonl.out", bytes)
 }
 
-/// What arrived, checked: each image at most once.
+/// The received predictions, checked: each image at most once.
 #[derive(Default)]
 struct Arrived {
     images: std::collections::BTreeSet<usize>,
@@ -299,7 +299,7 @@ impl OutputSink for Arrived {
     fn labels(&mut self, _: &LabelSet) {}
 }
 
-/// One output with a prediction a line, about three images.
+/// One output with one prediction per line, for three images.
 fn outputs_in(name: &str, bytes: &[u8]) -> bool {
     let output = written(name, bytes);
     let folder = output.parent().expect("a file has a folder");
@@ -332,7 +332,7 @@ pub(crate) fn tfrecord(bytes: &[u8]) -> bool {
     let file = ("/photos.tfrecord".to_owned(), bytes.to_vec());
     let source = WithRecords::over(Arc::new(MemorySource::new([file])));
     let samples: Vec<Sample> = source.pages().flat_map(|page| page.samples).collect();
-    // Of each record there are at least its lengths, its checksums and a byte.
+    // Each record has at least its lengths, its checksums and one byte.
     assert!(samples.len() * 17 <= bytes.len());
     let mut taken = 0;
     for sample in &samples {
@@ -346,12 +346,12 @@ pub(crate) fn tfrecord(bytes: &[u8]) -> bool {
     taken > 0
 }
 
-/// Behind checksums that are right, so that its fields are read.
+/// With valid checksums, so that its fields are read.
 pub(crate) fn tf_example(bytes: &[u8]) -> bool {
     tfrecord(&framed_record(bytes))
 }
 
-/// A file of annotations of any format, beside a label file of YOLO.
+/// An annotation file of any format, next to a YOLO label file.
 pub(crate) fn annotation_file(bytes: &[u8]) -> bool {
     let is_yaml = bytes.windows(6).any(|window| window == b"names:");
     let path = written(if is_yaml { "data.yaml" } else { "labels.txt" }, bytes);

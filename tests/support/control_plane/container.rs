@@ -1,4 +1,4 @@
-//! A container on an instance: the handler of an archive as a process of this computer.
+//! A container on an instance: the handler of an archive as a local process.
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::SocketAddr;
@@ -11,9 +11,9 @@ use super::{Shared, world};
 use crate::support::http::{Connection, Response, Transfer};
 use crate::support::python_packages;
 
-/// Time between two pings.
+/// The interval between two pings.
 const POLL: Duration = Duration::from_millis(20);
-/// Ends the handler as soon as the test program ends or closes the pipe to standard input.
+/// Ends the handler when the test program ends or closes the pipe to standard input.
 const WATCHDOG: &str = r#"
 exec 3<&0
 "$@" </dev/null 3<&- &
@@ -26,7 +26,7 @@ wait "$handler" 2>/dev/null
 kill -9 "$watcher" 2>/dev/null
 "#;
 
-/// The container lives as long as this is not taken.
+/// The container lives until this is taken.
 pub(super) type Lifeline = Arc<Mutex<Option<ChildStdin>>>;
 
 /// Ends when dropped.
@@ -37,22 +37,22 @@ pub(super) struct Container {
     _folder: tempfile::TempDir,
 }
 
-/// Takes the lines that the container writes.
+/// Receives the container's output lines.
 pub(super) type Sink = Arc<dyn Fn(&Shared, &str) + Send + Sync>;
 
 /// Why there is no container.
 pub(super) enum Trouble {
     /// The archive has no handler.
     Archive(String),
-    /// It ended before it was ready.
+    /// It exited before it was ready.
     Ended,
-    /// It never responded to its ping.
+    /// It never responded to a ping.
     NoPing,
 }
 
 impl Container {
-    /// Unpacks the archive, starts its handler, and waits until it responds to its ping. `owner` is the ARN of the job
-    /// or endpoint.
+    /// Unpacks the archive, starts its handler, and waits until it responds to a ping. `owner` is the ARN of the job or
+    /// endpoint.
     pub(super) fn start(
         shared: &Arc<Shared>,
         owner: &str,
@@ -75,7 +75,7 @@ impl Container {
             .env("PYTHONPATH", python_packages("model-handler"))
             .env("PYTHONUNBUFFERED", "1")
             .env("PYTHONDONTWRITEBYTECODE", "1")
-            // Any free one; the container prints it.
+            // Any free port; the container prints it.
             .env("SAGEMAKER_BIND_TO_PORT", "0")
             .envs(environment.iter().map(|(name, value)| (name, value)))
             .process_group(0)
@@ -151,7 +151,7 @@ impl Drop for Container {
     }
 }
 
-/// `port N`; what comes before it is passed on. `None` where it ended first.
+/// Reads `port N`; earlier lines are passed on. `None` if it exited first.
 fn first_line(shared: &Shared, output: &mut impl BufRead, sink: &Sink) -> Option<u16> {
     loop {
         let mut line = String::new();

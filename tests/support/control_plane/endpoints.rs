@@ -19,7 +19,7 @@ pub(super) struct EndpointConfig {
 
 pub(super) struct Endpoint {
     pub(super) status: &'static str,
-    /// Behind the first variant.
+    /// Of the first variant.
     pub(super) container: Option<Arc<Container>>,
     config: String,
     /// Copied when the endpoint is created, because the configuration may be deleted.
@@ -145,7 +145,7 @@ impl Shared {
         std::thread::spawn(move || {
             let outcome = plane.deploy(&name);
             plane.change(|world| {
-                // Deleted meanwhile: the container is not needed any more.
+                // Deleted meanwhile, so the container is no longer needed.
                 let Some(endpoint) = world.endpoints.get_mut(&name) else {
                     return;
                 };
@@ -173,7 +173,7 @@ impl Shared {
         world
     }
 
-    /// The container, or the reason why there is none.
+    /// The container, or why there is none.
     fn deploy(self: &Arc<Self>, name: &str) -> Result<Container, String> {
         let (archive, variables, variant) = {
             let world = self.wait_while_held();
@@ -263,7 +263,7 @@ impl Shared {
         Ok(listing("Endpoints", list, next))
     }
 
-    /// It is "Deleting" until its container has ended, and while jobs are held, and then is gone.
+    /// Deletes an endpoint, which is "Deleting" until its container has exited and while jobs are held.
     pub(super) fn delete_endpoint(self: &Arc<Self>, request: &Value) -> Result<Value, Refusal> {
         let name = text(request, "EndpointName").to_owned();
         let container = self.change(|world| {

@@ -1,18 +1,18 @@
-//! How it goes wrong.
+//! Injected failures.
 
 use std::time::Duration;
 
 use super::Refusal;
 
-/// Failures that a test injects. Each stays until [`super::ControlPlane::heal`], unless it has a count.
+/// A failure injected by a test. Each stays until [`super::ControlPlane::heal`], unless it has a count.
 #[derive(Debug, Clone)]
 pub(crate) enum Failure {
-    /// The next `times` requests for `operation` are too many.
+    /// The next `times` requests for `operation` are throttled.
     Throttling {
         operation: &'static str,
         times: usize,
     },
-    /// The next `times` requests for `operation` meet a server that cannot.
+    /// The next `times` requests for `operation` get a server error.
     ServerError {
         operation: &'static str,
         times: usize,
@@ -22,40 +22,40 @@ pub(crate) enum Failure {
         operation: &'static str,
         times: usize,
     },
-    /// The caller may not do that.
+    /// The caller lacks the permission.
     AccessDenied {
         operation: &'static str,
     },
-    /// `operation` refuses what it is given, in these words.
+    /// `operation` rejects its input with this message.
     Validation {
         operation: &'static str,
         message: &'static str,
     },
-    /// Requests for `operation` get no response until all is well again or the test is over.
+    /// Requests for `operation` get no response until the failure is healed or the test ends.
     Held {
         operation: &'static str,
     },
-    /// After the next `times` requests for `operation`, the session is over.
+    /// After the next `times` requests for `operation`, the session has expired.
     SessionOverAfter {
         operation: &'static str,
         times: usize,
     },
-    /// The account may not have one more such instance for jobs or endpoints.
+    /// The account's quota allows no further such instance for jobs or endpoints.
     ResourceLimit,
     /// AWS's clock is ahead of ours (or, with `true`, behind it).
     ClockAhead(Duration),
     ClockBehind(Duration),
     /// A job gets no instances.
     NoCapacity,
-    /// Containers start, but never respond to their ping.
+    /// Containers start, but never respond to a ping.
     NoPing,
-    /// Jobs do not say when they started.
+    /// Jobs have no start time.
     NoStartTime,
-    /// Objects whose key contains this reach the container broken, so that it refuses them.
+    /// Objects whose key contains this reach the container damaged, so that it rejects them.
     BadObject(&'static str),
-    /// The container ends with an error of its own at objects whose key contains this.
+    /// The container fails with its own error at objects whose key contains this.
     ContainerError(&'static str),
-    /// A job is stopped as soon as so many objects are through.
+    /// A job is stopped when this many objects are done.
     StoppedAfter(usize),
     /// Objects whose key contains this get no output, but the job is "Completed".
     NoOutput(&'static str),
@@ -193,7 +193,7 @@ pub(super) enum ObjectFailure {
     Forgotten,
 }
 
-/// How much AWS's clock differs from ours.
+/// The difference between AWS's clock and ours.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ClockOffset {
     ahead: Duration,

@@ -1,4 +1,4 @@
-//! Transform jobs as their owner sees them: created, described, listed, stopped.
+//! Transform jobs as seen by their owner: created, described, listed, stopped.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -121,7 +121,7 @@ impl Shared {
         response["TransformJobArn"] = arn("transform-job", name).into();
         response["TransformJobStatus"] = job.status.into();
         response["CreationTime"] = job.birth.at_s.into();
-        // AWS returns what it filled in.
+        // AWS returns the defaults that it filled in.
         let defaults = [
             ("TransformInput", "CompressionType", "None"),
             ("TransformInput", "SplitType", "None"),

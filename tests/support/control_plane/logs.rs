@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{ACCOUNT, REGION, Refusal, Shared, seconds, text};
 
 const JOBS: &str = "/aws/sagemaker/TransformJobs";
-/// Events of a page, unless fewer are requested; pages of AWS have up to a megabyte, and may be shorter.
+/// The events per page, unless fewer are requested; AWS's pages have up to a megabyte, and may be shorter.
 const PAGE: usize = 500;
 
 #[derive(Debug, Default)]
@@ -31,9 +31,9 @@ struct Event {
 }
 
 impl Logs {
-    /// Adds a line to a stream, which need not be there yet.
+    /// Adds a line to a stream, which is created if necessary.
     pub(super) fn write(&mut self, group: &str, stream: &str, message: &str) {
-        // An event without a message does not exist.
+        // Events cannot have an empty message.
         if message.is_empty() {
             return;
         }
@@ -45,7 +45,7 @@ impl Logs {
         stream.events.push(Event { id, at_ms, message: message.to_owned() });
     }
 
-    /// Makes a stream, which has no events yet.
+    /// Creates an empty stream.
     pub(super) fn open(&mut self, group: &str, stream: &str) {
         let streams = self.groups.entry(group.to_owned()).or_default();
         streams.entry(stream.to_owned()).or_insert_with(|| Stream { created_ms: now_ms(), events: Vec::new() });
@@ -167,7 +167,7 @@ impl Shared {
             .ok_or_else(|| not_found("The specified log stream does not exist."))?;
         let events: Vec<&Event> = stream.events.iter().filter(|event| in_time(event, request)).collect();
         let limit = limit(request, PAGE);
-        // A token names the event after which, or before which, the page is.
+        // A token names the event that the page starts after or ends before.
         let position = |id: usize| events.partition_point(|event| event.id <= id);
         let bad = || invalid("The specified nextToken is invalid.");
         let range = match request["nextToken"].as_str() {

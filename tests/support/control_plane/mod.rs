@@ -1,10 +1,10 @@
-//! `SageMaker`, its runtime and `CloudWatch` Logs on this computer: a control plane that does the work, for tests
-//! without an AWS account.
+//! `SageMaker`, its runtime and `CloudWatch` Logs on this computer: a working control plane for tests without an AWS
+//! account.
 //!
-//! It speaks AWS's protocols and checks signatures. Requests and responses are checked against botocore's service
-//! models, and a test fails if one does not fit. A transform job fetches the archive from SeaweedFS, starts its
-//! handler, sends it the inputs and writes the outputs and logs, as Batch Transform does; an endpoint has the handler
-//! behind it. A state lasts exactly as long as its work: nothing sleeps, and [`ControlPlane::pause_jobs`] holds the
+//! It implements AWS's protocols and checks signatures. Requests and responses are checked against botocore's service
+//! models, and a test fails if one does not conform. A transform job fetches the archive from SeaweedFS, starts its
+//! handler, sends it the inputs and writes the outputs and logs, like Batch Transform; an endpoint has the handler
+//! behind it. A state lasts exactly as long as its work: nothing sleeps, and [`ControlPlane::pause_jobs`] pauses the
 //! work for a test.
 //!
 //! [`ControlPlane::fail`] injects failures of AWS.
@@ -51,29 +51,29 @@ pub(crate) const ROLE: &str = "arn:aws:iam::123456789012:role/spotcheck-transfor
 /// An image that it accepts; the handler of the archive runs in its place.
 pub(crate) const IMAGE: &str = "763104351884.dkr.ecr.us-east-1.amazonaws.com/ray:serve-ml-sagemaker-cpu-v1.4";
 
-/// Takes requests until the test program ends. Its jobs and endpoints end when it is dropped, and the test fails then
-/// if a request or a response was not as AWS describes them.
+/// Accepts requests until the test program ends. Its jobs and endpoints end when it is dropped, and then the test fails
+/// if a request or response did not match AWS's models.
 pub(crate) struct ControlPlane {
     address: SocketAddr,
     s3_endpoint: String,
     shared: Arc<Shared>,
 }
 
-/// A request that was made.
+/// A received request.
 #[derive(Debug, Clone)]
 pub(crate) struct Request {
     /// `CreateTransformJob`
     pub(crate) operation: String,
     /// `Null` if it is not JSON.
     pub(crate) body: Value,
-    /// Status of the response.
+    /// The status of the response.
     pub(crate) status: u16,
 }
 
 struct Shared {
     objects: Objects,
     world: Mutex<World>,
-    /// Notified whenever the world has changed.
+    /// Notified on every change of the world.
     changed: Condvar,
     failures: Mutex<Failures>,
     session: Mutex<Session>,
@@ -91,7 +91,6 @@ pub(crate) struct Refusal {
     more: Map<String, Value>,
 }
 
-/// The response to a request.
 struct Response {
     status: u16,
     fields: Vec<(&'static str, String)>,
@@ -99,7 +98,7 @@ struct Response {
 }
 
 impl ControlPlane {
-    /// One whose jobs read and write the objects of `seaweed`.
+    /// A control plane whose jobs read and write the objects of `seaweed`.
     pub(crate) fn start(seaweed: &Seaweed) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
@@ -116,7 +115,7 @@ impl ControlPlane {
         std::thread::spawn(move || {
             for connection in listener.incoming() {
                 let plane = Arc::clone(&plane);
-                // A client that hangs up is the client's affair.
+                // Whether a client disconnects is up to the client.
                 std::thread::spawn(move || plane.serve(&connection.ok()?));
             }
         });
@@ -128,25 +127,23 @@ impl ControlPlane {
         format!("http://{}", self.address)
     }
 
-    /// Signs `command` in by the environment alone, and sends it here, and for S3 to SeaweedFS.
+    /// Signs `command` in only by the environment, and sends it here, and for S3 to SeaweedFS.
     pub(crate) fn sign_in(&self, command: &mut Command, login: Login) {
         login.sign_in(command, &self.s3_endpoint);
         self.send_here(command);
     }
 
-    /// Sends `command`, which is signed in already, here with all but S3.
+    /// Sends everything except S3 from `command`, which is signed in already, here.
     pub(crate) fn send_here(&self, command: &mut Command) {
         for service in ["SAGEMAKER", "SAGEMAKER_RUNTIME", "CLOUDWATCH_LOGS"] {
             command.env(format!("AWS_ENDPOINT_URL_{service}"), self.endpoint());
         }
     }
 
-    /// Injects a failure.
     pub(crate) fn fail(&self, failure: Failure) {
         self.shared.failures.lock().unwrap().add(failure);
     }
 
-    /// Ends all failures.
     pub(crate) fn heal(&self) {
         self.shared.failures.lock().unwrap().clear();
         self.shared.change(|_| ());
@@ -157,19 +154,19 @@ impl ControlPlane {
         *self.shared.session.lock().unwrap() = session;
     }
 
-    /// Does what AWS's console would do: an operation of `SageMaker` without a signature, which is not counted as a
-    /// request. An error is AWS's code and message.
+    /// Runs an operation of `SageMaker` without a signature, like AWS's console; it is not counted as a request. An
+    /// error is AWS's code and message.
     pub(crate) fn console(&self, operation: &str, request: &Value) -> Result<Value, String> {
         let performed = self.shared.perform("sagemaker", operation, request);
         performed.map_err(|refusal| format!("{}: {}", refusal.code, refusal.message))
     }
 
-    /// All requests so far, in the order they came.
+    /// All requests so far, in order.
     pub(crate) fn requests(&self) -> Vec<Request> {
         self.shared.requests.lock().unwrap().clone()
     }
 
-    /// How many requests for this operation came so far.
+    /// The number of requests for this operation so far.
     pub(crate) fn count(&self, operation: &str) -> usize {
         let requests = self.shared.requests.lock().unwrap();
         requests.iter().filter(|request| request.operation == operation).count()
@@ -180,12 +177,13 @@ impl ControlPlane {
         self.shared.add_chain(name);
     }
 
-    /// Jobs do not start, and those that run take no further object, until [`Self::resume_jobs`]. Stopping them works.
+    /// Holds all jobs until [`Self::resume_jobs`]: none starts, and running ones process no further objects. Stopping
+    /// them works.
     pub(crate) fn pause_jobs(&self) {
         self.set_pace(Pace::Held);
     }
 
-    /// Jobs start and run, but after `objects` further objects none is taken until [`Self::resume_jobs`].
+    /// Jobs start and run, but after `objects` further objects they pause until [`Self::resume_jobs`].
     pub(crate) fn pause_jobs_after(&self, objects: usize) {
         self.set_pace(Pace::HeldAfter(objects));
     }
@@ -194,13 +192,12 @@ impl ControlPlane {
         self.set_pace(Pace::Free);
     }
 
-    /// Waits until a job is held, by [`Self::pause_jobs`] or [`Self::pause_jobs_after`], and nothing is under way any
-    /// more.
+    /// Waits until a job is held by [`Self::pause_jobs`] or [`Self::pause_jobs_after`] and nothing is in progress.
     pub(crate) fn wait_until_paused(&self) {
         drop(self.wait(World::is_paused));
     }
 
-    /// Waits until the job has ended; its status and the reason where it failed.
+    /// Waits until the job has ended; returns its status, and the reason if it failed.
     pub(crate) fn wait_until_over(&self, job: &str) -> (String, Option<String>) {
         let world = self.wait(|world| world.jobs.get(job).is_some_and(jobs::Job::is_over));
         let job = &world.jobs[job];
@@ -216,7 +213,7 @@ impl ControlPlane {
         self.wait(settled).endpoints[endpoint].status.to_owned()
     }
 
-    /// The messages of a log stream of jobs, the first whose name begins so and is, or is not, a data-log.
+    /// The messages of a job's log stream: the first whose name starts this way and which is, or is not, a data log.
     pub(crate) fn log_of_job(&self, job: &str, log: JobLog) -> Vec<String> {
         let world = self.shared.world();
         let mut streams = world.logs.streams_of_jobs(job);
@@ -224,7 +221,7 @@ impl ControlPlane {
         stream.map_or_else(Vec::new, |(_, stream)| stream.messages())
     }
 
-    /// Requests and responses up to now that are not as AWS describes them. A test that does not take them fails.
+    /// Requests and responses so far that do not match AWS's models. A test that does not take them fails.
     pub(crate) fn take_violations(&self) -> Vec<String> {
         std::mem::take(&mut self.shared.violations.lock().unwrap())
     }
@@ -259,7 +256,7 @@ impl Drop for ControlPlane {
     }
 }
 
-/// An archive with a handler that returns at once what it was sent, as JSON: for tests of everything but predictions.
+/// An archive with a handler that immediately echoes its input as JSON, for tests of everything but predictions.
 pub(crate) fn echo_archive() -> Vec<u8> {
     let script = super::repository().join("tests/support/control_plane/echo.py");
     archive(&[("code/serve.py", &std::fs::read(script).unwrap())])
@@ -294,7 +291,7 @@ impl Shared {
         self.violations.lock().unwrap().push(text);
     }
 
-    /// `None` where the client has hung up.
+    /// `None` if the client has disconnected.
     fn serve(self: &Arc<Self>, mut client: &TcpStream) -> Option<()> {
         client.set_nodelay(true).ok()?;
         let mut requests = BufReader::new(client.try_clone().ok()?);
@@ -302,7 +299,7 @@ impl Shared {
             let head = Head::read(&mut requests)?;
             let body = head.read_body(&mut requests, Direction::Request)?.content;
             let Some(mut response) = self.response(&head, &body) else {
-                // As if no server ran here.
+                // As if no server were running here.
                 return client.shutdown(std::net::Shutdown::Both).ok();
             };
             let id = format!("{:08x}-0000-4000-8000-000000000000", self.requests.lock().unwrap().len());
@@ -336,7 +333,7 @@ Content-Length: ",
         SystemTime::now() + self.failures.lock().unwrap().clock_ahead()
     }
 
-    /// `None`: not even that.
+    /// `None` for no response at all.
     fn response(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Response> {
         let target = head.get("x-amz-target").and_then(|name| name.split_once('.'));
         let (service, operation) = match target {
@@ -475,7 +472,7 @@ Content-Length: ",
         }
     }
 
-    /// Notes what is not as AWS describes it. Gives what is wrong with values that a person may have entered.
+    /// Records violations of AWS's models. Returns what is wrong with values that a person may have entered.
     fn check(&self, side: &str, operation: &str, question: &Value) -> Vec<String> {
         let mut unsatisfied = Vec::new();
         for complaint in Validator::shared().complaints(question) {
@@ -489,7 +486,7 @@ Content-Length: ",
     }
 }
 
-/// Whether someone may do something, judged by what they may do in SeaweedFS.
+/// Checks whether a login has a permission, based on its permissions in SeaweedFS.
 fn authorize(login: Login, service: &str, operation: &str) -> Result<(), Refusal> {
     let needed = match operation {
         name if name.starts_with("Describe") || name.starts_with("Get") => "Read",
@@ -530,7 +527,7 @@ impl Refusal {
 
     fn body(&self) -> Value {
         let mut body = self.more.clone();
-        // The model of SageMaker writes the name large, and all the rest small.
+        // SageMaker's model capitalizes the name, and nothing else.
         let name = match self.code.as_str() {
             "ResourceNotFound" | "ResourceInUse" | "ResourceLimitExceeded" => "Message",
             _ => "message",
@@ -555,16 +552,16 @@ fn reason(status: u16) -> &'static str {
 }
 
 fn arn(kind: &str, name: &str) -> String {
-    // AWS writes them small.
+    // AWS writes them in lower case.
     format!("arn:aws:sagemaker:{REGION}:{ACCOUNT}:{kind}/{}", name.to_ascii_lowercase())
 }
 
-/// A member that must be there: the request was checked.
+/// A required member: the request was validated.
 fn text<'v>(request: &'v Value, name: &str) -> &'v str {
     request[name].as_str().unwrap_or_default()
 }
 
-/// Seconds since 1970, to the millisecond.
+/// Seconds since 1970, with milliseconds.
 fn seconds(time: SystemTime) -> f64 {
     let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap();
     since.as_millis() as f64 / 1000.0

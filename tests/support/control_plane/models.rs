@@ -80,7 +80,7 @@ impl Shared {
         })
     }
 
-    /// A model as others make them, of two containers in a row.
+    /// Adds a model of two chained containers, as made by other tools.
     pub(super) fn add_chain(&self, name: &str) {
         let container = json!({"Image": super::IMAGE, "ModelDataUrl": "s3://models/model.tar.gz"});
         let request = json!({

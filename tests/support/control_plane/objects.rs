@@ -1,4 +1,4 @@
-//! The objects of SeaweedFS as a job's role sees them.
+//! The objects of SeaweedFS as seen by a job's role.
 
 use std::net::SocketAddr;
 
@@ -38,7 +38,7 @@ impl Place {
 }
 
 impl Objects {
-    /// All whose key begins with that of `prefix`, in S3's order; S3's error code where there are none to see.
+    /// All objects whose key starts with that of `prefix`, in S3's order; S3's error code if none are visible.
     pub(super) fn list(&self, prefix: &Place) -> Result<Vec<Listed>, String> {
         let mut listed = Vec::new();
         let mut token: Option<String> = None;
@@ -63,7 +63,7 @@ impl Objects {
         }
     }
 
-    /// S3's error code where it cannot be read.
+    /// The content, or S3's error code.
     pub(super) fn get(&self, place: &Place) -> Result<Vec<u8>, String> {
         self.ask(&path(place), "")
     }
@@ -105,7 +105,7 @@ fn code(response: &[u8]) -> String {
     element(&response, "Code").unwrap_or_else(|| "InternalError".to_owned())
 }
 
-/// The text of the first element of that name.
+/// The text of the first element with this name.
 fn element(xml: &str, name: &str) -> Option<String> {
     let (_, rest) = xml.split_once(&format!("<{name}>"))?;
     let (text, _) = rest.split_once(&format!("</{name}>"))?;

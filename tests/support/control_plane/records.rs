@@ -1,9 +1,9 @@
-//! How Batch Transform cuts an object into records, and packs records into the bodies of requests.
+//! How Batch Transform splits an object into records, and packs records into the bodies of requests.
 
 /// A piece of an object.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Record<'a> {
-    /// The record with its framing, or with the end of its line.
+    /// The record with its framing, or with its line break.
     pub(super) framed: &'a [u8],
     pub(super) content: &'a [u8],
 }
@@ -15,7 +15,7 @@ pub(super) struct Body {
     pub(super) records: usize,
 }
 
-/// `split` is that of `TransformInput`. An error reads as in the data-log.
+/// `split` is that of `TransformInput`. An error has the wording of the data log.
 pub(super) fn split<'a>(object: &'a [u8], split: &str) -> Result<Vec<Record<'a>>, String> {
     match split {
         "None" => Ok(vec![Record { framed: object, content: object }]),
@@ -30,7 +30,7 @@ pub(super) fn split<'a>(object: &'a [u8], split: &str) -> Result<Vec<Record<'a>>
     }
 }
 
-/// `max_bytes` is the largest body; `None` has no limit.
+/// `max_bytes` is the largest body; `None` for no limit.
 pub(super) fn pack(records: &[Record], strategy: &str, max_bytes: Option<usize>) -> Result<Vec<Body>, String> {
     let limit = max_bytes.unwrap_or(usize::MAX);
     let mut bodies: Vec<Body> = Vec::new();
@@ -53,7 +53,7 @@ pub(super) fn pack(records: &[Record], strategy: &str, max_bytes: Option<usize>)
     Ok(bodies)
 }
 
-/// The first record and its whole length.
+/// Returns the first record and its full length.
 type Reader = fn(&[u8]) -> Option<(&[u8], usize)>;
 
 fn framed(mut rest: &[u8], reader: Reader) -> Result<Vec<Record<'_>>, String> {
@@ -67,7 +67,7 @@ fn framed(mut rest: &[u8], reader: Reader) -> Result<Vec<Record<'_>>, String> {
     Ok(records)
 }
 
-/// Length (8 bytes), its check sum (4), content, its check sum (4); little endian.
+/// Length (8 bytes), its checksum (4), content, its checksum (4); little endian.
 fn tfrecord(rest: &[u8]) -> Option<(&[u8], usize)> {
     let len = u64::from_le_bytes(rest.get(..8)?.try_into().ok()?);
     let len = usize::try_from(len).ok()?;
@@ -75,8 +75,8 @@ fn tfrecord(rest: &[u8]) -> Option<(&[u8], usize)> {
     Some((rest.get(12..end)?, end + 4))
 }
 
-/// `MXNet`'s: a magic number (4 bytes), the length in 29 bits of 4 bytes, content padded to a multiple of 4; little
-/// endian.
+/// The format of `MXNet`: a magic number (4 bytes), the length in 29 bits of 4 bytes, content padded to a multiple of
+/// 4; little endian.
 fn recordio(rest: &[u8]) -> Option<(&[u8], usize)> {
     const MAGIC: u32 = 0xced7_230a;
     let word = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));

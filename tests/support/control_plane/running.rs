@@ -1,4 +1,4 @@
-//! A transform job at work: containers, inputs, requests, outputs, logs.
+//! A running transform job: containers, inputs, requests, outputs, logs.
 
 use std::collections::VecDeque;
 use std::io::Read as _;
@@ -17,7 +17,7 @@ use super::world::{Pace, World};
 use super::{REGION, Shared, arn, text};
 use crate::support::http::Transfer;
 
-/// Does the work of a job that has just been created.
+/// Runs a job that has just been created.
 pub(super) fn start(shared: &Arc<Shared>, name: &str) {
     let run = Run {
         shared: Arc::clone(shared),
@@ -31,7 +31,7 @@ pub(super) fn start(shared: &Arc<Shared>, name: &str) {
         run.shared.change(|world| {
             let job = world.jobs.get_mut(&run.name).unwrap();
             match ending {
-                // A stop while it ends is still a stop.
+                // A stop while it is ending is still a stop.
                 _ if job.status == "Stopping" => job.end("Stopped", None),
                 Ok(()) => job.end("Completed", None),
                 Err(reason) => job.end("Failed", Some(reason)),
@@ -45,40 +45,43 @@ struct Run {
     name: String,
     /// The request of `CreateTransformJob`.
     request: Value,
-    /// Objects that are through, whatever became of them.
+    /// The number of finished objects, with any result.
     through: AtomicUsize,
     troubles: Mutex<Vec<Blame>>,
 }
 
-/// An object, and what its output is named after.
+/// An object, and the name that its output is based on.
 struct Input {
     place: Place,
     relative: String,
 }
 
-/// The cause of a failure, which decides how AWS reports it.
+/// The cause of a failure, which determines how AWS reports it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Blame {
     Client,
     Algorithm,
 }
 
-/// Why an object has no output: whose fault, and its line in the data-log.
+/// Why an object has no output: the cause, and its lines in the data log.
 type Failed = (Blame, Vec<String>);
 
-/// Takes the response to a request.
+/// Receives the response to a request.
 type Slot = Mutex<Option<Result<Vec<u8>, Failed>>>;
 
-/// How requests are made, from the job or else the container itself.
+/// The request parameters, from the job or else the container itself.
 struct Manner {
     concurrent: usize,
-    /// 0: as large as they are.
+    /// 0 for the actual size.
     payload_mb: usize,
     strategy: String,
 }
 
 impl Run {
-    /// The reason where it failed.
+    /// Runs the job.
+    ///
+    /// # Errors
+    /// The reason for the failure.
     fn run(&self) -> Result<(), String> {
         if !self.hold(|pace| pace != Pace::Held) {
             return Ok(());
@@ -135,7 +138,7 @@ impl Run {
         Ok(())
     }
 
-    /// Waits for a pace that allows to go on; `false` where the job shall end instead.
+    /// Waits for a pace that allows continuing; `false` if the job should end instead.
     fn hold(&self, mut allows: impl FnMut(Pace) -> bool) -> bool {
         let mut world = self.shared.world();
         loop {
@@ -236,7 +239,7 @@ impl Run {
             );
             world.logs.write_data_log(&data_log, &settings);
         });
-        // Few objects share what many would use.
+        // No more workers than objects.
         let workers = manner.concurrent.min(share.len());
         let each = manner.concurrent / workers;
         let queue = Mutex::new(share);
@@ -257,13 +260,13 @@ impl Run {
         Ok(())
     }
 
-    /// Waits for leave to begin with an object; `false` where the job shall end.
+    /// Waits for permission to start an object; `false` if the job should end.
     fn take_object(&self) -> bool {
         let taken = self.hold(|pace| !matches!(pace, Pace::Held | Pace::HeldAfter(0)));
         taken && {
             let mut world = self.shared.world();
             match world.pace {
-                // Another was quicker.
+                // Another worker was faster.
                 Pace::Held | Pace::HeldAfter(0) => {
                     drop(world);
                     return self.take_object();
@@ -298,7 +301,7 @@ impl Run {
         });
     }
 
-    /// An object on its way through the container to its output.
+    /// Sends an object through the container and writes its output.
     fn transform(&self, input: &Input, container: &Container, manner: &Manner, at_once: usize) -> Result<(), Failed> {
         let of_client = |message: String| (Blame::Client, vec![message]);
         let failure = self.shared.failures.lock().unwrap().of_object(&input.place.key);
@@ -442,7 +445,7 @@ impl Manner {
     }
 }
 
-/// The lines of the data-log about a request that failed.
+/// The lines of the data log for a failed request.
 fn refused(status: u16, content: &str) -> Failed {
     let (blame, first) = match status {
         400..500 => (Blame::Client, format!("ClientError: {status}")),
@@ -453,8 +456,8 @@ fn refused(status: u16, content: &str) -> Failed {
     (blame, lines)
 }
 
-/// How many bytes of each key the outputs do not repeat: the prefix as a folder if all keys are in it, and otherwise up
-/// to its last `/`.
+/// The number of bytes of each key that the output names omit: the prefix as a folder if all keys are in it, and
+/// otherwise up to its last `/`.
 fn stem(prefix: &str, keys: &[String]) -> usize {
     let folder = format!("{}/", prefix.trim_end_matches('/'));
     if !prefix.is_empty() && keys.iter().all(|key| key.starts_with(&folder)) {
@@ -464,7 +467,7 @@ fn stem(prefix: &str, keys: &[String]) -> usize {
 }
 
 fn of_listing(prefix: &Place, listed: Vec<Listed>) -> Vec<Input> {
-    // A key with a `/` at its end is what the console makes where it makes a folder.
+    // The console creates a key that ends in `/` for a folder.
     let keys: Vec<String> = listed.into_iter().map(|object| object.key).filter(|key| !key.ends_with('/')).collect();
     let stem = stem(&prefix.key, &keys);
     let inputs = keys.iter().map(|key| Input {
@@ -474,7 +477,7 @@ fn of_listing(prefix: &Place, listed: Vec<Listed>) -> Vec<Input> {
     inputs.collect()
 }
 
-/// `None` where it is none.
+/// `None` if it is not a manifest.
 fn of_manifest(content: &[u8]) -> Option<Vec<Input>> {
     let manifest: Value = serde_json::from_slice(content).ok()?;
     let (first, rest) = manifest.as_array()?.split_first()?;
@@ -489,7 +492,7 @@ fn of_manifest(content: &[u8]) -> Option<Vec<Input>> {
     inputs.collect()
 }
 
-/// `JoinSource: Input`: a response for each line of the body, or one for all of it, as the member `SageMakerOutput` of
+/// `JoinSource: Input`: adds a response per line of the body, or one for all of it, as the member `SageMakerOutput` of
 /// the request.
 fn join(body: &[u8], response: &[u8]) -> Vec<u8> {
     let one = |input: &[u8], output: &[u8]| {

@@ -1,4 +1,4 @@
-//! The runtime: requests to endpoints, passed on to their containers.
+//! The runtime: requests to endpoints, forwarded to their containers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,14 +9,14 @@ use super::failure::Before;
 use super::{ACCOUNT, REGION, Refusal, Response, Shared, authorize, text};
 use crate::support::http::{Head, Transfer};
 
-/// The largest body.
+/// The maximum body size.
 const LIMIT_BYTES: usize = 6_291_456;
-/// How long a model may take.
+/// The time limit of a model.
 const PATIENCE: Duration = Duration::from_mins(1);
 const OPERATION: &str = "InvokeEndpoint";
 
 impl Shared {
-    /// `None`: no response at all.
+    /// `None` for no response at all.
     pub(super) fn response_runtime(self: &Arc<Self>, head: &Head, body: &[u8]) -> Option<Response> {
         let before = self.failures.lock().unwrap().before(OPERATION);
         let outcome = match before {
@@ -30,7 +30,7 @@ impl Shared {
             let body = body.as_object_mut().unwrap();
             body.remove("message");
             body.remove("__type");
-            // From the server in front, which knows no models.
+            // From the server in front, which does not know models.
             if refusal.status != 413 {
                 let error = json!({
                     "service": "sagemaker-runtime",
@@ -106,10 +106,10 @@ impl Shared {
     }
 }
 
-/// AWS's error about a model that did not respond; status 0 stands for no response at all.
+/// AWS's error for a model that did not respond; status 0 stands for no response at all.
 fn model_error(endpoint: &str, status: u16, message: &str) -> Refusal {
     let group = format!("/aws/sagemaker/Endpoints/{endpoint}");
-    // Longer ones are cut.
+    // Longer ones are truncated.
     let message: String = message.chars().take(1000).collect();
     let side = match status {
         400..500 => "client",
@@ -135,7 +135,7 @@ fn model_error(endpoint: &str, status: u16, message: &str) -> Refusal {
     refusal
 }
 
-/// For the validator.
+/// A description for the validator.
 fn described(side: &str, head: &Head, fields: &[(&str, String)], body_len: usize) -> Value {
     let headers: serde_json::Map<String, Value> =
         fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone().into())).collect();

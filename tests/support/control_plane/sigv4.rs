@@ -1,8 +1,8 @@
-//! AWS's signature, version 4: a server recomputes it from a request as it came, and the control plane signs its own
+//! AWS's signature, version 4: a server recomputes it from a request as received, and the control plane signs its own
 //! requests with it.
 //!
-//! Written from "Create a signed AWS API request" in the IAM user guide; only the keyed hash is of the program's own
-//! crates.
+//! Written from "Create a signed AWS API request" in the IAM user guide; only the keyed hash is from a crate of the
+//! program.
 
 use std::fmt::Write as _;
 use std::time::{Duration, SystemTime};
@@ -18,24 +18,24 @@ use crate::support::seaweed::{IMPOSTOR, LOGINS, Login};
 
 const ALGORITHM: &str = "AWS4-HMAC-SHA256";
 const TIME: &str = "%Y%m%dT%H%M%SZ";
-/// How far the clocks of two machines may differ.
+/// The allowed difference between the clocks of two computers.
 const TOLERANCE: Duration = Duration::from_mins(5);
 
-/// Region and service that a request is signed for.
+/// The region and service that a request is signed for.
 pub(super) struct Scope<'a> {
     pub(super) region: &'a str,
     pub(super) service: &'a str,
 }
 
-/// Whether credentials are those of a session, as STS hands them out.
+/// Whether credentials belong to a session, as issued by STS.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) enum Session {
-    /// Keys without an end, and without a token.
+    /// Keys without an expiry and without a token.
     #[default]
     None,
     /// Each request carries this token, signed.
     Open(&'static str),
-    /// The same, but its time is over.
+    /// The same, but expired.
     Over(&'static str),
 }
 
@@ -101,7 +101,7 @@ pub(super) fn signer(
     Ok(*login)
 }
 
-/// The fields that sign a request without a body for S3. `query` is sorted and encoded.
+/// The header fields that sign a request without a body for S3. `query` is sorted and encoded.
 pub(super) fn s3_fields(login: &Login, host: &str, path: &str, query: &str) -> Vec<(&'static str, String)> {
     let time = format_time(SystemTime::now());
     let content = hash(&[]);

@@ -1,4 +1,4 @@
-//! Tags of what the account has.
+//! Tags of the account's resources.
 
 use serde_json::{Value, json};
 

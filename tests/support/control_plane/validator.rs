@@ -1,4 +1,4 @@
-//! Checks requests and responses against AWS's own service models, in a Python process of its own.
+//! Checks requests and responses against AWS's own service models, in a separate Python process.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::support::{python_packages, repository};
 
-/// One for all control planes of a program. It ends with the program, when its standard input does.
+/// Shared by all control planes of a program. It ends with the program, when its standard input closes.
 pub(super) struct Validator(Mutex<Pipes>);
 
 struct Pipes {
@@ -18,7 +18,7 @@ struct Pipes {
     _process: Child,
 }
 
-/// A problem of a request or a response.
+/// A problem with a request or a response.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Complaint {
     pub(super) kind: ComplaintKind,
@@ -28,9 +28,9 @@ pub(super) struct Complaint {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum ComplaintKind {
-    /// An unknown or missing member, or another type.
+    /// An unknown or missing member, or a wrong type.
     Shape,
-    /// A value out of its range, as a person may enter one.
+    /// A value out of range, as a person may enter one.
     Value,
 }
 

@@ -1,4 +1,4 @@
-//! All that the control plane knows, behind one lock.
+//! The state of the control plane, behind one lock.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime};
@@ -12,7 +12,7 @@ use super::logs::Logs;
 use super::models::Model;
 use super::{Refusal, seconds, text};
 
-/// Longer than any state lasts on a busy machine.
+/// Longer than any state lasts on a busy computer.
 pub(super) const PATIENCE: Duration = Duration::from_mins(2);
 
 #[derive(Default)]
@@ -25,36 +25,36 @@ pub(super) struct World {
     pub(super) tags: BTreeMap<String, BTreeMap<String, String>>,
     pub(super) logs: Logs,
     pub(super) pace: Pace,
-    /// Objects that containers are busy with.
+    /// The number of objects that containers are processing.
     pub(super) busy: usize,
-    /// Workers and jobs that are held.
+    /// The number of held workers and jobs.
     pub(super) held: usize,
-    /// The test is over.
+    /// Whether the test is over.
     pub(super) closing: bool,
     /// Lifelines of containers, each with the ARN of its job or endpoint.
     pub(super) lifelines: Vec<(String, Lifeline)>,
     created: u64,
 }
 
-/// How fast jobs may go.
+/// The speed limit of jobs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Pace {
     #[default]
     Free,
-    /// Jobs do not start, and take no object.
+    /// Jobs do not start, and process no objects.
     Held,
-    /// Jobs start, but take only so many objects.
+    /// Jobs start, but process only this many objects.
     HeldAfter(usize),
 }
 
-/// When something was created, and which one it was: times alone may be the same.
+/// When something was created, with a number, because times can be equal.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Birth {
     pub(super) at_s: f64,
     pub(super) number: u64,
 }
 
-/// A line of a list, with what it is sorted and chosen by.
+/// A row of a list, with its sort and filter keys.
 pub(super) struct Row {
     pub(super) name: String,
     pub(super) birth: Birth,
@@ -80,7 +80,7 @@ impl World {
         self.cut_lifelines(|_| true);
     }
 
-    /// Ends the containers of those whose ARN is `chosen`, whatever they are doing.
+    /// Ends the containers of those whose ARN is `chosen`, regardless of their activity.
     pub(super) fn cut_lifelines(&mut self, chosen: impl Fn(&str) -> bool) {
         let chosen = |(owner, lifeline): &(String, Lifeline)| {
             let chosen = chosen(owner);
@@ -116,7 +116,7 @@ pub(super) fn page(mut rows: Vec<Row>, request: &Value) -> Result<(Vec<Value>, O
     }
     let start = match request["NextToken"].as_str() {
         None => 0,
-        // What comes after the row that the last page ended with, wherever it is now.
+        // The rows after the one that ended the last page, wherever it is now.
         Some(token) => {
             let last = rows.iter().position(|row| format!("after-{}", row.birth.number) == token);
             last.ok_or_else(|| Refusal::validation("The pagination token is invalid."))? + 1
@@ -128,7 +128,7 @@ pub(super) fn page(mut rows: Vec<Row>, request: &Value) -> Result<(Vec<Value>, O
     Ok((rows.map(|row| row.summary).collect(), next))
 }
 
-/// `list` under its name, and the token where there is one.
+/// `list` under its name, with the token if there is one.
 pub(super) fn listing(name: &str, list: Vec<Value>, next: Option<String>) -> Value {
     let mut response = serde_json::Map::new();
     response.insert(name.to_owned(), list.into());
