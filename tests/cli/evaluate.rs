@@ -1,4 +1,4 @@
-//! `spotcheck evaluate` as a process, held against pycocotools, scikit-learn, and itself by two ways.
+//! `spotcheck evaluate` as a process, compared with pycocotools, scikit-learn, and its own other paths.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
-/// Runs `evaluate` with `--out`, and returns the numbers and the exit code.
+/// Runs `evaluate` with `--out`, and returns the metrics and the exit code.
 fn evaluate(arguments: &[&Path]) -> (Value, Option<i32>) {
     let folder = tempfile::tempdir().unwrap();
     let out = folder.path().join("metrics.json");
@@ -74,7 +74,7 @@ fn coco_metrics_match_pycocotools() {
         let (truth, results) = (fixture.join("truth.json"), fixture.join("results.json"));
         let arguments = [path("--truth"), truth, path("--predictions"), results, path("--min-score"), path("0.5")];
         let (metrics, code) = evaluate(&arguments.each_ref().map(PathBuf::as_path));
-        // One detection is about fewer than half of the images.
+        // One detection covers fewer than half of the images.
         let expected_code = if fixture.ends_with("one_detection") { 3 } else { 0 };
         assert_eq!(code, Some(expected_code), "{}", fixture.display());
         assert_eq!(metrics["task"], "detection");
@@ -270,7 +270,7 @@ fn swapped_sides_and_disjoint_classes_are_refused() {
     assert_eq!(metrics["confusion"], json!([cell(0, 0), {"truth": 1, "predicted": null, "count": 1}]));
 }
 
-/// Runs `evaluate` on two files with this text, and returns the numbers and the messages.
+/// Runs `evaluate` on two files with this text, and returns the metrics and the messages.
 fn of_texts(truth: (&str, &str), predictions: (&str, &str)) -> (Value, String) {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in [truth, predictions] {
@@ -432,7 +432,7 @@ fn predictions_without_a_usable_score_are_refused() {
         let messages = refused(&[flags[0], truth, flags[1], &predictions]);
         assert!(messages.contains("no usable entries") && messages.contains("line 2"), "{messages}");
     }
-    // The best class of b cannot be used, so its other class is not the best one.
+    // The best class of b is invalid, so its other class does not become the best one.
     let rows = "image,class,score\na.jpg,cat,0.9\nb.jpg,dog,1.5\nb.jpg,cat,0.5\n";
     let lines = "{\"uri\":\"a.jpg\",\"classes\":[{\"label\":\"cat\",\"score\":0.9}]}\n\
         {\"uri\":\"b.jpg\",\"classes\":[{\"label\":\"dog\",\"score\":1.5},{\"label\":\"cat\",\"score\":0.5}]}\n";
@@ -494,7 +494,7 @@ fn relative_boxes_use_image_sizes() {
     let (metrics, code) = evaluate(&[&images, flags[0], &truth, flags[1], &labels]);
     assert_eq!(code, Some(0));
     check("AP at 0.50", &metrics["ap50"], &json!(1.0));
-    // One of two is right from IoU 0.70 on.
+    // One of two is correct from IoU 0.70 on.
     check("AP at 0.75", &metrics["ap75"], &json!(51.0 / 101.0 / 2.0));
     std::fs::write(images.join("b.png"), "no image").unwrap();
     assert!(refused(&[&images, flags[0], &truth, flags[1], &labels]).contains("size of b"));
@@ -521,7 +521,7 @@ fn model_without_class_names_is_not_measured() {
 }
 
 /// Images of 64 × 48 pixels, ground truth with an object in each, and predictions, which are measured as a file and as
-/// a run that was imported from it.
+/// a run imported from it.
 struct FileAndRun {
     folder: tempfile::TempDir,
     predictions: PathBuf,
@@ -551,7 +551,7 @@ impl FileAndRun {
         self.folder.path().join("run.spotcheck")
     }
 
-    /// The numbers of the file, after a check that the run has the same.
+    /// The metrics of the file, after a check that the run has the same.
     fn numbers(&self, min_score: &str) -> Value {
         let truth = self.folder.path().join("truth.csv");
         let project = self.project();
@@ -590,13 +590,13 @@ fn score_equal_to_the_minimum_counts() {
 #[test]
 fn imported_run_has_the_metrics_of_its_file() {
     let all = ["a.png", "b.png", "c.png", "d.png", "e.png"];
-    // Nothing was found in d and e.
+    // Nothing was detected in d and e.
     let rows = "image,class,score,x,y,w,h\na.png,cat,0.9,10,10,20,20\nb.png,cat,0.8,10,12,20,20\n\
         c.png,cat,0.7,40,30,10,10\n";
     let metrics = FileAndRun::new(&all, ("predictions.csv", rows)).numbers("0.5");
     assert_eq!((&metrics["images"], &metrics["recall"]), (&json!(5), &json!(0.4)));
 
-    // c failed, and d is of an older version of the image: neither is an image in which nothing was found.
+    // c failed, and d is from an older version of the image: neither counts as an image without detections.
     let lines = r#"{"uri":"a.png","status":"ok","width":64,"height":48,"detections":[{"box":[10,10,30,30],"label":"cat","score":0.9}]}
 {"uri":"b.png","status":"ok","width":64,"height":48,"detections":[]}
 {"uri":"c.png","status":"failed","error":"is truncated"}
@@ -611,7 +611,8 @@ fn imported_run_has_the_metrics_of_its_file() {
     }
 }
 
-/// Every plot of a folder is XML that needs nothing from outside, and an image of twice its size that is not blank.
+/// Checks that every plot in a folder is XML without external references, and an image of twice its size that is not
+/// blank.
 fn check_plots(folder: &Path, names: &[&str]) {
     let mut files: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -716,7 +717,7 @@ fn classifier_has_its_own_plots_and_table() {
     assert!(lines[1].starts_with(",cat,14,"), "{text}");
 }
 
-/// The report of an evaluation as a browser reads it; `arguments` behind `--truth TRUTH --predictions PREDICTIONS`.
+/// The report of an evaluation as a browser reads it; `arguments` follow `--truth TRUTH --predictions PREDICTIONS`.
 fn report(folder: &Path, truth: &str, predictions: &str, arguments: &[&Path]) -> Value {
     let [truth_file, predictions_file, report] =
         ["truth.csv", "predictions.csv", "report.html"].map(|name| folder.join(name));
@@ -760,7 +761,7 @@ fn report_shows_the_most_confident_errors() {
     let samples = repository().join("assets/samples");
     let truth = "image,class,x,y,w,h\ncoffee.png,cup,100,50,200,150\nchelsea.png,cat,10,10,400,280\n\
                  astronaut.png,person,50,50,300,400\n";
-    // Another class; right; nothing there; an IoU of 150 / 400; below the minimum score of 0.5.
+    // Another class; correct; background; an IoU of 150 / 400; below the minimum score of 0.5.
     let predictions = "image,class,x,y,w,h,score\nastronaut.png,person,50,50,300,150,0.6\n\
                        coffee.png,cat,100,50,200,150,0.95\nchelsea.png,cat,10,10,400,280,0.9\n\
                        chelsea.png,cat,400,250,50,50,0.85\nastronaut.png,cat,400,400,50,50,0.4\n";
@@ -791,7 +792,7 @@ fn report_shows_the_most_confident_errors() {
     assert_eq!(read["jpegs"], 1);
 }
 
-/// Runs `evaluate` in a folder with these files, and returns the numbers, the messages and the exit code.
+/// Runs `evaluate` in a folder with these files, and returns the metrics, the messages and the exit code.
 fn evaluate_in(files: &[(&str, &str)], arguments: &[&str]) -> (Option<Value>, String, Option<i32>) {
     let folder = tempfile::tempdir().unwrap();
     for (name, content) in files {
@@ -937,7 +938,7 @@ fn matching_summary_is_reported_first() {
     check(order, numbers, &["--truth-labels", "model"], Some(1), "no class names");
     let coco = "image,class\na.jpg,person\nb.jpg,bicycle\n";
     check(coco, numbers, &["--labels", "coco-91"], Some(0), "2 of 2 classes");
-    // Classes that are never found.
+    // Classes that are never matched.
     let twins = "image,class,class_id\na.jpg,cat,1\nb.jpg,Cat,2\n";
     check(twins, "image,class,score\na.jpg,cat,0.9\nb.jpg,cat,0.9\n", &[], Some(3), ": Cat (2).");
     let unicorn = "image,class\na.jpg,cat\nb.jpg,unicorn\n";
@@ -1054,7 +1055,7 @@ fn unmatched_images_and_classes_are_reported() {
     let all = [row(1, "cat"), row(2, "cat"), row(3, "dog"), row(4, "cat")].concat();
     for (rows, part) in [
         (all.clone(), None),
-        // An image without a detection is usual.
+        // An image without a detection is normal.
         (all.replace(&row(4, "cat"), ""), None),
         (row(1, "cat") + &row(3, "dog"), Some("2 of 4 images")),
         (all.replace("dog", "hound"), Some("1 of 2 classes")),

@@ -1,4 +1,4 @@
-//! `spotcheck export` as a process, on real predictions; what it writes is read by programs that we did not write.
+//! `spotcheck export` as a process, on real predictions; independent programs read the exported files.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -19,7 +19,7 @@ const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
 const RUN: RunId = RunId(1);
 
-/// A folder of images with their predictions, as `predict --out` wrote them and in a project.
+/// A folder of images with their predictions, as written by `predict --out` and in a project.
 struct Predicted {
     folder: tempfile::TempDir,
     /// The lines of `predict --out`.
@@ -27,7 +27,7 @@ struct Predicted {
 }
 
 impl Predicted {
-    /// Images with names that are hard for every format, one without any object, and one that is broken.
+    /// Images with names that are difficult for every format, one without any object, and a broken one.
     fn new(model: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let images = folder.path().join("images");
@@ -133,7 +133,7 @@ impl Predicted {
         out
     }
 
-    /// The boxes from a score on, as `predict` wrote them: image name, class id, xyxy clipped to the image.
+    /// The boxes from a minimum score on, as written by `predict`: image name, class id, xyxy clipped to the image.
     fn boxes(&self, min_score: f64) -> Vec<(String, u64, [f64; 4])> {
         let mut boxes = Vec::new();
         for line in self.values() {
@@ -184,7 +184,7 @@ fn prediction_of_line(line: &Value) -> SamplePrediction {
     }
 }
 
-/// The stamp of the file as it is now.
+/// The stamp of the current file.
 fn stamp_of(path: &Path) -> FileStamp {
     let metadata = std::fs::metadata(path).unwrap();
     let since_epoch = metadata.modified().unwrap().duration_since(UNIX_EPOCH);
@@ -213,7 +213,7 @@ pub(crate) fn python(script: &str, arguments: &[&Path]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Boxes as a loader prints them, `[image, class, x1, y1, x2, y2]`, against those expected; in any order.
+/// Compares boxes as printed by a loader, `[image, class, x1, y1, x2, y2]`, with the expected ones, in any order.
 #[track_caller]
 fn assert_same_boxes(read: &Value, expected: &[(String, String, [f64; 4])], tolerance: f64) {
     let mut left: Vec<&Value> = read.as_array().unwrap().iter().collect();
@@ -325,13 +325,13 @@ fn accepted_box_is_exported_whatever_its_score() {
     let voc = predicted.exported("voc", "voc", &only);
     let voc = text(voc.join("Annotations/coffee.xml"));
     assert_eq!(voc.matches("<object>").count(), 2, "{voc}");
-    // These two hold what was judged as it was judged, so a corrected class is not an accepted one in them.
+    // These two contain the verdicts as given, so a corrected class is not an accepted one in them.
     let lines = text(predicted.exported("jsonl", "l.jsonl", &only));
     assert_eq!(lines.matches(r#""verdict":"accept""#).count(), 1, "{lines}");
     let table = text(predicted.exported("csv", "t.csv", &only));
     assert_eq!(table.lines().count(), 2, "{table}");
 
-    // Beside what passes the threshold, and found by the search.
+    // In addition to the boxes above the threshold that match the search.
     let above = predicted.boxes(0.5).len();
     let lines = text(predicted.exported("jsonl", "all.jsonl", &[]));
     assert_eq!(lines.matches(r#""box":"#).count(), above + 2, "{lines}");
@@ -362,7 +362,7 @@ fn coco_export_opens_in_pycocotools() {
 #[test]
 fn yolo_and_voc_exports_open_in_supervision() {
     let predicted = Predicted::new(DETECTOR);
-    // `supervision` looks for images in one folder only.
+    // `supervision` searches for images in only one folder.
     let flat = ["--min-score", "0.3", "--with-images", "--filter", "!name:sub"];
     let expected: Vec<_> = with_labels(predicted.boxes(0.3))
         .into_iter()

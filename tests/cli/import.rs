@@ -1,4 +1,4 @@
-//! `spotcheck import` as a process: predictions of other programs become a run of a project.
+//! `spotcheck import` as a process: predictions from other tools become a run of a project.
 
 use std::path::{Path, PathBuf};
 use std::process::Output;
@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::spotcheck;
 
-/// Three images, and COCO results for two of them and for one that is not here.
+/// Three images, and COCO results for two of them and for a missing one.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -57,7 +57,7 @@ impl Bench {
         command.arg("--project").arg(self.path("p.spotcheck")).args(more).output().unwrap()
     }
 
-    /// The lines of the project as JSON Lines, by the end of the name of their image.
+    /// The lines of the project as JSON Lines, sorted by the end of the image name.
     fn exported(&self) -> Vec<Value> {
         let out = self.path("out.jsonl");
         let mut export = spotcheck(&["export", "--format", "jsonl", "--force", "--min-score", "0"]);
@@ -83,7 +83,7 @@ fn coco_results_are_imported_with_class_names() {
     let truth = bench.path("truth.json");
     let output = bench.import("results.json", &["--truth", truth.to_str().unwrap()]);
     let messages = stderr(&output);
-    // One image of the data set is not here.
+    // One image of the dataset is missing.
     assert_eq!(output.status.code(), Some(3), "{messages}");
     let unmatched = "warning: 1 image in the predictions";
     for expected in ["COCO results, 3", "3 of 3 images", unmatched, "elsewhere.png"] {

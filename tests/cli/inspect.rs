@@ -1,5 +1,4 @@
-//! `spotcheck models inspect` and `models add` as people call them, and `predict` with a file about which nothing is
-//! known.
+//! `spotcheck models inspect` and `models add` as called by users, and `predict` with an unknown file.
 
 use std::path::Path;
 use std::process::Command;
@@ -13,7 +12,7 @@ const CIFAR: &str = "tests/cases/conventions/keras-cifar10/model.onnx";
 const TENSORFLOW: &str = "tests/cases/conventions/tensorflow-resnet50/model.onnx";
 const IMAGE: &str = "assets/samples/chelsea.png";
 
-/// How a command ended.
+/// The result of a command.
 struct Ended {
     code: Option<i32>,
     stdout: String,
@@ -29,7 +28,7 @@ fn ended(mut command: Command) -> Ended {
     }
 }
 
-/// The program with a home of its own and the shared runtime.
+/// The program with a separate home folder and the shared runtime.
 fn with_home(home: &Path, args: &[&str]) -> Ended {
     let library = runtime::locate(&AppDirs::below(crate::support::runtime_home()), None).unwrap();
     let mut command = crate::support::spotcheck(args);
@@ -257,7 +256,7 @@ fn wordnet_folders_give_the_accuracy() {
     let tried = ended(crate::support::spotcheck(&tried));
     let row = tried.stdout.lines().find(|line| line.starts_with("* torchvision ")).unwrap_or_default();
     assert!(row.contains("100.0%"), "{}{}", tried.stdout, tried.stderr);
-    // One image cannot decide it.
+    // One image cannot decide this.
     assert!(tried.stdout.contains("crops (torchvision)"), "{}", tried.stdout);
 }
 

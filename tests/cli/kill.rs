@@ -1,7 +1,7 @@
-//! A run that is killed with no warning, twenty times at random moments, loses nothing that it showed as saved.
+//! A run that is killed without warning, twenty times at random moments, loses nothing that it reported as saved.
 //!
 //! “At most one batch is computed again” means: of the images whose predictions were saved when the program was killed,
-//! the resumed run computes at most one batch per lane again, less one image; with one image per batch, none.
+//! the resumed run computes at most one batch per lane again, minus one image; with one image per batch, none.
 
 #![expect(clippy::print_stderr, reason = "the seed must be known to repeat a failure")]
 
@@ -22,7 +22,7 @@ const IMAGES: usize = 120;
 /// Sets the seed, to repeat the same moments.
 const SEED_VARIABLE: &str = "SPOTCHECK_KILL_SEED";
 
-/// One way to run the model: images per call, and the flags for it.
+/// A configuration of the model: images per call, and the flags for it.
 struct Mode {
     batch: usize,
     arguments: &'static [&'static str],
@@ -59,7 +59,7 @@ fn twenty_kills_lose_no_saved_prediction() {
     }
 }
 
-/// A project, and where the results of its run go.
+/// A project, and the path for the results of its run.
 struct Bench<'b> {
     project: PathBuf,
     images: &'b Path,
@@ -83,7 +83,7 @@ impl<'b> Bench<'b> {
         command
     }
 
-    /// Kills a run at a random moment: some while the model is loaded, most while it computes.
+    /// Kills a run at a random moment: sometimes while the model is loaded, usually while it computes.
     fn kill_at_random(&self, random: &mut Random, run_time: Duration, expected: &[SamplePrediction]) {
         let mut run = Running::start(&mut self.command());
         if random.below(5) > 0 {
@@ -104,7 +104,7 @@ impl<'b> Bench<'b> {
         assert!(predictions.len() == IMAGES || !self.out().exists(), "half a file under the name of a whole one");
     }
 
-    /// Lets the run end, and checks that it computes no more than it must. Gives how long that took.
+    /// Lets the run finish, and checks that it computes no more than necessary. Returns the time taken.
     fn finish(&self) -> Duration {
         let before = self.predictions();
         let output = self.command().output().unwrap();
@@ -142,7 +142,7 @@ impl<'b> Bench<'b> {
     }
 }
 
-/// A program whose words are heard while it runs.
+/// A program whose output is read while it runs.
 struct Running {
     child: Child,
     lines: Receiver<String>,
@@ -168,7 +168,7 @@ impl Running {
         panic!("the model was never loaded");
     }
 
-    /// Gives how many predictions it had shown as saved.
+    /// Returns the number of predictions that it had reported as saved.
     fn kill(&mut self) -> usize {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

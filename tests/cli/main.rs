@@ -1,4 +1,4 @@
-//! The command line as a process: what it writes and prints, and how it ends.
+//! The command line as a process: its files, output and exit codes.
 
 #![expect(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
 

@@ -1,4 +1,4 @@
-//! `spotcheck models` as people call it.
+//! `spotcheck models` as called by users.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,10 +10,10 @@ use crate::support::http_server::{Ending, HttpServer, Reply};
 const CONTENT: &[u8] = b"these are the weights";
 const SHA256: &str = "1f37de1efe65eafa62eecff07876ee832138e32600cb5e50a041b51648f402e3";
 
-/// A folder for everything that Spotcheck keeps.
+/// A folder for all of Spotcheck's files.
 struct Home(tempfile::TempDir);
 
-/// How a command ended.
+/// The result of a command.
 struct Ended {
     code: Option<i32>,
     stdout: String,
@@ -40,7 +40,7 @@ impl Home {
         home
     }
 
-    /// Path of a file in the folder of the model `mine`.
+    /// The path of a file in the folder of the model `mine`.
     fn path(&self, name: &str) -> PathBuf {
         self.0.path().join("data/models/mine").join(name)
     }
@@ -84,7 +84,7 @@ fn ended(output: Output) -> Ended {
     }
 }
 
-/// Right, but the first connection stalls after five bytes.
+/// A server without faults, except that the first connection stalls after five bytes.
 fn stalling_server() -> HttpServer {
     HttpServer::start(|request| {
         let reply = Reply::file(CONTENT, "\"1\"", request);
@@ -95,7 +95,7 @@ fn stalling_server() -> HttpServer {
     })
 }
 
-/// A running `models fetch mine` that has got five bytes of [`stalling_server`] and waits for more.
+/// A running `models fetch mine` that has received five bytes from [`stalling_server`] and waits for more.
 fn stalled_fetch(home: &Home) -> Child {
     let fetch = home.command(&["fetch", "mine"]).spawn().unwrap();
     let part = home.path("model.onnx.part");
@@ -179,7 +179,7 @@ fn interrupt_ends_a_stalled_download() {
     let fetch = ended(fetch.wait_with_output().unwrap());
     assert!(start.elapsed().as_millis() < 1000);
     assert_eq!(fetch.code, Some(1));
-    // The progress is printed when a step begins, which another test checks.
+    // The progress is printed when a step starts, which another test checks.
     let is_progress = |line: &&str| line.starts_with("mine: ");
     let lines: Vec<&str> = fetch.stderr.lines().filter(|line| !is_progress(line)).collect();
     let folder = home.path("").display().to_string();

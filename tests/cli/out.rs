@@ -1,4 +1,4 @@
-//! What `--out` writes into, as a process: results take the place of earlier results, and of nothing else.
+//! The targets of `--out`, as a process: results replace earlier results, and nothing else.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -56,13 +56,13 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Refused before anything was computed, with the file as it was.
+/// Checks that the command was rejected before anything was computed, with the file unchanged.
 #[track_caller]
 fn check_refused(output: &Output, words: &str, file: &Path, before: Option<&[u8]>) {
     let messages = stderr(output);
     assert_eq!(output.status.code(), Some(1), "{messages}");
     assert!(messages.contains(words), "{words}:\n{messages}");
-    // Progress is shown on a busy machine.
+    // Progress is shown on a busy computer.
     let lines = messages.lines().filter(|line| !line.starts_with("Exporting: "));
     assert_eq!(lines.count(), 1, "a model was loaded:\n{messages}");
     assert!(output.stdout.is_empty());
@@ -96,7 +96,7 @@ fn user_files_are_never_replaced() {
 #[test]
 fn results_never_replace_inputs() {
     let bench = Bench::new();
-    // Each of them would pass as results, or as nothing.
+    // Each of them could be mistaken for results, or for nothing.
     bench.write("labels.txt", "");
     bench.write("mapping.toml", LINE);
     bench.write("model.onnx", "");
@@ -164,7 +164,7 @@ fn missing_and_read_only_folders_are_named() {
     let words = ": nowhere";
     check_refused(&missing, words, &bench.path("nowhere"), None);
     if cfg!(target_os = "linux") {
-        // Where not even root may write.
+        // Not even root can write there.
         let refused = bench.fetch(&["--out", "/sys/o.jsonl"]);
         let messages = stderr(&refused);
         assert_eq!(refused.status.code(), Some(1), "{messages}");

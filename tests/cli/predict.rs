@@ -1,4 +1,4 @@
-//! `spotcheck predict` as a process: what it writes and prints, and how it ends.
+//! `spotcheck predict` as a process: its files, output and exit codes.
 
 use std::io::Write;
 use std::path::Path;
@@ -31,10 +31,10 @@ fn samples() -> std::path::PathBuf {
     repository().join("assets/samples")
 }
 
-/// Width and height of a good image, or a word of the reason why it is none.
+/// Width and height of a good image, or a word of the reason why it is invalid.
 type Expected = Result<(u32, u32), &'static str>;
 
-/// A folder with good images and every kind of bad one, and what the run must say of each.
+/// A folder with good images and every kind of bad one, with the expected reports.
 fn mixed_folder() -> (tempfile::TempDir, Vec<(&'static str, Expected)>) {
     let folder = tempfile::tempdir().unwrap();
     let write = |name: &str, bytes: &[u8]| std::fs::write(folder.path().join(name), bytes).unwrap();
@@ -121,7 +121,7 @@ fn two_runs_write_identical_bytes() {
             std::fs::read_to_string(path).unwrap()
         });
         assert_eq!(written[0], written[1]);
-        // Others may read it as any other new file.
+        // Others may read it like any other new file.
         let plain = folder.path().join("plain");
         std::fs::write(&plain, "").unwrap();
         let permissions = |path| std::fs::metadata(path).unwrap().permissions();
@@ -188,7 +188,7 @@ fn limit_top_k_and_min_score_reduce_the_output() {
 
 #[test]
 fn batch_size_does_not_change_classes() {
-    /// Another order of the same sums moves a score this much at most.
+    /// Summing in another order changes a score by at most this much.
     const TOLERANCE: f64 = 1e-5;
     let of_batch = |size: &str| {
         let output = run(predict(&samples(), "efficientnet-lite0", &["--out", "-", "--batch", size]));
@@ -246,7 +246,8 @@ fn annotated_images_never_replace_originals() {
     let output = run(predict(own.path(), "ssd-mobilenet-coco", &arguments));
     assert_eq!(output.status.code(), Some(1));
     assert!(stderr(&output).contains("would be overwritten"), "{}", stderr(&output));
-    // The same annotated folder again is fine; a folder with files of the user's is not, whatever the source is.
+    // Writing to the same annotated folder again succeeds; a folder with the user's files is rejected, regardless of
+    // the source.
     let again = run(predict(&samples(), "ssd-mobilenet-coco", &["--annotate", target.to_str().unwrap()]));
     assert!(again.status.success(), "{}", stderr(&again));
     let image = own.path().join("chelsea.png");

@@ -1,4 +1,4 @@
-//! `spotcheck predict --project` as a process: what is kept, how a run goes on, and who may write.
+//! `spotcheck predict --project` as a process: what is stored, how a run resumes, and who may write.
 
 #[cfg(target_os = "linux")]
 use std::io::{BufRead, BufReader};
@@ -12,7 +12,7 @@ use spotcheck::store::{OpenMode, OpenRequest, Opened, Project};
 
 use crate::support::{repository, spotcheck};
 
-/// A folder with small images and a place for a project.
+/// A folder with small images and a path for a project.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -42,7 +42,6 @@ impl Bench {
         image::RgbImage::from_fn(60, 50, pixel).save(self.images().join(name)).unwrap();
     }
 
-    /// Predicts into the project.
     fn predict(&self, more: &[&str]) -> Output {
         self.predict_over(&self.images(), more)
     }
@@ -78,7 +77,7 @@ impl Bench {
         predict
     }
 
-    /// No file may grow beyond some predictions.
+    /// No file may grow beyond a few predictions.
     #[cfg(target_os = "linux")]
     fn predict_on_a_full_disk(&self) -> Child {
         let predict = self.predict_many();
@@ -117,7 +116,7 @@ fn check_prints(output: &Output, code: i32, words: &[&str]) {
     }
 }
 
-/// The run ended with this exit code, and began with so many of these images predicted.
+/// Checks that the run ended with this exit code, and started with this many of these images predicted.
 #[track_caller]
 fn check_resumed(output: &Output, code: i32, [predicted, images]: [usize; 2]) {
     let (done, rest) = (format!("{predicted} of {images} "), format!(" {} remain", images - predicted));
@@ -221,7 +220,7 @@ fn ends(child: Child) -> Output {
     panic!("it does not end:\n{}", stderr(&ended.recv().unwrap().unwrap()));
 }
 
-/// Puts some bytes of a project file in place of others of the same length.
+/// Replaces bytes in a project file with others of the same length.
 fn edit(project: &Path, from: &[u8], to: &[u8]) {
     let mut bytes = std::fs::read(project).unwrap();
     let at = bytes.windows(from.len()).position(|part| part == from);
@@ -275,7 +274,7 @@ fn every_command_reports_a_damaged_project() {
     }
 }
 
-/// Nothing is wrong with the file as it is opened, so it shows only where a prediction is to be saved.
+/// The file opens without a problem, which appears only when a prediction is saved.
 #[test]
 fn run_that_cannot_be_saved_fails() {
     let bench = Bench::new();
@@ -453,7 +452,7 @@ fn project_accepts_only_its_own_images() {
     check_prints(&of_parent, 1, &[&about]);
     assert_eq!(counts(), (1, 5, 1));
 
-    // A part of the images is not another place.
+    // A part of the images is not another location.
     let one = bench.predict_over(&bench.images().join("1.png"), &["--resume"]);
     check_resumed(&one, 0, [1, 1]);
     assert_eq!(counts(), (1, 5, 1));
@@ -490,7 +489,7 @@ fn folder_is_the_same_by_any_path() {
     assert!(stderr(&moved).contains(note), "{}", stderr(&moved));
 }
 
-/// The folder goes as an unplugged disk does, and comes back.
+/// The folder disappears like an unplugged disk, and returns.
 #[test]
 fn run_resumes_when_its_folder_returns() {
     use std::io::{BufRead, BufReader, Read};

@@ -1,5 +1,5 @@
-//! ONNX Runtime found, installed, refused, and the devices it runs on, with the real program, the real pip and the real
-//! libraries.
+//! Finding, installing and rejecting ONNX Runtime, and the devices it runs on, with the real program, the real pip and
+//! the real libraries.
 
 #![cfg(unix)]
 
@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use crate::support::{repository, runtime_home, software_gpu, spotcheck, spotcheck_at};
 
-/// Largest difference of a score between two devices.
+/// The largest difference of a score between two devices.
 const SCORE_TOLERANCE: f64 = 1e-4;
 
 struct PredictionContent {
@@ -30,7 +30,7 @@ impl PredictionContent {
         }
     }
 
-    /// Fails in order (no signal, no panic), with a message that holds all of `words`.
+    /// Checks that it fails cleanly (no signal, no panic), with a message that contains all of `words`.
     #[track_caller]
     fn must_fail_with(&self, words: &[&str]) {
         assert_eq!(self.exit_code, Some(1), "{}{}", self.stdout, self.stderr);
@@ -39,7 +39,7 @@ impl PredictionContent {
         }
     }
 
-    /// Says all of `words` on stdout.
+    /// Checks that all of `words` are on stdout.
     #[track_caller]
     fn must_print(&self, words: &[&str]) {
         for word in words {
@@ -54,7 +54,7 @@ impl PredictionContent {
     }
 }
 
-/// The library that the tests' shared home holds.
+/// The library in the tests' shared home.
 fn installed_library() -> PathBuf {
     let folder = runtime_home().join("data/runtime/cpu");
     let files = std::fs::read_dir(folder).unwrap();
@@ -100,7 +100,7 @@ fn wheel(path: &Path, files: &[(&str, &[u8])]) {
     writer.finish().unwrap();
 }
 
-/// The command that messages name.
+/// The command recommended by messages.
 const INSTALL: &str = "spotcheck runtime install cpu";
 const METADATA: &str = "onnxruntime-1.32.0.dist-info/METADATA";
 
@@ -393,7 +393,7 @@ fn auto_falls_back_and_reports_the_reason() {
     }
 }
 
-/// A home with the shared runtime and a model small enough for a software graphics card.
+/// A home with the shared runtime and a model small enough for a software GPU.
 fn home_with_tiny_model() -> tempfile::TempDir {
     let home = tempfile::tempdir().unwrap();
     let model = home.path().join("data/models/tiny");

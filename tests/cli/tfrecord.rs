@@ -1,4 +1,4 @@
-//! TFRecord files, written by a Python package (`tfrecord/make.py`), through the real program.
+//! TFRecord files, written by a Python package (`tfrecord/make.py`), read by the real program.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ fn damaged_tfrecord_loses_only_damaged_records() {
     let folder = tempfile::tempdir().unwrap();
     let whole = std::fs::read(fixture("photos.tfrecord")).unwrap();
     let mut bytes = whole.clone();
-    // In the middle of the first image, and behind the middle of the last one.
+    // In the middle of the first image, and after the middle of the last one.
     bytes[10_000] ^= 1;
     bytes.truncate(whole.len() - 1000);
     std::fs::write(folder.path().join("damaged.tfrecord"), bytes).unwrap();
@@ -130,7 +130,7 @@ fn tfrecord_project_resumes_and_exports() {
     assert!(ended.status.success(), "{}", stderr(&ended));
     assert!(stderr(&ended).contains("4 of 6 images"), "{}", stderr(&ended));
     assert_eq!(lines(&ended).len(), 6);
-    // What was written anew may hold other images.
+    // A rewritten file may contain other images.
     let written = std::fs::File::options().append(true).open(&file).unwrap();
     written.set_modified(std::time::SystemTime::UNIX_EPOCH).unwrap();
     let again = predict(&file, "ssd-mobilenet-coco", &more);

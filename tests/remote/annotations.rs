@@ -1,4 +1,4 @@
-//! Annotations in S3: the same as those of the same files on this computer.
+//! Annotations in S3: the same as those of the same local files.
 
 use spotcheck::annotations::{AnnotationFormat, Found, open};
 use spotcheck::aws::Aws;

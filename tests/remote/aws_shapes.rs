@@ -1,5 +1,5 @@
-//! Requests to SageMaker, its endpoints and CloudWatch Logs, checked against AWS's own description of these services,
-//! and the parsing of responses that fit it.
+//! Requests to SageMaker, its endpoints and CloudWatch Logs, checked against AWS's own service models, and the parsing
+//! of conforming responses.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -23,7 +23,7 @@ const SECRET: &str = "not/to/be/shown/anywhere/0123456789";
 
 const JOB_ARN: &str = "arn:aws:sagemaker:eu-west-1:123456789012:transform-job/cats";
 
-/// A process with an AWS configuration of its own, that `at` writes into `folder`.
+/// A process with a separate AWS configuration, which `at` writes to `folder`.
 fn with_folder(command: &mut Command, folder: &Path) {
     without_aws(command, "http://127.0.0.1:1").env("AWS_CONFIG_FILE", folder.join("config")).env_remove("AWS_REGION");
 }
@@ -65,7 +65,7 @@ fn python() -> Command {
     command
 }
 
-/// The complaints of botocore about these lines.
+/// Botocore's complaints about these lines.
 fn problems(lines: &[Value]) -> String {
     let mut checker = python().stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = checker.stdin.take().unwrap();
@@ -145,7 +145,7 @@ fn full_job() -> TransformSpec {
     }
 }
 
-/// A job with the required fields alone.
+/// A job with only the required fields.
 fn least_job() -> TransformSpec {
     TransformSpec {
         input: TransformInput {
@@ -199,7 +199,7 @@ fn config() -> EndpointConfig {
     }
 }
 
-/// Sends every request that there is.
+/// Sends every request that exists.
 fn ask_everything(sagemaker: &SageMaker) {
     let query =
         JobQuery { name_contains: some("cats"), status: Some(TransformStatus::Failed), page_token: some("page-2") };
@@ -309,7 +309,7 @@ fn responses_are_parsed_completely() {
             expected.input.split = SplitType::None;
             expected.input.compression = Compression::None;
             expected.output.assemble = AssembleWith::None;
-            // SageMaker tells an empty key where there is none.
+            // SageMaker returns an empty key if there is none.
             expected.output.kms_key = None;
             expected.volume_kms_key = None;
             expected.data_capture.as_mut().unwrap().kms_key = None;
@@ -349,7 +349,7 @@ fn responses_are_parsed_completely() {
     );
 }
 
-/// A prediction of SageMaker with no more than what it must say, as botocore knows it.
+/// A SageMaker response with only the required members, according to botocore.
 fn least(operation: &str) -> Vec<u8> {
     let output = python().args(["least", service_of(operation), operation]).output().unwrap();
     assert!(output.status.success(), "the checker failed");
@@ -376,7 +376,7 @@ fn minimal_responses_are_parsed() {
             assert!(sagemaker.tags_of(JOB_ARN, None).unwrap().is_empty());
             let endpoints = sagemaker.list_endpoints(&EndpointQuery::default(), None);
             assert!(endpoints.unwrap().items.is_empty());
-            // Fields that no job of ours has: their absence is reported, and nothing breaks.
+            // Fields that are missing in our jobs: their absence is reported, and nothing breaks.
             let job = sagemaker.describe_transform_job("x", None).unwrap_err();
             assert_eq!(job.kind, AwsErrorKind::Unsupported, "{job}");
             let model = sagemaker.describe_model("x", None).unwrap_err();

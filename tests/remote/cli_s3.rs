@@ -1,4 +1,4 @@
-//! Images in S3 on the command line, against a real server: what is written and printed, and with which credentials.
+//! Images in S3 on the command line, with a real server: files, output, and the credentials used.
 
 use std::path::Path;
 use std::process::{Command, Output};
@@ -9,7 +9,7 @@ use crate::support::fault_proxy::{Fault, FaultProxy, Often, Response};
 use crate::support::seaweed::{ADMIN, Bucket, Login, READER, STRANGER, Seaweed, without_aws};
 use crate::support::{repository, spotcheck};
 
-/// Signed in by nothing, with the profiles of the server at hand.
+/// Not signed in, with the profiles of the server available.
 fn with_profiles(args: &[&str], endpoint: &str) -> Command {
     let mut command = spotcheck(args);
     without_aws(&mut command, endpoint).env("AWS_CONFIG_FILE", Seaweed::shared().aws_config());
@@ -44,7 +44,7 @@ fn lines(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// Images and other files, in the same order for people as for S3.
+/// Images and other files, in the same order for people and for S3.
 fn folder() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let samples = repository().join("assets/samples");
@@ -113,7 +113,7 @@ fn s3_project_resumes_by_etag_and_is_exported() {
     };
     // One image is broken.
     let first = run(&[], 3);
-    // The same content under the same key is the same image, although it is younger.
+    // The same content under the same key is the same image, although it is newer.
     bucket.put_folder("photos/", folder.path());
     let again = run(&["--resume"], 3);
     assert!(stderr(&again).contains("4 of 4 images"), "{}", stderr(&again));
@@ -125,7 +125,7 @@ fn s3_project_resumes_by_etag_and_is_exported() {
     let info = must_succeed(with_profiles(&["project", "info", project], &endpoint));
     let info = String::from_utf8_lossy(&info.stdout).into_owned();
     assert!(info.contains(&format!("{place}, accessed with profile reader")), "{info}");
-    // Neither profile nor server are named: the project knows them.
+    // Neither profile nor server is given: the project stores them.
     let out = home.path().join("out");
     let mut export =
         with_profiles(&["export", project, "--format", "pictures", "--out", out.to_str().unwrap()], &endpoint);
@@ -297,7 +297,7 @@ fn annotated_images_need_no_second_read() {
         annotated.to_str().unwrap(),
     ];
     must_succeed(with_profiles(&args, &proxy.endpoint()));
-    // Beside them is the mark of the folder.
+    // With them is the marker of the folder.
     assert_eq!(std::fs::read_dir(&annotated).unwrap().count(), 3);
     assert_eq!(proxy.count(crate::support::fault_proxy::Request::reads), 2);
 }
@@ -313,12 +313,12 @@ fn project_remembers_the_server_of_the_environment() {
     must_succeed(predict(&bucket.uri(""), &["--profile", "reader", "--project", project]));
     let images = folder.path().join("pictures");
     let args = ["export", project, "--format", "pictures", "--out", images.to_str().unwrap()];
-    // No server runs where the environment points to now.
+    // No server runs at the address that the environment now has.
     must_succeed(with_profiles(&args, "http://127.0.0.1:9"));
     assert!(images.join("a.png").is_file());
 }
 
-/// A model of a few hundred bytes, so that what is measured is reading.
+/// A model of a few hundred bytes, so that reading is measured.
 fn with_tiny_model(place: &str, project: &Path, endpoint: &str) -> Command {
     let model = repository().join("tests/cases/conventions/keras-cifar10/model.onnx");
     let mut command = with_profiles(&["predict", place, "--profile", "reader"], endpoint);
@@ -460,6 +460,6 @@ fn s3_images_give_sizes_for_relative_boxes() {
     let mut command = with_profiles(&flags, &Seaweed::shared().endpoint());
     command.arg("--truth").arg(&truth);
     let metrics: Value = serde_json::from_slice(&must_succeed(command).stdout).unwrap();
-    // pycocotools divides by a little more than the number of detections.
+    // pycocotools divides by slightly more than the number of detections.
     assert!((metrics["ap"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{metrics}");
 }

@@ -1,4 +1,4 @@
-//! The tests' own control plane, checked against AWS's own client and descriptions and against the known behavior of
+//! The tests' own control plane, checked against AWS's own client and service models and against the known behavior of
 //! Batch Transform.
 
 use std::io::Write as _;
@@ -39,7 +39,7 @@ impl Account {
         Self { plane, bucket }
     }
 
-    /// An account with a few small objects, two of them in a folder below.
+    /// An account with a few small objects, two of them in a subfolder.
     fn with_inputs() -> Self {
         let account = Self::new();
         for key in ["in/a.txt", "in/b.txt", "in/below/c.txt", "in/below/d.txt"] {
@@ -48,7 +48,7 @@ impl Account {
         account
     }
 
-    /// A job over `in/`, with what `change` makes of its request.
+    /// Starts a job over `in/`, with its request modified by `change`.
     fn start(&self, job: &str, change: impl FnOnce(&mut Value)) -> Result<Value, String> {
         let mut request = json!({
             "TransformJobName": job, "ModelName": "echo", "BatchStrategy": "SingleRecord", "MaxPayloadInMB": 6,
@@ -63,13 +63,13 @@ impl Account {
         self.plane.console("CreateTransformJob", &request)
     }
 
-    /// Starts a job and waits until it is over: its status, and the reason where it failed.
+    /// Starts a job and waits until it ends; returns its status, and the reason if it failed.
     fn run(&self, job: &str, change: impl FnOnce(&mut Value)) -> (String, Option<String>) {
         self.start(job, change).unwrap();
         self.plane.wait_until_over(job)
     }
 
-    /// The predictions in an output, one a line.
+    /// The predictions in an output, one per line.
     fn predictions(&self, key: &str) -> Vec<Value> {
         let output = self.bucket.get(key).unwrap_or_else(|| panic!("no {key}"));
         let values = serde_json::Deserializer::from_slice(&output).into_iter();
@@ -102,7 +102,7 @@ fn boto3_works_against_the_control_plane() {
     bucket.put("good.manifest", manifest(&bucket, &["a.txt", "b.txt"]).as_bytes());
     let mut command = python("tests/control_plane/drive.py");
     plane.sign_in(&mut command, ADMIN);
-    // What it calls `AWS_REGION`.
+    // Named `AWS_REGION` by the program.
     command.env("AWS_DEFAULT_REGION", REGION);
     let output = command.args([&bucket.name, ROLE, IMAGE]).output().unwrap();
     assert!(output.status.success(), "{}\n{:#?}", String::from_utf8_lossy(&output.stderr), plane.requests().last());
@@ -211,7 +211,7 @@ fn outputs_have_sagemaker_keys() {
     // Without a final slash, but all objects are in this folder.
     run("folder", account.bucket.uri("in"));
     assert!(account.bucket.get("folder/below/c.txt.out").is_some());
-    // A prefix is compared letter by letter.
+    // A prefix is compared literally.
     account.bucket.put("in-old/e.txt", b"e");
     run("letters", account.bucket.uri("in"));
     assert!(account.bucket.get("letters/in/below/c.txt.out").is_some());
@@ -250,7 +250,7 @@ fn objects_are_split_and_batched() {
             request["BatchStrategy"] = strategy.into();
             request["TransformOutput"]["AssembleWith"] = "Line".into();
             request["TransformOutput"]["S3OutputPath"] = account.bucket.uri(job).into();
-            // The order must not depend on which prediction comes first.
+            // The order must not depend on which prediction arrives first.
             request["MaxConcurrentTransforms"] = 4.into();
         });
         assert_eq!(over, ("Completed".to_owned(), None));
@@ -314,7 +314,7 @@ fn container_receives_job_settings() {
     assert_eq!(prediction["content_type"], "text/plain");
     assert_eq!(prediction["accept"], "application/json");
     assert_eq!(prediction["chunked"], false);
-    // Without a limit the length is not known before.
+    // Without a limit, the length is not known in advance.
     account.run("chunked", |request| request["MaxPayloadInMB"] = 0.into());
     let prediction = &account.predictions("out/a.txt.out")[0];
     assert_eq!((&prediction["chunked"], &prediction["len"]), (&json!(true), &json!(11)));
@@ -445,7 +445,7 @@ fn manifest(bucket: &Bucket, names: &[&str]) -> String {
     Value::from(manifest).to_string()
 }
 
-/// A record with checksums of zero, which the control plane does not check.
+/// A record with checksums of zero, which the control plane does not verify.
 fn tfrecord(content: &str) -> Vec<u8> {
     let mut record = (content.len() as u64).to_le_bytes().to_vec();
     record.extend([0; 4]);
@@ -458,7 +458,7 @@ fn ask_by_boto3(plane: &ControlPlane, login: Login, call: &str) -> String {
     ask_by_boto3_for(plane, login, "sagemaker", call)
 }
 
-/// `well`, or AWS's code and message; asked once.
+/// `well`, or AWS's code and message; requested once.
 fn ask_by_boto3_for(plane: &ControlPlane, login: Login, service: &str, call: &str) -> String {
     asked(boto3(plane, login), service, call)
 }

@@ -1,4 +1,4 @@
-//! `spotcheck endpoint` against the tests' control plane, with a real container behind the endpoint.
+//! `spotcheck endpoint` with the tests' control plane, with a real container behind the endpoint.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -11,9 +11,9 @@ use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, 
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
 use crate::support::{spotcheck, spotcheck_at};
 
-/// Key of the archive in the bucket.
+/// The key of the archive in the bucket.
 const ARCHIVE: &str = "models/model.tar.gz";
-/// Time between two checks of a condition.
+/// The interval between two checks of a condition.
 const POLL: Duration = Duration::from_millis(10);
 
 struct Account {
@@ -54,7 +54,7 @@ impl Account {
         self.run(&[&deployment(name, archive), more].concat())
     }
 
-    /// Runs until `operation` was requested `times` times, and is interrupted then.
+    /// Runs until `operation` was requested `times` times, then interrupts.
     fn interrupted(&self, args: &[&str], operation: &str, times: usize) -> Ended {
         let mut command = self.command(args);
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -68,7 +68,7 @@ impl Account {
         Ended::of(&child.wait_with_output().unwrap())
     }
 
-    /// No endpoint, and what was made for one stays.
+    /// Prevents the creation of endpoints, and the deletion of their resources.
     fn cannot_be_undone(&self) {
         self.plane.fail(Failure::ResourceLimit);
         for operation in ["DeleteEndpointConfig", "DeleteModel"] {
@@ -105,7 +105,7 @@ fn deployment<'a>(name: &'a str, archive: &'a str) -> Vec<&'a str> {
     args
 }
 
-/// How the program ended, and what it printed.
+/// The result of the program, with its output.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,
@@ -250,7 +250,7 @@ fn tensorflow_model_gets_its_container() {
     let looked = account.run(&[&packed[..], &["--image", IMAGE]].concat());
     assert_eq!(looked.code, Some(1), "{looked:#?}");
     assert!(looked.stdout.contains("a TensorFlow SavedModel"), "{looked:#?}");
-    // One in S3 is looked into.
+    // An archive in S3 is inspected.
     let saved = archive(&[("1/saved_model.pb", b"graph")]);
     account.bucket.put("models/saved.tar.gz", &saved);
     let saved = account.bucket.uri("models/saved.tar.gz");
@@ -290,7 +290,7 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
     of(&["my cats"]).must(2, "").prints(&["letters a to z"]);
     of(&["cats", "--sagemaker-region", "Ireland"]).must(2, "").prints(&["an AWS region"]);
     assert!(account.plane.requests().is_empty());
-    // It may be a new one.
+    // It may be a new region.
     let messages = account.endpoint(&["list", "--region", "us-esat-1"]);
     messages.prints(&["region us-esat-1"]);
 }
@@ -403,7 +403,7 @@ fn foreign_resources_are_neither_used_nor_deleted() {
     account.deploy("cats", &[]).must(0, "cats\tInService\n");
     let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
     account.endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat()).must(0, "dogs\tInService\n");
-    // The console deletes the endpoint and leaves the rest, and this computer forgets.
+    // The console deletes the endpoint and keeps the rest, and this computer loses its record.
     let endpoint = json!({"EndpointName": "cats"});
     account.plane.console("DeleteEndpoint", &endpoint).unwrap();
     std::fs::remove_file(account.record("cats")).unwrap();
@@ -437,7 +437,7 @@ fn interrupt_names_the_running_operation() {
     let account = Account::new("endpoint-interrupt");
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
-    // Twice before it is made: nothing may be left of an earlier one, and the name must be free.
+    // Twice before it is created: nothing may be left of an earlier one, and the name must be free.
     account.interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3).must(1, "").prints(&[
         "cats still costs",
         "status cats --watch",
@@ -478,7 +478,7 @@ fn foreign_endpoint_uses_the_price_table() {
     );
 }
 
-/// File name, and label and score of the classes, of each line of `predict --out -`.
+/// For each line of `predict --out -`: file name, and label and score of the classes.
 fn predictions(ended: &Ended) -> Vec<(String, Vec<(String, f64)>)> {
     assert_eq!(ended.code, Some(0), "{ended:#?}");
     let prediction = |line: &str| {
@@ -584,7 +584,7 @@ fn session_signs_every_request_until_it_expires() {
     account.plane.set_session(Session::Open(TOKEN));
     ask(&list).must(0, "cats\tInService\n");
     account.run(&list).must(1, "");
-    // The runtime has a client of its own. The echoed request is not a prediction.
+    // The runtime has a separate client. The echoed request is not a prediction.
     ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"]).must(1, "").prints(&["format is unknown"]);
     assert_eq!(account.plane.count("InvokeEndpoint"), 1);
     account.plane.set_session(Session::Over(TOKEN));

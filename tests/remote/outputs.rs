@@ -12,7 +12,7 @@ use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use crate::support::seaweed::{ADMIN, READER, Seaweed, use_profile};
 use crate::support::{python_packages, repository, spotcheck, spotcheck_at};
 
-/// Images with a local run of a small detector or classifier, and its lines as a container would return them.
+/// Images with a local run of a small detector or classifier, and its lines as returned by a container.
 struct Bench {
     folder: tempfile::TempDir,
 }
@@ -43,7 +43,7 @@ impl Bench {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// The local predictions as lines; they are saved in the project, too.
+    /// The local predictions as lines; they are saved in the project as well.
     fn predict(&self, source: &Path, model: &str) -> Vec<Value> {
         let project = self.text("p.spotcheck");
         let args = ["--out", "-", "--project", &project, "--device", "cpu"];
@@ -76,7 +76,7 @@ impl Bench {
     }
 }
 
-/// A response of our container: a line of `predict` without its URI, keys in their order.
+/// A response of our container: a line of `predict` without its URI, with the keys in order.
 fn prediction(line: &Value) -> String {
     let mut prediction = line.clone();
     prediction.as_object_mut().unwrap().remove("uri");
@@ -98,14 +98,14 @@ fn lines(text: &[u8]) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
-/// The line of the image whose path ends so.
+/// The line of the image whose path ends like this.
 #[track_caller]
 fn line_of<'l>(lines: &'l [Value], name: &str) -> &'l Value {
     let is_image = |line: &&Value| line["uri"].as_str().unwrap().ends_with(name);
     lines.iter().find(is_image).unwrap()
 }
 
-/// The numbers in the error of a line, in their order.
+/// The numbers in the error of a line, in order.
 #[track_caller]
 fn numbers(line: &Value) -> Vec<u64> {
     let error = line["error"].as_str().unwrap();
@@ -423,7 +423,7 @@ fn label_map_names_tensorflow_detections() {
     assert_eq!(lines(&output.stdout)[0]["detections"], expected);
 }
 
-/// An image of CIFAR-10's size with nothing in it.
+/// A blank image of CIFAR-10's size.
 fn tiny_png(bench: &Bench) -> Vec<u8> {
     let made = Command::new("python3")
         .args(["-c", "import sys, PIL.Image; PIL.Image.new('RGB', (32, 32)).save(sys.argv[1])"])
@@ -495,13 +495,13 @@ fn record_lines_are_in_order() {
     assert_eq!(states, ["ok", "ok", "failed", "ok", "ok", "ok"]);
     let error = broken[2]["error"].as_str().unwrap();
     assert!(error.contains("truncated"), "{error}");
-    // Outputs written after the first fetch are read again.
+    // Outputs written after the first fetch are read the next time.
     let more = ["--project", project.as_str(), "--resume"];
     let again = fetch(&predictions.join("\n"), 0, &[], &more);
     assert_eq!(lines(&again.stdout), local);
 }
 
-/// A record of a TFRecord file, as `tf.io.TFRecordWriter` frames it.
+/// A record of a TFRecord file, framed like `tf.io.TFRecordWriter` does.
 fn record(data: &[u8]) -> Vec<u8> {
     let masked = |bytes: &[u8]| {
         let crc = crc32c::crc32c(bytes);
@@ -511,7 +511,7 @@ fn record(data: &[u8]) -> Vec<u8> {
     [&length[..], &masked(&length), data, &masked(data)].concat()
 }
 
-/// The records of a file, each whole.
+/// The complete records of a file.
 fn records(file: &[u8]) -> Vec<Vec<u8>> {
     let mut rest = file;
     let mut records = Vec::new();
@@ -533,7 +533,7 @@ fn records_without_an_image_keep_their_position() {
     let source = file.to_str().unwrap();
     let outputs = bench.path("outputs");
     let refused = json!({"status": "failed", "error": "no image"}).to_string();
-    // Where the record without an image stands among three.
+    // The position of the record without an image among three.
     for empty in 0..3 {
         let mut content = vec![photos[0].clone(), photos[1].clone()];
         content.insert(empty, record(b""));
@@ -572,7 +572,7 @@ fn records_without_an_image_keep_their_position() {
     check(Bench::fetch(local_outputs, source, &["--mapping", &mapping]), 3, &["after 2 records"]);
 }
 
-/// An output of a list, each line joined with what names its image.
+/// An output of a list, with each line joined with its image reference.
 fn joined_list(local: &[Value], input: impl Fn(&str) -> Value) -> String {
     let mut list = String::new();
     for line in local.iter().rev() {
@@ -616,7 +616,7 @@ fn joined_predictions_find_their_image() {
     assert_eq!(lines(&output.stdout), local);
     assert!(!stderr(&output).contains(without));
 
-    // What is missing is one image, also where the others are known from before.
+    // One image is missing, even if the others are known from before.
     let project = bench.text("p.spotcheck");
     let fewer: String = in_s3.split_inclusive('\n').skip(1).collect();
     let missing = &format!("1 of 4 images {without}, such as");
@@ -856,7 +856,7 @@ fn job_over_lines_equals_local_predictions() {
         assert_eq!(found["classes"][0]["label"], local["classes"][0]["label"]);
     }
 
-    // Images that are only in the lines are read from there, here and in S3.
+    // Images that exist only in the lines are read from there, locally and in S3.
     let list = bench.text("lists/all.jsonl");
     for place in [bucket.uri("lists/all.jsonl"), list] {
         let fetched = check(transform(&["fetch", "lines-1", &place, "--out", "-"]), 0, &[]);

@@ -1,4 +1,4 @@
-//! The handler's inputs of a model against those that Spotcheck computes: the same bytes for each resize rule,
+//! The handler's model inputs compared with those computed by Spotcheck: the same bytes for each resize rule,
 //! interpolation, layout and auxiliary input.
 
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Credentials for S3: profiles, the environment, credential processes, and sessions that are over. On a real server.
+//! Credentials for S3: profiles, the environment, credential processes, and expired sessions, on a real server.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -10,14 +10,14 @@ use spotcheck::domain::{AmbientSignIn, Credentials, S3Access};
 use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, BLIND, IMPOSTOR, READER, Seaweed, without_aws};
 
-/// A process that knows the server's profiles, and nothing of this computer's own AWS settings.
+/// A process that knows the server's profiles, and none of this computer's own AWS settings.
 fn with_profiles(command: &mut Command) {
     let server = Seaweed::shared();
     server.lend(command);
     without_aws(command, &server.endpoint()).env("AWS_CONFIG_FILE", server.aws_config());
 }
 
-/// The same with the user's own configuration instead.
+/// The same with a user configuration instead.
 fn with_config(command: &mut Command, home: &Path, config: &str) {
     with_profiles(command);
     let path = home.join("config");
@@ -63,7 +63,7 @@ fn named_profile_overrides_the_environment() {
             let reader = profile(READER.profile);
             assert!(who(&reader).contains(&tail(READER.access_key)));
             reader.list_buckets(None).unwrap();
-            // One that may not is refused, though the environment and AWS_PROFILE name others.
+            // A profile without permission is rejected, although the environment and AWS_PROFILE name others.
             let blind = profile(BLIND.profile).list_buckets(None);
             if let Ok(buckets) = &blind {
                 assert!(buckets.is_empty(), "{buckets:?}");
@@ -93,7 +93,7 @@ fn missing_profile_lists_the_known_ones() {
     );
 }
 
-/// A program that hands out the admin's key until `expires`, and notes that it was asked.
+/// A program that returns the admin's key, valid until `expires`, and records that it was called.
 fn credential_process(folder: &Path) -> String {
     let script = folder.join("give keys.sh");
     let text = format!(
@@ -125,7 +125,7 @@ fn credential_process_runs_again_after_expiry() {
             let identity = tool.identity(None).unwrap();
             assert!(identity.who.contains(&tail(ADMIN.access_key)), "{identity:?}");
             assert!(identity.who.contains("not asked"), "{identity:?}");
-            // 2099-01-02T03:04:05Z, by `date -d … +%s`.
+            // 2099-01-02T03:04:05Z, from `date -d … +%s`.
             assert_eq!(identity.expires_ms, Some(4_071_006_245_000));
             tool.list_buckets(None).unwrap();
             assert_eq!(asked(), 1, "once for everything");
@@ -134,7 +134,7 @@ fn credential_process_runs_again_after_expiry() {
             assert_eq!(renewed.expires_ms, Some(4_073_684_645_000));
             assert_eq!(tool.identity(None).unwrap(), renewed);
             assert_eq!(asked(), 2);
-            // What cannot be renewed stays as it is.
+            // Credentials that cannot be renewed stay unchanged.
             std::fs::remove_file(home.join("give keys.sh")).unwrap();
             let failed = tool.renewed_identity(None).unwrap_err();
             assert!(!failed.to_string().contains(ADMIN.secret_key), "{failed}");
@@ -154,7 +154,7 @@ fn expired_sign_in_names_the_profile_command() {
     let prod = "[profile prod]\nrole_arn = arn:aws:iam::123456789012:role/Prod\n\
                 source_profile = work\nregion = us-east-1\n";
     let config = format!("{session}\n{work}\n{prod}");
-    // Where the AWS tools keep it: named by the SHA-1 of the session's name, `printf company | sha1sum`.
+    // Where the AWS tools store it: under the SHA-1 of the session's name, `printf company | sha1sum`.
     let cache = home.path().join(".aws/sso/cache");
     std::fs::create_dir_all(&cache).unwrap();
     let token = r#"{"accessToken":"t0ken-that-must-not-be-shown","expiresAt":"2020-01-01T00:00:00Z","region":"us-east-1",

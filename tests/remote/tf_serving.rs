@@ -1,5 +1,5 @@
-//! `spotcheck predict --tensorflow-serving`, against a fake server with TensorFlow Serving's documented REST API: it
-//! checks the requests, and returns scores that follow from the bytes of the image. TensorFlow itself is not used.
+//! `spotcheck predict --tensorflow-serving`, with a fake server that has TensorFlow Serving's documented REST API: it
+//! checks the requests, and returns scores derived from the bytes of the image. TensorFlow itself is not used.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ fn samples() -> PathBuf {
     repository().join("assets/samples")
 }
 
-/// The image of a request, as `{"instances":[{"b64":…}]}` carries it.
+/// The image of a request such as `{"instances":[{"b64":…}]}`.
 fn image_of(request: &Request) -> Vec<u8> {
     let body: Value = serde_json::from_slice(&request.body).unwrap();
     let instances = body["instances"].as_array().unwrap();
@@ -135,7 +135,7 @@ fn run_in_a_project_resumes_after_a_busy_server() {
     let project = project.to_str().unwrap();
     let first = predict(&samples(), &server, &["--project", project, "--limit", "3"]);
     assert!(first.status.success(), "{}", stderr(&first));
-    // One to find the format of the output, three images, and one that was sent twice.
+    // One to detect the output format, three images, and one that was sent twice.
     assert_eq!(asked.swap(10, Ordering::SeqCst), 5);
     let rest = predict(&samples(), &server, &["--project", project, "--resume"]);
     assert!(rest.status.success(), "{}", stderr(&rest));
@@ -176,7 +176,7 @@ fn image_failure_is_local_and_server_failure_is_final() {
         let done = lines.iter().filter(|line| line["status"] == "ok").count();
         (done, lines.len() - done)
     };
-    // One request finds the format of the output, three images have a prediction.
+    // One request detects the output format; three images have a prediction.
     let failed = run(&["--limit", "4"]);
     assert_eq!(failed.status.code(), Some(3), "{}", stderr(&failed));
     assert_eq!(counts(&failed), (3, 1));

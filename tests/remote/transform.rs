@@ -16,7 +16,7 @@ const SCORE_TOLERANCE: f64 = 1e-4;
 const MODEL: &str = "efficientnet-lite0";
 const PHOTOS: [&str; 4] = ["chelsea.png", "coffee.png", "flower.jpg", "rocket.jpg"];
 
-/// A person with an account, and a folder of their own.
+/// A person with an account and a separate folder.
 struct Context {
     plane: ControlPlane,
     bucket: Bucket,
@@ -37,12 +37,12 @@ impl Context {
         self.path(name).to_str().unwrap().to_owned()
     }
 
-    /// The program, which must end with `code`. Its files are in the folder of this context.
+    /// Runs the program, which must end with `code`. Its files are in the folder of this context.
     fn run(&self, code: i32, args: &[&str]) -> Ended {
         self.ends(code, spotcheck_at(&self.path("home"), args), args)
     }
 
-    /// The same for what needs ONNX Runtime, which is there once for all.
+    /// The same for commands that need ONNX Runtime, which is shared.
     fn run_model(&self, code: i32, args: &[&str]) -> Ended {
         self.ends(code, spotcheck(args), args)
     }
@@ -63,7 +63,7 @@ impl Context {
         }
     }
 
-    /// `transform WHAT` over the photos, of a packed model.
+    /// `transform WHAT` over the photos, with a packed model.
     fn transform(&self, code: i32, what: &str, job: &str, more: &[&str]) -> Ended {
         let photos = self.text("photos");
         let (input, output) = (self.bucket.uri("photos/"), self.bucket.uri("out/"));
@@ -90,7 +90,7 @@ impl Context {
         self.run(0, &args);
     }
 
-    /// Runs a job over objects in S3, of the packed model, to its end.
+    /// Runs a job over objects in S3 with the packed model to its end.
     fn start_in_s3(&self, job: &str, input: &str, more: &[&str]) -> Ended {
         let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
         let packed = self.text("model.tar.gz");
@@ -105,7 +105,7 @@ impl Context {
         self.run(code, &["transform", "fetch", job, place, "--out", "-"])
     }
 
-    /// The output equals `here`: the same class first, the same scores.
+    /// Checks that the output equals `here`: the same class first, the same scores.
     #[track_caller]
     fn must_have_predicted(&self, key: &str, here: &[Value]) {
         let output = self.bucket.get(key).unwrap_or_else(|| panic!("no {key}"));
@@ -117,7 +117,7 @@ impl Context {
     }
 }
 
-/// The line about a photo of this name.
+/// The line for a photo with this name.
 #[track_caller]
 fn prediction_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
     let name = |uri: &str| uri.rsplit('/').next().unwrap().to_owned();
@@ -127,7 +127,7 @@ fn prediction_about<'l>(lines: &'l [Value], uri: &str) -> &'l Value {
     exact.or_else(|| named.next()).unwrap()
 }
 
-/// The same classes in the same order, with the same scores.
+/// Checks for the same classes in the same order, with the same scores.
 #[track_caller]
 fn assert_same_classes(here: &Value, there: &Value, what: &str) {
     let classes = |prediction: &Value| -> Vec<(Value, f64)> {
@@ -171,20 +171,20 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     assert!(!container.is_empty(), "no log");
     context.plane.heal();
 
-    // The photo is the same, but now it reaches the model whole.
+    // The photo is the same, but now it reaches the model complete.
     let again = context.run(0, &["transform", "retry", "story", "--all", "--watch"]);
     let retried = again.stdout.lines().next().unwrap();
     context.must_have_predicted(&format!("out/{retried}/rocket.jpg.out"), &here);
 
     let fetch = ["transform", "fetch", "story", &photos, "--project", &project];
-    // With the prediction of the second job for the image that failed in the first.
+    // With the second job's prediction for the image that failed in the first.
     let fetched = context.run(0, &fetch);
     fetched.must_print(&format!("by the retry {retried}"));
     let compared = context.run(0, &["transform", "compare", &project]);
     compared.must_print("100.0% agree");
     compared.must_print("4 images");
 
-    // Another machine knows nothing of the retry; SageMaker does.
+    // Another computer has no record of the retry, but SageMaker has.
     let fetch = ["transform", "fetch", "story", &photos, "--out", "-"];
     let other_home = || spotcheck_at(&context.path("elsewhere"), &fetch);
     let fetched = context.ends(0, other_home(), &fetch);
@@ -340,7 +340,7 @@ fn lines_are_predicted_by_name_or_by_bytes() {
     let text: String = ["rocket.jpg", "chelsea.png", "coffee.png"].map(line).concat();
     context.bucket.put("lists/photos.jsonl", text.as_bytes());
     context.start_in_s3("joined", "lists/", &["--input-kind", "lines", "--join-input"]);
-    // Neither the predictions nor the lines say which photo they are about; the bytes of a line are those of one.
+    // Neither the predictions nor the lines name their photo; the bytes of a line are those of one photo.
     let unnamed = text.lines().map(|line| {
         let line: Value = serde_json::from_str(line).unwrap();
         json!({"b64": line["b64"]}).to_string() + "\n"
@@ -389,13 +389,13 @@ fn handler_responses_and_failures_are_read_back() {
     context.start_in_s3("documents", "documents/", &as_json);
     let joined = [&as_json[..], &["--join-input"]].concat();
     context.start_in_s3("joined", "documents/", &joined);
-    // The same documents, one a line.
+    // The same documents, one per line.
     let text: Vec<String> = documents.iter().map(|(_, it)| it.to_string()).collect();
     context.bucket.put("lines/documents.jsonl", text.join("\n").as_bytes());
     let by_line = ["--input-kind", "lines", "--content-type"];
     let by_line = [&by_line[..], &["application/json"]].concat();
     context.start_in_s3("by-line", "lines/", &by_line);
-    // An image a line, as JSON Lines.
+    // One image per line, as JSON Lines.
     let each = std::fs::read_dir(&photos).unwrap();
     let each = each.map(|entry| entry.unwrap().file_name().into_string().unwrap());
     let each: Vec<String> = each.map(|name| b64(&name).to_string()).collect();
@@ -443,7 +443,7 @@ fn refused_image_in_a_document_has_its_position() {
     context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_print("the image files");
 }
 
-/// Three photos of the same name, in a folder and in two of its folders.
+/// Three photos with the same name, in a folder and in two of its subfolders.
 const NAMESAKES: [(&str, &str); 3] = [("1.png", "chelsea.png"), ("a/1.png", "coffee.png"), ("b/1.png", "flower.jpg")];
 
 #[test]
@@ -460,7 +460,7 @@ fn manifest_outputs_match_listed_images_only() {
     let (local, remote) = (context.text("photos"), context.bucket.uri("photos/"));
     let here = context.predicted_here(&local);
     context.package();
-    // What a job was never given is not missing.
+    // Images that were never given to a job are not missing.
     let must_predict = |job: &str, place: &str, names: &[&str]| {
         let fetched = context.fetch_to_stdout(0, job, place);
         let predictions = lines(&fetched.stdout);
@@ -476,14 +476,14 @@ fn manifest_outputs_match_listed_images_only() {
         }
     };
 
-    // Some of several folders, through a manifest that is written for the job.
+    // Some images from several folders, through a manifest written for the job.
     std::fs::write(context.path("list.txt"), "b/1.png\na/1.png\n").unwrap();
     let list = context.text("list.txt");
     context.start_in_s3("listed", "photos/", &["--images", &list]);
-    // One of a folder further in: its output has the very name of another photo.
+    // An image in a deeper folder: its output has the same name as another photo.
     std::fs::write(context.path("list.txt"), "a/1.png\n").unwrap();
     context.start_in_s3("deep", "photos/", &["--images", &list]);
-    // The same through a manifest of another program.
+    // The same through a manifest from another tool.
     let manifest = json!([{"prefix": context.bucket.uri("photos/a/")}, "1.png"]).to_string();
     context.bucket.put("lists/theirs.json", manifest.as_bytes());
     context.start_in_s3("theirs", "lists/theirs.json", &["--manifest"]);

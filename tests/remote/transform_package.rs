@@ -11,12 +11,12 @@ use crate::support::handler::{Served, package, python, unpacked};
 use crate::support::{repository, spotcheck};
 
 const SCORE_TOLERANCE: f64 = 1e-4;
-/// Largest difference of an edge, in pixels.
+/// The largest difference of an edge, in pixels.
 const EDGE_TOLERANCE: f64 = 0.05;
 const IMAGE: &str = "application/x-image";
 
-/// Both models of the repository, and the convention of quantized TensorFlow models: bytes in, bytes out, a class for
-/// the background.
+/// Both models of the repository, and the convention of quantized TensorFlow models: bytes in, bytes out, with a
+/// background class.
 fn models() -> [String; 3] {
     let quantized = repository().join("tests/cases/conventions/quantized-mobilenet/model.onnx");
     ["efficientnet-lite0".to_owned(), "ssd-mobilenet-coco".to_owned(), quantized.to_string_lossy().into_owned()]
@@ -34,7 +34,7 @@ fn photos() -> Vec<PathBuf> {
     files
 }
 
-/// The output of `predict`: a line for each image, in their order.
+/// The output of `predict`: one line per image, in order.
 fn predicted_lines(images: &[PathBuf], model: &str) -> String {
     let list = images.iter().fold(String::new(), |mut list, image| {
         writeln!(list, "{}", image.display()).unwrap();
@@ -52,7 +52,7 @@ fn predicted(images: &[PathBuf], model: &str) -> Vec<Value> {
     json_lines(&predicted_lines(images, model))
 }
 
-/// A handler in a folder of its own.
+/// A handler in a separate folder.
 struct Packed {
     folder: tempfile::TempDir,
     contents: PathBuf,
@@ -67,7 +67,7 @@ impl Packed {
     }
 }
 
-/// `tests/library/detections.rs` holds Spotcheck to the same cases.
+/// `tests/library/detections.rs` checks Spotcheck with the same cases.
 #[test]
 fn handler_boxes_match_the_exporter_rules() {
     let mut command = python(&["model-handler"]);
@@ -83,7 +83,7 @@ fn packing_is_reproducible() {
     let original = repository().join("tests/cases/conventions/quantized-mobilenet/model.onnx");
     let archives = folders.each_ref().map(|folder| {
         let copy = folder.path().join("quantized.onnx");
-        // A new file, with a time of its own.
+        // A new file with its own time.
         std::fs::copy(&original, &copy).unwrap();
         package(folder.path(), &["--model", copy.to_str().unwrap()])
     });
@@ -131,13 +131,13 @@ fn handler_predicts_like_predict() {
             assert_eq!(reply.status, 200, "{}", reply.text);
             assert_eq!(reply.content_type, "application/json");
             check_prediction(&reply.json(), expected);
-            // One reader serves both: nothing but the `uri` is missing.
+            // One reader serves both: only the `uri` is missing.
             assert_eq!(keys(&reply.text), keys(line)[1..]);
         }
     }
 }
 
-/// The same as `expected`, which `predict` wrote, but for the `uri`.
+/// Checks that it equals `expected`, written by `predict`, except for the `uri`.
 fn check_prediction(got: &Value, expected: &Value) {
     let context = format!("got {got}\nexpected {expected}");
     for key in ["status", "width", "height", "model", "task"] {
@@ -165,7 +165,7 @@ fn check_prediction(got: &Value, expected: &Value) {
     }
 }
 
-/// The keys in the order in which they are written.
+/// The keys in the order of the text.
 fn keys(text: &str) -> Vec<&str> {
     let ends = text.match_indices("\":");
     ends.map(|(end, _)| text[..end].rsplit('"').next().unwrap()).collect()
@@ -244,7 +244,7 @@ fn malformed_and_large_bodies_are_refused_early() {
     ] {
         let mut connection = served.connect();
         write!(connection, "POST /invocations HTTP/1.1\r\n{head}\r\n\r\n").unwrap();
-        // A client sends all that it has before it looks for a prediction.
+        // A client sends everything before it reads a prediction.
         connection.write_all(&vec![b'\n'; 8 << 20]).unwrap();
         connection.shutdown(std::net::Shutdown::Write).unwrap();
         let mut reply = String::new();
@@ -256,7 +256,7 @@ fn malformed_and_large_bodies_are_refused_early() {
     }
     let rocket = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     assert_eq!(served.invoke(IMAGE, &rocket).status, 200);
-    // In pieces, as Batch Transform sends what has no limit.
+    // In chunks, like Batch Transform sends requests without a limit.
     let mut connection = served.connect();
     let mut body = b"POST /invocations HTTP/1.1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n".to_vec();
     for piece in rocket.chunks(10_000) {
@@ -376,7 +376,7 @@ fn packing_replaces_no_files_unasked() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
 }
 
-/// A folder with what TensorFlow writes, as far as packing looks at it.
+/// A folder with TensorFlow's files, as far as packing inspects them.
 fn saved_model() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
     let variables = folder.path().join("7/variables");
@@ -444,7 +444,7 @@ fn saved_model_without_a_version_folder_is_packed() {
     write("variables/variables.index", b"index");
     write("code/inference.py", b"# mine\n");
     write("requirements.txt", b"requests\n");
-    // Not beside the graph: this one belongs to the model.
+    // Not next to the graph: this one belongs to the model.
     write("assets/requirements.txt", b"words\n");
     let out = tempfile::tempdir().unwrap();
     let archive = out.path().join("model.tar.gz");

@@ -1,4 +1,4 @@
-//! `spotcheck transform rehearse` as a process: handlers that predict as this computer does, handlers that do not, and
+//! `spotcheck transform rehearse` as a process: handlers that predict like this computer, handlers that do not, and
 //! files that are not archives.
 
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,7 +11,7 @@ use crate::support::handler::{package, unpacked};
 use crate::support::seaweed::{READER, Seaweed, use_profile};
 use crate::support::{python_packages, repository, spotcheck};
 
-/// A test fails if it waits longer.
+/// A test that waits longer fails.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 fn rehearse(arguments: &[&str]) -> Command {
@@ -20,7 +20,7 @@ fn rehearse(arguments: &[&str]) -> Command {
     command
 }
 
-/// The message about images that the handler predicts as this computer does.
+/// The message about images for which the handler's prediction equals the local one.
 const EQUAL: &str = "a prediction equal";
 const LACKS: &str = "not have all";
 
@@ -45,12 +45,12 @@ fn must_be_equal(output: &Output, images: usize) {
     assert_eq!(equal.count(), images, "{messages}");
 }
 
-/// An archive of EfficientNet-Lite0 whose `code/inference.py` has these lines at its end.
+/// An archive of EfficientNet-Lite0 with these lines at the end of its `code/inference.py`.
 fn tampered(folder: &Path, lines: &str) -> PathBuf {
     with_lines(folder, "code/inference.py", lines)
 }
 
-/// An archive of EfficientNet-Lite0 one of whose files has these lines at its end.
+/// An archive of EfficientNet-Lite0 with these lines at the end of one file.
 fn with_lines(folder: &Path, name: &str, lines: &str) -> PathBuf {
     let original = package(folder, &["--model", "efficientnet-lite0"]);
     let contents = unpacked(&original, folder);
@@ -121,7 +121,7 @@ fn handler_knows_every_convention() {
     }
 }
 
-/// Without a case of their own: both roundings of both axes, a letterbox, padding, channels from blue to red.
+/// Not covered by other tests: both roundings of both axes, a letterbox, padding, channels from blue to red.
 #[test]
 fn handler_knows_every_resize_rule() {
     let model = repository().join("tests/cases/conventions/all-dimensions-free/model.onnx");
@@ -227,13 +227,13 @@ fn image_over_the_payload_limit_is_not_sent() {
     let said_ = messages(&output);
     assert_eq!(output.status.code(), Some(1), "{said_}");
     assert!(said_.contains("TOO LARGE") && said_.contains("MaxPayloadInMB 3"), "{said_}");
-    // What was not sent does not count for the rate.
+    // Images that were not sent do not count for the speed.
     assert!(said_.contains("1 image sent"), "{said_}");
     let output = rehearse(&["--model", "efficientnet-lite0", &place, "--max-payload-mb", "3"]).output().unwrap();
     must_be_equal(&output, 2);
 }
 
-/// The first image of the samples, with so many bytes: behind its end an image may have anything.
+/// The first sample image, extended to this many bytes: an image may have any data after its end.
 fn image_of(bytes: usize, folder: &Path) -> String {
     let mut large = std::fs::read(repository().join("assets/samples/rocket.jpg")).unwrap();
     large.resize(bytes, 0);
@@ -262,7 +262,7 @@ fn rehearsal_uses_job_payload_and_concurrency() {
         assert!(messages.contains(reason), "{messages}");
     };
     refused(&["--max-payload-mb", "100", "--max-concurrent", "100"], "100 MB × 100 = 10000 MB");
-    // SageMaker keeps 6 if the other values come from the container.
+    // SageMaker uses 6 if the other values come from the container.
     refused(&["--max-concurrent", "0"], "TOO LARGE");
 }
 
@@ -322,7 +322,7 @@ def respond(model, body, content_type):
 #[test]
 fn lines_are_sent_unchanged() {
     let folder = tempfile::tempdir().unwrap();
-    // Other fields of the user's lines reach the handler, too.
+    // Other fields of the user's lines also reach the handler.
     let lines = "
 _respond = respond
 
@@ -379,7 +379,7 @@ for name, value in {
     must_be_equal(&rehearse(&flags).output().unwrap(), 1);
 }
 
-/// The environment, open files and home folder that the handler of an archive sees.
+/// The environment, open files and home folder visible to the handler of an archive.
 #[cfg(unix)]
 fn surroundings(folder: &Path, start: impl FnOnce(&str) -> Command) -> serde_json::Value {
     let note = folder.join("surroundings.json");
@@ -433,7 +433,7 @@ fn archive_code_sees_no_user_data() {
     std::fs::write(&secret, SECRET).unwrap();
     let seen = surroundings(folder.path(), |archive| {
         let rehearse = rehearse(&[archive, &samples(), "--samples", "1", "--env", "NOTE=cat"]);
-        // A shell that leaves a file of secrets open.
+        // A shell that leaves a file with secrets open.
         let mut shell = Command::new("sh");
         shell
             .args(["-c", r#"exec 7<"$0"; exec "$@""#])
@@ -624,7 +624,7 @@ fn harmful_archives_are_refused() {
     refused(&whole[..whole.len() / 2], "archive is damaged");
 }
 
-/// Entries that say they have so many bytes, and have none. Without an end, so that another part may follow.
+/// Entries that claim to have this many bytes, and have none. Without an end, so that another part may follow.
 fn archive_of(entries: &[(&str, tar::EntryType, u64)]) -> Vec<u8> {
     let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     for (name, kind, bytes) in entries {
@@ -639,7 +639,7 @@ fn archive_of(entries: &[(&str, tar::EntryType, u64)]) -> Vec<u8> {
     gzip.finish().unwrap()
 }
 
-/// One entry, its name as it is.
+/// One entry with its name unchanged.
 fn archive_with(name: &str, kind: tar::EntryType) -> Vec<u8> {
     let mut header = tar::Header::new_gnu();
     header.as_mut_bytes()[..name.len()].copy_from_slice(name.as_bytes());
@@ -721,7 +721,7 @@ fn handler_ends_with_its_rehearsal() {
             assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
         }
         wait_until("the handler is gone", || !is_running(handler));
-        // The next process removes what a kill leaves, although its own archive is refused.
+        // The next process removes the leftovers of a killed one, although its own archive is rejected.
         let next = rehearse(&["Cargo.toml", &samples()]).env("TMPDIR", &temporary).output().unwrap();
         assert_eq!(next.status.code(), Some(1));
         assert_eq!(left_in(&temporary), Vec::<PathBuf>::new(), "{signal}");
@@ -739,7 +739,7 @@ fn handler_that_ignores_stdin_is_killed() {
     wait_until("the handler is gone", || !is_running(handler));
 }
 
-/// A TensorFlow Serving that always returns the same; its address, and the bodies of the requests.
+/// A TensorFlow Serving with a constant response; its address, and the bodies of the requests.
 fn tensorflow_serving() -> (String, std::sync::mpsc::Receiver<String>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();

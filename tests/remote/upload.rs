@@ -1,4 +1,4 @@
-//! `spotcheck upload` as a process, to a real S3 server: what arrives, what stays, and what happens on bad days.
+//! `spotcheck upload` as a process, to a real S3 server: what arrives, what stays, and how failures are handled.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -13,7 +13,7 @@ const MIB: usize = 1024 * 1024;
 /// Sent in five parts.
 const LARGE: usize = 40 * MIB;
 
-/// A folder, and where it goes through a proxy.
+/// A folder, and its destination through a proxy.
 struct Upload {
     folder: tempfile::TempDir,
     home: tempfile::TempDir,
@@ -60,7 +60,7 @@ impl Upload {
         command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 
-    /// The writing requests since then, in their order.
+    /// The writing requests since then, in order.
     fn writes_from(&self, start: usize) -> Vec<Request> {
         let requests = self.proxy.requests();
         requests[start..]
@@ -97,7 +97,7 @@ fn small_content(number: usize) -> Vec<u8> {
     vec![byte; 100 + 37 * number]
 }
 
-/// No two parts of it are alike.
+/// No two parts of it are equal.
 fn large_content() -> Vec<u8> {
     (0..LARGE as u32 / 4).flat_map(|number| number.wrapping_mul(2_654_435_761).to_le_bytes()).collect()
 }
@@ -171,7 +171,7 @@ fn killed_upload_resumes() {
     let upload = Upload::new("killed");
     upload.add_small(60);
     upload.proxy.inject(is_put, Often::After(25), Fault::Silence);
-    // One after the other, so that no other upload is under way when the stalled one ends.
+    // One after another, so that no other upload is in progress when the stalled one ends.
     let mut child = upload.start(&["--concurrency", "1"]);
     upload.proxy.wait_until_stalled();
     child.kill().unwrap();
@@ -201,7 +201,7 @@ fn killed_after_two_parts(name: &str) -> Upload {
     let upload = Upload::new(name);
     upload.add("large.tfrecord", &large_content());
     upload.proxy.inject(|request| part(request).is_some(), Often::After(2), Fault::Silence);
-    // One after the other, so that the first two are written down when the third stalls.
+    // One after another, so that the first two are recorded when the third stalls.
     let mut child = upload.start(&["--concurrency", "1"]);
     upload.proxy.wait_until_stalled();
     child.kill().unwrap();
@@ -274,7 +274,7 @@ fn different_object_is_kept_without_overwrite() {
     upload.must_have_arrived("other size.jpg", b"mine");
     upload.must_have_arrived("not ours.jpg", b"hers");
 
-    // An object that we wrote is recognized by its checksum.
+    // An object uploaded by Spotcheck is recognized by its checksum.
     upload.add("new.jpg", b"more");
     upload.run(&[]).must(3, &["new.jpg: an object"]);
     upload.must_have_arrived("new.jpg", b"mine");
@@ -291,7 +291,7 @@ fn object_that_appears_meanwhile_is_kept() {
         if !more.is_empty() {
             upload.bucket.put("photos/one.jpg", b"what the plan saw");
         }
-        // Another program writes it just before our object is made.
+        // Another program writes it just before our object is created.
         let bucket = upload.bucket.clone();
         let interfere = move |request: &Request| {
             let makes_object = is_put(request) && part(request).is_none()
@@ -314,7 +314,7 @@ fn objects_are_checked_before_unconditional_uploads() {
     upload.add("one.jpg", b"mine");
     upload.add("two.jpg", b"mine");
     let bucket = upload.bucket.clone();
-    // Another program is quicker with one of the two.
+    // Another program is faster with one of the two.
     let interfere = move |request: &Request| {
         if is_put(request) && request.key() == "photos/two.jpg" && bucket.get("photos/two.jpg").is_none() {
             bucket.put("photos/two.jpg", b"hers");

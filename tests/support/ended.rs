@@ -1,4 +1,4 @@
-//! How the program ended, and what it printed.
+//! The result of the program, with its output.
 
 use std::process::Output;
 
@@ -13,7 +13,7 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Checks that its output has no secret.
+    /// Checks that its output contains no secret.
     #[track_caller]
     pub(crate) fn of(output: &Output) -> Self {
         let ended = Self {
@@ -27,7 +27,7 @@ impl Ended {
         ended
     }
 
-    /// It ended with this code, and printed all this to stdout or stderr.
+    /// Checks that it ended with this code, and printed all of this to stdout or stderr.
     #[track_caller]
     pub(crate) fn must(self, code: i32, messages: &[&str]) -> Self {
         assert_eq!(self.code, Some(code), "{self:#?}");

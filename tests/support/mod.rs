@@ -1,4 +1,4 @@
-//! What the tests of the real program share.
+//! Shared by the tests of the real program.
 
 #![allow(dead_code, reason = "each test file uses its own part of this")]
 #![allow(clippy::unwrap_used, reason = "a test stops at what it did not expect")]
@@ -32,14 +32,14 @@ pub(crate) fn spotcheck(args: &[&str]) -> Command {
     spotcheck_at(runtime_home(), args)
 }
 
-/// The program with its arguments, in the repository's root, that keeps its files below `home`.
+/// The program with its arguments, in the repository's root, with its files below `home`.
 pub(crate) fn spotcheck_at(home: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_spotcheck"));
     command.args(args).current_dir(repository()).env("SPOTCHECK_HOME", home).env_remove("ORT_DYLIB_PATH");
     command
 }
 
-/// A home folder with ONNX Runtime and the WebGPU plug-in, which the program itself installs with pip, once for all
+/// A home folder with ONNX Runtime and the WebGPU plug-in, installed by the program itself with pip, once for all
 /// tests.
 pub(crate) fn runtime_home() -> &'static Path {
     static HOME: OnceLock<PathBuf> = OnceLock::new();
@@ -57,7 +57,7 @@ pub(crate) fn runtime_home() -> &'static Path {
     })
 }
 
-/// The environment of a Vulkan driver that computes on the processor, as `tests/setup/software-gpu.sh` wrote it.
+/// The environment of a Vulkan driver that computes on the CPU, as written by `tests/setup/software-gpu.sh`.
 pub(crate) fn software_gpu() -> &'static [(String, String)] {
     static ENVIRONMENT: OnceLock<Vec<(String, String)>> = OnceLock::new();
     ENVIRONMENT.get_or_init(|| {
@@ -93,7 +93,7 @@ fn target_folder(name: &str) -> PathBuf {
     folder
 }
 
-/// Keeps the other test programs away from `folder` until it is dropped.
+/// Locks `folder` against other test programs until dropped.
 fn lock(folder: &Path) -> File {
     let file = File::create(folder.join(".test-lock")).expect("the target folder is ours to write to");
     file.lock().expect("a fresh file can be locked");

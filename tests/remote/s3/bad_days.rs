@@ -1,4 +1,4 @@
-//! A command that fails prints one message with what happened, why and what to do; images that can be read are read.
+//! A command that fails prints one message with what happened, why and what to do; readable images are read.
 
 use std::net::TcpListener;
 
@@ -173,14 +173,14 @@ fn faulty_images_fail_alone() {
         }
     }
     assert_eq!(proxy.count(|request| request.method == "HEAD"), 0);
-    // A byte of an object that was read shows whether a failure is about all of them.
+    // A byte of an object that was read shows whether a failure affects all of them.
     let is_whole = |request: &Request| request.header("range").is_none();
     assert_eq!(proxy.count(|request| request.reads_key("photos/good.jpg") && is_whole(request)), 1);
     assert_eq!(proxy.count(|request| request.reads_key("photos/denied.jpg")), 1);
 }
 
 fn inject_all(proxy: &FaultProxy, bucket: &Bucket) {
-    // What happens at the server just before a request gets there.
+    // What happens at the server just before a request arrives.
     let before = bucket.clone();
     let meanwhile = move |request: &Request| {
         if request.reads_key("photos/vanished.jpg") {

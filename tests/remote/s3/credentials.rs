@@ -1,4 +1,4 @@
-//! Which profiles may do what, and the messages about missing permissions.
+//! What each profile may do, and the messages about missing permissions.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Objects that were read are kept on disk and not requested again until they change.
+//! Objects that were read are cached on disk and not requested again until they change.
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ fn proxy() -> FaultProxy {
     FaultProxy::before(Seaweed::shared().address())
 }
 
-/// A source as a window opens it, whose cache is in `folder`.
+/// A source as opened by a window, with its cache in `folder`.
 fn open_keeping(bucket: &Bucket, proxy: &FaultProxy, folder: &Path, max_bytes: u64) -> S3Source {
     let cache = DiskCache::new(folder.to_owned(), max_bytes);
     open(&public_place(bucket, "photos/", &proxy.endpoint())).with_cache(Arc::new(cache), |error| panic!("{error}"))
@@ -124,7 +124,7 @@ fn changed_object_is_noticed_on_read_and_listing() {
     };
     assert_eq!((seen[0].name.as_str(), seen[0].size_bytes), ("03.jpg", 29));
     assert_ne!(seen[0].stamp(), before[3].stamp());
-    // Refused because of its ETag, then requested again, then kept.
+    // Rejected because of its ETag, then requested again, then cached.
     assert_eq!(proxy.count(|request| request.reads_key(&key(3))), 2);
 
     bucket.put(&key(3), b"once more");
@@ -152,7 +152,7 @@ fn response_with_another_object_is_not_cached() {
 fn oversized_objects_are_not_cached() {
     let (bucket, proxy) = (bucket_of_images("large"), proxy());
     let folder = tempfile::tempdir().unwrap();
-    // An image may take a 64th of it.
+    // An image may use a 64th of it.
     let max_bytes = 64 * content(0).len() as u64;
     bucket.put(&key(1), &content(0).repeat(2));
     let source = open_keeping(&bucket, &proxy, folder.path(), max_bytes);
@@ -220,7 +220,7 @@ fn tfrecord_images_are_cached_and_their_list_is_not() {
     // Without its first record.
     let first_len = u64::from_le_bytes(photos[..8].try_into().unwrap()) as usize + 16;
     bucket.put("photos/photos.tfrecord", &photos[first_len..]);
-    // It is kept, and was not requested again.
+    // It is cached, and was not requested again.
     assert!(source.read(&samples[2].uri).unwrap() == images[2]);
     drop(std::fs::remove_dir_all(folder.path()));
     assert!(source.read(&samples[2].uri).is_err());

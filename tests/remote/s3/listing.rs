@@ -8,7 +8,7 @@ use crate::support::fault_proxy::{FaultProxy, Request};
 use crate::support::seaweed::Seaweed;
 
 const MANY: usize = 100_000;
-/// Keys in a page, as S3 gives them.
+/// The keys per page of S3.
 const PAGE: usize = 1000;
 
 fn samples(pages: Vec<Page>) -> Vec<Sample> {

@@ -1,4 +1,4 @@
-//! Places in S3 on a real server: what is listed and read, who may, and what happens on bad days.
+//! S3 locations on a real server: what is listed and read, with which permissions, and how failures are handled.
 
 mod bad_days;
 mod credentials;
@@ -42,7 +42,7 @@ fn bucket_with_a_photo(name: &str) -> Bucket {
     bucket
 }
 
-/// `spotcheck predict` over a source, its predictions on stdout; without credentials yet.
+/// `spotcheck predict` over a source, with its predictions on stdout; without credentials yet.
 fn predict(place: &str) -> Command {
     spotcheck(&["predict", place, "--model", "efficientnet-lite0", "--out", "-"])
 }
@@ -54,7 +54,7 @@ fn predict_as_reader(place: &str, endpoint: &str) -> Output {
     command.output().unwrap()
 }
 
-/// The message of a command that refuses: one line, and nothing on stdout.
+/// The message of a failing command: one line, and nothing on stdout.
 fn refusal(output: &Output) -> String {
     let messages = stderr(output);
     assert_eq!(output.status.code(), Some(1), "{messages}");

@@ -1,4 +1,4 @@
-//! Objects arrive whole and unchanged or fail with a reason, whatever happens to the connection.
+//! Objects arrive complete and unchanged or fail with a reason, whatever happens to the connection.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -16,13 +16,13 @@ use crate::support::seaweed::{
     ADMIN, BLIND, Bucket, IMPOSTOR, Login, READER, ROLE_PROFILE, STRANGER, Seaweed, use_profile,
 };
 
-/// A session token as it would come from STS; no server knows it.
+/// A session token in the format of STS; no server knows it.
 const TOKEN: &str = "FwoGZXIvYXdzEJr//////////wEaDGtoken+of/the+tests==";
-/// Path of the log of a test's child process.
+/// The path of the log of a test's child process.
 const LOG_VARIABLE: &str = "SPOTCHECK_TEST_LOG";
 const PLACE_VARIABLE: &str = "SPOTCHECK_TEST_PLACE";
 
-/// Everything secret that a test has used.
+/// Every secret that a test has used.
 fn secrets(proxy: &FaultProxy) -> Vec<String> {
     let mut secrets: Vec<String> =
         [ADMIN, READER, BLIND, STRANGER, IMPOSTOR].map(|login: Login| login.secret_key.to_owned()).to_vec();
@@ -45,7 +45,7 @@ fn assert_none(secrets: &[String], place: &str, text: &[u8]) {
 /// Prepares a command.
 type SignIn<'a> = dyn Fn(&mut Command) + 'a;
 
-/// Runs `with` as each kind of user, and on bad days.
+/// Runs `with` as each kind of user, with and without failures.
 fn as_everybody(proxy: &FaultProxy, with: &mut dyn FnMut(&SignIn<'_>)) {
     for login in [READER, BLIND, STRANGER, IMPOSTOR] {
         with(&|command| login.sign_in(command, &proxy.endpoint()));
@@ -124,7 +124,7 @@ fn no_secret_is_logged() {
 fn use_s3(place: &str) {
     let place = S3Place { access: S3Access::default(), ..S3Place::new(S3Address::parse(place).unwrap()) };
     let aws = Aws::new();
-    // What comes of it is not the question here.
+    // The result does not matter here.
     let _ = aws.s3(&place.access).identity(None);
     let _ = aws.s3(&place.access).list_buckets(None);
     if let Ok(source) = S3Source::open(&aws, &place, None) {

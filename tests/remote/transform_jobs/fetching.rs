@@ -6,12 +6,12 @@ use super::{SILENT_LOG, Transform, check};
 use crate::support::control_plane::Failure;
 use crate::support::ended::Ended;
 
-/// A prediction as a container of Spotcheck returns it.
+/// A prediction as returned by Spotcheck's container.
 const OWN_PREDICTION: &str = r#"{"status":"ok","width":4,"height":3,"model":"toy","task":"classification",
     "classes":[{"index":1,"label":"cat","score":0.75}]}"#;
 
 impl Transform {
-    /// Puts a prediction that can be read in the place of each output of the job that is there; how many there are.
+    /// Replaces each existing output of the job by a readable prediction; returns their number.
     fn make_readable(&self, job: &str, images: &[&str]) -> usize {
         let keys = images.iter().map(|image| format!("out/{job}/{image}.out"));
         let there = keys.filter(|key| self.bucket.get(key).is_some());
@@ -19,7 +19,7 @@ impl Transform {
         put.count()
     }
 
-    /// The lines of `fetch JOB PHOTOS --out -`, by the names of their images, and all that was printed.
+    /// The lines of `fetch JOB PHOTOS --out -`, by image name, and everything that was printed.
     pub(super) fn fetch(&self, job: &str, code: i32) -> (Vec<(String, Value)>, Ended) {
         let photos = self.bucket.uri("photos/");
         let ended = self.run(&["fetch", job, &photos, "--out", "-"]);
@@ -78,7 +78,7 @@ fn unsent_images_are_not_missing() {
     transform.run(&["clean-up", "not-sent", "--yes"]).must(0, &["manifest"]);
     assert_eq!(transform.fetch("not-sent", 0).0.len(), 2);
 
-    // One that was sent, and got no output, is.
+    // An image that was sent and got no output is missing.
     transform.plane.fail(Failure::NoOutput("005"));
     let more = ["--images", list, "--watch"];
     transform.start("one-short", "photos/", &more).must(3, &[]);
@@ -127,7 +127,7 @@ fn hidden_objects_are_predicted_and_markers_skipped() {
     transform.bucket.put("out/hidden/else.jpg.out", b"{}");
     let (_, messages) = transform.fetch("hidden", 3);
     messages.must_print("else.jpg.out");
-    // Nothing but markers is nothing to transform.
+    // If there are only markers, there is nothing to transform.
     transform.bucket.put("bare/", b"");
     transform.must_find("bare/", &[], "Input", "problem", "No input");
 }

@@ -1,5 +1,5 @@
-//! `spotcheck transform` as a process, against the tests' own control plane: jobs are checked, started, watched,
-//! stopped, retried and cleaned up.
+//! `spotcheck transform` as a process, with the tests' own control plane: jobs are checked, started, watched, stopped,
+//! retried and cleaned up.
 
 mod fetching;
 mod preflight;
@@ -19,16 +19,16 @@ use crate::support::ended::Ended;
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
 use crate::support::spotcheck_at;
 
-/// Time between two checks of a condition.
+/// The interval between two checks of a condition.
 const POLL: Duration = Duration::from_millis(10);
-/// Begins the line of an image that failed.
+/// Starts the line of a failed image.
 const FAILED_OBJECT: &str = "failed s3://";
-/// Message about an image that the log of its job does not name.
+/// The message about an image missing in the log of its job.
 const SILENT_LOG: &str = "reports no reason";
-/// Finding about the cost of a job whose rate no earlier job tells.
+/// The finding about the cost of a job whose speed is unknown from earlier jobs.
 const UNKNOWN_SPEED: &str = "speed of the";
 
-/// All that a preflight looks at.
+/// All checks of a preflight.
 const POINTS: [&str; 16] = [
     "Names and limits",
     "Job name",
@@ -48,7 +48,7 @@ const POINTS: [&str; 16] = [
     "Cost",
 ];
 
-/// A bucket with images, an archive that returns at once what it was sent, and a machine of its own.
+/// A bucket with images, an archive that immediately echoes its input, and a separate computer.
 struct Transform {
     bucket: Bucket,
     plane: ControlPlane,
@@ -83,7 +83,7 @@ impl Transform {
         Ended::of(&self.command(args).output().unwrap())
     }
 
-    /// A job over `input` of the archive in the bucket.
+    /// A job over `input` with the archive in the bucket.
     fn of_job(&self, what: &str, job: &str, input: &str, more: &[&str]) -> Vec<String> {
         let archive = self.bucket.uri("models/model.tar.gz");
         let (input, output) = (self.bucket.uri(input), self.bucket.uri("out/"));
@@ -101,7 +101,8 @@ impl Transform {
         self.run(&args.iter().map(String::as_str).collect::<Vec<_>>())
     }
 
-    /// A preflight of a job `trap` has these words and this grade at a point. Values in `more` replace the usual ones.
+    /// Checks that a preflight of a job `trap` has these words and this grade at a point. Values in `more` replace the
+    /// defaults.
     fn must_find(&self, input: &str, more: &[&str], point: &str, grade: &str, messages: &str) {
         let mut args = self.of_job("preflight", "trap", input, &[]);
         for pair in more.chunks(2) {
@@ -137,14 +138,14 @@ impl Transform {
         serde_json::from_str(&ended.must(code, &[]).stdout).unwrap()
     }
 
-    /// Cleans up after a job; what was deleted.
+    /// Cleans up after a job; returns what was deleted.
     #[track_caller]
     fn clean_up(&self, job: &str) -> Vec<String> {
         let ended = self.run(&["clean-up", job, "--yes"]).must(0, &[]);
         ended.stdout.lines().map(str::to_owned).collect()
     }
 
-    /// Status of a job that has ended as it should, outputs, and inputs.
+    /// The status of a job that has ended as expected, its outputs, and its inputs.
     #[track_caller]
     fn counts(&self, job: &str) -> (String, u64, u64) {
         let status = self.status(job, 0);
@@ -178,14 +179,14 @@ impl Transform {
         self.all_asked(operation).pop().unwrap()
     }
 
-    /// The bodies of the requests for an operation, in the order they came.
+    /// The bodies of the requests for an operation, in order.
     fn all_asked(&self, operation: &str) -> Vec<Value> {
         let requests = self.plane.requests().into_iter();
         let asked = requests.filter(|request| request.operation == operation);
         asked.map(|request| request.body).collect()
     }
 
-    /// When the job began, in seconds since 1970.
+    /// The creation time of the job, in seconds since 1970.
     fn created_s(&self, job: &str) -> f64 {
         let asked = serde_json::json!({"TransformJobName": job});
         let told = self.plane.console("DescribeTransformJob", &asked);
@@ -198,7 +199,7 @@ impl Transform {
     }
 }
 
-/// All lines of a preflight about a point, with those of its hints.
+/// All lines of a preflight for a point, including its hints.
 fn of_point(found: &Ended, point: &str) -> String {
     let mut is_point = false;
     let lines = found.stdout.lines().filter(|line| {
@@ -224,7 +225,7 @@ fn check(found: &Ended, point: &str) -> (String, String) {
     worst.unwrap_or_else(|| panic!("no {point} in {found:#?}"))
 }
 
-/// Waits so long that objects written from now on have a later time: S3 reports it to the second.
+/// Waits until objects written from now on have a later time, which S3 reports in seconds.
 fn wait_for_next_second() {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
     let then = UNIX_EPOCH + Duration::from_secs(now.as_secs() + 2);

@@ -238,7 +238,7 @@ fn preflight_finds_conflicting_settings() {
     let joined = transform.preflight("trap", "photos/", &["--join-input"]);
     joined.must(1, &["JoinSource Input needs"]);
 
-    // The named kind counts, not the most frequent one.
+    // The given kind counts, not the most frequent one.
     transform.bucket.put("photos/a.tfrecord", b"record");
     let records = ["--input-kind", "tfrecord"];
     find(&records, "Splitting", "ok", "for TFRecord files");
@@ -261,7 +261,7 @@ fn estimate_uses_the_speed_of_an_earlier_job() {
     transform.plane.pause_jobs_after(2);
     transform.start("first", "photos/", &["--max-concurrent", "1"]).must(0, &[]);
     transform.plane.wait_until_paused();
-    // A rate needs outputs of different times.
+    // A speed requires outputs with different times.
     wait_for_next_second();
     transform.plane.resume_jobs();
     transform.plane.wait_until_over("first");

@@ -44,7 +44,7 @@ fn partly_failed_job_retries_only_failures() {
     }
     assert_eq!(transform.plane.count("CreateModel"), 1);
     transform.run(&["retry", &job]).must(1, &["othing to retry"]);
-    // The first job has all it needs now, too; that of another computer is found by its looks.
+    // The first job is complete now as well; the retry of another computer is recognized by its properties.
     let by_retry = format!("by retry {job}");
     let other = tempfile::tempdir().unwrap();
     let ask_at = |home: &std::path::Path, args: &[&str]| {
@@ -66,12 +66,12 @@ fn partly_failed_job_retries_only_failures() {
     }
     assert_eq!(transform.plane.count("CreateTransformJob"), asked);
 
-    // The retry needs its manifest no longer, and the model was made for the first job.
+    // The retry no longer needs its manifest, and the model was created for the first job.
     let deleted = transform.clean_up(&job);
     assert_eq!(deleted.len(), 1);
     assert!(deleted[0].starts_with("manifest s3://"), "{deleted:?}");
     assert_eq!(transform.clean_up("partly"), ["model partly"]);
-    // The record still knows how to make the model again, where something is to be sent again.
+    // The record still allows creating the model again, if something has to be sent again.
     transform.bucket.delete(&format!("out/{job}/bad: one.jpg.out"));
     transform.run(&["retry", "partly", "--watch"]).must(0, &[]);
     assert_eq!(transform.plane.count("CreateModel"), 2);
@@ -128,7 +128,7 @@ fn refused_images_are_retried_only_on_request() {
     transform.plane.heal();
     transform.run(&["retry", "refused", "--watch"]).must(0, &["2 images"]);
     assert_eq!(transform.sent(), ["day 1/001.jpg"]);
-    // Nothing but refused images is left: no retry is recommended, and none is started.
+    // Only rejected images are left: no retry is recommended, and none is started.
     let only_refused = |transform: &Transform| {
         let status = transform.run(&["status", "refused"]).must(3, &["retry refused --all"]);
         let count = |words: &str| status.stderr.matches(words).count();
@@ -143,7 +143,7 @@ fn refused_images_are_retried_only_on_request() {
     assert_eq!(transform.sent(), ["bad.jpg", "worse.jpg"]);
     only_refused(&transform);
 
-    // A replaced image may succeed. If it is refused by a retry, that counts.
+    // A replaced image may succeed. If a retry rejects it, that counts.
     wait_for_next_second();
     transform.bucket.put("photos/bad.jpg", b"good now");
     transform.bucket.put("photos/worse.jpg", b"fail 415");
@@ -161,7 +161,7 @@ fn deleted_model_is_not_suggested_for_a_retry() {
     let existing = ["retry", "cleaned", "--model-env", "KEY=other"];
     transform.run(&existing).must(1, &["Model cleaned already"]);
     assert_eq!(transform.clean_up("cleaned"), ["model cleaned"]);
-    // The archive is left, but the values of the variables are not stored.
+    // The archive still exists, but the values of the variables are not stored.
     let status = transform.run(&["status", "cleaned"]);
     status.must(3, &["variables (KEY) are", "retry cleaned --model-env KEY=…"]);
     transform.run(&["retry", "cleaned"]).must(1, &["variables (KEY) are"]);
@@ -208,7 +208,7 @@ fn job_failed_before_any_image_is_not_retried_as_is() {
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);
     transform.run(&["retry", "no-answer", "--all", "--watch"]).must(0, &[]);
     assert_eq!(transform.sent().len(), 22);
-    // Where no instances were free, the container is not to blame.
+    // If no instances were available, the container is not to blame.
     transform.plane.fail(Failure::NoCapacity);
     transform.start("no-capacity", "photos/", &["--watch"]).must(1, &[]);
     transform.plane.heal();
@@ -222,7 +222,7 @@ fn image_newer_than_the_job_is_not_missing() {
     transform.plane.fail(Failure::NoOutput("002.jpg"));
     transform.start("later", "photos/", &["--watch"]).must(3, &[]);
     transform.plane.heal();
-    // S3 tells to the second when an object was written.
+    // S3 reports modification times in seconds.
     let next_second = UNIX_EPOCH + Duration::from_secs_f64(transform.created_s("later").floor() + 1.0);
     while SystemTime::now() < next_second {
         std::thread::sleep(POLL);
@@ -246,7 +246,7 @@ fn oversized_image_reports_the_payload_it_needs() {
     let more = ["--watch", "--max-payload-mb", "1", "--force"];
     transform.start("too-large", "photos/", &more).must(3, &["large.jpg: Too much", "exceeds MaxPayloadInMB"]);
     transform.run(&["retry", "too-large", "--max-payload-mb", "1"]).must(1, &["MaxPayloadInMB 1", "(413)"]);
-    // Without the option, the value that the image needs is taken.
+    // Without the option, the value that the image needs is used.
     transform.run(&["retry", "too-large", "--watch"]).must(0, &["MaxPayloadInMB is 2", "1.0 MiB", "1 of 1 (100%)"]);
     assert_eq!(transform.sent(), ["large.jpg"]);
     assert_eq!(transform.asked("CreateTransformJob")["MaxPayloadInMB"], 2);

@@ -1,4 +1,4 @@
-//! Starting jobs: what is uploaded, sent and recorded, and what is left of a start that fails.
+//! Starting jobs: what is uploaded, sent and recorded, and what a failed start leaves behind.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -40,7 +40,7 @@ fn job_is_started_watched_and_cleaned_up() {
     assert_eq!(transform.plane.count("DeleteModel"), 0);
     assert_eq!(transform.clean_up("cats"), ["model cats"]);
     assert_eq!(transform.plane.count("DeleteModel"), 1);
-    // The archive was there before the job.
+    // The archive existed before the job.
     assert!(transform.bucket.get("models/model.tar.gz").is_some());
     assert!(transform.bucket.get("out/cats/day 1/004.jpg.out").is_some());
     transform.run(&["clean-up", "cats", "--yes"]).must(0, &["left nothing behind"]);
@@ -101,7 +101,7 @@ fn image_list_is_sent_as_a_manifest() {
     assert_eq!(deleted.len(), 2);
     assert!(deleted[0].starts_with("manifest s3://"), "{deleted:?}");
     assert!(transform.bucket.get(manifest).is_none());
-    // One that is not there is found before the start.
+    // A missing one is found before the start.
     std::fs::write(transform.home.path().join("list.txt"), "gone.jpg\n").unwrap();
     transform.start("gone", "photos/", &["--images", list]).must(1, &["1 object of", "not exist"]);
     assert_eq!(transform.plane.count("CreateTransformJob"), 1);
@@ -275,7 +275,7 @@ fn refused_start_lists_existing_leftovers() {
     assert!(!lists_leftovers(&refused), "{refused:#?}");
     refused.must(1, &["sagemaker:CreateModel"]);
     assert_eq!(left(), json!([]));
-    // It is unknown whether a lost answer was a yes.
+    // Whether a lost response was a success is unknown.
     transform.plane.heal();
     let lost = Failure::HangUp { operation: create, times: 100 };
     transform.plane.fail(lost);
@@ -283,7 +283,7 @@ fn refused_start_lists_existing_leftovers() {
     assert!(lists_leftovers(&lost), "{lost:#?}");
     assert_eq!(left(), json!([{"model": "cats"}]));
 
-    // The archive of this computer does not get there.
+    // The archive of this computer does not arrive.
     transform.plane.heal();
     std::fs::remove_file(&transform.records()[0]).unwrap();
     let archive = transform.home.path().join("model.tar.gz");
@@ -328,7 +328,7 @@ fn refused_start_can_be_repeated() {
     assert_eq!(refused.stdout, "");
     transform.plane.heal();
     transform.run(&args).must(0, &["2 objects"]);
-    // What was there was not made again.
+    // Existing resources were not created again.
     assert_eq!(transform.plane.count("CreateModel"), 1);
     // Repeated once more, it is the same job.
     let again = transform.run(&args).must(0, &["already started", "status refused --watch"]);
@@ -355,7 +355,7 @@ fn refused_start_shows_the_aws_message() {
         transform.start("refusals", "photos/", &[]).must(1, &more);
         transform.plane.heal();
     }
-    // A second start works, and a request without a response is sent again.
+    // A second start works, and a request without a response is repeated.
     transform.plane.fail(Failure::HangUp { operation, times: 1 });
     transform.start("refusals", "photos/", &[]).must(0, &[]);
 }
@@ -363,7 +363,7 @@ fn refused_start_shows_the_aws_message() {
 #[test]
 fn recordio_records_are_predicted_individually() {
     let transform = Transform::new("recordio-job");
-    // MXNet's: a magic number, the length, the content, filled up to a multiple of four.
+    // MXNet's format: a magic number, the length, the content, padded to a multiple of four.
     let mut packed = Vec::new();
     for content in [&b"first"[..], b"second!!"] {
         packed.extend(0xced7_230a_u32.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Options and names that are checked before any request, and the commands that are printed.
+//! Options and names that are checked before any request, and the printed commands.
 
 use std::process::Command;
 
@@ -16,7 +16,7 @@ fn aws_commands_require_a_valid_plan() {
         let more = [&["--print-aws"], more].concat();
         transform.start("bad", "photos/", &more)
     };
-    // Images are not cut into lines.
+    // Images are not split into lines.
     let bad = ["--split-type", "line"];
     let refused = print(&bad).must(1, &["problem  Splitting", "--force"]);
     assert_eq!(refused.stdout, "");
@@ -91,7 +91,7 @@ fn empty_input_packs_no_model() {
     let model = ["--model", "efficientnet-lite0", "--role", ROLE];
     for input in [&local[..], &[nothing.as_str()]] {
         for what in ["start", "preflight"] {
-            // Packing it would fail before.
+            // Packing it would fail earlier.
             let model = ["--saved-model", no_model, "--role", ROLE];
             let args = [&[what], input, &["--output", &output], &model].concat();
             transform.run(&args).must(1, &["No input below"]);
@@ -129,7 +129,7 @@ fn invalid_names_are_reported_before_any_request() {
         for (name, messages) in
             [("", "job name"), ("my job", "“my job” is"), ("-a", "is not valid"), (long.as_str(), "64 characters")]
         {
-            // Behind `--`, a hyphen begins no flag.
+            // After `--`, a hyphen does not start a flag.
             transform.run(&[what, "--", name]).must(2, &[messages]);
         }
         for (flag, value, messages) in [

@@ -43,7 +43,7 @@ fn s3_outage_is_reported_once_while_watching() {
     let watcher = watcher.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     transform.wait_until_looked_at(2);
     s3.inject(|_| true, Often::Always, Fault::Outage);
-    // The last of these polls begins after another has met the outage.
+    // The last of these polls starts after another has encountered the outage.
     transform.wait_until_looked_at(5);
     s3.restart();
     transform.plane.resume_jobs();
@@ -86,7 +86,7 @@ fn rate_comes_from_output_times() {
     transform.plane.pause_jobs_after(1);
     transform.plane.wait_until_paused();
     let watcher = transform.spawn(&["status", "rate", "--watch"]);
-    // Long enough for several polls of one and the same count.
+    // Long enough for several polls with the same count.
     transform.wait_until_looked_at(5);
     transform.plane.resume_jobs();
     let ended = Ended::of(&watcher.wait_with_output().unwrap()).must(0, &[]);
@@ -192,7 +192,7 @@ fn watching_survives_kills_and_network_errors() {
     transform.wait_until_looked_at(3);
     watcher.kill().unwrap();
     watcher.wait().unwrap();
-    // More often than one request is made again.
+    // More often than a single request is retried.
     transform.plane.fail(Failure::Throttling { operation: "DescribeTransformJob", times: 5 });
     let watcher = transform.spawn(&["status", "watching", "--watch"]);
     transform.wait_until_looked_at(10);
@@ -221,7 +221,7 @@ fn missing_log_permission_hides_only_logs() {
         transform.plane.fail(Failure::AccessDenied { operation });
     }
     let started = transform.start("no-logs", "photos/", &["--watch"]);
-    // An unread log gives no reason, and does not claim that there is none.
+    // An unread log provides no reason, and does not claim that there is none.
     assert!(!started.stderr.contains(SILENT_LOG), "{started:#?}");
     started.must(3, &["logs:DescribeLogStreams", FAILED_OBJECT, "bad.jpg: no output", "not be read"]);
     let without = &transform.status("no-logs", 3)["without_output"];
