@@ -1,4 +1,4 @@
-"""The model on Ray Serve, which `config.yaml` names."""
+"""The model on Ray Serve, referenced by `config.yaml`."""
 
 import asyncio
 import os
@@ -13,7 +13,7 @@ FOLDER = os.path.dirname(os.path.abspath(__file__))
 @serve.deployment(max_ongoing_requests=max(16, 2 * (os.cpu_count() or 1)))
 class Spotcheck:
     def __init__(self):
-        # Not above: the class comes to its replicas without the module around it.
+        # Not at the top: the class reaches its replicas without the surrounding module.
         sys.path.insert(0, os.path.join(FOLDER, "code"))
         import inference
 

@@ -23,7 +23,7 @@ JSON = "application/json"
 
 
 def respond(model, body, content_type):
-    """Status, body and content type of the response to one request."""
+    """The status, body and content type of the response to one request."""
     kind = (content_type or "").split(";")[0].strip().lower()
     body = body.encode() if isinstance(body, str) else bytes(body)
     try:
@@ -38,7 +38,7 @@ def respond(model, body, content_type):
     except Refused as error:
         return 400, _failed(error), JSON
     except Exception as error:
-        # For the log of the container: the response has the message without the place in the code.
+        # For the container's log: the response has the message without the location in the code.
         traceback.print_exc()
         return 500, _failed(error), JSON
     known = ", ".join(["application/x-image", "image/*", RECORDS[0], LINES[0], JSON])
@@ -57,7 +57,7 @@ def _lines(model, parts, image_of):
 
 
 def _predict_one(model, part, image_of):
-    """The prediction for one of several images, or the error of this image."""
+    """The prediction for one of several images, or the error for this image."""
     try:
         return model.predict(image_of(part))
     except (Refused, RuntimeError) as error:
@@ -81,7 +81,7 @@ def model_fn(model_dir):
 
 
 def transform_fn(model, body, content_type, accept):
-    """For `sagemaker-inference`, in the PyTorch image and Multi Model Server: an error is an exception."""
+    """For `sagemaker-inference`, in the PyTorch image and Multi Model Server: errors are exceptions."""
     status, content, kind = respond(model, body, content_type)
     if status == 200:
         return content.decode(), kind
@@ -91,5 +91,5 @@ def transform_fn(model, body, content_type, accept):
 
 
 def model_folder():
-    """The unpacked archive around this file."""
+    """The unpacked archive that contains this file."""
     return os.path.dirname(os.path.dirname(os.path.abspath(__file__)))

@@ -1,4 +1,4 @@
-"""A plain server with the routes of SageMaker's containers. Prints `port N` when the model is loaded and it listens.
+"""A plain server with the routes of SageMaker's containers. Prints `port N` once the model is loaded and it listens.
 
 python3 code/serve.py [--host ADDRESS] [--until-stdin-closes]      port: SAGEMAKER_BIND_TO_PORT (8080; 0 for a free one)
 """
@@ -11,11 +11,11 @@ import sys
 import threading
 
 MEBIBYTE = 1 << 20
-# The largest body that Batch Transform sends.
+# The largest body sent by Batch Transform.
 MAX_BODY_BYTES = 100 * MEBIBYTE
-# 16 of Batch Transform's default payloads of 6 MiB stay below its limit of 100 MiB for all requests at once.
+# 16 of Batch Transform's default payloads of 6 MiB are below its limit of 100 MiB for all parallel requests.
 MAX_CONCURRENT = min(os.cpu_count() or 1, 16)
-# Seconds without a byte from a refused client, after which its connection is closed.
+# Seconds without a byte from a rejected client, after which its connection is closed.
 REFUSED_TIMEOUT = 5
 
 
@@ -35,7 +35,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # A client that stops in the middle of a request must not keep its thread for ever.
+    # A client that stops in the middle of a request must not block its thread forever.
     timeout = 120
 
     def do_GET(self):
@@ -58,10 +58,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.send(*response)
 
     def refuse(self, status, reason):
-        """Refuses a request and closes: the rest of its body would be read as the next request."""
+        """Rejects a request and closes the connection: the rest of its body would be read as the next request."""
         self.close_connection = True
         self.send(status, json.dumps({"status": "failed", "error": reason}).encode())
-        # Closing over unread bytes resets the connection, and a client that still sends would never see the reason.
+        # Closing with unread bytes resets the connection, so a client that is still sending would never see the reason.
         self.connection.settimeout(REFUSED_TIMEOUT)
         left = MAX_BODY_BYTES
         try:
@@ -126,7 +126,7 @@ def _listen(host, port, respond):
 
 
 def _end_with_stdin():
-    # Not sys.stdin: its reader holds a lock that the interpreter needs to exit.
+    # Not sys.stdin, because its reader holds a lock that the interpreter needs to exit.
     while os.read(0, 1024):
         pass
     os._exit(0)

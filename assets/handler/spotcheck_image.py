@@ -1,4 +1,4 @@
-"""Encoded bytes to upright RGB pixels, by Pillow, as Spotcheck decodes them for models."""
+"""Decodes encoded bytes to upright RGB pixels with Pillow, as Spotcheck decodes them for models."""
 
 import contextlib
 import io
@@ -14,17 +14,17 @@ from spotcheck_records import Refused
 
 FORMATS = ("JPEG", "PNG", "WEBP", "BMP", "TIFF", "GIF")
 MAX_MEGAPIXELS = int(os.environ.get("SPOTCHECK_MAX_MEGAPIXELS") or 512)
-# Pillow's own limit warns first and says less.
+# Pillow's own limit would warn first, with less information.
 Image.MAX_IMAGE_PIXELS = None
 
-# A byte of a file cannot hold more pixels than this: with more, the data is missing, and no memory is allocated.
+# The maximum number of pixels per byte of a file: above it, data is missing, and no memory is allocated.
 MAX_PIXELS_PER_BYTE = {"JPEG": 1024, "PNG": 8 * 1032}
-# Usual tools write about ten scans into a progressive JPEG. Each scan is as much work as the whole image.
+# Common tools write about ten scans per progressive JPEG. Each scan is as much work as the whole image.
 MIN_SCANS, MAX_SCANS = 20, 200
 MAX_SCANNED_PIXELS = 2_000_000_000
-# Memory of one decode: 3 bytes per pixel of the largest allowed image, and at least 1.5 GiB.
+# The memory limit of one decode: 3 bytes per pixel of the largest allowed image, and at least 1.5 GiB.
 MAX_BYTES = max(3 << 29, MAX_MEGAPIXELS * 3_000_000)
-# Images above this size are decoded one after the other.
+# Images above this size are decoded one at a time.
 GIANT_PIXELS = 50_000_000
 _room_for_a_giant = threading.Lock()
 
@@ -42,14 +42,14 @@ UPRIGHT = {
 
 @contextlib.contextmanager
 def opened(encoded):
-    """The upright image in RGB; of several frames the first. Alpha is blended with white, 16 bits divided by 257."""
+    """The upright image in RGB; the first of several frames. Alpha is blended with white, 16 bits divided by 257."""
     image = _read(encoded, _open)
     with _room_for_a_giant if image.width * image.height > GIANT_PIXELS else contextlib.nullcontext():
         yield _read(encoded, lambda encoded: _turned_upright(image, _rgb(image, encoded)))
 
 
 def _read(encoded, step):
-    """Makes every failure of Pillow one of the image."""
+    """Turns every failure of Pillow into one of the image."""
     try:
         return step(encoded)
     except Refused:
@@ -81,7 +81,7 @@ def _open(encoded):
 
 
 def _check_scans(image, scans):
-    """For several scans libjpeg keeps all coefficients, two bytes each, and each scan goes through all of them."""
+    """With several scans, libjpeg stores all coefficients, two bytes each, and each scan processes all of them."""
     pixels = image.width * image.height
     max_scans = min(max(MAX_SCANNED_PIXELS // max(pixels, 1), MIN_SCANS), MAX_SCANS)
     if scans > max_scans:
@@ -103,18 +103,18 @@ def _rgb(image, encoded):
         return Image.fromarray(_in_rows(_over_white, np.asarray(image.convert("RGBA"))))
     if image.mode not in ("RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX"):
         raise Refused(f"is a kind of {image.format} that cannot be read: its pixels are “{image.mode}”")
-    # A conversion to the same mode would be a second copy.
+    # A conversion to the same mode would create a second copy.
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
 def _raw_mode(image):
-    """The layout of the pixels in the file, as Pillow names it: `RGB;16B`."""
+    """The pixel layout of the file, as Pillow names it: `RGB;16B`."""
     arguments = image.tile[0][3] if image.tile else ""
     return arguments if isinstance(arguments, str) else str(arguments[0]) if arguments else ""
 
 
 def _values_of_16_bits(image, encoded):
-    """`[height, width, channels]` of uint16, the key color as an alpha channel."""
+    """`[height, width, channels]` of uint16, with the key color as an alpha channel."""
     name, order = _raw_mode(image).split(";16")
     if name == "LA":
         # Two channels of two bytes each are read as four channels of one byte.
@@ -123,7 +123,7 @@ def _values_of_16_bits(image, encoded):
     image.load()
     values = np.asarray(image).astype(np.uint16)
     if name in ("RGB", "RGBA"):
-        # Pillow keeps only the upper bytes of colors. Read with the other byte order, the file gives the lower ones.
+        # Pillow keeps only the upper bytes of colors. With the other byte order, it reads the lower ones.
         order = order.replace("N", "L" if sys.byteorder == "little" else "B")
         values = values << 8 | _read_as(f"{name};16{'B' if order == 'L' else 'L'}", encoded)
     values = values.reshape(*values.shape[:2], -1)
@@ -135,7 +135,7 @@ def _values_of_16_bits(image, encoded):
 
 
 def _read_as(raw_mode, encoded):
-    """The pixels, read with another layout than the one that the file declares."""
+    """The pixels, read with a different layout than the file declares."""
     image = Image.open(io.BytesIO(encoded), formats=FORMATS)
     codec, extents, offset, arguments = image.tile[0]
     image.tile = [(codec, extents, offset, raw_mode if isinstance(arguments, str) else (raw_mode, *arguments[1:]))]
@@ -144,7 +144,7 @@ def _read_as(raw_mode, encoded):
 
 
 def _in_rows(convert, values):
-    """`convert` of a few rows at a time: its wide integers would take many times the memory of the image."""
+    """Applies `convert` to a few rows at a time, because its wide integers would need many times the image's memory."""
     rgb = np.empty((*values.shape[:2], 3), np.uint8)
     for top in range(0, len(values), ROWS_AT_ONCE):
         rows = slice(top, top + ROWS_AT_ONCE)
@@ -153,13 +153,13 @@ def _in_rows(convert, values):
 
 
 def _over_white(rgba):
-    """Blended with white, rounded to the nearest."""
+    """Blended with white, rounded to nearest."""
     color, alpha = rgba[..., :3].astype(np.uint32), rgba[..., 3:].astype(np.uint32)
     return (color * alpha + 255 * (255 - alpha) + 127) // 255
 
 
 def _from_16_bits(values):
-    """Rounded to the nearest 8 bits, after blending alpha with white in 16 bits."""
+    """Rounded to the nearest 8-bit value, after blending alpha with white in 16 bits."""
     values = values.astype(np.uint64)
     if values.shape[-1] in (1, 3):
         return (values + 128) // 257
@@ -169,7 +169,7 @@ def _from_16_bits(values):
 
 
 def _turned_upright(image, rgb):
-    # Pillow would take these for EXIF too; Spotcheck and cameras do not.
+    # Pillow would also treat these as EXIF; Spotcheck and cameras do not.
     for key in ("XML:com.adobe.xmp", "xmp", "Raw profile type exif"):
         image.info.pop(key, None)
     try:

@@ -1,6 +1,6 @@
-"""An image becomes a model's input, as Spotcheck computes it: the same numbers, bit for bit.
+"""Converts an image to a model's input exactly like Spotcheck: the same numbers, bit for bit.
 
-Spotcheck's manual explains the fields of a card. OpenCV's arithmetic is written down here, so that it is not needed.
+Spotcheck's manual explains the fields of a card. OpenCV's arithmetic is reimplemented here, so OpenCV is not needed.
 """
 
 import typing
@@ -19,15 +19,15 @@ ROWS_AT_ONCE = 64
 
 
 class Placement(typing.NamedTuple):
-    """The place of the resized image in the tensor. Pairs are width and height, or x and y."""
+    """The position of the resized image in the tensor. Pairs are width and height, or x and y."""
 
-    # Size of the whole resized image; `window` (left, top, width, height) is the part that is used.
+    # The size of the whole resized image; `window` (left, top, width, height) is the part that is used.
     full: tuple
     window: tuple
-    # Size of the tensor, and the position of the window in it.
+    # The size of the tensor, and the position of the window in it.
     canvas: tuple
     offset: tuple
-    # Levels of the pixels around the window, RGB; `None` for a value of zero after normalization.
+    # The RGB values of the pixels around the window; `None` for a value of zero after normalization.
     fill: typing.Optional[tuple]
     # From the tensor's pixels to those of the image: `x * scale + shift`.
     scale: tuple
@@ -49,7 +49,7 @@ def place(card, size):
 
 
 def _square(card, size):
-    """The size of what is resized, and left and top of it in the image."""
+    """The size of the part to resize, and its left and top in the image."""
     square = card.get("square", "no")
     if square == "no":
         return size, (0, 0)
@@ -61,7 +61,7 @@ def _square(card, size):
 
 
 def _is_exact(card):
-    """Whether the square may be between pixels, and those around it count."""
+    """Whether the square may lie between pixels, so that neighboring pixels contribute."""
     interpolation = card.get("interpolation", "pillow-bilinear")
     return card.get("square") == "fit" and interpolation in PILLOW and interpolation != "pillow-nearest"
 
@@ -89,7 +89,7 @@ def _short_side_crop(size, *, short_side, long_side, crop_width, crop_height, cr
 
 
 def _cropped(size, full, *, width, height, offset):
-    """The middle of the image at the size `full`."""
+    """The center of the image at the size `full`."""
     crop = (width, height)
     if width > full[0] or height > full[1]:
         reason = f"crops {width}x{height} out of an image of {full[0]}x{full[1]}"
@@ -109,11 +109,11 @@ def _letterbox(
     canvas = (width, height)
     full = fitted(canvas)
     if stride:
-        # The rest that a whole number of strides fills is not needed.
+        # Padding that fills whole strides is not needed.
         canvas = tuple(side + (room - side) % stride for side, room in zip(full, canvas))
     gaps = lambda full: tuple((room - side) // 2 for side, room in zip(full, canvas))
     offset = (0, 0) if position == "top-left" else gaps(full)
-    # Boxes come back by the tensor alone, which a stride may have made so small that the gain is another one.
+    # Boxes are mapped back only by the tensor, which a stride may have shrunk so much that the gain differs.
     gain = min(_ratios(canvas, size))
     scale = _ratios(size, fitted(canvas)) if boxes_back == "each-axis" else (1 / gain, 1 / gain)
     if position == "top-left":
@@ -132,7 +132,7 @@ def _letterbox(
 def _short_side_pad(size, *, short_side, max_long_side, pad_to_multiple, cut_to_multiple=1):
     if pad_to_multiple == 1:
         return _filled(size, _short_side_to(size, short_side, max_long_side, cut_to_multiple))
-    # Boxes are scaled back by the one ratio of both axes, not by the rounded sizes.
+    # Boxes are scaled back by the common ratio of both axes, not by the rounded sizes.
     ratio = min(short_side / min(size), max_long_side / max(size))
     full = tuple(_cut(int(side * ratio), cut_to_multiple) for side in size)
     canvas = tuple(-(-side // pad_to_multiple) * pad_to_multiple for side in full)
@@ -140,7 +140,7 @@ def _short_side_pad(size, *, short_side, max_long_side, pad_to_multiple, cut_to_
 
 
 def _short_side_to(size, short_side, max_long_side, multiple):
-    """As the image processors of DETR and YOLOS in transformers."""
+    """Like the image processors of DETR and YOLOS in transformers."""
     short, long = min(size), max(size)
     exact = short_side
     if long / short * short_side > max_long_side:
@@ -209,12 +209,12 @@ def to_tensor(card, placement, image):
 
 
 def resized(image, placement, interpolation, margin):
-    """The levels of the window, `[height, width, 3]`, of the image without the margins."""
+    """The pixel values of the window, `[height, width, 3]`, of the image without the margins."""
     left, top, width, height = placement.window
     if interpolation in PILLOW:
         if max(placement.full[0] * image.height, width * placement.full[1]) > MAX_RESIZED_PIXELS:
             raise Refused(f"is {image.width} x {image.height} pixels, too long for this model; cut it into parts")
-        # One axis after the other, as Pillow did it up to version 12.0; the second one only for what the crop keeps.
+        # One axis after the other, like Pillow up to version 12.0; the second one only for the cropped part.
         (x, y), size = margin, image.size
         image = image.resize((placement.full[0], size[1]), PILLOW[interpolation], (x, 0, size[0] - x, size[1]))
         image = image.crop((left, 0, left + width, image.height))
@@ -244,7 +244,7 @@ PILLOW = {
 
 
 def _warped(levels, placement):
-    """The level at the place in the image of each of the tensor's pixels, black outside."""
+    """The pixel value at the image position of each tensor pixel, black outside."""
 
     def taps(axis, size):
         positions = np.arange(placement.canvas[axis]) * placement.scale[axis] + placement.shift[axis]
@@ -262,13 +262,13 @@ def _interpolated_in_floats(levels, columns, rows):
 
 
 def _halved(levels):
-    """The mean of each four pixels, which OpenCV takes for linear interpolation to half of both sides."""
+    """The mean of each four pixels, which OpenCV uses for linear interpolation to half of both sides."""
     rows = levels[::2].astype(np.uint16) + levels[1::2]
     return (rows[:, ::2] + rows[:, 1::2] + 2 >> 2).astype(np.uint8)
 
 
 def _positions(first, count, full, size):
-    """The place of outputs among the inputs of an axis, in pixels: 0 is the middle of the first input."""
+    """The positions of outputs among the inputs of an axis, in pixels: 0 is the center of the first input."""
     return (np.arange(first, first + count) + 0.5) * (1 / (full / size)) - 0.5
 
 
@@ -292,13 +292,13 @@ def _cubic_taps(positions, size):
 
 
 def _inputs(positions, size, count):
-    """Those beyond the edges repeat the outermost pixel."""
+    """Indices beyond the edges repeat the outermost pixel."""
     first = np.floor(positions).astype(np.int64) + 1 - count // 2
     return np.clip(first + np.arange(count)[:, None], 0, size - 1)
 
 
 def _interpolated(levels, columns, rows, weighted, rounded):
-    """Columns first; `weighted` is what a row of sums adds to those that `rounded` turns into levels."""
+    """Columns first; `weighted` adds a row of sums to those that `rounded` turns into pixel values."""
     (column_inputs, column_weights), (row_inputs, row_weights) = columns, rows
     result = np.empty((row_inputs.shape[1], column_inputs.shape[1], 3), np.uint8)
     for start in range(0, len(result), ROWS_AT_ONCE):
@@ -317,7 +317,7 @@ def _both(first, second):
 
 
 def _pixel_mask(placement, size):
-    """The part of the tensor that is image, in a mask of `size`: width and height."""
+    """The part of the tensor that is image, as a mask of `size`: width and height."""
     (x, y), (_, _, width, height) = placement.offset, placement.window
     columns, rows = (np.arange(side) * canvas // side for side, canvas in zip(size, placement.canvas))
     inside = (y <= rows) & (rows < y + height), (x <= columns) & (columns < x + width)
@@ -325,13 +325,13 @@ def _pixel_mask(placement, size):
 
 
 def auxiliary_input(auxiliary, placement, size):
-    """The value of an input besides the image, for an image of `size`."""
+    """The value of an input other than the image, for an image of `size`."""
     if auxiliary["value"] == "pixel-mask":
         return _pixel_mask(placement, auxiliary.get("mask_size", placement.canvas))
     return SIZES[auxiliary["value"]](placement, size)
 
 
-# Each has a batch dimension of 1 in front.
+# Each has a leading batch dimension of 1.
 SIZES = {
     "scale-factor": lambda placement, size: _both(placement.full[1] / size[1], placement.full[0] / size[0]),
     "input-height-width": lambda placement, size: _both(placement.canvas[1], placement.canvas[0]),

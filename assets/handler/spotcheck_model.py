@@ -1,6 +1,6 @@
-"""Carries out a model card: an image becomes the model's input tensor, and its outputs become the prediction.
+"""Runs a model card: converts an image to the model's input tensor, and the model's outputs to a prediction.
 
-Spotcheck's manual explains the fields of a card. The arithmetic is Spotcheck's, in the same precision.
+Spotcheck's manual explains the fields of a card. The arithmetic is the same as Spotcheck's, in the same precision.
 """
 
 import json
@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-# Microsoft's builds of ONNX Runtime write a file in the home folder, and send it, unless this is set on import.
+# Microsoft's builds of ONNX Runtime write a file to the home folder, and send it, unless this is set on import.
 os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 import onnxruntime
 
@@ -18,7 +18,7 @@ from spotcheck_inputs import auxiliary_input, place, to_tensor
 from spotcheck_outputs import detections, ranked_classes
 
 F32 = np.float32
-# Types of the graph's inputs that 32-bit floats are converted to.
+# The types of the graph's inputs that 32-bit floats are converted to.
 TYPES = {
     "tensor(float16)": np.float16,
     "tensor(double)": np.float64,
@@ -36,10 +36,10 @@ class Model:
         self.labels = {int(number): name for number, name in package["labels"].items()}
         self.top_k = package["keep"]["top_k"]
         self.min_score = F32(package["keep"]["min_score"])
-        # In every call of the model: the first is the one that is predicted, the others repeat it.
+        # In every call of the model, the first image is the predicted one; the others repeat it.
         self.images = self.card["input"].get("fixed_batch", 1)
         options = onnxruntime.SessionOptions()
-        # Errors only: its warnings at every start do not help the reader of the container's log.
+        # Only errors: its warnings at every start do not help the reader of the container's log.
         options.log_severity_level = 3
         options.intra_op_num_threads = int(os.environ.get("SPOTCHECK_THREADS") or 0)
         weights = os.path.join(folder, self.card["file"]["name"])
@@ -52,7 +52,7 @@ class Model:
         print(f"{self.card['id']} on {used}{instead}", file=sys.stderr, flush=True)
 
     def predict(self, encoded):
-        """The prediction for one encoded image, as `spotcheck predict` writes it.
+        """The prediction for one encoded image, as written by `spotcheck predict`.
 
         Raises `Refused` if the image, and `RuntimeError` if the model is the cause of a failure.
         """
@@ -67,11 +67,11 @@ class Model:
         return prediction
 
     def _prepared(self, encoded):
-        """Size of the image, placement, and the graph's inputs by name. The pixels of the image are freed."""
+        """The image size, the placement, and the graph's inputs by name. The pixels of the image are freed."""
         card = self.card["input"]
         with spotcheck_image.opened(encoded) as image:
             placement = place(card, image.size)
-            # A card without a name is of a graph whose first input is the image.
+            # A card without a name is for a graph whose first input is the image.
             inputs = {card.get("name") or next(iter(self.inputs)): to_tensor(card, placement, image)}
             for auxiliary in card.get("auxiliary", ()):
                 inputs[auxiliary["name"]] = auxiliary_input(auxiliary, placement, image.size).astype(F32)
@@ -87,7 +87,7 @@ class Model:
             raise RuntimeError(f"ONNX Runtime could not run the model: {error}") from error
 
     def _fed(self, name, values):
-        """Of the type that the graph declares; for each image of a fixed batch."""
+        """The inputs in the types declared by the graph, repeated for each image of a fixed batch."""
         if values.dtype == F32:
             values = values.astype(TYPES.get(self.inputs.get(name), F32), copy=False)
         return np.repeat(values, self.images, axis=0) if self.images > 1 else values
@@ -112,7 +112,7 @@ class Model:
 
 
 def _as_array(value):
-    """A list of maps from class name to score becomes rows in the order of the names."""
+    """Converts a list of maps from class name to score to rows in the order of the names."""
     if isinstance(value, list):
         return np.array([[row[name] for name in sorted(row)] for row in value], F32)
     return value

@@ -1,6 +1,6 @@
 """Reads the outputs of a model as its card describes them: classes, or boxes in pixels of the upright image.
 
-The arithmetic is Spotcheck's, in the same precision. Nothing but NumPy is needed.
+The arithmetic is the same as Spotcheck's, in the same precision. Only NumPy is needed.
 """
 
 import numpy as np
@@ -8,15 +8,15 @@ import numpy as np
 F32 = np.float32
 # No detector has more candidates.
 MAX_ROWS = 1_000_000
-# The most boxes that are kept of an image before non-maximum suppression.
+# The maximum number of boxes per image before non-maximum suppression.
 MAX_KEPT = 30_000
-# The largest score, with room for the rounding of 16-bit floats.
+# The largest score, with tolerance for the rounding of 16-bit floats.
 MAX_SCORE = 1.001
 
 
 def ranked_classes(convention, outputs, top_k, images=1):
-    """Numbers and scores of the best classes of the first of `images` images, best first."""
-    # A card without a name is of a graph with one output.
+    """The numbers and scores of the best classes of the first of `images` images, best first."""
+    # A card without a name is for a graph with one output.
     name = convention.get("name") or min(outputs)
     output = _output(outputs, name)
     values = _finite(output.astype(np.float64).ravel())
@@ -34,7 +34,7 @@ def ranked_classes(convention, outputs, top_k, images=1):
         scores = values / (255 if output.dtype == np.uint8 else 1)
     if kind == "second-probability":
         scores = np.array([1 - scores[0], scores[0]])
-    # Cards of earlier versions say `true` for the first class.
+    # Cards of earlier versions have `true` for the first class.
     background = convention.get("background")
     if background in (True, "first"):
         scores = scores[1:]
@@ -57,7 +57,7 @@ def detections(convention, outputs, placement, min_score, images=1, index=0):
         raise RuntimeError(
             f"the model returned a score of {scores.max()}, above 1; correct the output's activation in the model card"
         )
-    # Stable: of equal scores the graph's own order stays. A score of 0 is padding.
+    # Stable: equal scores keep the graph's own order. A score of 0 is padding.
     best = np.argsort(-scores, kind="stable")
     best = best[scores[best] >= max(F32(min_score), np.finfo(F32).tiny)]
     best = best[: min(MAX_KEPT, convention.get("max_boxes", MAX_KEPT))]
@@ -69,12 +69,12 @@ def detections(convention, outputs, placement, min_score, images=1, index=0):
 
 
 class _Parts:
-    """The numbers of the candidates of one image: arrays of 32-bit floats with a row each."""
+    """The values of one image's candidates: arrays of 32-bit floats with one row each."""
 
     def __init__(self, convention, outputs, images, index):
         self.convention, self.outputs = convention, outputs
         self.call = (images, index)
-        # Rows of all images follow one another.
+        # The rows of all images are concatenated.
         self.of_call = (1, 0) if "batch_index" in convention else self.call
         names, column = _columns(convention["boxes"])
         self.level_rows = []
@@ -102,7 +102,7 @@ class _Parts:
     def part(self, name, width):
         """Consecutive columns, `[rows, width]`; up to the last one if the width is `None`."""
         names, column = _columns(self.convention[name])
-        # Levels of one output each, or one output for the rows of all.
+        # One output per level, or one output for the rows of all levels.
         expected = self.level_rows if len(names) == len(self.level_rows) else [self.rows]
         if len(names) != len(expected):
             raise RuntimeError(
@@ -135,7 +135,7 @@ class _Parts:
         return rows if self.batch_index is None else rows[self.batch_index[:count] == self.call[1]]
 
     def selected(self, name):
-        """Class and row of the candidates of the image that the graph's own suppression keeps."""
+        """Class and row of the image's candidates that the graph's own suppression keeps."""
         values, shape = self._values(name, (1, 0))
         if shape[-1:] != (3,):
             raise RuntimeError(
@@ -150,7 +150,7 @@ class _Parts:
         # Scores may have the candidates last where boxes do not.
         has_rows_last = len(shape) == 3 and shape[2] == rows > 1 and shape[1] != rows
         candidates_last = self.convention.get("candidates_last") or has_rows_last
-        # An output of one number for each row has no dimension of columns.
+        # An output with one number per row has no column dimension.
         width = 1 if len(values) == rows else _dimension_of_columns(shape, candidates_last)
         if not width or len(values) != rows * width:
             raise RuntimeError(
@@ -175,7 +175,7 @@ def _dimension_of_columns(shape, candidates_last):
 
 
 def _candidates(convention, parts):
-    """Row, class (background not counted) and score of every candidate."""
+    """Row, class (without the background) and score of every candidate."""
     rows = parts.valid()
     if not len(rows):
         return rows, np.zeros(0, F32), np.zeros(0, F32)
@@ -187,7 +187,7 @@ def _candidates(convention, parts):
         return rows, parts.labels[rows], (activated(numbers[:, 0]) * factor).astype(F32)
     scores = _softmax(numbers) if activation == "softmax" else activated(numbers)
     if convention.get("selected"):
-        # What the graph's own suppression keeps: image, class and row.
+        # The selection of the graph's own suppression: image, class and row.
         selected = parts.selected(convention["selected"])
         fits = (selected < [scores.shape[1], len(rows)]).all(axis=1)
         if not fits.all():
@@ -209,7 +209,7 @@ def _candidates(convention, parts):
         names, _ = _columns(convention["scores"])
         raise RuntimeError(f"the output {', '.join(names)} has no class besides the background; correct the model card")
     if convention.get("label_choice", "best") == "best":
-        # The sigmoid does not change which class is the best.
+        # The sigmoid does not change which class is best.
         classes = (scores if activation == "softmax" else numbers).argmax(axis=1)
         scores = scores[np.arange(len(rows)), classes] * factor
         return rows, classes.astype(F32), scores.astype(F32)
@@ -228,7 +228,7 @@ def _in_image_pixels(convention, placement, parts, rows):
     elif convention["box_format"] == "cxcywh":
         halves = boxes[:, 2:] / 2
         if parts.angle is not None:
-            # The upright box around the turned one.
+            # The upright box around the rotated one.
             angle = parts.angle[rows].astype(np.float64)[:, None]
             halves = abs(np.cos(angle)) * halves + abs(np.sin(angle)) * halves[:, ::-1]
         boxes = np.hstack([boxes[:, :2] - halves, boxes[:, :2] + halves])
@@ -275,7 +275,7 @@ def _decoded(grid, canvas, total, rows, numbers):
 
 
 def _not_suppressed(boxes, classes, max_iou):
-    """Indices of boxes, best first, of which no better one of the same class overlaps by more than this."""
+    """Indexes of boxes, best first, that no better one of the same class overlaps by more than this."""
     if max_iou is None:
         return np.arange(len(boxes))
     kept = []

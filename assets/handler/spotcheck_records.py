@@ -4,16 +4,16 @@ import base64
 import binascii
 import json
 
-# The first one counts if an example has both; the second is what TensorFlow Datasets writes.
+# If an example has both, the first one counts; the second is written by TensorFlow Datasets.
 IMAGE_FEATURES = ("image/encoded", "image")
 
 
 class Refused(ValueError):
-    """An image or request that cannot be predicted; its text is for people."""
+    """An image or request that cannot be predicted; its text is for users."""
 
 
 def records(body):
-    """The records of a TFRecord body that has kept its framing; a body without framing is one record.
+    """The records of a TFRecord body with its framing; a body without framing is one record.
 
     A frame is the length (8 bytes, little endian), its checksum (4), the data, and their checksum (4).
     """

@@ -3,9 +3,9 @@
 `application/x-image` and `image/*`: one encoded image
 `application/x-tfexample`: a tf.Example, or a TFRecord file of them
 `application/jsonlines`: `{"b64": "…"}` on each line
-`application/json`: passed on as it is
+`application/json`: passed on unchanged
 
-`spotcheck-serving.json` beside this file names the signature and the input, if the model has several.
+`spotcheck-serving.json` in this folder names the signature and the input, if the model has several.
 """
 
 import base64
@@ -23,7 +23,7 @@ with open(os.path.join(HERE, "spotcheck-serving.json"), encoding="utf-8") as fil
 
 
 def input_handler(data, context):
-    """The body for TensorFlow Serving's REST interface."""
+    """The body for TensorFlow Serving's REST API."""
     body = data.read()
     kind = (context.request_content_type or "").split(";")[0].strip().lower()
     if kind == "application/json":
