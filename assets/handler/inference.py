@@ -42,7 +42,7 @@ def respond(model, body, content_type):
         traceback.print_exc()
         return 500, _failed(error), JSON
     known = ", ".join(["application/x-image", "image/*", RECORDS[0], LINES[0], JSON])
-    return 415, _failed(f"the content type “{kind}” is unknown; known are {known}"), JSON
+    return 415, _failed(f"the content type “{kind}” is unknown; known types: {known}"), JSON
 
 
 def _predict_json(model, request):

@@ -55,7 +55,7 @@ def _read(encoded, step):
     except Refused:
         raise
     except MemoryError:
-        raise Refused("does not fit into the memory of this machine") from None
+        raise Refused("does not fit into memory") from None
     except Exception as error:
         raise Refused(f"is damaged or truncated: {error or type(error).__name__}") from error
 
@@ -68,7 +68,7 @@ def _open(encoded):
     except UnidentifiedImageError:
         beginning = bytes(encoded[:16])
         known = ", ".join(FORMATS)
-        raise Refused(f"is not an image that can be read: it begins with {beginning!r}; {known} can be") from None
+        raise Refused(f"is not a supported image: it begins with {beginning!r}; supported formats: {known}") from None
     pixels = image.width * image.height
     if pixels > MAX_MEGAPIXELS * 1_000_000:
         size = f"{image.width} x {image.height} is {-(-pixels // 1_000_000)} megapixels"
@@ -92,7 +92,7 @@ def _check_scans(image, scans):
         needed = pixels * 3 + sum(units * layer[1] * layer[2] * 64 * 2 for layer in image.layer)
         if needed > MAX_BYTES:
             megabytes = f"{needed // 1_000_000} MB to decode, more than the limit of {MAX_BYTES // 1_000_000}"
-            raise Refused(f"needs too much memory: {megabytes}; save it as a JPEG that is not progressive")
+            raise Refused(f"needs too much memory: {megabytes}; save it as a non-progressive JPEG")
 
 
 def _rgb(image, encoded):
@@ -102,7 +102,7 @@ def _rgb(image, encoded):
     if image.mode in ("RGBA", "LA", "PA", "RGBa", "La") or "transparency" in image.info:
         return Image.fromarray(_in_rows(_over_white, np.asarray(image.convert("RGBA"))))
     if image.mode not in ("RGB", "L", "1", "P", "CMYK", "YCbCr", "RGBX"):
-        raise Refused(f"is a kind of {image.format} that cannot be read: its pixels are “{image.mode}”")
+        raise Refused(f"is an unsupported kind of {image.format}: its pixels are “{image.mode}”")
     # A conversion to the same mode would create a second copy.
     return image if image.mode == "RGB" else image.convert("RGB")
 

@@ -39,7 +39,7 @@ def place(card, size):
     (rule, values), = card["resize"].items()
     size, corner = _square(card, size)
     if rule != "keep" and max(size) > MAX_RESIZED_SIDE:
-        raise Refused(f"is {size[0]} x {size[1]} pixels, with a side over {MAX_RESIZED_SIDE}; cut it into parts")
+        raise Refused(f"is {size[0]} x {size[1]} pixels, with a side over {MAX_RESIZED_SIDE}; split it into tiles")
     placement = RULES[rule](size, **values)
     width, height = placement.canvas
     if rule != "keep" and width * height > MAX_INPUT_PIXELS:
@@ -55,7 +55,7 @@ def _square(card, size):
         return size, (0, 0)
     side = max(size) if square.startswith("pad") else min(size)
     if side * side > MAX_RESIZED_PIXELS:
-        raise Refused(f"is {size[0]} x {size[1]} pixels, too large to be made square; cut it into parts")
+        raise Refused(f"is {size[0]} x {size[1]} pixels, too large to be made square; split it into tiles")
     corner = ((length - side) / 2 for length in size)
     return (side, side), tuple(corner if _is_exact(card) else map(int, corner))
 
@@ -213,7 +213,7 @@ def resized(image, placement, interpolation, margin):
     left, top, width, height = placement.window
     if interpolation in PILLOW:
         if max(placement.full[0] * image.height, width * placement.full[1]) > MAX_RESIZED_PIXELS:
-            raise Refused(f"is {image.width} x {image.height} pixels, too long for this model; cut it into parts")
+            raise Refused(f"is {image.width} x {image.height} pixels, too long for this model; split it into tiles")
         # One axis after the other, like Pillow up to version 12.0; the second one only for the cropped part.
         (x, y), size = margin, image.size
         image = image.resize((placement.full[0], size[1]), PILLOW[interpolation], (x, 0, size[0] - x, size[1]))

@@ -47,7 +47,7 @@ def image_of_example(example):
         if images.get(name) is not None:
             return images[name]
     has = f"its features are {', '.join(names[:8])}" if names else "it is not a tf.Example, or has no features"
-    raise Refused(f"holds no image: no bytes in a feature {' or '.join(IMAGE_FEATURES)}; {has}")
+    raise Refused(f"contains no image: no bytes in a feature {' or '.join(IMAGE_FEATURES)}; {has}")
 
 
 def image_of_base64(value):
@@ -89,7 +89,7 @@ def _messages(message, wanted):
         else:
             raise ValueError(f"a field has the unknown type {kind}")
         if at + length > len(message):
-            raise ValueError("a field is longer than what it is in")
+            raise ValueError("a field is longer than its message")
         if kind == 2 and tag >> 3 == wanted:
             yield message[at : at + length]
         at += length
@@ -102,4 +102,4 @@ def _varint(message, at):
         number |= (byte & 0x7F) << 7 * place
         if byte < 0x80:
             return number, at + place + 1
-    raise ValueError("a number does not end")
+    raise ValueError("a number is not terminated")

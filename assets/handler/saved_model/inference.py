@@ -36,7 +36,7 @@ def input_handler(data, context):
         images = [image_of_json(line) for line in body.splitlines() if line.strip()]
     else:
         known = "application/x-image, application/x-tfexample, application/jsonlines and application/json"
-        raise ValueError(f"the content type “{kind}” is unknown; known are {known}")
+        raise ValueError(f"the content type “{kind}” is unknown; known types: {known}")
     if not all(images):
         raise ValueError("is empty: it has no bytes")
     return json.dumps(request(images))
