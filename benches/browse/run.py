@@ -1,14 +1,14 @@
-"""Opens a folder of JPEGs in Spotcheck, qimgv and gthumb, one after the other, and says when images were on screen.
+"""Measures the time until a folder of JPEGs is on screen in Spotcheck, qimgv and gthumb, one after another.
 
 usage: python run.py FOLDER [--spotcheck PATH] [--rounds 3] [--only NAME]
 
 Linux only; needs Xvfb, numpy, and the programs.
 
-Each program starts in a virtual display whose pixels are in a file. Images are there when more than a few percent of
-the pixels are colorful: the programs themselves are gray. Memory (PSS) and processor time of the program and its
-children are read SETTLED seconds after that. The first round is cold (no cache of the program's own), later ones are
-warm; the files are in the page cache in all of them.
-Spotcheck does not predict what it opens, because the others do not either.
+Each program starts in a virtual display whose pixels are in a file. Images are on screen when more than a few percent
+of the pixels are colorful, because the programs themselves are gray. Memory (PSS) and CPU time of the program and its
+children are read SETTLED seconds later. The first round is cold (without the program's own cache), later ones are warm;
+the files are always in the page cache.
+Spotcheck does not predict the images, because the other programs do not either.
 """
 import argparse
 import mmap
@@ -44,7 +44,7 @@ class Screen:
         self.memory = mmap.mmap(self.file.fileno(), 0, access=mmap.ACCESS_READ)
 
     def colorful(self):
-        """The share of pixels whose channels differ much; every fourth row and column."""
+        """The fraction of pixels whose channels differ a lot, in every fourth row and column."""
         pixels = np.frombuffer(self.memory, np.uint8)[-WIDTH * HEIGHT * 4:].reshape(HEIGHT, WIDTH, 4)
         pixels = pixels[::4, ::4, :3].astype(np.int16)
         return float((pixels.max(axis=2) - pixels.min(axis=2) > 40).mean())

@@ -3,8 +3,8 @@ one run.
 
 usage: python run.py --spotcheck PATH_OF_THE_BENCH [--rounds 200]
 
-One thread each; of each the fastest round counts, because anything else is the machine's doing. README.md says what is
-done.
+One thread each; the fastest round of each counts, because slower ones are due to the computer. README.md describes the
+measurement.
 """
 import argparse
 import json

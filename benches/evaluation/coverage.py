@@ -1,12 +1,13 @@
-"""How often 95 % intervals of AP hold the true AP, in a simulation whose true AP is known.
+"""How often 95% intervals of AP contain the true AP, in a simulation with a known true AP.
 
     pip install numpy==2.4.6
     python coverage.py [DATA_SETS] [DRAWS]
 
-A class has objects in Poisson numbers that vary between images, a share of which is found, with an IoU and a score that
-are higher for easy objects; images are easy or hard as a whole. Detections of background have lower scores. The true AP
-of a class is that of 60,000 images. Compared are `halves`, the interval of src/evaluation/intervals.rs, and
-`percentile`, the bootstrap that it replaced; last two equal models, whose difference should be 0.
+A class has a Poisson-distributed number of objects, which varies between images. A fraction of them is detected, with
+an IoU and a score that are higher for easy objects; whole images are easy or hard. Detections of background have lower
+scores. The true AP of a class is that of 60,000 images. The compared intervals are `halves`, from
+src/evaluation/intervals.rs, and `percentile`, the bootstrap that it replaced; finally, two equal models are compared,
+whose difference should be 0.
 """
 
 import sys
@@ -25,7 +26,7 @@ DATA = {
 
 
 class Detector:
-    """What a detector makes of images: by class the objects per image, and how they are found."""
+    """A detector on images: per class the number of objects per image, and how they are detected."""
 
     def __init__(self, random, classes, frequencies, objects_per_image):
         weights = np.ones(classes) if frequencies == "even" else 1 / np.arange(1, classes + 1) ** 1.1
@@ -35,8 +36,8 @@ class Detector:
         self.wrong = np.exp(random.normal(np.log(2.0), 0.4, classes))
 
     def predictions(self, random, c, ease, rate, count):
-        """The image and the number of IoU thresholds reached of each detection, the best score first, by `count`
-        equally good models; and the image of each object."""
+        """The image and the number of IoU thresholds reached of each detection, best score first, for `count` equally
+        good models; and the image of each object."""
         images = len(ease)
         objects = np.repeat(np.arange(images), random.poisson(rate * random.gamma(0.5, 2.0, images)))
         ease_of_object = random.normal(0.0, 1.0, len(objects))
@@ -56,7 +57,7 @@ class Detector:
 
 
 def average_precision(detections, objects, times):
-    """COCO's AP of a class if image i is there times[draw, i] times, for each draw; NaN without objects."""
+    """COCO's AP of a class if image i occurs times[draw, i] times, for each draw; NaN without objects."""
     images, reached = detections
     truths = times[:, objects].sum(1)
     weights = times[:, images]
@@ -84,14 +85,14 @@ def true_ap(random, detector):
 
 
 def student_t(freedom):
-    """The 97.5 % quantile (Abramowitz and Stegun, 26.7.5)."""
+    """The 97.5% quantile (Abramowitz and Stegun, 26.7.5)."""
     z = 1.959963984540054
     return (z + (z**3 + z) / 4 / freedom + (5 * z**5 + 16 * z**3 + 3 * z) / 96 / freedom**2
             + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384 / freedom**3)
 
 
 def draws(random, images, count):
-    """All images once, random halves, and draws with repetition."""
+    """All images once, random halves, and resamples with replacement."""
     halves = np.zeros((count, images))
     for half in halves:
         half[random.permutation(images)[: images // 2]] = 1
@@ -114,7 +115,7 @@ def intervals(by_class, images, count):
 
 
 def coverage(data, data_sets, count, models):
-    """The share of the data sets whose intervals hold the truth, and their mean widths."""
+    """The fraction of datasets whose intervals contain the truth, and their mean widths."""
     classes, images, frequencies, objects_per_image = data
     hits, widths = {}, {}
     for seed in range(MODELS):

@@ -1,9 +1,9 @@
-"""Writes truth.json and run.spotcheck of 100,000 images with 100 detections each and 700,000 objects, to measure the
+"""Writes truth.json and run.spotcheck with 100,000 images with 100 detections each and 700,000 objects, to measure the
 memory of an evaluation. The project is filled with SQL, because JSON of ten million detections takes minutes.
 
 usage: python large.py PROJECT FOLDER
 
-PROJECT is the run.spotcheck that the bench prepares; its tables and its run are used.
+PROJECT is the run.spotcheck prepared by the bench; its tables and its run are used.
 """
 
 import json

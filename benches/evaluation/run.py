@@ -1,9 +1,9 @@
-"""Seconds from predictions and ground truth to the numbers of COCO: Spotcheck from its project file, hotcoco alone,
+"""Seconds from predictions and ground truth to COCO metrics: Spotcheck from its project file, hotcoco alone,
 pycocotools, faster-coco-eval and hotcoco for Python, in one run.
 
 usage: python run.py --spotcheck PATH_OF_THE_PROGRAM --bench PATH_OF_THE_BENCH [--rounds 3]
 
-Of each the fastest round counts. README.md says what is done.
+The fastest round of each counts. README.md describes the measurement.
 """
 
 import argparse

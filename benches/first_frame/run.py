@@ -1,11 +1,11 @@
-"""Times the window from the start of the process to its first frame, and what it costs when nothing happens.
+"""Times the window from the start of the process to its first frame, and measures its idle cost.
 
 usage: python run.py [--rounds 5] [--renderer glow|wgpu] [--spotcheck PATH]
 
 Linux only; needs Xvfb, no Python packages.
 
-The window opens on the sample images in a virtual display whose pixels are in a file; the first frame is there when
-they change. Python looks every millisecond. Idle CPU is measured over some seconds after the pixels have come to rest.
+The window opens on the sample images in a virtual display whose pixels are in a file; the first frame is drawn when
+they change, which Python checks every millisecond. Idle CPU is measured over a few seconds once the pixels are stable.
 """
 import argparse
 import mmap
@@ -25,7 +25,7 @@ TIMEOUT_SECONDS = 30
 
 
 class Screen:
-    """An X server that draws into a file which can be watched."""
+    """An X server that draws into an observable file."""
 
     def __init__(self, folder):
         self.server = subprocess.Popen(
@@ -56,7 +56,7 @@ def wait_until(condition, pause=0.001):
 
 
 def wait_for_rest(screen, seconds):
-    """Until the pixels have not changed for so long; gives when they last did."""
+    """Waits until the pixels have been stable for this long; returns the time of the last change."""
     seen, since = screen.pixels(), time.perf_counter()
     end = since + TIMEOUT_SECONDS
     while time.perf_counter() - since < seconds:

@@ -1,4 +1,4 @@
-"""Makes an image of 20,000 x 15,000 pixels out of a photo: every tile of it is another crop, turn and brightness.
+"""Makes an image of 20,000 x 15,000 pixels from a photo: every tile has a different crop, rotation and brightness.
 
     make_image.py PHOTO OUT.jpg|OUT.png
 """

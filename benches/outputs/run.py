@@ -1,9 +1,9 @@
-"""Opening the outputs of a job as a run, against obstore's plain fetch of the same objects on one S3 server, in one
-run; and reading lines.
+"""Opening the outputs of a job as a run, compared with obstore's plain fetch of the same objects from the same S3
+server in one run; and reading lines.
 
 usage: python run.py [--rounds 3] [--outputs 100000] [--lines 100000] [--bench PATH] [--spotcheck PATH]
 
-README.md says what is compared. The server, and how obstore is used, are those of benches/s3.
+README.md describes the comparison. The server and the use of obstore are those of benches/s3.
 """
 import argparse
 import json
@@ -27,7 +27,7 @@ LABELS = ["person", "bicycle", "car", "motorcycle", "airplane", "bus", "train", 
 
 
 def prediction(number):
-    """What our container returns, 1.2 KB: a detection with thirteen boxes that differ from image to image."""
+    """A response of our container, 1.2 KB: a detection with thirteen boxes that differ between images."""
     boxes = [{"box": [1.5 + each, 2.25 + number % 97, 300.125 + each, 260.0625], "class_id": 1 + (each + number) % 10,
               "label": LABELS[(each + number) % 10], "score": 0.96 - each / 16 - number % 13 / 1000}
              for each in range(13)]
@@ -48,7 +48,7 @@ def fill(filer, count):
 
 
 def open_run(options, count, environment):
-    """Seconds that reading took, of the whole command, its CPU seconds and its most memory."""
+    """Seconds of reading, seconds of the whole command, its CPU seconds and its peak memory."""
     with tempfile.TemporaryDirectory() as folder:
         command = [options.spotcheck, "transform", "fetch", f"s3://{s3.BUCKET}/out/", f"s3://{s3.BUCKET}/photos/",
                    "--project", Path(folder) / "p.spotcheck", "--out", Path(folder) / "out.jsonl"]
@@ -56,7 +56,7 @@ def open_run(options, count, environment):
         with log.open("wb") as errors:
             _, seconds, cpu, memory = run(command, environment, errors)
         said = log.read_text()
-        # Line by line: a child's memory counts from that of the process that started it.
+        # Line by line, because a child's memory starts with that of its parent process.
         with (Path(folder) / "out.jsonl").open("rb") as written:
             lines = sum(1 for _ in written)
     if lines != count:
@@ -122,7 +122,7 @@ def main():
     s3.WORK.mkdir(parents=True, exist_ok=True)
     if options.bench:
         lines(options)
-    # What the memory has to do with their number, the smaller one tells.
+    # The smaller number shows how memory depends on it.
     for count in (options.outputs // 4, options.outputs):
         outputs(options, count)
 

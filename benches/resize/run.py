@@ -2,7 +2,7 @@
 
 usage: python run.py --spotcheck PATH_OF_THE_BENCH [--rounds 20]
 
-All take turns; of each the fastest round counts, because anything else is the machine's doing.
+All take turns; the fastest round of each counts, because slower ones are due to the computer.
 """
 import argparse
 import subprocess

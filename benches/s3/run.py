@@ -1,10 +1,9 @@
-"""Spotcheck against obstore and boto3 on one S3 server, in one run: listing, fetching, predicting, first images.
+"""Spotcheck compared with obstore and boto3 on one S3 server in one run: listing, fetching, predicting, first images.
 
 usage: python run.py [--only list|fetch|predict|window] [--rounds 3] [--keys 100000] [--objects 10000] [--images 1000]
                      [--bench PATH] [--spotcheck PATH]
 
-README.md says what is compared, and how to install what this needs. The server is SeaweedFS on this machine, as the
-tests use it.
+README.md describes the comparison and the installation. The server is SeaweedFS on this computer, as in the tests.
 """
 import argparse
 import asyncio
@@ -40,7 +39,7 @@ UPLOADERS = 4
 
 @contextlib.contextmanager
 def server():
-    """Gives the endpoint of S3, the port of the filer and the process; all it holds is gone at the end."""
+    """Yields the S3 endpoint, the port of the filer and the process; everything is deleted at the end."""
     tools = ROOT / "target" / "test-tools" / "seaweedfs"
     subprocess.run([ROOT / "tests" / "setup" / "python-packages.sh", "seaweedfs", tools], check=True)
     with tempfile.TemporaryDirectory(prefix="spotcheck-bench-") as folder, contextlib.ExitStack() as held:
@@ -67,7 +66,7 @@ def server():
             wait_until_ready(process, filer, s3)
             yield f"http://127.0.0.1:{s3}", filer, process.pid
         finally:
-            # On SIGTERM it would take half a minute to tidy up what is thrown away.
+            # On SIGTERM, it would spend half a minute tidying up temporary data.
             process.kill()
             process.wait()
             for port in grpc:
@@ -109,7 +108,7 @@ def fill(filer, prefix, count, content):
             each.result()
 
 
-# What the Python packages do; each in a process of its own
+# The work of the Python packages, each in a separate process
 
 
 def boto3_client(endpoint):
@@ -175,7 +174,7 @@ def worker(package, what, endpoint, prefix):
 
 
 def run(command, environment):
-    """Its standard output, seconds, its own CPU seconds and its most memory in MB."""
+    """Its standard output, seconds, own CPU seconds and peak memory in MB."""
     begun = time.perf_counter()
     command = [str(part) for part in command]
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
@@ -189,7 +188,7 @@ def run(command, environment):
 
 def environment_for(endpoint):
     kept = {name: value for name, value in os.environ.items() if not name.upper().startswith("AWS_")}
-    # boto3 wants a real file where there is none.
+    # boto3 expects a real file where there is none.
     nothing = WORK / "no-aws-settings"
     nothing.write_text("")
     return {**kept, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET, "AWS_REGION": "us-east-1",
@@ -199,13 +198,13 @@ def environment_for(endpoint):
 
 
 def table(title, rows, unit, better):
-    """`rows`: a list of figures for each name, one a round; the first is Spotcheck."""
+    """`rows`: a list of numbers per name, one per round; the first is Spotcheck."""
     ours = next(iter(rows.values()))
     print(f"\n{title}, median of {len(ours)} rounds\n")
     print(f"| program | {unit} | CPU s | memory MB | Spotcheck's is |\n|---|---|---|---|---|")
     for name, figures in rows.items():
         value, cpu, memory = (statistics.median(column) for column in zip(*figures))
-        # Contenders of one round saw the same machine.
+        # The contenders of a round ran under the same conditions.
         ratio = statistics.median(mine[0] / theirs[0] for mine, theirs in zip(ours, figures))
         share = "" if figures is ours else f"{ratio:.2f} of it"
         print(f"| {name} | {value:.2f} | {cpu:.1f} | {memory:.0f} | {share} |")
@@ -233,14 +232,14 @@ def compare(what, endpoint, prefix, expected, options):
 
 
 def computed(pid):
-    """The CPU seconds of a process until now."""
+    """The CPU seconds of a process so far."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 @contextlib.contextmanager
 def apart(server_pid):
-    """Gives the server a core of its own, as if it were another machine; what we start has the others."""
+    """Gives the server a separate core, as if it were another computer; our processes use the others."""
     cores = os.sched_getaffinity(0)
     alone = {min(cores)}
 

@@ -1,4 +1,4 @@
-"""Makes JPEGs of 1024x768 from the sample images by crop, flip and scale; the same ones on every machine.
+"""Makes JPEGs of 1024x768 from the sample images by crop, flip and scale; the same ones on every computer.
 
 usage: python make_images.py FOLDER COUNT
 """

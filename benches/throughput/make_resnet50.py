@@ -1,8 +1,8 @@
-"""Writes torchvision's ResNet-50 as ONNX, with random weights, and its model card beside it.
+"""Writes torchvision's ResNet-50 as ONNX, with random weights, with its model card next to it.
 
 usage: python make_resnet50.py FOLDER
 
-The graph is what `torch.onnx.export(torchvision.models.resnet50().eval(), …)` gives: the stride is in the 3x3
+The graph is the result of `torch.onnx.export(torchvision.models.resnet50().eval(), …)`: the stride is in the 3x3
 convolution (“v1.5”) and batch normalization is folded into the convolutions. Only the weights are drawn at random (He's
 initialization, fixed seed): the arithmetic is the same, and torch is not needed.
 """

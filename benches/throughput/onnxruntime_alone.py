@@ -1,4 +1,4 @@
-"""Runs a model on ready tensors: nothing is read, decoded or written.
+"""Runs a model on prepared tensors: nothing is read, decoded or written.
 
 usage: python onnxruntime_alone.py MODEL.onnx COUNT
 """

@@ -1,4 +1,4 @@
-"""Classifies a folder of images as everybody writes it: Pillow, NumPy, onnxruntime, one image after the other.
+"""Classifies a folder of images in the common way: Pillow, NumPy, onnxruntime, one image at a time.
 
 usage: python python_script.py MODEL.onnx lite0|resnet FOLDER COUNT OUT.jsonl
 """

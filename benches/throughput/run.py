@@ -1,4 +1,4 @@
-"""Times `spotcheck predict` against a plain Python script and against onnxruntime alone; README.md describes them.
+"""Compares the time of `spotcheck predict` with a plain Python script and onnxruntime alone; README.md describes them.
 
 usage: python run.py [--rounds 5] [--images 500] [--model efficientnet-lite0|resnet50] [--spotcheck PATH]
 """
@@ -18,7 +18,7 @@ import onnxruntime
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 WORK = ROOT / "target" / "bench"
-# What starting up costs is measured on this many images and taken off.
+# The cost of startup is measured on this many images and subtracted.
 FEW = 20
 
 
@@ -37,20 +37,20 @@ def timed(command):
 
 
 def runtime_library():
-    """The library inside the Python package: every contender computes with the same one."""
+    """The library in the Python package, which every contender uses."""
     folder = Path(onnxruntime.__file__).parent / "capi"
     return str(next(path for path in folder.iterdir() if path.name.startswith(("libonnxruntime.so", "libonnxruntime.1"))
                     or path.name == "onnxruntime.dll"))
 
 
 def milliseconds_an_image(command, count):
-    """Wall and CPU of the images after the first few."""
+    """Wall and CPU time of the images after the first few."""
     few, all_of_them = timed(command(FEW)), timed(command(count))
     return tuple((many - start_up) * 1000 / (count - FEW) for many, start_up in zip(all_of_them, few))
 
 
 def contenders(spotcheck, model, weights, images):
-    """Name and command, given a number of images. Only ResNet-50 is outside Spotcheck's own folders."""
+    """Name and command for a number of images. Only ResNet-50 is outside Spotcheck's own folders."""
     recipe = "lite0" if model == "efficientnet-lite0" else "resnet"
     named = model if model == "efficientnet-lite0" else weights
     results = WORK / "results"
@@ -65,7 +65,7 @@ def contenders(spotcheck, model, weights, images):
 
 
 def largest_difference(model, count):
-    """Of any score between Spotcheck and the script, over classes that both list; the best class must be the same."""
+    """The largest score difference between Spotcheck and the script, over common classes; the best class must match."""
     def read(who):
         lines = (WORK / "results" / f"{model}-{who}.jsonl").read_text().splitlines()
         return [json.loads(line) for line in lines]
@@ -101,7 +101,7 @@ def compare(model, weights, options, images):
     print("|---|---|---|---|")
     for name, (wall, cpu) in medians.items():
         lowest, highest = min(figure[0] for figure in rounds[name]), max(figure[0] for figure in rounds[name])
-        # Contenders of one round saw the same machine: a ratio within a round is steadier than one of medians.
+        # The contenders of a round ran under the same conditions, so its ratios are more stable than those of medians.
         ratios = [ours[0] / theirs[0] for ours, theirs in zip(rounds["spotcheck"], rounds[name])]
         ratio = "" if name == "spotcheck" else f"{statistics.median(ratios):.2f} of it"
         print(f"| {name} | {wall:.2f} ({lowest:.2f} to {highest:.2f}) | {cpu:.2f} | {ratio} |")

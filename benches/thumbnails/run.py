@@ -1,10 +1,10 @@
-"""CPU milliseconds for a thumbnail of 256 px of a JPEG: Spotcheck, Pillow, OpenCV and vipsthumbnail in one run.
+"""CPU milliseconds for a 256 px thumbnail of a JPEG: Spotcheck, Pillow, OpenCV and vipsthumbnail in one run.
 
 usage: python run.py --spotcheck PATH_OF_THE_BENCH [--images 300] [--rounds 5] [--folder FOLDER]
 
-All take turns, one thread each, files in the page cache; of each the fastest round counts, because anything else is the
-machine's doing. Starting a program is not counted: Pillow and OpenCV run in this process, and the time of vipsthumbnail
-for one image is subtracted. Needs vipsthumbnail.
+All take turns, with one thread each and files in the page cache; the fastest round of each counts, because slower ones
+are due to the computer. Starting a program is excluded: Pillow and OpenCV run in this process, and the time of
+vipsthumbnail for one image is subtracted. Needs vipsthumbnail.
 """
 import argparse
 import os
@@ -37,7 +37,7 @@ def pillow(files):
 
 
 def opencv(files):
-    """Reduced as far as it may be, which OpenCV leaves to its caller."""
+    """Reduced as far as possible, which OpenCV leaves to its caller."""
     with Image.open(files[0]) as first:
         longer_side = max(first.size)
     flags = {8: cv2.IMREAD_REDUCED_COLOR_8, 4: cv2.IMREAD_REDUCED_COLOR_4, 2: cv2.IMREAD_REDUCED_COLOR_2}

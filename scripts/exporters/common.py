@@ -1,23 +1,23 @@
-"""What the exporters' modules share: cases, images, and weights that make a random network worth comparing."""
+"""Shared by the exporters' modules: cases, images, and weights that make a random network worth comparing."""
 
 import dataclasses
 import functools
 import pathlib
 from collections.abc import Callable
 
-# Scores from here on are compared. It is the default of most of the packages.
+# The minimum score for comparison, the default of most packages.
 MIN_SCORE = 0.25
 
 
 @dataclasses.dataclass
 class Case:
-    """One export. `make(folder, images)` writes `model.onnx` and what belongs beside it into `folder`, and returns the
-    predictions of the package's own code: {name of the image: {"classes": {index: score}} or {"detections":
+    """One export. `make(folder, images)` writes `model.onnx` and its additional files to `folder`, and returns the
+    predictions of the package's own code: {image name: {"classes": {index: score}} or {"detections":
     [{"box": [x1, y1, x2, y2] in pixels of the image, "class_id", "score", perhaps "label"}]}}."""
 
     name: str
     family: str
-    # The environment that it runs in: a key of ENVIRONMENTS in try-exporters.
+    # The environment to run in: a key of ENVIRONMENTS in try-exporters.
     environment: str
     # The distribution whose version is reported.
     package: str
@@ -25,9 +25,9 @@ class Case:
     min_score: float = MIN_SCORE
     # Whether the package clips boxes to the image.
     clipped: bool = False
-    # At most this many boxes of an image are kept.
+    # The maximum number of boxes per image.
     limit: int | None = None
-    # What a person has to say where neither the file nor what is beside it does: fields of the model card.
+    # Fields of the model card that a user has to set, because no file contains them.
     settings: tuple = ()
 
 
@@ -59,7 +59,7 @@ def classes(scores):
 
 
 def onnx_session(folder):
-    """The model under ONNX Runtime, with one thread, so that figures do not depend on the machine."""
+    """The model in ONNX Runtime with one thread, so that results do not depend on the computer."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -68,7 +68,7 @@ def onnx_session(folder):
 
 
 def tensors(images, height, width, scale=255.0):
-    """A rough batch [n, 3, height, width] of the images, to settle a network's statistics on."""
+    """A simple batch [n, 3, height, width] of the images, for calibrating a network's statistics."""
     import numpy
     import torch
     from PIL import Image
@@ -78,8 +78,8 @@ def tensors(images, height, width, scale=255.0):
 
 
 def settle(model, batch):
-    """Sets the statistics of the batch normalizations to those of `batch`. Without it the activations of a random
-    network fade from layer to layer, and what is left of an image at the end is rounding noise."""
+    """Sets the statistics of the batch normalizations to those of `batch`. Without this, the activations of a random
+    network fade from layer to layer, until only rounding noise is left of an image."""
     import torch
 
     norms = [module for module in model.modules() if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)]
@@ -97,8 +97,8 @@ def settle(model, batch):
 
 def spread(layers, forward, deviation=1.0, mean=0.0, above=None):
     """Scales the weights and biases of last layers, so that each of their outputs has this mean and deviation over all
-    positions and images of a forward pass. With `above` = (count, low, high) both are chosen instead: nine in ten
-    images have as many values above the logit `low`, or more, and the highest of all is `high`. The layers are Linear
+    positions and images of a forward pass. With `above` = (count, low, high), both are chosen so that nine in ten
+    images have at least `count` values above the logit `low`, and the highest of all is `high`. The layers are Linear
     ([B, …, C]) or Conv2d ([B, C, H, W]), with or without a bias."""
     import torch
 
@@ -132,17 +132,17 @@ def spread(layers, forward, deviation=1.0, mean=0.0, above=None):
 
 
 def through_torchscript():
-    """For exporters that are older than the other way, which is the default by now."""
+    """For exporters older than the other method, which is now the default."""
     import torch
 
     torch.onnx.export = functools.partial(torch.onnx.export, dynamo=False)
 
 
 def export(model, arguments, folder, inputs, outputs, dynamic=None, opset=17):
-    """Through TorchScript, as the exporters of these packages do; `dynamic` is {name: {axis: name}}."""
+    """Exports with TorchScript, like the exporters of these packages; `dynamic` is {name: {axis: name}}."""
     import torch
 
-    # Its operator has no form in ONNX.
+    # Its operator does not exist in ONNX.
     torch.backends.mha.set_fastpath_enabled(False)
     with torch.no_grad():
         torch.onnx.export(model, arguments, str(folder / "model.onnx"), input_names=inputs, output_names=outputs,

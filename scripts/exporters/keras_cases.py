@@ -1,5 +1,5 @@
-"""Keras applications through tf2onnx. Images are loaded as Keras' documentation does, and by bilinear resizing, as its
-data sets do."""
+"""Keras applications through tf2onnx. Images are loaded like in Keras' documentation, and with bilinear resizing like in
+its datasets."""
 
 import functools
 import shutil
@@ -24,7 +24,7 @@ def make(folder, images, name, module, resize):
     batch = numpy.stack([preprocess(keras.utils.img_to_array(image)) for image in loaded])
     settle(model, batch)
     spread(model, batch)
-    # tf2onnx knows the models of Keras 2 only.
+    # tf2onnx supports only Keras 2 models.
     model.export(folder / "saved", verbose=False)
     command = ["--saved-model", folder / "saved", "--output", folder / "model.onnx", "--opset", "15"]
     subprocess.run([sys.executable, "-m", "tf2onnx.convert", *command], check=True)

@@ -1,4 +1,4 @@
-"""timm: classifiers with `config.json` beside the model, as timm writes it for the Hugging Face Hub."""
+"""timm: classifiers with `config.json` next to the model, as timm writes it for the Hugging Face Hub."""
 
 import functools
 

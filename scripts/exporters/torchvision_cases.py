@@ -17,7 +17,7 @@ def make_classifier(folder, images, name, weights, last, by_default=False):
     settle(model, batch)
     spread([model.get_submodule(last)], lambda: model(batch), deviation=3.0)
     if by_default:
-        # Weights go to model.onnx.data beside it, and the batch is fixed.
+        # Weights go to model.onnx.data, and the batch is fixed.
         torch.onnx.export(model, (batch[:1],), str(folder / "model.onnx"))
     else:
         export(model, batch[:1], folder, ["input"], ["output"], {"input": {0: "batch"}, "output": {0: "batch"}})
@@ -36,7 +36,7 @@ def make_detector(folder, images, name, outputs):
     from torchvision.transforms.functional import to_tensor
 
     torch.manual_seed(0)
-    # Of the size that the models see.
+    # In the input size of the models.
     model = torchvision.models.get_model(name, weights=None, weights_backbone=None).eval()
     sizes = model.transform.fixed_size or (model.transform.min_size[-1],) * 2
     normalized = tensors(images, *sizes)
@@ -44,8 +44,8 @@ def make_detector(folder, images, name, outputs):
     inputs = [to_tensor(Image.open(image).convert("RGB")) for image in images]
     with_boxes(model, inputs)
     export(model, ([inputs[0]],), folder, ["input"], outputs, {"input": {1: "height", 2: "width"}})
-    # By the graph: its resizing is not torch's for all sizes, and boxes of a random network differ by hundreds of
-    # pixels then. What remains is the preparation, which is the tensor alone, and the reading of the outputs.
+    # Predicted by the graph, because its resizing differs from torch's for some sizes, and boxes of a random network
+    # then differ by hundreds of pixels. The test still covers the input tensor and the reading of the outputs.
     session = onnx_session(folder)
     predictions = {}
     for image, tensor in zip(images, inputs, strict=True):
@@ -55,7 +55,7 @@ def make_detector(folder, images, name, outputs):
 
 
 def with_boxes(model, inputs):
-    """Some hundred boxes of an image above a score of 0.05, the models' own threshold."""
+    """A few hundred boxes per image above a score of 0.05, the models' own threshold."""
 
     def forward():
         for tensor in inputs:

@@ -1,12 +1,12 @@
-"""transformers: detectors and classifiers with the names that Optimum gives to inputs and outputs, and
-`config.json` and `preprocessor_config.json` beside the model."""
+"""transformers: detectors and classifiers with Optimum's names of inputs and outputs, and
+`config.json` and `preprocessor_config.json` next to the model."""
 
 import functools
 import types
 
 from .common import Case, classes, detections, export, onnx_session, settle, spread
 
-# Optimum's, with a free size of the image.
+# Optimum's, with a dynamic image size.
 FREE = {"pixel_values": {0: "batch_size", 2: "height", 3: "width"}}
 FREE_BATCH = {"pixel_values": {0: "batch_size"}}
 
@@ -61,7 +61,7 @@ def prepare_softmax(model, inputs):
 
     # The first image alone: sizes differ.
     settle(model, inputs[0])
-    # Without it all queries find the same.
+    # Without this, all queries find the same boxes.
     for name, parameter in model.named_parameters():
         if name.endswith(("query_position_embeddings.weight", "detection_tokens")):
             torch.nn.init.normal_(parameter, std=2.0)
@@ -204,7 +204,7 @@ CASES = [
     classifier("resnet", "ResNet", "ConvNext", depths=[2, 2, 2, 2], hidden_sizes=[64, 128, 256, 512],
                layer_type="basic", embedding_size=64,
                processor_options={"size": {"shortest_edge": 224}, "crop_pct": 0.875, "resample": 3}),
-    # Their usual range lets the activations vanish beside the constant that batch normalization adds.
+    # With their usual range, the activations vanish next to the constant added by batch normalization.
     classifier("mobilenet_v2", "MobileNetV2", "MobileNetV2", initializer_range=0.2),
     classifier("efficientnet", "EfficientNet", "EfficientNet", width_coefficient=1.0, depth_coefficient=1.0,
                hidden_dim=1280, image_size=224, initializer_range=0.2,

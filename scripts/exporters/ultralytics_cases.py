@@ -1,4 +1,4 @@
-"""Ultralytics: detection, its relatives, RT-DETR and classification. AGPL: the package is only called, by a person who
+"""Ultralytics: detection, its relatives, RT-DETR and classification. AGPL: the package is only called by users who
 installed it; nothing of it is in this repository."""
 
 import functools
@@ -27,12 +27,12 @@ def make(folder, images, config="yolov8n.yaml", imgsz=640, **options):
     again = kind(str(folder / "model.onnx"), *([] if kind is ultralytics.RTDETR else [task]))
     predictions = {}
     for image in images:
-        # Without a setting: its own size, 0.25 and IoU 0.7.
+        # Without settings: its own size, score 0.25 and IoU 0.7.
         result = again.predict(str(image), device="cpu", verbose=False, save=False, imgsz=imgsz)[0]
         if task == "classify":
             predictions[image.name] = classes(result.probs.data.tolist())
         elif task == "obb":
-            # Without their angle, as Spotcheck shows them.
+            # Without their angle, as shown by Spotcheck.
             found = result.obb
             center, size = found.xywhr[:, :2], found.xywhr[:, 2:4]
             boxes = torch.cat([center - size / 2, center + size / 2], 1)
@@ -60,7 +60,7 @@ def prepare(network, batch):
         spread([head.dec_score_head[-1]], forward, above=(50, -1.1, 4.0))
         spread([head.dec_bbox_head[-1].layers[-1]], forward, deviation=0.7)
         return
-    # Distances in bins, or one number each.
+    # Distances in bins, or as one number each.
     mean, deviation = (0.0, 1.5) if head.reg_max > 1 else (4.0, 0.3)
     for prefix in ["", "one2one_"]:
         boxes, scores = getattr(head, f"{prefix}cv2", None), getattr(head, f"{prefix}cv3", None)

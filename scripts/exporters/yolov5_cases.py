@@ -1,4 +1,4 @@
-"""YOLOv5's export.py and YOLOv7's, from the packages that carry them (AGPL and GPL: they are only called, by a person
+"""YOLOv5's export.py and YOLOv7's, from the packages that contain them (AGPL and GPL: they are only called by users
 who installed them)."""
 
 import functools
@@ -28,7 +28,7 @@ def make_yolov5(folder, images, maps=False, dynamic=False):
     prepare(model, tensors(images, SIZE, SIZE))
     model.fuse()
     head = model.model[-1]
-    # Without `export` the three maps are outputs, too, as in files of version 5 and before.
+    # Without `export`, the three maps are outputs as well, as in files of version 5 and earlier.
     head.export, head.dynamic, head.inplace = not maps, dynamic, False
     blank = torch.zeros(1, 3, SIZE, SIZE)
     model(blank)
@@ -37,7 +37,7 @@ def make_yolov5(folder, images, maps=False, dynamic=False):
     session = onnx_session(folder)
     predictions = {}
     for image in images:
-        # As detect.py and its LoadImages do with an ONNX file, before boxes are rounded to whole pixels for drawing.
+        # Like detect.py and its LoadImages with an ONNX file, before boxes are rounded to whole pixels for drawing.
         original = cv2.imread(str(image))
         boxed = letterbox(original, SIZE, stride=32, auto=False)[0].transpose(2, 0, 1)[::-1]
         tensor = torch.from_numpy(numpy.ascontiguousarray(boxed)).float() / 255
@@ -49,7 +49,7 @@ def make_yolov5(folder, images, maps=False, dynamic=False):
 
 
 def prepare(model, batch):
-    """A few hundred boxes: all channels of the last layers alike, with an objectness that is low in the mean."""
+    """A few hundred boxes: all channels of the last layers equal, with a low mean objectness."""
     import torch
 
     settle(model, batch)
@@ -69,7 +69,7 @@ def make_yolov7(folder, images, end_to_end=False):
     import numpy
     import torch
 
-    # Asked for by modules that are not used here.
+    # Required by modules that are not used here.
     sys.modules.setdefault("wget", types.ModuleType("wget"))
     from yolov7_package.models.experimental import End2End
     from yolov7_package.models.yolo import Model

@@ -1,4 +1,4 @@
-"""YOLOX, from a package that carries its code: images are read as Megvii's own demo does (OpenCV, so BGR)."""
+"""YOLOX, from a package that contains its code: images are read like in Megvii's own demo (OpenCV, so BGR)."""
 
 import functools
 

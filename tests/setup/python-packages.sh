@@ -1,10 +1,10 @@
 #!/bin/sh
-# Installs the packages of tests/setup/NAME.txt into FOLDER with pip: programs of others, for tests to compare Spotcheck
-# with. Nothing is installed into the system. Does nothing if FOLDER has the same versions already.
+# Installs the packages of tests/setup/NAME.txt into FOLDER with pip: independent programs that tests compare
+# Spotcheck with. Nothing is installed into the system. Does nothing if FOLDER already has the same versions.
 #
 #   tests/setup/python-packages.sh NAME FOLDER
 #
-# Makes FOLDER/packages, which is for PYTHONPATH; programs are in its folder bin.
+# Creates FOLDER/packages for PYTHONPATH; programs are in its folder bin.
 set -eu
 name=$1
 pins=$(cd "$(dirname "$0")" && pwd)/$name.txt
@@ -15,7 +15,7 @@ cmp -s "$pins" "$folder/installed.txt" && exit 0
 
 work=$(mktemp -d "$folder/work-XXXXXX")
 trap 'rm -rf "$work"' EXIT
-# A mirror fails once in a while. Wheels only: building numpy would take longer than all tests.
+# A mirror fails occasionally. Wheels only: building numpy would take longer than all tests.
 install() {
     python3 -m pip install --quiet --disable-pip-version-check --no-deps --only-binary=:all: \
         --target "$work/packages" --requirement "$pins" >&2

@@ -1,10 +1,10 @@
 #!/bin/sh
-# Puts a Vulkan driver that computes on the processor (SwiftShader) into FOLDER, so that the WebGPU plug-in can be tried
-# where there is no graphics card. Nothing is installed into the system. Does nothing where it was done before.
+# Puts a Vulkan driver that computes on the CPU (SwiftShader) into FOLDER, so that the WebGPU plug-in can be tested
+# without a GPU. Nothing is installed into the system. Does nothing if it was done before.
 #
 #   tests/setup/software-gpu.sh FOLDER
 #
-# Leaves FOLDER/environment with one VARIABLE=value a line: what a program needs to find the driver.
+# Creates FOLDER/environment with one VARIABLE=value per line, which programs need to find the driver.
 set -eu
 folder=$1
 mkdir -p "$folder"
@@ -24,12 +24,12 @@ cd "$work"
 
 fetch() {
     apt-get download -q "$1" >&2 && return
-    # Without package lists there is nothing to download from.
+    # Without package lists, nothing can be downloaded.
     if [ "$(id -u)" = 0 ]; then apt-get update -q >&2; else sudo -n apt-get update -q >&2; fi
     apt-get download -q "$1" >&2
 }
 
-# Debian's chromium carries SwiftShader; Ubuntu has no such package, and Mesa's driver is recent enough there.
+# Debian's chromium contains SwiftShader; Ubuntu has no such package, and Mesa's driver is recent enough there.
 fetch libvulkan1 || fail "could not download the package libvulkan1; run apt-get update, then ./test again"
 for package in libvulkan1_*.deb; do dpkg -x "$package" "$work/root"; done
 if fetch chromium-common; then
