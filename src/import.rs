@@ -348,7 +348,7 @@ impl OutsideBoxes {
         let boxes = counted(self.of, "box", "boxes");
         (self.count > 0).then(|| {
             format!(
-                "{} of {boxes} leave their images and will be clipped; right and bottom may have been written instead \
+                "{} of {boxes} extend beyond their images and will be clipped; right and bottom may be given instead \
                  of width and height, or the boxes may be for images of another size",
                 self.count
             )
