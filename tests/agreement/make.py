@@ -1,10 +1,9 @@
-"""Random predictions of two runs and how far they agree, for the tests of `src/evaluation`.
+"""Random predictions of two runs and their agreement, for the tests of `src/evaluation`.
 
     python3 tests/agreement/make.py > tests/agreement/expected.json
 
-Written from the definitions alone (those in the documentation of `src/evaluation`), with NumPy and nothing of
-Spotcheck's own code: the whole matrix of overlaps is laid out at once, where Spotcheck looks at one pair after the
-other.
+Written only from the definitions (in the documentation of `src/evaluation`), with NumPy and none of Spotcheck's own
+code: it computes the whole matrix of overlaps, whereas Spotcheck handles one pair at a time.
 """
 
 import json
@@ -25,7 +24,7 @@ def overlaps(left, right):
 
 
 def pair_up(left, right, left_free, right_free, allowed, order):
-    """Greedy: each left box in `order` takes the free right box that overlaps it most, at least by the threshold."""
+    """Greedy: each left box in `order` takes the free right box with the largest overlap, at least the threshold."""
     pairs = []
     iou = np.where(allowed, overlaps(left, right), -1.0)
     for i in order:

@@ -1,13 +1,12 @@
-"""Holds what Spotcheck sends to AWS, and the answers that the tests give it, against AWS's own description of its
-services (botocore).
+"""Checks Spotcheck's requests to AWS, and the responses used by tests, against AWS's own service models (botocore).
 
-Reads lines {"service": …, "operation": …, "kind": "request" | "answer", "body": …} and writes a line for everything
-that is wrong with one: a member that does not exist, one that is missing, a type, a range, a value that is not among
-those allowed, a pattern that does not match.
+Reads lines {"service": …, "operation": …, "kind": "request" | "answer", "body": …} and writes a line per
+problem: an unknown or missing member, a wrong type, a value out of range or not among the allowed ones, a pattern that
+does not match.
 
     python3 check_shapes.py < lines                       needs botocore
-    python3 check_shapes.py least SERVICE OPERATION       writes an answer with no more than what must be there
-    python3 check_shapes.py regions                       writes the regions of all partitions, a line each
+    python3 check_shapes.py least SERVICE OPERATION       writes a response with only the required members
+    python3 check_shapes.py regions                       writes the regions of all partitions, one per line
 """
 
 import json
@@ -35,7 +34,7 @@ def problems(line):
 
 
 def values(value, shape, path):
-    """What botocore leaves to the server: allowed values, patterns, and lengths."""
+    """Checks left to the server by botocore: allowed values, patterns, and lengths."""
     if shape.type_name == "structure" and isinstance(value, dict):
         for name, member in shape.members.items():
             if name in value:
@@ -48,7 +47,7 @@ def values(value, shape, path):
             yield from values(key, shape.key, f"{path}<key>")
             yield from values(element, shape.value, f"{path}.{key}")
     elif shape.type_name == "string" and isinstance(value, str):
-        # The values of an enumeration that grows with each release are not told by name here.
+        # Values of an enumeration that grows with each release are not listed here.
         if getattr(shape, "enum", None) and value not in shape.enum:
             yield f"{path}: {value} is none of {shape.enum}"
         pattern = shape.metadata.get("pattern")
@@ -84,7 +83,7 @@ def main():
     if sys.argv[1:2] == ["regions"]:
         partitions = SESSION.get_component("data_loader").load_data("partitions")["partitions"]
         names = [name for partition in partitions for name in partition["regions"]]
-        # “aws-global” is where services without a region are asked.
+        # “aws-global” is for services without a region.
         print("\n".join(sorted(name for name in names if not name.endswith("-global"))))
         return
     for text in sys.stdin:

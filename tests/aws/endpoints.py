@@ -1,4 +1,4 @@
-"""Writes endpoints.txt: where botocore finds SageMaker and CloudWatch Logs in each partition, with and without FIPS
+"""Writes endpoints.txt: botocore's endpoints of SageMaker and CloudWatch Logs in each partition, with and without FIPS
 and dual stack.
 
 PYTHONPATH=<packages of tests/setup/aws-models.txt> python3 endpoints.py > endpoints.txt

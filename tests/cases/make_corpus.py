@@ -1,6 +1,6 @@
-"""Small files in binary for the tests of hostile input, by a writer that shares nothing with Spotcheck.
+"""Small binary files for the tests of hostile input, by a writer independent of Spotcheck.
 
-usage: python make_corpus.py      Writes into tfrecord/, tf_example/ and project/ beside this script.
+usage: python make_corpus.py      Writes into tfrecord/, tf_example/ and project/ next to this script.
 """
 import os, shutil, sqlite3, struct, zlib
 

@@ -1,12 +1,12 @@
-"""Writes tests/cases/detections/ and detections_refused/: outputs of detectors as their exporters shape them, and the boxes that the exporters'
-own rules make of them.
+"""Writes tests/cases/detections/ and detections_refused/: outputs of detectors in their exporters' layouts, and the
+boxes by the exporters' own rules.
 
 usage: python tests/cases/make_detections.py   (needs NumPy; tested with 2.4)
 
-Each rule is written out here on its own, in 64-bit floats, as the exporter publishes it; none reads the card's
-description of the output, which is what the tests check. A case has the description (`convention`), the outputs of one
+Each rule is implemented here separately, in 64-bit floats, as published by the exporter; none uses the card's
+description of the output, which the tests check. A case has the description (`convention`), the outputs of one
 call, the images of the call, and for each image the boxes before non-maximum suppression (`expected`, best first) and
-which of them it leaves (`kept`), or a part of the message that refuses the outputs (`error`).
+which of them it leaves (`kept`), or a part of the message that rejects the outputs (`error`).
 """
 import json
 import zlib
@@ -32,7 +32,7 @@ def softmax(x):
 
 
 def f32(array):
-    """Numbers that are the same in 32 and 64 bits."""
+    """Numbers that are equal in 32 and 64 bits."""
     return np.asarray(array, np.float32).astype(np.float64)
 
 
@@ -47,7 +47,7 @@ def in_image(boxes, image):
 
 
 def found(boxes, classes, scores):
-    """What is left above the cut-off, best first."""
+    """The rest above the threshold, best first."""
     order = [at for at in np.argsort(-scores, kind="stable") if scores[at] >= MIN_SCORE]
     return [{"box": boxes[at].tolist(), "class_id": int(classes[at]), "score": float(scores[at])} for at in order]
 
@@ -69,7 +69,7 @@ def left_by_nms(detections, max_iou):
     for at, detection in enumerate(detections):
         rivals = [detections[other] for other in kept if detections[other]["class_id"] == detection["class_id"]]
         overlaps = [iou(rival["box"], detection["box"]) for rival in rivals]
-        # An overlap at the limit would be a matter of rounding.
+        # An overlap at the limit would depend on rounding.
         assert all(abs(overlap - max_iou) > 1e-4 for overlap in overlaps)
         if all(overlap <= max_iou for overlap in overlaps):
             kept.append(at)
@@ -77,7 +77,7 @@ def left_by_nms(detections, max_iou):
 
 
 def number(value):
-    """JSON has no NaN and no infinity: they are text."""
+    """JSON has no NaN and no infinity, so they are text."""
     return json.loads(str(value)) if np.isfinite(value) else str(value)
 
 
@@ -88,7 +88,7 @@ def shape_of(values):
 
 
 def write(name, convention, outputs, images, expected=None, error=None, calls=1):
-    """`calls`: the images of the call, those that only fill it up included."""
+    """`calls`: the images of the call, including padding."""
     case = {"convention": convention, "calls": max(calls, len(images)), "images": images,
             "outputs": {output: shape_of(values) for output, values in outputs.items()}}
     if error:

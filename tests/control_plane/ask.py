@@ -1,4 +1,4 @@
-"""Makes one call with boto3, once, and prints "well", or what went wrong.
+"""Makes one call with boto3, once, and prints "well" or the error.
 
 ask.py SERVICE 'list_models()'
 """

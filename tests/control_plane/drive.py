@@ -1,9 +1,9 @@
-"""Drives the tests' control plane with AWS's own client for Python: what boto3 accepts is AWS's protocol, independent
-of our client. The environment has the credentials and the address.
+"""Drives the tests' control plane with AWS's own client for Python: if boto3 accepts it, it implements AWS's protocol,
+independent of our client. The environment contains the credentials and the address.
 
     drive.py BUCKET ROLE IMAGE
 
-The bucket has `model.tar.gz`, an echoing handler, and `in/`: `a.txt`, `b.txt`, `bad.txt` that the handler refuses; and
+The bucket has `model.tar.gz`, an echoing handler, and `in/`: `a.txt`, `b.txt`, `bad.txt` that the handler rejects; and
 `endless/`, which has an object without a response.
 """
 

@@ -1,13 +1,13 @@
-"""Writes tests/cases/decode: small images of every kind, and what an independent decoder makes of them.
+"""Writes tests/cases/decode: small images of every kind, with the results of an independent decoder.
 
 usage: python make.py           (pip install pillow==13.0.0 numpy; Pillow's libjpeg-turbo must be 3.x)
 
 Each case is a folder with one file `image.*` and `case.json`:
   {"tolerance": T}                  decodes for models; no channel of `expected.ppm` is missed by more than T
   {"tolerance": T, "warning": "…"}  the same, with a warning that contains the text
-  {"error": "…", "shown": T}        refused for models with a message that contains the text; shown to people as
-                                    `expected.ppm` within T, or not at all where "shown" is missing
-Expected pixels come from Pillow, except for 16 bit, which Pillow cannot keep: those come from NumPy.
+  {"error": "…", "shown": T}        rejected for models with a message that contains the text; displayed as
+                                    `expected.ppm` within T, or not at all if "shown" is missing
+Expected pixels come from Pillow, except for 16 bits, which Pillow does not support: those come from NumPy.
 """
 
 import io, json, shutil, struct, zlib
@@ -53,7 +53,7 @@ def encoded(image, kind, **options):
 
 
 def reference(data, truncated=False):
-    """What Pillow makes of it: upright, over white, RGB."""
+    """Pillow's result: upright, over white, RGB."""
     ImageFile.LOAD_TRUNCATED_IMAGES = truncated
     image = ImageOps.exif_transpose(Image.open(io.BytesIO(data)))
     ImageFile.LOAD_TRUNCATED_IMAGES = False
@@ -94,7 +94,7 @@ def good(name, data, extension, tolerance=0, expected=None):
 
 
 def warned(name, data, extension, warning):
-    """Pillow decodes it and says nothing."""
+    """Pillow decodes it without a warning."""
     write(name, data, extension, reference(data), warning=warning)
 
 
@@ -180,7 +180,7 @@ def jpeg_cases():
     progressive = encoded(rgb, "JPEG", quality=75, progressive=True)
     good("jpeg-progressive", progressive, "jpg")
     good("jpeg-restart-markers", encoded(rgb, "JPEG", restart_marker_blocks=2), "jpeg")
-    # More than eight: their numbers begin anew.
+    # More than eight, so their numbers restart.
     each_unit = encoded(rgb, "JPEG", quality=80, subsampling="4:4:4", restart_marker_blocks=1)
     good("jpeg-restart-each-unit", each_unit, "jpg")
     good("jpeg-restart-each-row", encoded(rgb, "JPEG", quality=90, restart_marker_rows=1), "jpg")
@@ -244,12 +244,12 @@ def jpeg_cases():
 
 
 def damaged_jpeg_cases(large):
-    """Each is decoded or refused in the same way whatever was decoded before it."""
+    """Each is decoded or rejected in the same way, regardless of earlier images."""
     standard = encoded(large, "JPEG", quality=75)
-    # As a frame of Motion JPEG: decoders know the tables of the standard.
+    # Like a frame of Motion JPEG: decoders know the standard tables.
     good("jpeg-without-huffman-tables", without(standard, 0xC4), "jpg")
     own = encoded(large, "JPEG", quality=75, optimize=True)
-    # Those of the standard do not fit, and Pillow says nothing.
+    # The standard tables do not fit, and Pillow does not warn.
     warned("jpeg-without-its-own-huffman-tables", without(own, 0xC4), "jpg", "")
     bad("jpeg-without-quantization-tables", without(standard, 0xDB), "jpg", "is damaged")
 
@@ -272,12 +272,12 @@ def damaged_jpeg_cases(large):
         flipped[at] ^= 0x08
     # Codes that are none of the file's, but codes: no decoder can tell.
     good("jpeg-flipped-bits", bytes(flipped), "jpg")
-    # One wrong bit, after which nine of ten pixels are wrong: the decoder lost its place, found codes all the same, and
-    # was done before the data was.
+    # One wrong bit, after which nine of ten pixels are wrong: the decoder lost its place, still found codes, and
+    # finished before the data ended.
     at = data_start(standard) + 53
     lost = patched(standard, at, bytes([standard[at] ^ 0x20]))
     warned("jpeg-lost-place", lost, "jpg", "may be damaged: 25 extraneous bytes before marker 0xd9")
-    # A hole and no end: the made-up pixels do not make it whole.
+    # A gap and no end: the made-up pixels do not complete it.
     holed = standard[: data_start(standard) + 300] + standard[data_start(standard) + 340 : -2]
     bad("jpeg-hole-and-no-end", holed, "jpg", "is truncated")
 
@@ -344,7 +344,7 @@ def png_cases():
         expected=np.repeat(over_white_16(pair[..., :1], pair[..., 1:]), 3, axis=2),
     )
     good("png-1x1", encoded(scene_image(width=1, height=1), "PNG"), "png")
-    # Where a row ends early the decoder may show it or not: only whole rows that are surely there are compared.
+    # A decoder may or may not show a truncated row, so only complete rows are compared.
     flat = png(eight(scene(width=64, height=64)), 8, 2)
     bad("png-header-only", data[:33], "png", "is truncated")
     bad("png-checksum", patched(data, 60, bytes([data[60] ^ 0x55])), "png", "is damaged")

@@ -1,4 +1,4 @@
-"""Makes the small graph that the tests run on every device, and that `spotcheck runtime status` tries devices with.
+"""Creates the small graph that the tests and `spotcheck runtime status` run on every device.
 
 python3 tests/device/make.py        (needs numpy and onnx; not needed to run the tests)
 """

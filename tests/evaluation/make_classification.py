@@ -25,7 +25,7 @@ def mean(values):
 
 
 def write(name, truth, scores, kept=5):
-    """`scores` has a row for each image; the best `kept` of each are what a prediction has, equal ones by class."""
+    """`scores` has a row per image; a prediction contains the best `kept` of each, equal ones by class."""
     images, classes = scores.shape
     order = np.argsort(-scores, axis=1, kind="stable")[:, :kept]
     best, top = order[:, 0], scores.max(1)
@@ -41,7 +41,7 @@ def write(name, truth, scores, kept=5):
     ).T
     if not np.isin(top, edges).any():  # scikit-learn puts a score at the edge of two bins into the lower one.
         assert np.allclose((accuracy, confidence), calibration_curve(right, top, n_bins=BINS), rtol=0, atol=1e-15)
-    # `top_k_accuracy_score` takes the last of equal scores, a prediction is in the order that it has.
+    # `top_k_accuracy_score` uses the last of equal scores, whereas a prediction is ordered.
     in_top5 = (order[:, :5] == truth[:, None]).any(1)
     if all(len(np.unique(row)) == classes for row in scores):
         assert in_top5.mean() == metrics.top_k_accuracy_score(truth, scores, k=5, labels=labels)

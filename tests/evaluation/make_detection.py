@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes the detection fixtures of this folder, with numbers by pycocotools, tidecv and NumPy.
+"""Creates the detection fixtures of this folder, with metrics by pycocotools, tidecv and NumPy.
 
 Each folder gets `truth.json` (COCO), `results.json` (COCO results) and `expected.json`. Needs numpy, pycocotools and
 tidecv: `python3 -m venv v && v/bin/pip install numpy==2.4.6 pycocotools==2.0.11 tidecv==1.0.1`, then
@@ -27,7 +27,7 @@ def random_box(random, width, height, largest):
 
 
 def fixture(seed, image_count, category_ids, *, largest, crowds, ties, per_image):
-    """Random objects; detections are moved, relabeled and doubled copies of them, and background."""
+    """Random objects; detections are moved, relabeled and duplicated copies of them, and background."""
     random = np.random.default_rng(seed)
     image_ids = random.permutation(np.arange(3, 3 + 7 * image_count, 7))
     images = [
@@ -81,7 +81,7 @@ def fixture(seed, image_count, category_ids, *, largest, crowds, ties, per_image
 
 
 def touch_crowds(truth, results):
-    """Adds detections that touch a crowd of their class, too little to be excused: by 0.3 of their area, and by 0.4
+    """Adds detections that overlap a crowd of their class too little to be ignored: by 0.3 of their area, and by 0.4
     while they overlap an object of their class by a third."""
     for number, crowd in enumerate([one for one in truth["annotations"] if one["iscrowd"]]):
         x, y, width, height = crowd["bbox"]
@@ -123,7 +123,8 @@ def coco_numbers(truth, results):
 
 
 def counts(evaluation, classes):
-    """Right, wrong and missed at IoU 0.5 and the threshold, and the best F1, of each class and all together."""
+    """True positives, false positives and false negatives at IoU 0.5 and the threshold, and the best F1, per class and
+    overall."""
     pooled = {"scores": [], "right": [], "truths": 0}
     for place, of_class in enumerate(classes):
         scores, right, truths = [], [], 0
@@ -222,7 +223,7 @@ def voc_numbers(truth, results):
 
 
 def voc_overlap(box, candidate):
-    """A crowd overlaps by the share of the detection that it covers."""
+    """The overlap with a crowd is the fraction of the detection that it covers."""
     other, crowd, _ = candidate
     if not crowd:
         return iou(box, other)
@@ -232,7 +233,7 @@ def voc_overlap(box, candidate):
 
 
 def excused(evaluation, results):
-    """The results that a crowd excuses at IoU 0.50."""
+    """The results ignored because of a crowd at IoU 0.50."""
     ids = set()
     for image in evaluation.evalImgs:
         if image is not None and image["aRng"] == evaluation.params.areaRng[0]:
@@ -246,11 +247,11 @@ def tide_numbers(truth, results, evaluation):
     of_truth, found = Data("truth"), Data("found")
     for category in truth["categories"]:
         of_truth.add_class(category["id"], category["name"])
-    # The order decides between equal scores.
+    # Equal scores are ordered by position.
     for image in sorted(truth["images"], key=lambda one: one["id"]):
         of_truth.add_image(image["id"], image["file_name"])
-    # tidecv counts and repairs detections that a crowd excuses, which neither its own AP nor COCO's does: it gets
-    # neither crowds nor those detections.
+    # tidecv counts and fixes detections that match a crowd, unlike its own AP and COCO's, so it gets neither crowds nor
+    # those detections.
     for one in truth["annotations"]:
         if not one["iscrowd"]:
             of_truth.add_ground_truth(one["image_id"], one["category_id"], one["bbox"])
@@ -268,13 +269,13 @@ def tide_numbers(truth, results, evaluation):
         "Bkg": "background",
         "Miss": "missed",
     }
-    # tidecv counts classes that have detections and no object, with AP 0; COCO, and we, leave them out.
+    # tidecv counts classes with detections but no object, with AP 0; COCO and Spotcheck omit them.
     with_objects = {one["category_id"] for one in truth["annotations"] if not one["iscrowd"]}
     counted = with_objects | {one["category_id"] for one in truth["annotations"] + results}
     percent = 100 * len(with_objects) / len(counted)
     costs = {names[kind.short_name]: cost / percent for kind, cost in run.fix_main_errors().items()}
     kinds = {names[kind.short_name]: len(errors) for kind, errors in run.error_dict.items() if kind.short_name in names}
-    # With equal scores tidecv's AP is not that of COCO: left out.
+    # With equal scores, tidecv's AP differs from COCO's, so it is omitted.
     with_ties = len({one["score"] for one in results}) < len(results) / 2
     return None if with_ties else {"costs": costs, "counts": kinds}
 

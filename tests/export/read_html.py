@@ -1,4 +1,4 @@
-"""Reads an exported report as a browser would: are all tags closed, does anything come from outside?"""
+"""Reads an exported report like a browser, and checks for unclosed tags and external references."""
 
 import base64
 import io

@@ -1,4 +1,4 @@
-"""What the readers of folders have in common: a dataset of supervision as JSON."""
+"""Shared by the readers of folders: a dataset of supervision as JSON."""
 
 import json
 import os

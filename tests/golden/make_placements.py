@@ -1,10 +1,10 @@
-"""The place of an image in a model's input by the published rules, for thousands of image sizes, as hashes.
+"""The position of an image in a model's input by the published rules, for thousands of image sizes, as hashes.
 
-usage: python make_placements.py > placements.json        (needs Python alone)
-Each rule is written down here anew: the letterbox of Ultralytics (square and rectangular) and of YOLOX, the sizes of
-DETR and YOLOS in transformers, the sizes and crops of its DeiT and of timm's squash, those of MMDetection and of the
-ONNX Model Zoo's Faster R-CNN. `python make_placements.py --check`
-holds those of transformers and Ultralytics against their own code, if both are there.
+usage: python make_placements.py > placements.json        (needs only Python)
+Each rule is implemented here separately: the letterbox of Ultralytics (square and rectangular) and of YOLOX, the sizes
+of DETR and YOLOS in transformers, the sizes and crops of its DeiT and of timm's squash, those of MMDetection and of
+the ONNX Model Zoo's Faster R-CNN. `python make_placements.py --check`
+compares those of transformers and Ultralytics with their own code, if both are installed.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ IMAGES = 3000
 
 
 def sizes():
-    """As `sizes` in `src/vision/preprocess.rs`."""
+    """Like `sizes` in `src/vision/preprocess.rs`."""
     state = 1
 
     def side(most):
@@ -33,7 +33,7 @@ def sizes():
 
 
 def ultralytics(width, height, target, stride=None, version="8.4.125"):
-    """Resized size, tensor size, left and top, and the factors and the padding that boxes come back with."""
+    """Resized size, tensor size, left and top, and the factors and the padding for mapping boxes back."""
     gain = min(target[1] / height, target[0] / width)
     resized = round(width * gain), round(height * gain)
     gaps = [side - new for side, new in zip(target, resized)]
@@ -43,7 +43,7 @@ def ultralytics(width, height, target, stride=None, version="8.4.125"):
     right, bottom = (round(gap / 2 + 0.1) for gap in gaps)
     tensor = left + resized[0] + right, top + resized[1] + bottom
     gain = min(tensor[1] / height, tensor[0] / width)
-    # Boxes know the tensor alone, so the resized size is computed anew, which the stride may have changed.
+    # Boxes know only the tensor, so the resized size is recomputed, which the stride may have changed.
     new = max(round(width * gain), 1), max(round(height * gain), 1)
     if version == "8.4.125":
         scale = width / new[0], height / new[1]
@@ -73,7 +73,7 @@ def mmdetection(width, height, target):
 def stretch_and_crop(width, height, resized, crop, rounding):
     """transformers' DeiT rounds down, timm's squash to the even neighbor."""
     left, top = (rounding((side - inner) / 2) for side, inner in zip(resized, crop))
-    # The padding is below zero: the tensor begins inside the image.
+    # The padding is negative: the tensor starts inside the image.
     return resized, crop, (0, 0), (width / resized[0], height / resized[1]), (-left, -top)
 
 

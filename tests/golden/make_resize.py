@@ -4,9 +4,9 @@ usage: python make_resize.py > resize.json
 (pip install numpy==2.4.6 pillow==12.0.0 opencv-python-headless==5.0.0.93)
 Newer versions of Pillow compute some sizes rows first, which rounds differently (12.2: images more than 100 times
 as high as wide, 13: also those that lose more than twice as many rows as columns).
-Needs an x86-64 processor: OpenCV for others computes INTER_CUBIC differently, as it does for sides below 4 pixels.
-OpenCV 4.11 and 4.13 give the same. INTER_CUBIC differs in about 3 of a million levels, so its images are small, and one
-that has such a level is left out.
+Needs an x86-64 CPU: on others, OpenCV computes INTER_CUBIC differently, as it does for sides below 4 pixels.
+OpenCV 4.11 and 4.13 return the same. INTER_CUBIC differs in about 3 of a million values, so its images are small, and
+one with such a value is omitted.
 """
 
 import hashlib

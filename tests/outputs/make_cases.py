@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes cases.json beside itself: outputs of other people's containers, and what they mean, worked out with NumPy
-alone.
+"""Writes cases.json to its own folder: outputs of third-party containers, and their meaning, computed only with
+NumPy.
 
 Independent of Spotcheck's own code. Random numbers come from a fixed seed."""
 
@@ -19,14 +19,14 @@ def softmax(logits):
 
 
 def top(scores, background=0):
-    """The best classes, background left out and subtracted."""
+    """The best classes, with the background skipped and subtracted."""
     scores = np.asarray(scores, np.float64)[background:]
     order = np.argsort(-scores, kind="stable")[:TOP_K]
     return [{"index": int(index), "score": float(np.float32(scores[index]))} for index in order]
 
 
 def short(values):
-    """As a container that prints 32-bit floats does."""
+    """Like a container that prints 32-bit floats."""
     return [float(f"{value:.8g}") for value in np.asarray(values, np.float64).ravel()]
 
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes cifar.json beside itself, with NumPy alone: outputs of a CIFAR-10 classifier for images whose names have their
-true class, with the accuracy and the row-normalized confusion matrix as a person would print them."""
+"""Writes cifar.json to its own folder with only NumPy: outputs of a CIFAR-10 classifier for images whose names contain
+their true class, with the accuracy and the row-normalized confusion matrix as a person would print them."""
 
 import json
 from pathlib import Path

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes confusion.json beside itself, with NumPy alone: true and predicted classes, with their accuracy and
+"""Writes confusion.json to its own folder with only NumPy: true and predicted classes, with their accuracy and
 row-normalized confusion matrix.
 
 One class is never true, and one is never predicted."""

@@ -1,5 +1,5 @@
-"""Checks that the handler of archives makes the boxes of the exporters' rules of each case in tests/cases/detections,
-and refuses those in tests/cases/detections_refused.
+"""Checks that the handler of archives reproduces the boxes of each case in tests/cases/detections, and rejects those in
+tests/cases/detections_refused.
 
 usage: python check_detections.py HANDLER CASES REFUSED   (folders)
 """
@@ -14,7 +14,7 @@ sys.path.insert(0, sys.argv[1])
 from spotcheck_outputs import detections
 
 SCORE_TOLERANCE = 1e-6
-# Largest difference of an edge, in pixels.
+# The largest difference of an edge, in pixels.
 EDGE_TOLERANCE = 1e-3
 
 

@@ -1,5 +1,5 @@
-"""Holds the handler's decoder against the expected pixels of tests/cases/decode; prints a line for each case that
-misses.
+"""Compares the handler's decoder with the expected pixels of tests/cases/decode; prints a line per case that
+differs.
 
 usage: python check_images.py CODE_FOLDER CASES_FOLDER
 """
@@ -14,7 +14,7 @@ sys.path.insert(0, sys.argv[1])
 import spotcheck_image
 from spotcheck_records import Refused
 
-# Pillow passes over libjpeg's warnings, and knows TIFF palettes, which Spotcheck does not.
+# Unlike Spotcheck, Pillow ignores libjpeg's warnings, and supports TIFF palettes.
 READ_HERE = {"jpeg-hole-in-the-data", "tiff-palette"}
 
 

@@ -1,4 +1,4 @@
-"""What the handler makes of images for a model card: prints a JSON line for each case.
+"""The handler's model inputs for a model card: prints a JSON line per case.
 
 usage: python check_inputs.py CODE_FOLDER CASES
 CASES has a JSON line for each case: `input` of a card, and `width`, `height` and `pixels` (a file of RGB bytes).

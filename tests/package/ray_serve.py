@@ -1,5 +1,5 @@
-"""Serves an unpacked archive with Ray Serve, on this machine alone; says `port N` when it is ready, and ends when
-stdin closes.
+"""Serves an unpacked archive with Ray Serve, on this computer only; prints `port N` when it is ready, and ends
+when stdin closes.
 
 usage: python ray_serve.py FOLDER
 """
@@ -28,7 +28,7 @@ with open("config.yaml", encoding="utf-8") as file:
     (application,) = yaml.safe_load(file)["applications"]
 module, name = application["import_path"].split(":")
 
-# Ray puts its sockets there, and their paths must be short.
+# Ray creates its sockets there, and their paths must be short.
 session = tempfile.mkdtemp(prefix="ray-", dir="/tmp")
 ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, _node_ip_address="127.0.0.1", _temp_dir=session)
 port = free_port()

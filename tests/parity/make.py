@@ -2,11 +2,11 @@
 
 usage: python make.py PHOTO...        (pip install torch==2.8.0 torchvision==0.23.0 onnx onnxruntime pillow numpy)
 Both graphs have the full depth and every operator of the real ones, an eighth of the width, and seeded random weights;
-batch normalization is calibrated on the images, so that the numbers stay in the range that trained ones have.
+batch normalization is calibrated on the images, so that the values stay in the range of trained ones.
 Writes resnet50/ and faster-rcnn/, each with model.onnx, model.toml and expected.json: torch's prediction
-for each image, with torchvision's own transforms on Pillow's images. Needed to make the cases anew, not to test.
+for each image, with torchvision's own transforms on Pillow's images. Needed to recreate the cases, not for testing.
 
-The images are chelsea.png, coffee.png and grace_hopper.jpg. Not every size will do: the detector scales the
+The images are chelsea.png, coffee.png and grace_hopper.jpg. Not every size works: the detector scales the
 short side to floor(side * (256 / side)), which torch and ONNX may round to 256 and to 255; compare() below shows it.
 """
 
@@ -150,7 +150,7 @@ def resnet50(photos):
     batch = torch.cat(list(inputs.values()))
     calibrate(model, lambda: model(batch))
     with torch.no_grad():
-        # Logits as spread as those of a trained net, so that the softmax tells images apart.
+        # Logits with the spread of a trained network, so that the softmax distinguishes images.
         model.fc.weight.mul_(6.0 / model(batch).std())
     path = HERE / "resnet50" / "model.onnx"
     path.parent.mkdir(exist_ok=True)
@@ -177,7 +177,7 @@ def resnet50(photos):
 
 
 def compare(name, expected, got):
-    """Prints the largest differences, boxes that may fall to the cut-off or to the limit of a hundred left out."""
+    """Prints the largest differences, except boxes near the threshold or the limit of a hundred."""
     cut_off = max(0.06, expected[2].min() + 0.002)
     worst_box = worst_score = 0.0
     for boxes, labels, scores, others in ((*expected, got), (*got, expected)):
@@ -262,7 +262,7 @@ def faster_rcnn(photos):
             ]
         }
         boxes, labels, scores = session(path).run(None, {"image": image.numpy()})
-        # A hair's breadth must not decide what is found, or the case would fail on a CPU that rounds otherwise.
+        # Detections must not depend on tiny differences, or the case would fail on a CPU that rounds differently.
         with torch.no_grad():
             [shaken] = model([image * (1 + 2e-7 * torch.randn_like(image))])
         for other in ((boxes, labels, scores), [shaken[key].numpy() for key in ("boxes", "labels", "scores")]):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Writes version-N.spotcheck beside itself for each N before today's: a project as that format had it. Independent of
-Spotcheck's own code.
+"""Writes version-N.spotcheck to its own folder for each N before the current one: a project in that format. Independent
+of Spotcheck's own code.
 
 1 has neither tags nor the state of the predicted files; 2 has both, but no ETags; 3 has them, but not where a run was
 made; 4 has that, but no warnings."""

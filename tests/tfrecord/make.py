@@ -1,9 +1,9 @@
-"""TFRecord files by a writer that shares nothing with Spotcheck, and the same images as files beside them.
+"""TFRecord files by a writer independent of Spotcheck, with the same images as files.
 
 usage: python make.py SAMPLES_DIR      (pip install tfrecord==1.14.6 pillow)
 Writes photos/ and photos.tfrecord into the folder of this script. The images are those of assets/samples, scaled
-to 160 pixels; licenses as its CREDITS.md says. Labels are ImageNet's (from 1, as TensorFlow's own records have them),
-boxes were drawn by eye. The last record has neither a name nor anything else beside its image.
+to 160 pixels; see its CREDITS.md for licenses. Labels are ImageNet's (from 1, as TensorFlow's own records have them),
+boxes were drawn by hand. The last record contains only its image.
 """
 
 import os, sys
@@ -11,7 +11,7 @@ from PIL import Image
 from tfrecord.writer import TFRecordWriter
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-# xmin, ymin, xmax, ymax as parts of the sides; label of COCO and its name
+# xmin, ymin, xmax, ymax as fractions of the sides; label of COCO and its name
 PHOTOS = {
     "chelsea.png": (282, "tabby cat", [((0.25, 0.0, 0.875, 1.0), 17, "cat")]),
     "china.jpg": (663, "monastery", []),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes cifar.json beside itself, with NumPy alone: a classifier of CIFAR-10's classes by the mean color of an image,
+"""Writes cifar.json to its own folder with only NumPy: a classifier of CIFAR-10's classes by the mean color of an image,
 images of one color each with their class in their names, and the accuracy and row-normalized confusion matrix of the
 classifier's predictions."""
 
@@ -10,7 +10,7 @@ import numpy as np
 
 CLASSES = ["airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"]
 rng = np.random.default_rng(32)
-# A class has a color, and is predicted for those that are near: the nearest one has the largest x·c - |c|²/2.
+# A class has a color, and is predicted for similar ones: the nearest one has the largest x·c - |c|²/2.
 colors = rng.integers(20, 236, (10, 3))
 weights = np.vstack([2 * colors.T, -np.sum(colors**2, axis=1)]) / 2000.0
 truth = rng.integers(0, 10, 48)

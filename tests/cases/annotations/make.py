@@ -1,11 +1,11 @@
-"""Writes expected.json into each case folder: what independent readers make of the files.
+"""Writes expected.json into each case folder: the results of independent readers.
 
     pip install pycocotools==2.0.11 pyyaml
     python tests/cases/annotations/make.py
 
 A case is a folder with a file or a folder of annotations. Each format is read with Python's own readers (json, csv,
-xml.etree, PyYAML), and the data set of COCO compared with pycocotools. problems.json is written by hand: what is said
-of the entries that cannot be used.
+xml.etree, PyYAML), and the COCO dataset is compared with pycocotools. problems.json is written by hand: the
+reports of entries that cannot be used.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 
 def number_or_text(value):
-    """The id of an image or class; None if it is none."""
+    """The id of an image or class; None if invalid."""
     if isinstance(value, bool) or value in (None, ""):
         return None
     if isinstance(value, int):
@@ -38,7 +38,7 @@ UNSET = ["", "0", "-1", "-", "false", "f", "no", "n", "none", "null", "nan", "na
 
 
 def flag(value):
-    """None if it is no flag."""
+    """None if it is not a flag."""
     text = str(value).strip().lower()
     with contextlib.suppress(ValueError):
         text = f"{float(text):g}"
@@ -119,7 +119,7 @@ def check_with_pycocotools(file, expected):
 
 
 def images_of(rows):
-    """Images with boxes and labels, of rows of image, size, class and box or label; class and box may be None."""
+    """Images with boxes and labels, from rows of image, size, class and box or label; class and box may be None."""
     classes, images = {}, {}
     for name, size, label, entry in rows:
         shown = name.replace("\\", "/").removeprefix("./")
@@ -135,7 +135,7 @@ def images_of(rows):
 
 
 def box(bounds, score=None, role="object", area=None, **more):
-    """None if the numbers are not those of a box."""
+    """None if the numbers do not form a box."""
     if not all(map(math.isfinite, bounds)) or min(bounds[2:]) < 0:
         return None
     if score is not None and not 0 <= score <= 1:

@@ -1,10 +1,10 @@
-"""Small graphs with the outside of well-known models, and what a recognizer should make of each.
+"""Small graphs with the interface of well-known models, and the expected recognition of each.
 
 usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.32.0 pillow numpy)
 Writes CASE/model.onnx, CASE/renamed.onnx (the same with every input and output renamed) and CASE/expected.json: the
-parts of the card, which of its fields are recognized and which only assumed, or a part of the refusal. The two
-detectors do not learn: they find the red and the blue patch of picture.png, so that a wrong channel order, mean,
-size, padding or box convention shows in boxes, classes and scores. Their "detections" come from Pillow and NumPy
+parts of the card, which of its fields are recognized and which only assumed, or a part of the rejection. The two
+detectors are not trained: they find the red and the blue patch in picture.png, so that a wrong channel order, mean,
+size, padding or box convention changes boxes, classes and scores. Their "detections" come from Pillow and NumPy
 below, not from the graphs.
 """
 
@@ -24,7 +24,7 @@ random = np.random.default_rng(7)
 
 
 class Graph:
-    """Collects nodes; each method returns the name of what the node gives."""
+    """Collects nodes; each method returns the name of the node's output."""
 
     def __init__(self):
         self.nodes, self.constants = [], []
@@ -49,7 +49,7 @@ class Graph:
 
 
 def renamed(model):
-    """Every input and output under a name that says nothing."""
+    """Every input and output under a meaningless name."""
     model = onnx.ModelProto.FromString(model.SerializeToString())
     ports = [*model.graph.input, *model.graph.output]
     names = {port.name: f"tensor_{number}" for number, port in enumerate(ports)}
@@ -207,7 +207,7 @@ def keras_cifar():
 
 
 def all_dimensions_free():
-    """Only a run shows where the channels stand; and two images in one call are more than the graph takes."""
+    """Only a run reveals the position of the channels; the graph does not accept two images per call."""
     graph = Graph()
     features = graph.op("Conv", "x", graph.const(random.normal(size=(5, 3, 3, 3))), pads=[1, 1, 1, 1])
     means = graph.op("ReduceMean", features, axes=[2, 3], keepdims=0)
@@ -285,7 +285,7 @@ def size_only_said_to_be_free():
     )
 
 
-# Detectors: where a channel is bright, there is a box.
+# Detectors: bright parts of a channel are boxes.
 
 
 def patch_box(graph, plane, threshold, side_axes):
@@ -330,7 +330,7 @@ ZOO_THRESHOLD, ZOO_CLASSES = 120.0, {0: 3, 2: 17}
 
 def zoo_faster_rcnn():
     graph = Graph()
-    # As a feature pyramid: halved five times and brought back; sides that are no multiple of 32 do not fit.
+    # Like a feature pyramid: halved five times and restored; sides must be multiples of 32.
     batch = graph.op("Unsqueeze", "image", graph.const([0], np.int64))
     small = graph.op("MaxPool", batch, kernel_shape=[32, 32], strides=[32, 32])
     large = graph.op("Resize", small, "", graph.const([1, 1, 32, 32]), mode="nearest")
@@ -383,7 +383,7 @@ def zoo_faster_rcnn():
 
 
 def zoo_by_hand(photo):
-    """The ONNX Model Zoo's own preprocessing, and what there is to find."""
+    """The ONNX Model Zoo's own preprocessing, and the objects to detect."""
     ratio = 800 / min(photo.size)
     assert max(photo.size) * ratio <= 1333
     resized = photo.resize((int(ratio * photo.width), int(ratio * photo.height)), Image.BILINEAR)
@@ -426,7 +426,7 @@ def tf_object_detection():
     zero = graph.const([0], np.int64)
 
     def fill(parts, output, columns):
-        """The parts that are there, zeros up to BOXES rows, and a batch of one."""
+        """The existing parts, zeros up to BOXES rows, and a batch of one."""
         rows = graph.op("Compress", graph.op("Concat", *parts, axis=0), keep, axis=0)
         ends = [zero, missing] if columns is None else [zero, zero, missing, zero]
         padded = graph.op("Pad", rows, graph.op("Concat", *ends, axis=0))
@@ -514,14 +514,14 @@ def mlperf_ssd():
 
 
 def check(model, feed, to_pixels, detections, scale):
-    """The graph and the numbers by hand agree, or the case would prove nothing."""
+    """Checks that the graph and the manual numbers agree, otherwise the case would prove nothing."""
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
     outputs = dict(zip([port.name for port in session.get_outputs()], session.run(None, feed)))
     got = np.asarray(to_pixels(outputs, scale))[: len(detections)]
     np.testing.assert_allclose(got, [detection["box"] for detection in detections], atol=1e-3)
 
 
-# What cannot be used.
+# Unusable graphs.
 
 
 def refused_centerface():

@@ -1,10 +1,10 @@
-"""Small classifiers with the files that their exporters write beside them, and what the exporters' own code predicts.
+"""Small classifiers with their exporters' additional files, and the predictions of the exporters' own code.
 
 usage: python make_classifiers.py        (pip install onnx==1.23.2 onnxruntime==1.32.0 pillow==13.0.0 numpy==2.4.6
        opencv-python-headless==5.0.0)
 Writes the folders of CASES, as make.py does, with "classes": the probabilities for assets/samples/chelsea.png. The
-graphs are random, and look at single pixels, so that a wrong size, crop, interpolation, channel order, mean or std
-shows. Images are prepared below with Pillow and NumPy, by the rules that each package publishes.
+graphs are random and use single pixels, so that a wrong size, crop, interpolation, channel order, mean or std changes
+the result. Images are prepared below with Pillow and NumPy, by each package's published rules.
 """
 
 import json
@@ -26,7 +26,7 @@ IMAGENET_MEAN, IMAGENET_STD = [0.485, 0.456, 0.406], [0.229, 0.224, 0.225]
 
 
 def short_side(image, side, method):
-    """torchvision's and transformers' rule: the long side is rounded down."""
+    """The rule of torchvision and transformers: the long side is rounded down."""
     width, height = image.size
     if width <= height:
         return image.resize((side, int(side * height / width)), method)
@@ -71,7 +71,7 @@ def make(
         image = graph.op("Transpose", image, perm=[0, 3, 1, 2])
     if scaled_inside:
         image = graph.op("Sub", graph.op("Mul", image, graph.const(1 / 127.5)), graph.const(1))
-    # A classifier with many classes looks at few pixels, so that its file is small.
+    # A classifier with many classes uses few pixels, so that its file is small.
     stride = side // 8 if len(names) < 100 else side // 2
     pooled = graph.op("MaxPool", image, kernel_shape=[1, 1], strides=[stride, stride])
     count = pixels.shape[2]
@@ -107,7 +107,7 @@ def make(
         known["interpolation"] = interpolation
     if square:
         known["square"] = square
-    # Numbers without names could be a regression, and only transformers writes down that a softmax follows.
+    # Numbers without names could be a regression, and only transformers records that a softmax follows.
     assumed = {
         "task": not has_names and values != "softmax",
         "output.classification.values": values == "logits" and "model_type" not in json.dumps(dict(files)),
@@ -166,7 +166,7 @@ def timm():
 
 
 def timm_squash():
-    """Each side is resized to that of the input divided by the share, then the middle is taken."""
+    """Each side is resized to that of the input divided by the share, then the center is cropped."""
     names = ["anvil", "bell", "crank"]
     pixels = normalized(middle(PHOTO.resize((107, 107), Image.BICUBIC), 96, round), mean=[0.5] * 3, std=[0.5] * 3)
     config = {
@@ -181,7 +181,7 @@ def timm_squash():
 
 
 def transformers_deit():
-    """Both sides are resized, whatever the aspect ratio, then the middle is taken."""
+    """Both sides are resized without keeping the aspect ratio, then the center is cropped."""
     names = ["copper", "tin", "zinc"]
     pixels = normalized(middle(PHOTO.resize((256, 256), Image.BICUBIC), 224, int), mean=[0.5] * 3, std=[0.5] * 3)
     files = {
@@ -241,7 +241,7 @@ def transformers_convnext():
 
 
 def transformers_mobilevit():
-    """The processor swaps red and blue, and does not normalize even if its file says so."""
+    """The processor swaps red and blue, and never normalizes, even if its file requires it."""
     names = ["rain", "snow", "hail"]
     pixels = normalized(middle(short_side(PHOTO, 288, Image.BILINEAR), 256, int))[:, :, ::-1]
     files = {
@@ -288,7 +288,7 @@ def transformers_poolformer():
 
 
 def transformers_unknown():
-    """The numbers of a processor with unknown rules are only likely."""
+    """The values of a processor with unknown rules are only assumed."""
     names = ["ash", "coal"]
     pixels = normalized(PHOTO.resize((96, 96), Image.BILINEAR), mean=[0.5] * 3, std=[0.5] * 3)
     files = {
@@ -351,7 +351,7 @@ def ultralytics_square():
     make("ultralytics-cls", pixels, names, {}, resize, metadata=metadata, values="softmax")
 
 
-# Nothing is written about the pixels of these: a preset is chosen.
+# No file describes the pixels of these: a preset is chosen.
 
 NUMBERS = [f"class {index}" for index in range(4)]
 
@@ -439,7 +439,7 @@ def custom_vision():
     table = helper.make_map_type_proto(TensorProto.STRING, helper.make_tensor_type_proto(F32, []))
     model.graph.output.append(helper.make_value_info("loss", helper.make_sequence_type_proto(table)))
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
-    # Its sample code resizes with Pillow's default, which is bicubic, whatever the aspect ratio.
+    # Its sample code resizes with Pillow's default, which is bicubic, without keeping the aspect ratio.
     pixels = np.asarray(PHOTO.resize((224, 224), Image.BICUBIC), np.float32)[..., ::-1]
     found = session.run(["loss"], {"data": pixels.transpose(2, 0, 1)[None]})[0][0]
     written = ["input.channels", *LEVEL_FIELDS]

@@ -1,11 +1,11 @@
-"""Tiny graphs with the outputs of every family of detectors, and the predictions that the family's own rules give.
+"""Tiny graphs with the outputs of every family of detectors, and the predictions by the family's own rules.
 
 usage: python make.py        (pip install onnx==1.23.2 onnxruntime==1.31.1 opencv-python-headless==5.0.0 pillow numpy)
-Writes scene.png, and CASE/model.onnx, the files that exporters write beside it, and CASE/expected.json: the detections
+Writes scene.png, and CASE/model.onnx, the exporters' additional files, and CASE/expected.json: the detections
 above `min_score`, after the family's own non-maximum suppression and limit, best first, in pixels of scene.png.
-Every number that a graph gives depends on where the colors of the image are, so a wrong size, place, order of channels
-or normalization changes boxes and scores. Preparing the image and reading the outputs is written here with Pillow,
-OpenCV and NumPy, after the rules that the exporters publish; the graphs only give the raw numbers.
+Every number that a graph returns depends on the positions of the image's colors, so a wrong size, position, channel
+order or normalization changes boxes and scores. Image preparation and output reading are implemented here with Pillow,
+OpenCV and NumPy by the exporters' published rules; the graphs only return the raw numbers.
 """
 
 import json
@@ -30,7 +30,7 @@ IMAGENET = ([0.485, 0.456, 0.406], [0.229, 0.224, 0.225])
 
 
 class Graph(make.Graph):
-    """With the parts that the graphs of detectors share."""
+    """With the common parts of detector graphs."""
 
     def features(self, image, layout="nchw", scale=1.0, batch=1):
         """`[batch, 12]`: the mean of each channel in each quarter of the image, times `scale`."""

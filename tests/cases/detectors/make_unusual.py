@@ -1,8 +1,8 @@
-"""Tiny graphs with the outputs of less common exporters, and the predictions that the exporter's own rules give.
+"""Tiny graphs with the outputs of less common exporters, and the predictions by the exporter's own rules.
 
 usage: python make_unusual.py [CASE …]        (packages as for make.py)
-Each function begins with the exporter's published rule. Cases whose preprocessing neither a file nor the outputs tell
-have `output` instead of detections: the fields of the card that the outputs decide. Cases that must not be guessed at
+Each function starts with the exporter's published rule. Cases whose preprocessing is in neither a file nor the outputs
+have `output` instead of detections: the fields of the card determined by the outputs. Cases that must not be guessed
 have `refused`: a part of the reason.
 """
 
@@ -97,7 +97,7 @@ def ranked(boxes, scores, nms=None, limit=None, every=False):
     return d.detections(boxes, labels, tops, 0.005, nms, limit)
 
 
-# Boxes and a score for each class in outputs of their own.
+# Boxes, and a score per class, in separate outputs.
 
 
 def yolo_nas(image, case="yolo-nas", classes=COCO):
@@ -118,7 +118,7 @@ def yolo_nas(image, case="yolo-nas", classes=COCO):
 
 def damo_yolo(image):
     """DAMO-YOLO's converter without end2end: scores, then corners in input pixels. RGB 0..255, resized by OpenCV
-    whatever the aspect ratio (`keep_ratio` is off), every class of a box, suppression at 0.7."""
+    ignoring the aspect ratio (`keep_ratio` is off), every class of a box, suppression at 0.7."""
     side, grid = 256, d.cells((256, 256), STRIDES)
     graph = d.Graph()
     center, size, scores = parts(graph, graph.features("images", scale=1 / 255), len(grid), COCO, None, 22, grid)
@@ -133,7 +133,7 @@ def damo_yolo(image):
 
 def yolov4(image):
     """pytorch-YOLOv4: `boxes` [1, n, 1, 4], corners from 0 to 1, and `confs` [1, n, classes], objectness included.
-    RGB/255, resized by OpenCV whatever the aspect ratio, suppression at 0.6."""
+    RGB/255, resized by OpenCV ignoring the aspect ratio, suppression at 0.6."""
     graph = d.Graph()
     center, size, scores = parts(graph, graph.features("input"), 1260, COCO, (1, 1), 23)
     reshaped(graph, as_corners(graph, center, size), [1, 1260, 1, 4], "boxes")
@@ -206,7 +206,7 @@ def nanodet_coco(image, plus):
 
 def ultraface(image):
     """UltraFace (and pytorch-ssd): `scores` [1, n, 2] after the softmax, the background first, and `boxes` as corners
-    from 0 to 1. RGB, (pixel - 127) / 128, resized by OpenCV whatever the aspect ratio, suppression at 0.5."""
+    from 0 to 1. RGB, (pixel - 127) / 128, resized by OpenCV ignoring the aspect ratio, suppression at 0.5."""
     graph = d.Graph()
     center, size, scores = parts(graph, graph.features("input", scale=0.5), 1105, 1, (1, 1), 26)
     rest = graph.op("Sub", graph.const(1.0), scores)
@@ -413,7 +413,7 @@ def yolo_world(image, case, seen_in_probes):
 
 def mmdeploy_pipeline(image):
     """MMDeploy's static export with `pipeline.json`: [1, n, 5] of corners and score, and classes. BGR with mean and std,
-    resized by OpenCV whatever the aspect ratio."""
+    resized by OpenCV ignoring the aspect ratio."""
     graph = d.Graph()
     boxes, scores, labels = final_parts(graph, graph.features("input", scale=0.5), 24, (64, 64), 49)
     graph.op("Concat", boxes, scores, axis=2, outputs=["dets"])
@@ -563,7 +563,7 @@ def gluon_cv():
 
 def caffe_ssd(image):
     """OpenVINO's and Caffe's DetectionOutput: [1, 1, n, 7] with image, class, score and corners from 0 to 1; the last row
-    is image -1 and zeros. BGR in 0..255, resized by OpenCV whatever the aspect ratio."""
+    is image -1 and zeros. BGR in 0..255, resized by OpenCV ignoring the aspect ratio."""
     graph = d.Graph()
     boxes, scores, labels = final_parts(graph, graph.features("data", scale=1 / 255), 24, (1, 1), 47)
     zero = graph.op("Mul", scores, graph.const(0.0))
@@ -762,7 +762,7 @@ def one_class():
     write_json("one-class", model, {"output": {"boxes": "boxes", "scores": "scores", "labels": None, "box_format": "xyxy"}})
 
 
-# What must be refused.
+# Graphs that must be rejected.
 
 
 def yunet():

@@ -1,7 +1,7 @@
-"""What a small classifier gives for images in folders called as classes, with common ways to prepare them.
+"""Results of a small classifier for images in folders named after classes, with common ways to prepare them.
 
 usage: python make.py        (pip install onnxruntime==1.32.0 pillow==13.0.0 numpy==2.4.6)
-Writes expected.json: the folder of each image, and the share of the images whose best class is their folder's name for
+Writes expected.json: the folder of each image, and the fraction of images whose best class is their folder's name for
 some presets, and the best class of chelsea.png; and, for a model with ImageNet's classes, the WordNet id of the best
 class of chelsea.png. Images are prepared here with Pillow and NumPy.
 """
@@ -40,7 +40,7 @@ for preset, (method, mean, is_bgr) in PRESETS.items():
             best[preset] = {"index": int(scores.argmax()), "score": float(first)}
         right += CLASSES[scores.argmax()] == folder
     accuracy[preset] = right / len(FOLDERS)
-# The graph is random, so the class means nothing.
+# The graph is random, so the class is meaningless.
 IMAGENET_CASE = "caffe2-resnet50"
 photo = Image.open(ROOT / "assets/samples/chelsea.png").convert("RGB")
 width, height = photo.size

@@ -1,7 +1,7 @@
 """A classifier of exactly three images whose scores depend on each auxiliary input.
 
 usage: python make.py        (pip install onnx==1.23.2 numpy)
-Writes model.onnx and model.toml beside this file.
+Writes model.onnx and model.toml to its own folder.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ INPUTS = {
     "target_sizes": (I64, [BATCH, 2], "image-width-height"),
     "pixel_mask": (BOOL, [BATCH, 48, 64], "pixel-mask"),
 }
-# Sizes become scores near 1, in which a wrong number shows.
+# Sizes become scores near 1, which reveal a wrong number.
 DIVISORS = {"scale_factor": 1, "im_shape": 60, "image_shape": 500, "target_sizes": 500, "pixel_mask": 1}
 
 nodes, constants, parts = [], [], ["means"]

@@ -1,5 +1,5 @@
-"""A container that returns at once what it was sent, for tests of everything but the predictions. It keeps to
-SageMaker's contract: GET /ping, GET /execution-parameters, POST /invocations, the port from SAGEMAKER_BIND_TO_PORT.
+"""A container that immediately echoes its input, for tests of everything but the predictions. It follows SageMaker's
+contract: GET /ping, GET /execution-parameters, POST /invocations, the port from SAGEMAKER_BIND_TO_PORT.
 
 A body that begins with "fail NNN" gets that status; one that begins with "fail once NNN", only the first time. "exit"
 ends the process, "wait" gets no response, "environment" returns the environment.

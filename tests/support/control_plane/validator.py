@@ -1,7 +1,7 @@
-"""Checks requests and responses against AWS's own description of its services (botocore's service models).
+"""Checks requests and responses against AWS's own service models (botocore).
 
 Each line of standard input is a JSON object, and gets a line on standard output: a JSON list of complaints, empty
-where all is well.
+if there are none.
 
     {"service": "sagemaker" | "logs", "operation": NAME, "request": BODY}
     {"service": …, "operation": NAME, "response": BODY}               of a successful call
@@ -9,8 +9,8 @@ where all is well.
     {"service": "sagemaker-runtime", "operation": NAME,
      "request" | "response": {"path": …, "headers": {…}, "body_len": N}}
 
-A complaint is {"kind": "shape" | "value", "message": …}. "shape" is an unknown or missing member or another type;
-"value" is one out of its range, said as AWS says it in a ValidationException.
+A complaint is {"kind": "shape" | "value", "message": …}. "shape" is an unknown or missing member or a wrong type;
+"value" is a value out of range, in the wording of AWS's ValidationException.
 """
 
 import base64
@@ -20,7 +20,7 @@ import sys
 
 import botocore.session
 
-# What any call can end with, whatever the model of the operation says ("Common Errors" of the API references).
+# The errors of any call, in addition to those of the operation's model ("Common Errors" of the API references).
 COMMON_ERRORS = {
     "AccessDeniedException": 400,
     "ExpiredTokenException": 400,
@@ -82,7 +82,7 @@ def check_error(service, operation, question):
             if status != expected:
                 shape(f"{code} comes with {expected}, but here with {status}")
             body = {key: value for key, value in question["body"].items() if key not in ("__type", "ErrorCode")}
-            # The protocols spell it either way, and send it whether the model knows it or not.
+            # The protocols use either spelling, and send it even if the model does not have it.
             message = body.pop("message", None)
             if message is not None and "Message" in known.members:
                 body["Message"] = message
@@ -230,7 +230,7 @@ def check_range(given, expected, path):
 
 
 def of_java(pattern):
-    """Python knows no classes like \\p{L}."""
+    """Python has no classes like \\p{L}."""
     classes = {
         r"\p{L}": r"\w",
         r"\p{N}": r"\d",
@@ -245,7 +245,7 @@ def of_java(pattern):
 
 
 def below(path, name):
-    # AWS writes the first letter small.
+    # AWS writes the first letter in lower case.
     name = name[:1].lower() + name[1:]
     return f"{path}.{name}" if path else name
 
