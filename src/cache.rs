@@ -538,7 +538,7 @@ mod tests {
         fs::write(&place, b"in the way").unwrap();
         let cache = DiskCache::new(place.clone(), PLENTY);
         let message = cache.put(&key("a"), &content(1)).unwrap_err().to_string();
-        assert!(message.contains("disk cache is off"), "{message}");
+        assert!(message.contains("is off"), "{message}");
         assert!(cache.put(&key("b"), &content(1)).is_ok());
         assert_eq!(cache.get(&key("b")), None);
         fs::remove_file(&place).unwrap();

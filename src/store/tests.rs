@@ -306,7 +306,7 @@ fn full_disk_is_reported_and_changes_saved_later() {
     project.write(2, note("/photos/a.jpg", &long)).unwrap();
     let failed = wait_for(&events, |event| !matches!(event, SaveEvent::Saved { .. }));
     let SaveEvent::Failed { reason } = failed else { panic!("{failed:?}") };
-    assert!(reason.contains("the disk is full; free some space"), "{reason}");
+    assert!(reason.contains("disk is full"), "{reason}");
     assert!(project.flush().unwrap_err().to_string().contains("full"));
     project.write(3, note("/photos/b.jpg", "later")).unwrap();
     assert_eq!(project.unsaved(), 2);
@@ -350,7 +350,7 @@ fn removed_project_file_can_be_saved_elsewhere() {
     std::fs::remove_file(bench.path()).unwrap();
     opened.project.write(2, note("/photos/b.jpg", "after")).unwrap();
     let failed = wait_for(&events, |event| matches!(event, SaveEvent::Failed { .. }));
-    assert!(format!("{failed:?}").contains("save the project under another name"), "{failed:?}");
+    assert!(format!("{failed:?}").contains("under another name"), "{failed:?}");
     let copy = bench.folder.path().join("elsewhere.spotcheck");
     let again = opened.project.save_as(&copy, "a test").unwrap();
     drop(opened);
@@ -637,7 +637,7 @@ fn newer_format_is_refused_unchanged() {
     let before = std::fs::read(bench.path()).unwrap();
     for mode in [OpenMode::Write, OpenMode::Read] {
         let error = open_at(&bench.path(), mode).err().unwrap();
-        assert!(error.to_string().contains("newer version of Spotcheck"), "{error}");
+        assert!(error.to_string().contains("newer version"), "{error}");
     }
     assert!(std::fs::read(bench.path()).unwrap() == before);
 }

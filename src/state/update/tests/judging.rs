@@ -108,7 +108,7 @@ fn judged_prediction_is_not_replaced() {
     let effects = command(&mut state, Action::PredictShown);
     assert!(!has!(effects, Effect::Inference(InferenceEffect::PredictOne { .. })), "{effects:?}");
     let notice = &state.notice.as_ref().unwrap().text;
-    assert!(notice.contains("has a verdict, so its prediction is kept"), "{notice}");
+    assert!(notice.contains("verdict"), "{notice}");
     command(&mut state, Action::SelectAll);
     let effects = command(&mut state, Action::PredictSelection);
     assert!(
@@ -209,8 +209,8 @@ fn judged_outdated_prediction_is_reopened() {
     assert!(run.is_outdated(SampleId(0)));
     assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
     assert_eq!(run.status(SampleId(1)), PredictionStatus::Unpredicted, "it has no verdict");
-    let said: Vec<&str> = state.problems.entries().iter().map(|entry| entry.problem.message.as_str()).collect();
-    assert!(said.iter().any(|text| text.contains("The prediction is kept")), "{said:?}");
+    let kept = state.problems.entries().iter().filter(|entry| entry.problem.message.contains("is kept"));
+    assert_eq!(kept.count(), 1, "{:?}", state.problems.entries());
 }
 
 #[test]
@@ -262,7 +262,8 @@ fn judged_box_selects_the_next() {
     assert_eq!(state.judgments.box_verdict(SampleId(0), 0), Some(&wrong));
     assert_eq!(state.judgments.verdict(SampleId(0)), None);
     assert_eq!(state.shown.selected_box, Some(1));
-    assert_eq!(state.judgments.undo_label(), Some("set the class of the cat in a.jpg to “dog”"));
+    let undo = state.judgments.undo_label().unwrap();
+    assert!(["cat", "a.jpg", "“dog”"].iter().all(|fact| undo.contains(fact)), "{undo}");
     assert!(verdicts(&state).is_empty(), "one of two boxes is judged");
     command(&mut state, Action::Accept);
     assert_eq!(verdicts(&state), [VerdictKind::WrongClass]);
@@ -288,7 +289,7 @@ fn after_boxes_keys_judge_no_whole_image() {
     assert_eq!(state.shown_sample(), Some(SampleId(2)));
     command(&mut state, Action::Accept);
     assert_eq!(verdicts(&state).len(), 2);
-    assert!(notice(&state).contains("to the whole image"), "{}", notice(&state));
+    assert!(notice(&state).contains("whole image"), "{}", notice(&state));
     command(&mut state, Action::Accept);
     assert_eq!(state.judgments.verdict(SampleId(2)), Some(&Verdict::Accept));
 }
@@ -508,7 +509,7 @@ fn unjudged_run_points_to_the_judged_one() {
     command(&mut state, ProjectCommand::SwitchRun(RunId(7)));
     assert_eq!(state.other_judged_run(), Some(RunId(8)));
     let notice = state.notice.as_ref().unwrap();
-    assert_eq!(notice.text, "2 images are judged in the run second");
+    assert!(notice.text.contains("2 images") && notice.text.contains("second"), "{}", notice.text);
     assert_eq!(notice.offer, Some(NoticeOffer::ShowRun(RunId(8))));
     command(&mut state, ProjectCommand::SwitchRun(RunId(8)));
     assert_eq!(state.other_judged_run(), None);

@@ -86,7 +86,7 @@ fn remote_prediction(source: SourceId, task: TaskId, run: RunId, sample: SampleI
 fn image_in_view_is_sent_once() {
     let (state, _) = connected();
     let run = state.run().unwrap();
-    assert_eq!(run.info.name, "cats, endpoint cats in eu-west-1");
+    assert!(run.info.name.contains("endpoint cats"), "{}", run.info.name);
     assert_eq!(run.status(SampleId(0)), PredictionStatus::Predicted);
     assert_eq!(run.status(SampleId(1)), PredictionStatus::Unpredicted);
     assert_eq!(state.shown_latency_ms().unwrap().0, 83.0);
