@@ -2,14 +2,13 @@
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
-use std::process::Output;
 
 use serde_json::{Value, json};
 use spotcheck::domain::{Change, RunId, SampleUri, Verdict, VerdictTarget};
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 
 use crate::export::python;
-use crate::support::{repository, spotcheck};
+use crate::support::{repository, spotcheck, stderr};
 
 const CLOSE: f64 = 1e-9;
 const NUMBERS: [&str; 12] = [
@@ -26,10 +25,6 @@ const NUMBERS: [&str; 12] = [
     "ar_medium",
     "ar_large",
 ];
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
 
 fn json_of(path: &Path) -> Value {
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()

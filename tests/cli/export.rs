@@ -13,7 +13,7 @@ use spotcheck::domain::{
 use spotcheck::library::Library;
 use spotcheck::store::{OpenMode, OpenRequest, Project};
 
-use crate::support::{python_packages, repository, runtime_home, spotcheck};
+use crate::support::{python_packages, repository, runtime_home, spotcheck, stderr};
 
 const DETECTOR: &str = "ssd-mobilenet-coco";
 const CLASSIFIER: &str = "efficientnet-lite0";
@@ -193,10 +193,6 @@ fn stamp_of(path: &Path) -> FileStamp {
         modified_ns: Some(since_epoch.unwrap().as_nanos() as i64),
         ..FileStamp::default()
     }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Runs a script that reads an export with an independent loader and prints JSON.

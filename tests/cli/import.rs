@@ -5,7 +5,7 @@ use std::process::Output;
 
 use serde_json::{Value, json};
 
-use crate::support::spotcheck;
+use crate::support::{spotcheck, stderr};
 
 /// Three images, and COCO results for two of them and for a missing one.
 struct Bench {
@@ -66,10 +66,6 @@ impl Bench {
         let text = std::fs::read_to_string(out).unwrap();
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn line<'l>(lines: &'l [Value], name: &str) -> &'l Value {

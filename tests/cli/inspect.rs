@@ -8,24 +8,14 @@ use spotcheck::decode::{DecodeLimits, decode};
 use spotcheck::dirs::{AppDirs, HOME_VARIABLE};
 use spotcheck::inference::runtime;
 
+use crate::support::ended::Ended;
+
 const CIFAR: &str = "tests/cases/conventions/keras-cifar10/model.onnx";
 const TENSORFLOW: &str = "tests/cases/conventions/tensorflow-resnet50/model.onnx";
 const IMAGE: &str = "assets/samples/chelsea.png";
 
-/// The result of a command.
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-fn ended(mut command: Command) -> Ended {
-    let output = command.output().unwrap();
-    Ended {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-    }
+fn run(mut command: Command) -> Ended {
+    Ended::run(&mut command)
 }
 
 /// The program with a separate home folder and the shared runtime.
@@ -33,12 +23,12 @@ fn with_home(home: &Path, args: &[&str]) -> Ended {
     let library = runtime::locate(&AppDirs::below(crate::support::runtime_home()), None).unwrap();
     let mut command = crate::support::spotcheck(args);
     command.env(HOME_VARIABLE, home).env("ORT_DYLIB_PATH", library.path);
-    ended(command)
+    run(command)
 }
 
 #[test]
 fn inspect_reports_graph_findings_and_card() {
-    let shown = ended(crate::support::spotcheck(&["models", "inspect", CIFAR, "--set", "input.channels=bgr"]));
+    let shown = run(crate::support::spotcheck(&["models", "inspect", CIFAR, "--set", "input.channels=bgr"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let sections = [
         "input     input_1 float32 [n, 32, 32, 3]",
@@ -65,7 +55,7 @@ fn preview_is_in_the_channel_order_of_the_card() {
     let target = folder.path().join("preview.png");
     let preview = target.to_str().unwrap();
     let common = ["models", "inspect", CIFAR, "--image", IMAGE, "--preview"];
-    let shown = ended(crate::support::spotcheck(&[&common[..], &[preview]].concat()));
+    let shown = run(crate::support::spotcheck(&[&common[..], &[preview]].concat()));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     let bytes = std::fs::read(&target).unwrap();
     let image = decode(&bytes, &DecodeLimits::default()).unwrap().image;
@@ -80,10 +70,10 @@ fn preview_is_in_the_channel_order_of_the_card() {
     assert!(shown.stdout.contains(&red_line), "{red_line}: {}", shown.stdout);
     assert!(shown.stdout.contains("[1, 32, 32, 3]"), "{}", shown.stdout);
 
-    let over_itself = ended(crate::support::spotcheck(&[&common[..], &[IMAGE]].concat()));
+    let over_itself = run(crate::support::spotcheck(&[&common[..], &[IMAGE]].concat()));
     assert_eq!(over_itself.code, Some(1));
     assert!(over_itself.stderr.contains("the image itself"), "{}", over_itself.stderr);
-    let twice = ended(crate::support::spotcheck(&[&common[..], &[preview]].concat()));
+    let twice = run(crate::support::spotcheck(&[&common[..], &[preview]].concat()));
     assert_eq!(twice.code, Some(1));
     assert!(twice.stderr.contains("not replaced"), "{}", twice.stderr);
 }
@@ -91,7 +81,7 @@ fn preview_is_in_the_channel_order_of_the_card() {
 #[test]
 fn unusable_model_shows_its_graph_and_a_reason() {
     let weights = "tests/cases/conventions/refused-raw-yolo/model.onnx";
-    let shown = ended(crate::support::spotcheck(&["models", "inspect", weights]));
+    let shown = run(crate::support::spotcheck(&["models", "inspect", weights]));
     assert_eq!(shown.code, Some(1));
     assert!(shown.stdout.contains("output0 float32 [1, 90, 100]"), "{}", shown.stdout);
     assert!(shown.stderr.contains("export the model"), "{}", shown.stderr);
@@ -101,7 +91,7 @@ fn unusable_model_shows_its_graph_and_a_reason() {
 #[test]
 fn missing_and_foreign_files_are_named() {
     for (file, reason) in [("missing.onnx", "model missing.onnx"), ("Cargo.toml", "an ONNX model")] {
-        let refused = ended(crate::support::spotcheck(&["models", "inspect", file]));
+        let refused = run(crate::support::spotcheck(&["models", "inspect", file]));
         assert_eq!(refused.code, Some(1), "{file}");
         assert!(refused.stderr.contains(reason), "{file}: {}", refused.stderr);
     }
@@ -109,11 +99,11 @@ fn missing_and_foreign_files_are_named() {
 
 #[test]
 fn known_model_is_shown_with_its_card() {
-    let shown = ended(crate::support::spotcheck(&["models", "inspect", "ssd-mobilenet-coco"]));
+    let shown = run(crate::support::spotcheck(&["models", "inspect", "ssd-mobilenet-coco"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(shown.stdout.contains("output    labels int64 [num]"), "{}", shown.stdout);
     assert!(shown.stdout.contains("nms_iou_in_graph = 0.6"), "{}", shown.stdout);
-    let corrected = ended(crate::support::spotcheck(&["models", "inspect", "ssd-mobilenet-coco", "--set", "name=x"]));
+    let corrected = run(crate::support::spotcheck(&["models", "inspect", "ssd-mobilenet-coco", "--set", "name=x"]));
     assert_eq!(corrected.code, Some(1));
 }
 
@@ -174,7 +164,7 @@ fn folder_and_empty_file_are_not_inspected() {
     std::fs::write(&empty, "").unwrap();
     for (path, reason) in [(empty.as_path(), "is empty"), (folder.path(), "is a directory")] {
         for command in [&["models", "inspect"][..], &["predict", IMAGE, "--out", "-", "--model"]] {
-            let refused = ended({
+            let refused = run({
                 let mut refused = crate::support::spotcheck(command);
                 refused.arg(path);
                 refused
@@ -187,7 +177,7 @@ fn folder_and_empty_file_are_not_inspected() {
 
 #[test]
 fn bare_file_reports_findings_and_assumptions() {
-    let predicted = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
+    let predicted = run(crate::support::spotcheck(&["predict", IMAGE, "--model", TENSORFLOW, "--out", "-"]));
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
     for part in [
         "\nrecognized: ",
@@ -212,7 +202,7 @@ fn bare_file_is_predicted_with_labels() {
     let predict = |model: &str| {
         let mut predict = crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--out", "-", "--labels"]);
         predict.arg(&labels);
-        ended(predict)
+        run(predict)
     };
     let predicted = predict(model.to_str().unwrap());
     assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
@@ -253,7 +243,7 @@ fn wordnet_folders_give_the_accuracy() {
     std::fs::copy(IMAGE, folder.join("chelsea.png")).unwrap();
     let model = format!("tests/cases/conventions/{}/model.onnx", text("model"));
     let tried = ["models", "inspect", &model, "--try-presets", images.path().to_str().unwrap()];
-    let tried = ended(crate::support::spotcheck(&tried));
+    let tried = run(crate::support::spotcheck(&tried));
     let row = tried.stdout.lines().find(|line| line.starts_with("* torchvision ")).unwrap_or_default();
     assert!(row.contains("100.0%"), "{}{}", tried.stdout, tried.stderr);
     // One image cannot decide this.
@@ -264,7 +254,7 @@ fn wordnet_folders_give_the_accuracy() {
 fn detector_without_detections_is_reported() {
     let predict = |case: &str| {
         let model = format!("tests/cases/detectors/{case}/model.onnx");
-        ended(crate::support::spotcheck(&["predict", "assets/samples", "--model", &model]))
+        run(crate::support::spotcheck(&["predict", "assets/samples", "--model", &model]))
     };
     let blind = predict("finds-nothing");
     let (note, advice) = ("score ≥ 0.25", "finds-nothing/model.onnx --try-presets assets/samples");
@@ -278,7 +268,7 @@ fn detector_without_detections_is_reported() {
 fn output_alternatives_are_listed_and_selected() {
     let inspect = |more: &[&str]| {
         let model = "tests/cases/detectors/yolov8-rows/model.onnx";
-        ended(crate::support::spotcheck(&[&["models", "inspect", model][..], more].concat()))
+        run(crate::support::spotcheck(&[&["models", "inspect", model][..], more].concat()))
     };
     let first = inspect(&[]);
     let listed = "--set reading=NUMBER\n* 1 ";
@@ -297,7 +287,7 @@ fn bare_file_is_predicted_with_a_preset() {
     let expected: Value = serde_json::from_str(&expected).unwrap();
     for (preset, best) in expected["best_of_chelsea"].as_object().unwrap() {
         let args = ["predict", IMAGE, "--model", CIFAR, "--preset", preset, "--out", "-"];
-        let predicted = ended(crate::support::spotcheck(&args));
+        let predicted = run(crate::support::spotcheck(&args));
         assert_eq!(predicted.code, Some(0), "{}", predicted.stderr);
         let line: Value = serde_json::from_str(&predicted.stdout).unwrap();
         let class = &line["classes"][0];
@@ -308,7 +298,7 @@ fn bare_file_is_predicted_with_a_preset() {
     for (model, preset, reason) in
         [(CIFAR, "kersa", "No preset kersa"), ("efficientnet-lite0", "keras-tf", "--preset is for")]
     {
-        let refused = ended(crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--preset", preset]));
+        let refused = run(crate::support::spotcheck(&["predict", IMAGE, "--model", model, "--preset", preset]));
         assert_eq!(refused.code, Some(1), "{}", refused.stdout);
         assert!(refused.stderr.contains(reason), "{}", refused.stderr);
     }
@@ -347,14 +337,14 @@ fn setting_that_contradicts_the_model_is_refused() {
         ("labels=coco-80", "has 5 classes"),
         ("reading=7", "only one reading"),
     ] {
-        let shown = ended(crate::support::spotcheck(&["models", "inspect", model, "--set", setting]));
+        let shown = run(crate::support::spotcheck(&["models", "inspect", model, "--set", setting]));
         assert_eq!(shown.code, Some(1), "{setting}: {}", shown.stdout);
         assert!(shown.stderr.contains(part), "{setting}: {}", shown.stderr);
         let home = tempfile::tempdir().unwrap();
         let added = with_home(home.path(), &["models", "add", model, "--set", setting]);
         assert_eq!(added.code, Some(1), "{setting}: {}", added.stdout);
     }
-    let shown = ended(crate::support::spotcheck(&["models", "inspect", model, "--set", "input.channels=bgr"]));
+    let shown = run(crate::support::spotcheck(&["models", "inspect", model, "--set", "input.channels=bgr"]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
 }
 
@@ -363,7 +353,7 @@ fn copy_of_a_known_model_has_its_card() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy.onnx");
     std::fs::copy("models/efficientnet-lite0/model.onnx", &copy).unwrap();
-    let shown = ended(crate::support::spotcheck(&["models", "inspect", copy.to_str().unwrap()]));
+    let shown = run(crate::support::spotcheck(&["models", "inspect", copy.to_str().unwrap()]));
     assert_eq!(shown.code, Some(0), "{}", shown.stderr);
     assert!(shown.stdout.contains("of efficientnet-lite0"), "{}", shown.stdout);
     assert!(!shown.stdout.contains("assumed"), "{}", shown.stdout);

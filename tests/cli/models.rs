@@ -2,9 +2,10 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::ended::Ended;
 use crate::support::http_server::{Ending, HttpServer, Reply};
 
 const CONTENT: &[u8] = b"these are the weights";
@@ -12,13 +13,6 @@ const SHA256: &str = "1f37de1efe65eafa62eecff07876ee832138e32600cb5e50a041b51648
 
 /// A folder for all of Spotcheck's files.
 struct Home(tempfile::TempDir);
-
-/// The result of a command.
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
 
 impl Home {
     fn new() -> Self {
@@ -52,7 +46,7 @@ impl Home {
     fn models_with_environment(&self, arguments: &[&str], environment: &[(&str, &str)]) -> Ended {
         let mut command = self.command(arguments);
         command.envs(environment.iter().copied());
-        ended(command.output().unwrap())
+        Ended::run(&mut command)
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
@@ -73,14 +67,6 @@ impl Home {
         let mut lines = ended.stdout.lines();
         let line = lines.find(|line| line.split_whitespace().any(|word| word == id));
         line.unwrap_or_else(|| panic!("{}", ended.stdout)).to_owned()
-    }
-}
-
-fn ended(output: Output) -> Ended {
-    Ended {
-        code: output.status.code(),
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
     }
 }
 
@@ -176,7 +162,7 @@ fn interrupt_ends_a_stalled_download() {
     let start = std::time::Instant::now();
     let interrupt = format!("kill -INT {}", fetch.id());
     assert!(Command::new("sh").args(["-c", &interrupt]).status().unwrap().success());
-    let fetch = ended(fetch.wait_with_output().unwrap());
+    let fetch = Ended::new(&fetch.wait_with_output().unwrap());
     assert!(start.elapsed().as_millis() < 1000);
     assert_eq!(fetch.code, Some(1));
     // The progress is printed when a step starts, which another test checks.

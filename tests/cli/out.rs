@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use crate::support::{repository, spotcheck};
+use crate::support::{repository, spotcheck, stderr};
 
 const MODEL: &str = "efficientnet-lite0";
 const LINE: &str = "{\"uri\":\"/old.jpg\",\"status\":\"failed\",\"error\":\"empty\"}\n";
@@ -50,10 +50,6 @@ impl Bench {
         let mut command = self.command(&["transform", "fetch", "outputs", "photos"]);
         command.args(more).output().unwrap()
     }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Checks that the command was rejected before anything was computed, with the file unchanged.

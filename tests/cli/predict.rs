@@ -4,9 +4,7 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use serde_json::Value;
-
-use crate::support::{repository, spotcheck};
+use crate::support::{lines, repository, spotcheck, stderr};
 
 fn predict(source: &Path, model: &str, more: &[&str]) -> Command {
     let mut command = spotcheck(&["predict"]);
@@ -16,15 +14,6 @@ fn predict(source: &Path, model: &str, more: &[&str]) -> Command {
 
 fn run(mut command: Command) -> Output {
     command.output().unwrap()
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 fn samples() -> std::path::PathBuf {

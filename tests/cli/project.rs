@@ -10,7 +10,7 @@ use std::time::Duration;
 use spotcheck::domain::{Change, SampleUri, Verdict, VerdictTarget};
 use spotcheck::store::{OpenMode, OpenRequest, Opened, Project};
 
-use crate::support::{repository, spotcheck};
+use crate::support::{repository, spotcheck, stderr};
 
 /// A folder with small images and a path for a project.
 struct Bench {
@@ -101,10 +101,6 @@ impl Bench {
         let request = OpenRequest { path: &self.project(), root: None, mode, program: "a test" };
         Project::open(&request, |_| ()).unwrap()
     }
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[track_caller]

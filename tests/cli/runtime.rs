@@ -5,54 +5,15 @@
 
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::support::ended::Ended;
 use crate::support::{repository, runtime_home, software_gpu, spotcheck, spotcheck_at};
 
 /// The largest difference of a score between two devices.
 const SCORE_TOLERANCE: f64 = 1e-4;
-
-struct PredictionContent {
-    exit_code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl PredictionContent {
-    fn of(command: &mut Command) -> Self {
-        let Output { status, stdout, stderr } = command.output().unwrap();
-        Self {
-            exit_code: status.code(),
-            stdout: String::from_utf8(stdout).unwrap(),
-            stderr: String::from_utf8(stderr).unwrap(),
-        }
-    }
-
-    /// Checks that it fails cleanly (no signal, no panic), with a message that contains all of `words`.
-    #[track_caller]
-    fn must_fail_with(&self, words: &[&str]) {
-        assert_eq!(self.exit_code, Some(1), "{}{}", self.stdout, self.stderr);
-        for word in words {
-            assert!(self.stderr.contains(word), "{word}:\n{}", self.stderr);
-        }
-    }
-
-    /// Checks that all of `words` are on stdout.
-    #[track_caller]
-    fn must_print(&self, words: &[&str]) {
-        for word in words {
-            assert!(self.stdout.contains(word), "{word}:\n{}", self.stdout);
-        }
-    }
-
-    #[track_caller]
-    fn must_succeed(self) -> Self {
-        assert_eq!(self.exit_code, Some(0), "{}{}", self.stdout, self.stderr);
-        self
-    }
-}
 
 /// The library in the tests' shared home.
 fn installed_library() -> PathBuf {
@@ -83,9 +44,9 @@ fn status(home: &Path) -> Command {
     spotcheck_at(home, &["runtime", "status"])
 }
 
-fn status_with_variable(library: &Path) -> PredictionContent {
+fn status_with_variable(library: &Path) -> Ended {
     let home = tempfile::tempdir().unwrap();
-    PredictionContent::of(status(home.path()).env("ORT_DYLIB_PATH", library))
+    Ended::run(status(home.path()).env("ORT_DYLIB_PATH", library))
 }
 
 /// A wheel with the given files.
@@ -106,8 +67,8 @@ const METADATA: &str = "onnxruntime-1.32.0.dist-info/METADATA";
 
 #[test]
 fn status_reports_search_path_and_devices() {
-    let prediction = PredictionContent::of(&mut spotcheck(&["runtime", "status"])).must_succeed();
-    prediction.must_print(&[
+    let prediction = Ended::run(&mut spotcheck(&["runtime", "status"])).must_succeed();
+    prediction.must_show(&[
         "ORT_DYLIB_PATH: nothing",
         "ONNX Runtime 1.32.0",
         "own folder: /",
@@ -122,7 +83,7 @@ fn status_reports_search_path_and_devices() {
 #[test]
 fn status_without_a_runtime_names_the_install_command() {
     let home = tempfile::tempdir().unwrap();
-    PredictionContent::of(&mut status(home.path())).must_fail_with(&[INSTALL]);
+    Ended::run(&mut status(home.path())).must_fail_with(&[INSTALL]);
     assert!(!home.path().join("data").exists());
 }
 
@@ -130,7 +91,7 @@ fn status_without_a_runtime_names_the_install_command() {
 fn install_without_python_shows_commands() {
     let home = tempfile::tempdir().unwrap();
     let mut predict = spotcheck_at(home.path(), &["predict", "assets/samples", "--model", "efficientnet-lite0"]);
-    PredictionContent::of(predict.env("PATH", home.path())).must_fail_with(&[
+    Ended::run(predict.env("PATH", home.path())).must_fail_with(&[
         "apt-get install python3-pip",
         "pip download",
         "onnxruntime==1.32.0",
@@ -146,7 +107,7 @@ fn python_without_pip_is_distinguished() {
     std::fs::write(&python, "#!/bin/sh\necho \"$0: No module named pip\" >&2\nexit 1\n").unwrap();
     make_executable(&python);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
-    PredictionContent::of(install.env("PATH", home.path())).must_fail_with(&["no pip", "apt-get install python3-pip"]);
+    Ended::run(install.env("PATH", home.path())).must_fail_with(&["no pip", "apt-get install python3-pip"]);
 }
 
 fn make_executable(path: &Path) {
@@ -162,7 +123,7 @@ fn install_without_network_explains_offline_use() {
         .env("PIP_CONFIG_FILE", "/dev/null")
         .env("PIP_CACHE_DIR", home.path())
         .env("PIP_INDEX_URL", "http://127.0.0.1:9/simple");
-    PredictionContent::of(&mut install).must_fail_with(&["Python package index", "pip download"]);
+    Ended::run(&mut install).must_fail_with(&["Python package index", "pip download"]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
 
@@ -174,7 +135,7 @@ fn foreign_wheel_with_the_right_name_is_refused() {
     wheel(&index.path().join(name), &[(METADATA, metadata)]);
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu"]);
     install.env("PIP_CONFIG_FILE", "/dev/null").env("PIP_NO_INDEX", "1").env("PIP_FIND_LINKS", index.path());
-    PredictionContent::of(&mut install).must_fail_with(&["an unexpected sha256", "was not installed", "Got"]);
+    Ended::run(&mut install).must_fail_with(&["an unexpected sha256", "was not installed", "Got"]);
     assert!(!home.path().join("data/runtime/cpu").exists());
 }
 
@@ -190,10 +151,10 @@ fn user_wheel_is_installed_as_unpinned() {
         &[(METADATA, metadata), (libraries, &library), ("onnxruntime/capi/../../../../escaped.so", b"outside")],
     );
     let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
-    let prediction = PredictionContent::of(install.arg(&path)).must_succeed();
+    let prediction = Ended::run(install.arg(&path)).must_succeed();
     assert!(prediction.stderr.contains("not pinned"), "{}", prediction.stderr);
-    let found = PredictionContent::of(&mut status(home.path())).must_succeed();
-    found.must_print(&["running on CPU", "ONNX Runtime 1.32.0", INSTALL]);
+    let found = Ended::run(&mut status(home.path())).must_succeed();
+    found.must_show(&["running on CPU", "ONNX Runtime 1.32.0", INSTALL]);
     let stray = walkdir::WalkDir::new(home.path()).into_iter().flatten();
     assert_eq!(stray.filter(|file| file.file_name() == "escaped.so").count(), 0);
 }
@@ -205,7 +166,7 @@ fn unusable_wheels_are_refused_with_the_reason() {
         let path = home.path().join("mine.whl");
         wheel(&path, files);
         let mut install = spotcheck_at(home.path(), &["runtime", "install", "cpu", "--from"]);
-        PredictionContent::of(install.arg(&path)).must_fail_with(&[reason, "mine.whl"]);
+        Ended::run(install.arg(&path)).must_fail_with(&[reason, "mine.whl"]);
     };
     check(&[("readme.txt", b"hello")], "no METADATA");
     check(&[(METADATA, b"Name: onnxruntime\nVersion: 1.19.2\n")], "1.24 or newer");
@@ -228,7 +189,7 @@ fn truncated_library_is_refused_before_loading() {
     let length = std::fs::metadata(&library).unwrap().len();
     let file = std::fs::OpenOptions::new().write(true).open(&library).unwrap();
     file.set_len(length / 2).unwrap();
-    PredictionContent::of(&mut status(home.path())).must_fail_with(&["damaged", "bytes instead of", INSTALL]);
+    Ended::run(&mut status(home.path())).must_fail_with(&["damaged", "bytes instead of", INSTALL]);
 }
 
 #[test]
@@ -241,7 +202,7 @@ fn library_with_one_changed_byte_is_refused() {
     let mut byte = [0];
     file.read_at(&mut byte, 1 << 20).unwrap();
     file.write_at(&[!byte[0]], 1 << 20).unwrap();
-    PredictionContent::of(&mut status(home.path())).must_fail_with(&["damaged", "have changed"]);
+    Ended::run(&mut status(home.path())).must_fail_with(&["damaged", "have changed"]);
 }
 
 #[test]
@@ -250,8 +211,8 @@ fn damaged_plug_in_does_not_stop_the_rest() {
     let plugin = home.path().join("data/runtime/webgpu");
     std::fs::create_dir_all(&plugin).unwrap();
     std::fs::write(plugin.join("manifest.json"), "{").unwrap();
-    let prediction = PredictionContent::of(&mut status(home.path())).must_succeed();
-    prediction.must_print(&[
+    let prediction = Ended::run(&mut status(home.path())).must_succeed();
+    prediction.must_show(&[
         "on CPU because",
         "on WebGPU because",
         "onnxruntime-ep-webgpu is damaged",
@@ -271,7 +232,7 @@ fn parallel_installations_both_succeed() {
     for mut install in both {
         assert!(install.wait().unwrap().success());
     }
-    PredictionContent::of(&mut status(home.path())).must_succeed();
+    Ended::run(&mut status(home.path())).must_succeed();
     let entries = std::fs::read_dir(home.path().join("data/runtime")).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -282,7 +243,7 @@ fn parallel_installations_both_succeed() {
 fn ctrl_c_ends_pip_and_leaves_no_files() {
     let home = tempfile::tempdir().unwrap();
     let (python, started) = (home.path().join("python3"), home.path().join("started"));
-    PredictionContent::of(Command::new("mkfifo").arg(&started)).must_succeed();
+    Ended::run(Command::new("mkfifo").arg(&started)).must_succeed();
     let script = format!("#!/bin/sh\necho $$ >{}\nexec /bin/sleep 600\n", started.display());
     std::fs::write(&python, script).unwrap();
     make_executable(&python);
@@ -293,7 +254,7 @@ fn ctrl_c_ends_pip_and_leaves_no_files() {
     let pip = std::fs::read_to_string(&started).unwrap();
     let kill = |signal: &str, process: &str| {
         let mut kill = Command::new("kill");
-        PredictionContent::of(kill.args([signal, process])).exit_code == Some(0)
+        Ended::run(kill.args([signal, process])).code == Some(0)
     };
     assert!(kill("-INT", &install.id().to_string()));
     let output = install.wait_with_output().unwrap();
@@ -341,7 +302,7 @@ fn old_library_is_refused_with_its_version() {
     let library = folder.path().join("libonnxruntime.so");
     let mut compile = Command::new("cc");
     compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
-    PredictionContent::of(&mut compile).must_succeed();
+    Ended::run(&mut compile).must_succeed();
     status_with_variable(&library).must_fail_with(&["1.20", "too old", "1.24 or newer", INSTALL]);
     let versioned = folder.path().join("libonnxruntime.so.1.20.1");
     symlink(&library, &versioned).unwrap();
@@ -356,7 +317,7 @@ fn other_libraries_are_refused() {
     let library = folder.path().join("libonnxruntime.so");
     let mut compile = Command::new("cc");
     compile.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source);
-    PredictionContent::of(&mut compile).must_succeed();
+    Ended::run(&mut compile).must_succeed();
     status_with_variable(&library).must_fail_with(&["not ONNX Runtime"]);
 }
 
@@ -366,7 +327,7 @@ fn ort_dylib_path_overrides_the_installed_runtime() {
     let library = folder.path().join("libonnxruntime.so");
     symlink(installed_library(), &library).unwrap();
     let mut command = spotcheck(&["runtime"]);
-    let prediction = PredictionContent::of(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
+    let prediction = Ended::run(command.env("ORT_DYLIB_PATH", &library)).must_succeed();
     let expected = format!("from ORT_DYLIB_PATH: {}", library.display());
     assert!(prediction.stdout.contains(&expected), "{}", prediction.stdout);
 }
@@ -375,19 +336,19 @@ fn ort_dylib_path_overrides_the_installed_runtime() {
 fn explicit_device_never_falls_back() {
     let predict = |device: &str| {
         let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
-        PredictionContent::of(spotcheck(&args).args(["--device", device]))
+        Ended::run(spotcheck(&args).args(["--device", device]))
     };
     let cuda = predict("cuda");
-    cuda.must_fail_with(&["CUDA cannot be", "CUDA execution provider"]);
+    let cuda = cuda.must_fail_with(&["CUDA cannot be", "CUDA execution provider"]);
     assert_eq!(cuda.stdout, "");
     predict("webgpu").must_fail_with(&["WebGPU cannot be"]);
-    assert_eq!(predict("abacus").exit_code, Some(2));
+    assert_eq!(predict("abacus").code, Some(2));
 }
 
 #[test]
 fn auto_falls_back_and_reports_the_reason() {
     let args = ["predict", "assets/samples", "--limit", "1", "--model", "efficientnet-lite0"];
-    let prediction = PredictionContent::of(&mut spotcheck(&args)).must_succeed();
+    let prediction = Ended::run(&mut spotcheck(&args)).must_succeed();
     for line in ["efficientnet-lite0 on CPU", "on CUDA because", "CUDA execution provider", "on WebGPU because"] {
         assert!(prediction.stderr.contains(line), "{line}:\n{}", prediction.stderr);
     }
@@ -413,7 +374,7 @@ fn webgpu_predictions_match_the_cpu() {
         command
             .args(["--top-k", "10", "--device", device])
             .envs(software_gpu().iter().map(|(name, value)| (name, value)));
-        PredictionContent::of(&mut command).must_succeed()
+        Ended::run(&mut command).must_succeed()
     };
     let (cpu, webgpu) = (predict("cpu"), predict("webgpu"));
     assert!(webgpu.stderr.contains("tiny on WebGPU"), "{}", webgpu.stderr);
@@ -433,7 +394,7 @@ fn auto_skips_software_gpus() {
     let args = ["predict", "assets/samples", "--limit", "1", "--model", "tiny"];
     let mut command = spotcheck_at(home.path(), &args);
     command.envs(software_gpu().iter().map(|(name, value)| (name, value)));
-    let prediction = PredictionContent::of(&mut command).must_succeed();
+    let prediction = Ended::run(&mut command).must_succeed();
     assert!(prediction.stderr.contains("tiny on CPU"), "{}", prediction.stderr);
     assert!(prediction.stderr.contains("a software adapter"), "{}", prediction.stderr);
 }

@@ -6,7 +6,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{repository, spotcheck};
+use crate::support::{lines, repository, spotcheck, stderr};
 
 const CLASSIFIER: &str = "efficientnet-lite0";
 
@@ -17,15 +17,6 @@ fn fixture(name: &str) -> PathBuf {
 fn predict(source: &Path, model: &str, more: &[&str]) -> Output {
     let mut command = spotcheck(&["predict", "--model", model, "--out", "-"]);
     command.arg(source).args(more).output().unwrap()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn uris(lines: &[Value]) -> Vec<&str> {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Response};
 use crate::support::seaweed::{ADMIN, Bucket, Login, READER, STRANGER, Seaweed, without_aws};
-use crate::support::{repository, spotcheck};
+use crate::support::{lines, repository, spotcheck, stderr};
 
 /// Not signed in, with the profiles of the server available.
 fn with_profiles(args: &[&str], endpoint: &str) -> Command {
@@ -22,10 +22,6 @@ fn predict(place: &str, more: &[&str]) -> Command {
     with_profiles(&args, &Seaweed::shared().endpoint())
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
 fn must_succeed(mut command: Command) -> Output {
     let output = command.output().unwrap();
     assert!(output.status.success(), "{command:?}: {}", stderr(&output));
@@ -37,11 +33,6 @@ fn failure(mut command: Command) -> String {
     let output = command.output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
     stderr(&output)
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 /// Images and other files, in the same order for people and for S3.

@@ -2,12 +2,13 @@
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::support::control_plane::{ControlPlane, Failure, IMAGE, REGION, ROLE, Session, archive, echo_archive};
+use crate::support::ended::Ended;
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
 use crate::support::{spotcheck, spotcheck_at};
 
@@ -37,7 +38,7 @@ impl Account {
     }
 
     fn run(&self, args: &[&str]) -> Ended {
-        Ended::of(&self.command(args).output().unwrap())
+        Ended::new(&self.command(args).output().unwrap())
     }
 
     fn endpoint(&self, args: &[&str]) -> Ended {
@@ -65,7 +66,7 @@ impl Account {
         let id = child.id().to_string();
         let sent = Command::new("kill").args(["-INT", &id]).status().unwrap();
         assert!(sent.success());
-        Ended::of(&child.wait_with_output().unwrap())
+        Ended::new(&child.wait_with_output().unwrap())
     }
 
     /// Prevents the creation of endpoints, and the deletion of their resources.
@@ -105,75 +106,36 @@ fn deployment<'a>(name: &'a str, archive: &'a str) -> Vec<&'a str> {
     args
 }
 
-/// The result of the program, with its output.
-#[derive(Debug)]
-struct Ended {
-    code: Option<i32>,
-    stdout: String,
-    stderr: String,
-}
-
-impl Ended {
-    fn of(output: &Output) -> Self {
-        Self {
-            code: output.status.code(),
-            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-        }
-    }
-
-    #[track_caller]
-    fn must(self, code: i32, stdout: &str) -> Self {
-        assert_eq!(self.code, Some(code), "{self:#?}");
-        assert_eq!(self.stdout, stdout, "{self:#?}");
-        self
-    }
-
-    /// Checks a preflight without problems.
-    #[track_caller]
-    fn must_find(self, words: &[&str]) {
-        assert_eq!(self.code, Some(0), "{self:#?}");
-        for words in words {
-            assert!(self.stdout.contains(words), "{words}: {self:#?}");
-        }
-    }
-
-    #[track_caller]
-    fn prints(self, words: &[&str]) -> Self {
-        for words in words {
-            assert!(self.stderr.contains(words), "{words}: {self:#?}");
-        }
-        self
-    }
-}
-
 #[test]
 fn endpoint_is_deployed_watched_listed_and_deleted() {
     let account = Account::new("endpoint-life");
-    account.endpoint(&["list"]).must(0, "").prints(&["no matching endpoints"]);
-    account.deploy("cats", &[]).must(0, "cats\tInService\n").prints(&["$0.25 per hour", "endpoint delete cats"]);
+    account.endpoint(&["list"]).must_write(0, "").must_report(&["no matching endpoints"]);
+    account
+        .deploy("cats", &[])
+        .must_write(0, "cats\tInService\n")
+        .must_report(&["$0.25 per hour", "endpoint delete cats"]);
     let mode = account.record("cats").metadata().unwrap().permissions();
     assert_eq!(mode.mode() & 0o777, 0o600);
     let status = ["status", "cats", "--watch"];
-    account.endpoint(&status).must(0, "cats\tInService\n").prints(&["so far: about $"]);
-    account.endpoint(&["list"]).must(0, "cats\tInService\n");
+    account.endpoint(&status).must_write(0, "cats\tInService\n").must_report(&["so far: about $"]);
+    account.endpoint(&["list"]).must_write(0, "cats\tInService\n");
     let listed = account.endpoint(&["list", "--output", "json"]);
     let listed: Value = serde_json::from_str(&listed.stdout).unwrap();
     assert_eq!((&listed[0]["endpoint"], &listed[0]["status"]), (&json!("cats"), &json!("InService")));
-    account.deploy("cats", &[]).must(1, "").prints(&["Endpoint cats already"]);
+    account.deploy("cats", &[]).must_write(1, "").must_report(&["Endpoint cats already"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account
         .endpoint(&["delete", "cats"])
-        .must(1, "")
-        .prints(&["will delete endpoint cats\nwill delete configuration cats\nwill delete model cats\n", "--yes"]);
+        .must_write(1, "")
+        .must_report(&["will delete endpoint cats\nwill delete configuration cats\nwill delete model cats\n", "--yes"]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 0);
     account
         .endpoint(&["delete", "cats", "--yes"])
-        .must(0, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
-        .prints(&["no longer billed"]);
+        .must_write(0, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
+        .must_report(&["no longer billed"]);
     assert!(!account.has_endpoint("cats"));
-    account.endpoint(&["status", "cats"]).must(1, "");
-    account.endpoint(&["delete", "cats", "--yes"]).must(1, "").prints(&["not exist in us-east-1"]);
+    account.endpoint(&["status", "cats"]).must_write(1, "");
+    account.endpoint(&["delete", "cats", "--yes"]).must_write(1, "").must_report(&["not exist in us-east-1"]);
 }
 
 /// Arguments for the archive in the bucket, without container and instances.
@@ -190,7 +152,7 @@ fn preflight_problems_block_deployment_without_force() {
     let of = |command, more: &[&str]| account.run(&[&bare(command, &archive), more].concat());
     let usual = ["--instance-type", "ml.m5.xlarge"];
     let timed = [&usual[..], &["--delete-after", "90"]].concat();
-    of("preflight", &timed).must_find(&[
+    of("preflight", &timed).must_show(&[
         "ok       Names and limits ",
         "ok       Endpoint name ",
         "ok       Role              ",
@@ -200,9 +162,9 @@ fn preflight_problems_block_deployment_without_force() {
         "$6.00 per day",
         "After 1.5 h",
     ]);
-    of("preflight", &["--instance-type", "ml.m6g.large"]).must_find(&["warning  Instance          ml.m6g.large"]);
+    of("preflight", &["--instance-type", "ml.m6g.large"]).must_show(&["warning  Instance          ml.m6g.large"]);
     let on_cards = ["--instance-type", "ml.g5.xlarge", "--volume-kms-key", "k"];
-    of("preflight", &on_cards).must_find(&["ray:serve-ml-sagemaker-cuda-", "warning  Instance          ml.g5.xlarge"]);
+    of("preflight", &on_cards).must_show(&["ray:serve-ml-sagemaker-cuda-", "warning  Instance          ml.g5.xlarge"]);
 
     // SageMaker pulls from its own region only.
     let image = IMAGE.replace(REGION, "eu-west-1");
@@ -215,13 +177,13 @@ fn preflight_problems_block_deployment_without_force() {
     for words in ["problem  Container  ", "problem  Names and limits"] {
         assert!(looked.stdout.contains(words), "{words}: {looked:#?}");
     }
-    of("deploy", &other_image).must(1, "").prints(&["problem  Container  ", "problems above"]);
+    of("deploy", &other_image).must_write(1, "").must_report(&["problem  Container  ", "problems above"]);
     for operation in ["CreateModel", "CreateEndpointConfig", "CreateEndpoint"] {
         assert_eq!(account.plane.count(operation), 0, "{operation}");
     }
     of("deploy", &[&other_image[..], &["--force"]].concat())
-        .must(0, "cats\tInService\n")
-        .prints(&["problem  Container  "]);
+        .must_write(0, "cats\tInService\n")
+        .must_report(&["problem  Container  "]);
     let looked = of("preflight", &usual);
     assert!(looked.stdout.contains("Endpoint cats already"), "{looked:#?}");
 }
@@ -246,7 +208,7 @@ fn tensorflow_model_gets_its_container() {
         "--instance-type",
         "ml.m5.xlarge",
     ];
-    account.run(&packed).must_find(&["/tensorflow-inference:2.19.0-cpu", "a TensorFlow SavedModel"]);
+    account.run(&packed).must_show(&["/tensorflow-inference:2.19.0-cpu", "a TensorFlow SavedModel"]);
     let looked = account.run(&[&packed[..], &["--image", IMAGE]].concat());
     assert_eq!(looked.code, Some(1), "{looked:#?}");
     assert!(looked.stdout.contains("a TensorFlow SavedModel"), "{looked:#?}");
@@ -255,19 +217,19 @@ fn tensorflow_model_gets_its_container() {
     account.bucket.put("models/saved.tar.gz", &saved);
     let saved = account.bucket.uri("models/saved.tar.gz");
     let args = [&bare("preflight", &saved)[..], &["--instance-type", "ml.g5.xlarge"]].concat();
-    account.run(&args).must_find(&["/tensorflow-inference:2.19.0-gpu"]);
+    account.run(&args).must_show(&["/tensorflow-inference:2.19.0-gpu"]);
 }
 
 #[test]
 fn leftovers_are_listed_before_deletion() {
     let account = Account::new("endpoint-remains");
     account.cannot_be_undone();
-    account.deploy("cats", &[]).must(1, "");
+    account.deploy("cats", &[]).must_write(1, "");
     account.plane.heal();
     let archive = account.bucket.uri(ARCHIVE);
     let mut args = deployment("cats", &archive);
     args[1] = "preflight";
-    account.run(&args).must_find(&["warning  Endpoint name ", "deleted first"]);
+    account.run(&args).must_show(&["warning  Endpoint name ", "deleted first"]);
     assert!(account.has_model("cats") && account.has_config("cats"));
 }
 
@@ -283,16 +245,16 @@ fn invalid_names_and_regions_are_reported_before_any_request() {
         (&["status", "cats", "--region", "Ireland"], "“Ireland” is"),
         (&["list", "--region", "us-east"], "an AWS region"),
     ] {
-        account.endpoint(args).must(2, "").prints(&[words]);
+        account.endpoint(args).must_write(2, "").must_report(&[words]);
     }
     let predict = ["predict", "assets/samples", "--endpoint"];
     let of = |more: &[&str]| account.run(&[&predict[..], more].concat());
-    of(&["my cats"]).must(2, "").prints(&["letters a to z"]);
-    of(&["cats", "--sagemaker-region", "Ireland"]).must(2, "").prints(&["an AWS region"]);
+    of(&["my cats"]).must_write(2, "").must_report(&["letters a to z"]);
+    of(&["cats", "--sagemaker-region", "Ireland"]).must_write(2, "").must_report(&["an AWS region"]);
     assert!(account.plane.requests().is_empty());
     // It may be a new region.
     let messages = account.endpoint(&["list", "--region", "us-esat-1"]);
-    messages.prints(&["region us-esat-1"]);
+    messages.must_report(&["region us-esat-1"]);
 }
 
 #[test]
@@ -301,17 +263,17 @@ fn local_archive_is_uploaded_and_deleted_again() {
     let packed = account.home.path().join("model.tar.gz");
     std::fs::write(&packed, echo_archive()).unwrap();
     let packed = packed.to_str().unwrap();
-    account.deploy_of("cats", packed, &[]).must(1, "").prints(&["--upload-to"]);
+    account.deploy_of("cats", packed, &[]).must_write(1, "").must_report(&["--upload-to"]);
     let folder = account.bucket.uri("models/");
     let key = "models/spotcheck-files/cats/model.tar.gz";
     account
         .deploy_of("cats", "nowhere.tar.gz", &["--upload-to", &folder])
-        .must(1, "")
-        .prints(&["the archive", "Nothing was started"]);
-    account.deploy_of("cats", packed, &["--upload-to", &folder]).must(0, "cats\tInService\n");
+        .must_write(1, "")
+        .must_report(&["the archive", "Nothing was started"]);
+    account.deploy_of("cats", packed, &["--upload-to", &folder]).must_write(0, "cats\tInService\n");
     assert_eq!(account.bucket.get(key), Some(echo_archive()));
     let uri = account.bucket.uri(key);
-    account.endpoint(&["delete", "cats", "--yes"]).must(
+    account.endpoint(&["delete", "cats", "--yes"]).must_write(
         0,
         &format!("deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\ndeleted archive {uri}\n"),
     );
@@ -323,11 +285,11 @@ fn local_archive_is_uploaded_and_deleted_again() {
 fn failed_deployment_does_not_block_its_name() {
     let account = Account::new("endpoint-refused");
     account.plane.fail(Failure::AccessDenied { operation: "CreateModel" });
-    account.deploy("cats", &[]).must(1, "").prints(&["sagemaker:CreateModel", "nothing remains"]);
+    account.deploy("cats", &[]).must_write(1, "").must_report(&["sagemaker:CreateModel", "nothing remains"]);
     assert!(!account.record("cats").exists());
     account.plane.heal();
     account.cannot_be_undone();
-    account.deploy("cats", &[]).must(1, "").prints(&[
+    account.deploy("cats", &[]).must_write(1, "").must_report(&[
         "a quota of",
         "configuration cats (",
         "sagemaker:DeleteEndpointConfig",
@@ -336,12 +298,12 @@ fn failed_deployment_does_not_block_its_name() {
         "endpoint delete cats",
     ]);
     assert!(account.has_model("cats") && account.has_config("cats"));
-    account.endpoint(&["status", "cats"]).must(1, "").prints(&["was never started"]);
+    account.endpoint(&["status", "cats"]).must_write(1, "").must_report(&["was never started"]);
     account.plane.heal();
     account
         .deploy("cats", &[])
-        .must(0, "cats\tInService\n")
-        .prints(&["deleted configuration cats", "deleted model cats"]);
+        .must_write(0, "cats\tInService\n")
+        .must_report(&["deleted configuration cats", "deleted model cats"]);
 }
 
 #[test]
@@ -354,8 +316,8 @@ fn failed_deployment_is_undone_in_reverse_order() {
     let more = ["--upload-to", &folder];
     account
         .deploy_of("cats", packed.to_str().unwrap(), &more)
-        .must(1, "")
-        .prints(&["a quota of", "configuration cats, model cats, archive s3://"]);
+        .must_write(1, "")
+        .must_report(&["a quota of", "configuration cats, model cats, archive s3://"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     let key = "models/spotcheck-files/cats/model.tar.gz";
     assert_eq!(account.bucket.get(key), None);
@@ -385,29 +347,29 @@ fn interrupted_deployment_is_undone() {
         let id = child.id().to_string();
         let sent = Command::new("kill").args([signal, &id]).status().unwrap();
         assert!(sent.success());
-        Ended::of(&child.wait_with_output().unwrap())
+        Ended::new(&child.wait_with_output().unwrap())
     };
-    until_held("-INT").must(1, "").prints(&["anceled", "configuration cats, model cats"]);
+    until_held("-INT").must_write(1, "").must_report(&["anceled", "configuration cats, model cats"]);
     assert!(!account.has_model("cats") && !account.has_config("cats"));
     assert!(!account.record("cats").exists());
 
     assert_eq!(until_held("-KILL").code, None);
     assert!(account.has_model("cats") && account.has_config("cats"));
-    account.endpoint(&["delete", "cats", "--yes"]).must(0, "deleted configuration cats\ndeleted model cats\n");
+    account.endpoint(&["delete", "cats", "--yes"]).must_write(0, "deleted configuration cats\ndeleted model cats\n");
     assert!(!account.has_model("cats") && !account.has_config("cats"));
 }
 
 #[test]
 fn foreign_resources_are_neither_used_nor_deleted() {
     let account = Account::new("endpoint-names");
-    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    account.deploy("cats", &[]).must_write(0, "cats\tInService\n");
     let model = ["--model-name", "cats", "--instance-type", "ml.m5.xlarge"];
-    account.endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat()).must(0, "dogs\tInService\n");
+    account.endpoint(&[&["deploy", "--name", "dogs"], &model[..]].concat()).must_write(0, "dogs\tInService\n");
     // The console deletes the endpoint and keeps the rest, and this computer loses its record.
     let endpoint = json!({"EndpointName": "cats"});
     account.plane.console("DeleteEndpoint", &endpoint).unwrap();
     std::fs::remove_file(account.record("cats")).unwrap();
-    account.endpoint(&["delete", "dogs", "--yes"]).must(
+    account.endpoint(&["delete", "dogs", "--yes"]).must_write(
         0,
         "deleted endpoint dogs\n\
             deleted configuration dogs\n\
@@ -417,9 +379,9 @@ fn foreign_resources_are_neither_used_nor_deleted() {
     while account.has_endpoint("cats") {
         std::thread::sleep(POLL);
     }
-    account.deploy("cats", &[]).must(1, "").prints(&["name already exists"]);
+    account.deploy("cats", &[]).must_write(1, "").must_report(&["name already exists"]);
     assert!(!account.record("cats").exists());
-    account.endpoint(&["delete", "cats", "--yes"]).must(1, "");
+    account.endpoint(&["delete", "cats", "--yes"]).must_write(1, "");
     assert!(account.has_model("cats") && account.has_config("cats"));
 }
 
@@ -428,8 +390,8 @@ fn failed_endpoint_shows_reason_and_delete_command() {
     let account = Account::new("endpoint-failed");
     account.plane.fail(Failure::NoPing);
     let messages = ["ping health check", "/aws/sagemaker/Endpoints/cats", "endpoint delete cats"];
-    account.deploy("cats", &[]).must(1, "cats\tFailed\n").prints(&messages);
-    account.endpoint(&["status", "cats"]).must(1, "cats\tFailed\n").prints(&messages[1..]);
+    account.deploy("cats", &[]).must_write(1, "cats\tFailed\n").must_report(&messages);
+    account.endpoint(&["status", "cats"]).must_write(1, "cats\tFailed\n").must_report(&messages[1..]);
 }
 
 #[test]
@@ -438,7 +400,7 @@ fn interrupt_names_the_running_operation() {
     account.plane.pause_jobs();
     let archive = account.bucket.uri(ARCHIVE);
     // Twice before it is created: nothing may be left of an earlier one, and the name must be free.
-    account.interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3).must(1, "").prints(&[
+    account.interrupted(&deployment("cats", &archive), "DescribeEndpoint", 3).must_write(1, "").must_report(&[
         "cats still costs",
         "status cats --watch",
         "endpoint delete cats",
@@ -450,9 +412,9 @@ fn interrupt_names_the_running_operation() {
     let delete = ["endpoint", "delete", "cats", "--yes"];
     account
         .interrupted(&delete, "DescribeEndpoint", asked + 2)
-        .must(1, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
-        .prints(&["deleting endpoint cats"]);
-    account.deploy("cats", &[]).must(1, "").prints(&["is being deleted"]);
+        .must_write(1, "deleted endpoint cats\ndeleted configuration cats\ndeleted model cats\n")
+        .must_report(&["deleting endpoint cats"]);
+    account.deploy("cats", &[]).must_write(1, "").must_report(&["is being deleted"]);
     assert_eq!(account.plane.count("CreateEndpoint"), 1);
     account.plane.resume_jobs();
 }
@@ -460,16 +422,16 @@ fn interrupt_names_the_running_operation() {
 #[test]
 fn foreign_endpoint_uses_the_price_table() {
     let account = Account::new("endpoint-elsewhere");
-    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    account.deploy("cats", &[]).must_write(0, "cats\tInService\n");
     std::fs::remove_file(account.record("cats")).unwrap();
-    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").prints(&["cost unknown"]);
+    account.endpoint(&["status", "cats"]).must_write(0, "cats\tInService\n").must_report(&["cost unknown"]);
     let prices = account.home.path().join("config/prices.toml");
     std::fs::create_dir_all(prices.parent().unwrap()).unwrap();
     let table = "[[price]]\ninstance_type = \"ml.m5.xlarge\"\nusd_per_hour = 36.0\nsource = \"me\"\ndate = \
         \"2026-11-21\"\n";
     std::fs::write(prices, table).unwrap();
-    account.endpoint(&["status", "cats"]).must(0, "cats\tInService\n").prints(&["$36.00 per hour"]);
-    account.endpoint(&["delete", "cats", "--yes"]).must(
+    account.endpoint(&["status", "cats"]).must_write(0, "cats\tInService\n").must_report(&["$36.00 per hour"]);
+    account.endpoint(&["delete", "cats", "--yes"]).must_write(
         0,
         "deleted endpoint cats\n\
             deleted configuration cats\n\
@@ -501,7 +463,7 @@ fn endpoint_predictions_equal_local_ones() {
     let folder = account.bucket.uri("");
     let deploy = ["deploy", "--name", "photos", "--model", MODEL, "--role", ROLE];
     let more = ["--upload-to", &folder, "--instance-type", "ml.m5.xlarge"];
-    account.endpoint(&[&deploy[..], &more].concat()).must(0, "photos\tInService\n");
+    account.endpoint(&[&deploy[..], &more].concat()).must_write(0, "photos\tInService\n");
     let there = ["predict", "assets/samples", "--endpoint", "photos"];
     let there = |more: &[&str]| predictions(&account.run(&[&there[..], &["--out", "-"], more].concat()));
     let in_json = ["instances", "inputs"].map(|form| there(&["--send", form]));
@@ -509,7 +471,7 @@ fn endpoint_predictions_equal_local_ones() {
     assert_eq!(in_json, [there.clone(), there.clone()]);
     let here = ["predict", "assets/samples", "--model", MODEL, "--device"];
     let mut here = spotcheck(&[&here[..], &["cpu", "--out", "-"]].concat());
-    let here = predictions(&Ended::of(&here.output().unwrap()));
+    let here = predictions(&Ended::new(&here.output().unwrap()));
     assert_eq!(there.len(), here.len());
     assert!(!here.is_empty());
     for ((name, there), (expected, here)) in there.iter().zip(&here) {
@@ -525,7 +487,7 @@ fn endpoint_predictions_equal_local_ones() {
 #[test]
 fn image_failure_is_local_and_outage_ends_the_run() {
     let account = Account::new("endpoint-outage");
-    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    account.deploy("cats", &[]).must_write(0, "cats\tInService\n");
     let mapping = account.home.path().join("mine.toml");
     let text = "id = \"mine\"\nname = \"Mine\"\n[prediction.detection]\nboxes = \"/b\"\nclasses = \"/c\"\n\
         scores = \"/s\"\n\
@@ -550,14 +512,14 @@ fn image_failure_is_local_and_outage_ends_the_run() {
     assert_eq!(failed.code, Some(3), "{failed:#?}");
     assert!(failed.stdout.contains("\"status\":\"failed\""), "{failed:#?}");
     fail("DescribeEndpoint");
-    account.run(&predict).must(1, "");
+    account.run(&predict).must_write(1, "");
 }
 
 #[test]
 fn log_of_a_deleted_endpoint_is_shown() {
     let account = Account::new("endpoint-log");
-    account.endpoint(&["logs", "cats"]).must(1, "");
-    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    account.endpoint(&["logs", "cats"]).must_write(1, "");
+    account.deploy("cats", &[]).must_write(0, "cats\tInService\n");
     let log = account.endpoint(&["logs", "cats"]);
     assert_eq!(log.code, Some(0), "{log:#?}");
     assert!(log.stdout.lines().any(|line| line.ends_with(" ready")), "{log:#?}");
@@ -573,23 +535,25 @@ fn log_of_a_deleted_endpoint_is_shown() {
 fn session_signs_every_request_until_it_expires() {
     const TOKEN: &str = "IQoJb3JpZ2luX2VjEJ///session+token==";
     let account = Account::new("endpoint-session");
-    account.deploy("cats", &[]).must(0, "cats\tInService\n");
+    account.deploy("cats", &[]).must_write(0, "cats\tInService\n");
     let ask = |args: &[&str]| {
         let mut command = account.command(args);
         command.env("AWS_SESSION_TOKEN", TOKEN);
-        Ended::of(&command.output().unwrap())
+        Ended::new(&command.output().unwrap())
     };
     let list = ["endpoint", "list"];
-    ask(&list).must(1, "").prints(&["UnrecognizedClientException"]);
+    ask(&list).must_write(1, "").must_report(&["UnrecognizedClientException"]);
     account.plane.set_session(Session::Open(TOKEN));
-    ask(&list).must(0, "cats\tInService\n");
-    account.run(&list).must(1, "");
+    ask(&list).must_write(0, "cats\tInService\n");
+    account.run(&list).must_write(1, "");
     // The runtime has a separate client. The echoed request is not a prediction.
-    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"]).must(1, "").prints(&["format is unknown"]);
+    ask(&["predict", "assets/samples/rocket.jpg", "--endpoint", "cats"])
+        .must_write(1, "")
+        .must_report(&["format is unknown"]);
     assert_eq!(account.plane.count("InvokeEndpoint"), 1);
     account.plane.set_session(Session::Over(TOKEN));
     for args in [&list[..], &["transform", "list"], &["transform", "logs", "a-job"]] {
-        let messages = ask(args).must(1, "").prints(&["session"]);
+        let messages = ask(args).must_write(1, "").must_report(&["session"]);
         assert!(!messages.stderr.contains(TOKEN), "{messages:#?}");
     }
 }
@@ -597,8 +561,8 @@ fn session_signs_every_request_until_it_expires() {
 #[test]
 fn overdue_endpoint_is_deleted_at_the_next_start() {
     let account = Account::new("endpoint-timer");
-    account.deploy("dogs", &["--delete-after", "60"]).must(0, "dogs\tInService\n");
-    account.endpoint(&["status", "dogs"]).must(0, "dogs\tInService\n").prints(&["deleted at ", " minutes)"]);
+    account.deploy("dogs", &["--delete-after", "60"]).must_write(0, "dogs\tInService\n");
+    account.endpoint(&["status", "dogs"]).must_write(0, "dogs\tInService\n").must_report(&["deleted at ", " minutes)"]);
     let record = account.record("dogs");
     let text = std::fs::read_to_string(&record).unwrap();
     let mut json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -607,7 +571,7 @@ fn overdue_endpoint_is_deleted_at_the_next_start() {
     // An hour later.
     json["delete_at_ms"] = 1.into();
     std::fs::write(&record, json.to_string()).unwrap();
-    account.run(&["models", "list"]).prints(&["deleted endpoint dogs: "]);
+    account.run(&["models", "list"]).must_report(&["deleted endpoint dogs: "]);
     assert_eq!(account.plane.count("DeleteEndpoint"), 1);
     assert!(!record.exists());
 }

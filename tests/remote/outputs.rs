@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::control_plane::{ControlPlane, IMAGE, ROLE};
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use crate::support::seaweed::{ADMIN, READER, Seaweed, use_profile};
-use crate::support::{python_packages, repository, spotcheck, spotcheck_at};
+use crate::support::{json_lines, python_packages, repository, spotcheck, spotcheck_at, stderr};
 
 /// Images with a local run of a small detector or classifier, and its lines as returned by a container.
 struct Bench {
@@ -49,7 +49,7 @@ impl Bench {
         let args = ["--out", "-", "--project", &project, "--device", "cpu"];
         let output = spotcheck(&["predict", source.to_str().unwrap(), "--model", model]).args(args).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
-        lines(&output.stdout)
+        json_lines(&output.stdout)
     }
 
     /// Writes each line where a job would write the output of its image.
@@ -89,15 +89,6 @@ fn write(folder: &Path, name: &str, content: &[u8]) {
     std::fs::write(path, content).unwrap();
 }
 
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn lines(text: &[u8]) -> Vec<Value> {
-    let text = std::str::from_utf8(text).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 /// The line of the image whose path ends like this.
 #[track_caller]
 fn line_of<'l>(lines: &'l [Value], name: &str) -> &'l Value {
@@ -135,7 +126,7 @@ fn container_outputs_become_a_run() {
     let more = ["--project", &project, "--out", "-"];
     let output =
         check(Bench::fetch(outputs, photos, &more), 0, &["4 outputs; 4 of 4", "of ssd-mobilenet-coco", "saved 4 of 4"]);
-    assert_eq!(lines(&output.stdout), local, "bit for bit");
+    assert_eq!(json_lines(&output.stdout), local, "bit for bit");
 
     let compared = bench.compare(&[]);
     assert!(
@@ -153,11 +144,11 @@ fn container_outputs_become_a_run() {
     let export = ["export", &project, "--format", "jsonl", "--all-boxes", "--out", &exported];
     check(spotcheck(&export), 0, &["outputs in"]);
     let exported = std::fs::read(exported).unwrap();
-    assert_eq!(lines(&exported), local);
+    assert_eq!(json_lines(&exported), local);
 
     check(Bench::fetch(outputs, photos, &more), 1, &["--resume"]);
     let again = check(Bench::fetch(outputs, photos, &[&more[..], &["--resume"]].concat()), 0, &[", 0 remain"]);
-    assert_eq!(lines(&again.stdout), local);
+    assert_eq!(json_lines(&again.stdout), local);
 }
 
 #[test]
@@ -177,7 +168,7 @@ fn changed_class_names_start_another_run() {
         let args = ["--labels", &labels, "--project", &project, "--out", "-"];
         let fetch = Bench::fetch(outputs.to_str().unwrap(), &photos, &[&args, more].concat());
         let messages = check(fetch, 3, prints);
-        lines(&messages.stdout)[0]["classes"][0]["label"].clone()
+        json_lines(&messages.stdout)[0]["classes"][0]["label"].clone()
     };
     assert_eq!(fetch("first", &[], &["saving in the project"]), "dog");
     let other = ["“dog” in the project and “cow”", "a new run"];
@@ -239,7 +230,7 @@ fn hostile_outputs_fail_only_their_images() {
         3,
         &["1 output matches no"],
     );
-    let found = lines(&output.stdout);
+    let found = json_lines(&output.stdout);
     assert!(numbers(line_of(&found, "coffee.png")).starts_with(&[100, 32]));
     for (name, problem) in [("a b+.jpg", "is truncated after"), ("china.jpg", "NaN")] {
         let error = line_of(&found, name)["error"].as_str().unwrap();
@@ -280,7 +271,7 @@ fn foreign_predictions_fail_only_their_images() {
         3,
         &["3 of 4 images failed"],
     );
-    let found = lines(&output.stdout);
+    let found = json_lines(&output.stdout);
     assert_eq!(found[0], local[0]);
     for (line, problems) in
         found[1..].iter().zip([&["“other-model”", "“efficientnet-lite0”"][..], &["image of 2000 x"], &["twice"]])
@@ -295,7 +286,7 @@ fn foreign_predictions_fail_only_their_images() {
         3,
         &["contains no class"],
     );
-    let found = lines(&output.stdout);
+    let found = json_lines(&output.stdout);
     assert!(found.iter().all(|line| line["status"] == "failed"));
     assert_eq!(found.len(), 4);
 }
@@ -320,7 +311,7 @@ fn first_prediction_sets_the_class_count() {
         let (outputs, photos) = (outputs.to_str().unwrap(), bench.text("photos"));
         let more = [more, &["--out", "-"]].concat();
         let output = check(Bench::fetch(outputs, &photos, &more), 3, &["2 of 4 images failed"]);
-        let found = lines(&output.stdout);
+        let found = json_lines(&output.stdout);
         let statuses: Vec<&Value> = found.iter().map(|line| &line["status"]).collect();
         assert_eq!(statuses, ["failed", "ok", "failed", "ok"]);
         assert!(numbers(&found[2]).starts_with(&[2, 3]));
@@ -336,7 +327,7 @@ fn bad_first_output_does_not_block_others() {
     for content in [r#"{"message":"Internal Server Error"}"#, "{}"] {
         write(&outputs, "a b+.jpg.out", content.as_bytes());
         let output = check(Bench::fetch(outputs.to_str().unwrap(), photos.to_str().unwrap(), &["--out", "-"]), 3, &[]);
-        let found = lines(&output.stdout);
+        let found = json_lines(&output.stdout);
         assert_eq!(found[1..], local[1..]);
         let error = found[0]["error"].as_str().unwrap();
         assert!(error.contains("has no status"), "{error}");
@@ -392,7 +383,7 @@ box_space = "normalized"
         3,
         &["boxes at /found/*/at", "left, top, width, height"],
     );
-    let found = lines(&output.stdout);
+    let found = json_lines(&output.stdout);
     let expected = json!([{"box": [150.0, 200.0, 450.0, 300.0], "class_id": 47, "label": "cup", "score": 0.75}]);
     assert_eq!(found.len(), 1);
     assert_eq!(found[0]["detections"], expected);
@@ -420,7 +411,7 @@ fn label_map_names_tensorflow_detections() {
         &["TensorFlow Object Detection", "top, left, bottom, right"],
     );
     let expected = json!([{"box": [300.0, 100.0, 600.0, 300.0], "class_id": 47, "label": "a cup", "score": 0.875}]);
-    assert_eq!(lines(&output.stdout)[0]["detections"], expected);
+    assert_eq!(json_lines(&output.stdout)[0]["detections"], expected);
 }
 
 /// A blank image of CIFAR-10's size.
@@ -481,16 +472,16 @@ fn record_lines_are_in_order() {
     };
     for separator in ["\n", "", "\r\n\r\n"] {
         let output = fetch(&predictions.join(separator), 0, &[], &[]);
-        assert_eq!(lines(&output.stdout), local);
+        assert_eq!(json_lines(&output.stdout), local);
     }
     let fewer = fetch(&predictions[1..].join("\n"), 3, &["5 responses"], &[]);
-    let fewer = lines(&fewer.stdout);
+    let fewer = json_lines(&fewer.stdout);
     assert_eq!(fewer.len(), 6);
     assert!(fewer.iter().all(|line| numbers(line).starts_with(&[5, 6])));
     let mut one_broken = predictions.clone();
     one_broken[2].truncate(20);
     let broken = fetch(&one_broken.join("\n"), 3, &[], &["--project", &project]);
-    let broken = lines(&broken.stdout);
+    let broken = json_lines(&broken.stdout);
     let states: Vec<&Value> = broken.iter().map(|line| &line["status"]).collect();
     assert_eq!(states, ["ok", "ok", "failed", "ok", "ok", "ok"]);
     let error = broken[2]["error"].as_str().unwrap();
@@ -498,7 +489,7 @@ fn record_lines_are_in_order() {
     // Outputs written after the first fetch are read the next time.
     let more = ["--project", project.as_str(), "--resume"];
     let again = fetch(&predictions.join("\n"), 0, &[], &more);
-    assert_eq!(lines(&again.stdout), local);
+    assert_eq!(json_lines(&again.stdout), local);
 }
 
 /// A record of a TFRecord file, framed like `tf.io.TFRecordWriter` does.
@@ -540,7 +531,7 @@ fn records_without_an_image_keep_their_position() {
         std::fs::write(&file, content.concat()).unwrap();
         let mut predict = spotcheck(&["predict", source, "--model", "efficientnet-lite0"]);
         predict.args(["--out", "-", "--device", "cpu"]);
-        let local = lines(&check(predict, 3, &["1 could not"]).stdout);
+        let local = json_lines(&check(predict, 3, &["1 could not"]).stdout);
         assert_eq!(local.len(), 2);
         let mut predictions: Vec<String> = local.iter().map(prediction).collect();
         predictions.insert(empty, refused.clone());
@@ -550,13 +541,13 @@ fn records_without_an_image_keep_their_position() {
             check(Bench::fetch(outputs, source, &["--out", "-"]), code, prints)
         };
         let right = fetch(&predictions, 0, &[]);
-        assert_eq!(lines(&right.stdout), local);
+        assert_eq!(json_lines(&right.stdout), local);
         let mut more = predictions.clone();
         more.extend([predictions[0].clone(), predictions[1].clone()]);
         for wrong in [&more[..], &predictions[..2]] {
             let output = fetch(wrong, 3, &[]);
             let counts = [wrong.len() as u64, 3];
-            let found = lines(&output.stdout);
+            let found = json_lines(&output.stdout);
             assert_eq!(found.len(), 2);
             assert!(found.iter().all(|line| numbers(line).starts_with(&counts)));
         }
@@ -608,12 +599,12 @@ fn joined_predictions_find_their_image() {
     let without = "have no output and no prediction";
     for list in [&by_name, &in_s3] {
         let output = fetch(list, 0, &["0 of 4 images"], &[]);
-        assert_eq!(lines(&output.stdout), local);
+        assert_eq!(json_lines(&output.stdout), local);
         assert!(!stderr(&output).contains(without));
     }
     let foreign = format!("{by_name}{{\"source-ref\": \"../../etc/passwd\", \"SageMakerOutput\": {{}}}}\n");
     let output = fetch(&foreign, 3, &["response 5: image “../../etc/passwd”"], &[]);
-    assert_eq!(lines(&output.stdout), local);
+    assert_eq!(json_lines(&output.stdout), local);
     assert!(!stderr(&output).contains(without));
 
     // One image is missing, even if the others are known from before.
@@ -626,7 +617,7 @@ fn joined_predictions_find_their_image() {
     fetch(&fewer, 3, &[missing, of_last], &resume);
     let again = ["1 remain", "3 of them", "saved 4 of 4"];
     let output = fetch(&in_s3, 0, &again, &resume);
-    assert_eq!(lines(&output.stdout), local);
+    assert_eq!(json_lines(&output.stdout), local);
     let (outputs, photos) = (outputs.to_str().unwrap(), photos.to_str().unwrap());
     let output = check(Bench::fetch(outputs, photos, &resume), 0, &["0 remain"]);
     assert!(!stderr(&output).contains(without));
@@ -658,10 +649,10 @@ fn line_predictions_match_their_images() {
         let list: Vec<String> = turned.iter().map(|line| input(line).to_string()).collect();
         write(&photos, "day/list.jsonl", list.join("\n").as_bytes());
         let output = fetch(&predictions, 0, &[]);
-        assert_eq!(lines(&output.stdout), local);
+        assert_eq!(json_lines(&output.stdout), local);
         let mut broken = predictions.clone();
         broken[1].truncate(20);
-        let found = lines(&fetch(&broken, 3, &[]).stdout);
+        let found = json_lines(&fetch(&broken, 3, &[]).stdout);
         let failed: Vec<&Value> = found.iter().filter(|line| line["status"] == "failed").collect();
         assert_eq!(failed, [&found[2]]);
         let error = found[2]["error"].as_str().unwrap();
@@ -688,10 +679,10 @@ fn joined_csv_is_read_if_separable() {
         let name = name.unwrap().display();
         writeln!(list, "s3://bucket/photos/{name},7,{}", prediction(line)).unwrap();
     }
-    assert_eq!(lines(&fetch(&list, 0, &[]).stdout), local);
+    assert_eq!(json_lines(&fetch(&list, 0, &[]).stdout), local);
     let scores = "a b+.jpg,0.25,0.75\ncoffee.png,0.5,0.5\n";
     let output = fetch(scores, 3, &["List of scores", "2 of 4 images"]);
-    let found = lines(&output.stdout);
+    let found = json_lines(&output.stdout);
     assert_eq!(found[0]["classes"][0]["index"], 1);
     assert_eq!(found[0]["classes"][0]["score"], 0.75);
     let strange = "a b+.jpg,640,480,3\n";
@@ -720,7 +711,7 @@ fn s3_outputs_are_joined_by_key_and_resumed() {
         command
     };
     let output = check(fetch(&["--project", &project, "--out", "-"]), 3, &["1 of 4 images"]);
-    let first = lines(&output.stdout);
+    let first = json_lines(&output.stdout);
     assert_eq!(first.len(), 3);
     assert!(first.iter().all(|line| line["status"] == "ok"));
     put("sub/china.jpg.out");
@@ -734,7 +725,7 @@ fn s3_outputs_are_joined_by_key_and_resumed() {
             line
         })
         .collect();
-    let mut found = lines(&output.stdout);
+    let mut found = json_lines(&output.stdout);
     for list in [&mut expected, &mut found] {
         list.sort_by_key(|line| line["uri"].as_str().unwrap().to_owned());
     }
@@ -766,12 +757,12 @@ fn outputs_missed_in_an_outage_are_read_on_resume() {
         command
     };
     let stopped = check(fetch(&[]), 1, &["--resume", &proxy.endpoint()]);
-    let before = lines(&stopped.stdout);
+    let before = json_lines(&stopped.stdout);
     assert!(before.len() < IMAGES, "{}", before.len());
     assert!(before.iter().all(|line| line["status"] == "ok"));
     proxy.restart();
     let resumed = check(fetch(&["--resume"]), 0, &[]);
-    let all = lines(&resumed.stdout);
+    let all = json_lines(&resumed.stdout);
     assert_eq!(all.len(), IMAGES);
     assert!(all.iter().all(|line| line["status"] == "ok"));
 }
@@ -849,7 +840,7 @@ fn job_over_lines_equals_local_predictions() {
     let (status, _) = plane.wait_until_over("lines-1");
     assert_eq!(status, "Completed");
     let fetched = check(transform(&["fetch", "lines-1", photos.to_str().unwrap(), "--out", "-"]), 0, &[]);
-    let found = lines(&fetched.stdout);
+    let found = json_lines(&fetched.stdout);
     assert_eq!(found.len(), local.len());
     for (found, local) in found.iter().zip(&local) {
         assert_eq!(found["uri"], local["uri"]);
@@ -860,7 +851,7 @@ fn job_over_lines_equals_local_predictions() {
     let list = bench.text("lists/all.jsonl");
     for place in [bucket.uri("lists/all.jsonl"), list] {
         let fetched = check(transform(&["fetch", "lines-1", &place, "--out", "-"]), 0, &[]);
-        let found = lines(&fetched.stdout);
+        let found = json_lines(&fetched.stdout);
         assert_eq!(found.len(), local.len());
         for (number, (found, local)) in found.iter().zip(local.iter().rev()).enumerate() {
             assert_eq!(found["uri"], format!("{place}/#{number}"));

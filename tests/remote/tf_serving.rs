@@ -12,7 +12,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 
 use crate::support::http_server::{HttpServer, Reply, Request};
-use crate::support::{repository, spotcheck};
+use crate::support::{lines, repository, spotcheck, stderr};
 
 const CLASSES: usize = 10;
 
@@ -48,15 +48,6 @@ fn predict(source: &Path, server: &HttpServer, more: &[&str]) -> Output {
     let mut command = spotcheck(&["predict"]);
     command.arg(source).args(["--tensorflow-serving", &url, "--labels", "cifar-10", "--out", "-"]).args(more);
     command.output().unwrap()
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::support::control_plane::{ControlPlane, Failure, JobLog, ROLE, archive};
 use crate::support::ended::Ended;
 use crate::support::seaweed::{ADMIN, Bucket, Seaweed};
-use crate::support::{repository, spotcheck, spotcheck_at};
+use crate::support::{json_lines, repository, spotcheck, spotcheck_at};
 
 const SCORE_TOLERANCE: f64 = 1e-4;
 const MODEL: &str = "efficientnet-lite0";
@@ -49,7 +49,7 @@ impl Context {
 
     fn ends(&self, code: i32, mut command: Command, args: &[&str]) -> Ended {
         self.plane.sign_in(&mut command, ADMIN);
-        let messages = Ended::of(&command.output().unwrap());
+        let messages = Ended::new(&command.output().unwrap());
         assert_eq!(messages.code, Some(code), "{args:?}: {messages:#?}");
         messages
     }
@@ -80,7 +80,7 @@ impl Context {
     /// The local predictions for these photos.
     fn predicted_here(&self, photos: &str) -> Vec<Value> {
         let args = ["predict", photos, "--model", MODEL, "--out", "-"];
-        lines(&self.run_model(0, &args).stdout)
+        json_lines(&self.run_model(0, &args).stdout)
     }
 
     /// Packs the model as `model.tar.gz`.
@@ -148,7 +148,7 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     context.put_photos();
     let (photos, project) = (context.text("photos"), context.text("p.spotcheck"));
     let local = ["predict", &photos, "--model", MODEL, "--project", &project, "--out", "-"];
-    let here = lines(&context.run_model(0, &local).stdout);
+    let here = json_lines(&context.run_model(0, &local).stdout);
     let package = ["transform", "package", "--model", MODEL, "--out", &context.text("model.tar.gz")];
     context.run(0, &package);
     context.transform(0, "preflight", "story", &[]);
@@ -188,11 +188,11 @@ fn packed_model_runs_as_a_job_and_is_retried() {
     let fetch = ["transform", "fetch", "story", &photos, "--out", "-"];
     let other_home = || spotcheck_at(&context.path("elsewhere"), &fetch);
     let fetched = context.ends(0, other_home(), &fetch);
-    assert_eq!(lines(&fetched.stdout).len(), 4);
+    assert_eq!(json_lines(&fetched.stdout).len(), 4);
     fetched.must_print(&format!("by the retry {retried}, which"));
     assert_same_classes(
         prediction_about(&here, "/rocket.jpg"),
-        prediction_about(&lines(&fetched.stdout), "/rocket.jpg"),
+        prediction_about(&json_lines(&fetched.stdout), "/rocket.jpg"),
         "rocket.jpg",
     );
     let operation = "ListTransformJobs";
@@ -208,11 +208,6 @@ fn packed_model_runs_as_a_job_and_is_retried() {
 }
 
 /// One prediction per line.
-fn lines(text: &str) -> Vec<Value> {
-    let lines = text.lines();
-    lines.map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
 #[test]
 fn cifar_10_job_accuracy_matches_numpy() {
     let context = Context::new();
@@ -235,7 +230,7 @@ fn cifar_10_job_accuracy_matches_numpy() {
     let fetch = ["transform", "fetch", "cifar", &photos, "--labels", "cifar-10", "--truth-from-names", "--out"];
     let predictions = context.text("answers.jsonl");
     let fetched = context.run(0, &[&fetch[..], &[&predictions]].concat());
-    for (line, image) in lines(&std::fs::read_to_string(predictions).unwrap()).iter().zip(images) {
+    for (line, image) in json_lines(std::fs::read_to_string(predictions).unwrap()).iter().zip(images) {
         assert_eq!(line["classes"][0]["label"], image["answer"], "{line}");
     }
     let correct = numbers["correct"].as_u64().unwrap();
@@ -261,7 +256,7 @@ fn tfrecord_job_predicts_in_order() {
     let context = Context::new();
     let records = repository().join("tests/tfrecord/photos.tfrecord");
     let local = ["predict", records.to_str().unwrap(), "--model", MODEL, "--out", "-"];
-    let here = lines(&context.run_model(0, &local).stdout);
+    let here = json_lines(&context.run_model(0, &local).stdout);
     context.run(0, &["transform", "package", "--model", MODEL, "--out", &context.text("model.tar.gz")]);
     std::fs::create_dir(context.path("photos")).unwrap();
     std::fs::copy(&records, context.path("photos/photos.tfrecord")).unwrap();
@@ -275,13 +270,13 @@ fn tfrecord_job_predicts_in_order() {
         &[&start[..], &["--role", ROLE, "--input-kind", "tfrecord", "--max-concurrent", "4", "--watch"]].concat(),
     );
     let output = context.bucket.get("out/records/photos.tfrecord.out").unwrap();
-    let there = lines(std::str::from_utf8(&output).unwrap());
+    let there = json_lines(&output);
     assert_eq!(there.len(), here.len());
     for (here, there) in here.iter().zip(&there) {
         assert_same_classes(here, there, "a record");
     }
     let fetch = ["transform", "fetch", "records", &context.text("photos"), "--out", "-"];
-    let fetched = lines(&context.run(0, &fetch).stdout);
+    let fetched = json_lines(&context.run(0, &fetch).stdout);
     assert_eq!(fetched.len(), here.len());
     for (here, fetched) in here.iter().zip(&fetched) {
         assert_same_classes(here, fetched, "a fetched record");
@@ -351,7 +346,7 @@ fn lines_are_predicted_by_name_or_by_bytes() {
     for job in ["joined", "alone"] {
         let fetched = context.fetch_to_stdout(0, job, &photos);
         fetched.must_print("1 image was not");
-        let predictions = lines(&fetched.stdout);
+        let predictions = json_lines(&fetched.stdout);
         assert_eq!(predictions.len(), 3);
         for there in &predictions {
             let uri = there["uri"].as_str().unwrap();
@@ -367,7 +362,7 @@ fn handler_responses_and_failures_are_read_back() {
     std::fs::write(context.path("photos/broken.jpg"), b"no image").unwrap();
     let photos = context.text("photos");
     let local = ["predict", &photos, "--model", MODEL, "--out", "-"];
-    let here = lines(&context.run_model(3, &local).stdout);
+    let here = json_lines(&context.run_model(3, &local).stdout);
     context.package();
     let b64 = |name: &str| {
         let content = std::fs::read(context.path("photos").join(name)).unwrap();
@@ -404,7 +399,7 @@ fn handler_responses_and_failures_are_read_back() {
     for job in ["documents", "joined", "by-line", "each"] {
         let fetched = context.fetch_to_stdout(3, job, &photos);
         fetched.must_print("1 of 5 images failed");
-        let there = lines(&fetched.stdout);
+        let there = json_lines(&fetched.stdout);
         assert_eq!(there.len(), here.len(), "{job}: {fetched:#?}");
         for there in &there {
             let uri = there["uri"].as_str().unwrap();
@@ -437,7 +432,7 @@ fn refused_image_in_a_document_has_its_position() {
     fetched.must_print("documents/both.json: the model rejected 1 image: image 2: ");
     fetched.must_print(&format!("{} images were not", all - 1));
     assert!(!fetched.stderr.contains("images failed"), "{fetched:#?}");
-    assert_eq!(lines(&fetched.stdout).len(), 1);
+    assert_eq!(json_lines(&fetched.stdout).len(), 1);
     let uri = context.bucket.uri("documents/both.json");
     context.fetch_to_stdout(1, "both", &uri).must_print("a JSON document");
     context.fetch_to_stdout(1, "both", &context.bucket.uri("documents/")).must_print("the image files");
@@ -463,7 +458,7 @@ fn manifest_outputs_match_listed_images_only() {
     // Images that were never given to a job are not missing.
     let must_predict = |job: &str, place: &str, names: &[&str]| {
         let fetched = context.fetch_to_stdout(0, job, place);
-        let predictions = lines(&fetched.stdout);
+        let predictions = json_lines(&fetched.stdout);
         let uris: Vec<&str> = predictions.iter().map(|line| line["uri"].as_str().unwrap()).collect();
         let expected: Vec<String> =
             names.iter().map(|name| format!("{}/{name}", place.trim_end_matches('/'))).collect();

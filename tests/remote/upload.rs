@@ -52,7 +52,7 @@ impl Upload {
     }
 
     fn run(&self, more: &[&str]) -> Ended {
-        Ended::of(&self.command_of(ADMIN, more).output().unwrap())
+        Ended::new(&self.command_of(ADMIN, more).output().unwrap())
     }
 
     fn start(&self, more: &[&str]) -> Child {
@@ -247,7 +247,7 @@ fn canceled_upload_leaves_no_billed_parts() {
     let child = upload.start(&[]);
     upload.proxy.wait_until_stalled();
     interrupt(&child);
-    let ended = Ended::of(&child.wait_with_output().unwrap());
+    let ended = Ended::new(&child.wait_with_output().unwrap());
     ended.must(1, &["1 file (40 MiB) left", "rerun the command"]);
     upload.nothing_is_unfinished();
     assert_eq!(upload.arrived("large.tfrecord"), None);
@@ -413,7 +413,7 @@ fn missing_write_permission_is_named() {
     let upload = Upload::new("reader");
     upload.add_small(100);
     let mut command = upload.command_of(READER, &[]);
-    Ended::of(&command.output().unwrap()).must(1, &["s3:PutObject on s3://public-reader"]);
+    Ended::new(&command.output().unwrap()).must(1, &["s3:PutObject on s3://public-reader"]);
     assert!(upload.proxy.count(is_put) < 40, "it went on asking");
     assert_eq!(upload.arrived(&small_name(0)), None);
 }
@@ -460,7 +460,7 @@ fn wrong_addresses_are_reported() {
         let mut command = spotcheck_at(upload.home.path(), &["upload"]);
         command.arg(folder).arg(target);
         ADMIN.sign_in(&mut command, &upload.proxy.endpoint());
-        Ended::of(&command.output().unwrap())
+        Ended::new(&command.output().unwrap())
     };
     run(folder, "/tmp/elsewhere").must(1, &["s3://bucket/prefix/"]);
     run(folder, "s3://no-such-bucket-here/a/").must(1, &["bucket no-such-bucket-here"]);

@@ -1,6 +1,6 @@
 //! The result of the program, with its output.
 
-use std::process::Output;
+use std::process::{Command, Output};
 
 use super::seaweed::{ADMIN, BLIND};
 
@@ -13,16 +13,22 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
+    /// Runs a program to its end.
+    #[track_caller]
+    pub(crate) fn run(command: &mut Command) -> Self {
+        Self::new(&command.output().unwrap())
+    }
+
     /// Checks that its output contains no secret.
     #[track_caller]
-    pub(crate) fn of(output: &Output) -> Self {
+    pub(crate) fn new(output: &Output) -> Self {
         let ended = Self {
             code: output.status.code(),
             stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
             stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
         };
         for secret in [ADMIN.secret_key, BLIND.secret_key] {
-            assert!(!ended.prints(secret), "a secret was told");
+            assert!(!ended.prints(secret), "a secret is printed");
         }
         ended
     }
@@ -39,7 +45,45 @@ impl Ended {
 
     #[track_caller]
     pub(crate) fn must_print(&self, words: &str) {
-        assert!(self.prints(words), "no “{words}” in {self:#?}");
+        assert!(self.prints(words), "{words}: {self:#?}");
+    }
+
+    #[track_caller]
+    pub(crate) fn must_succeed(self) -> Self {
+        self.must(0, &[])
+    }
+
+    /// It failed in order (no signal, no panic), with messages that hold all of `words`.
+    #[track_caller]
+    pub(crate) fn must_fail_with(self, words: &[&str]) -> Self {
+        assert_eq!(self.code, Some(1), "{self:#?}");
+        self.must_report(words)
+    }
+
+    /// It ended with this code, and printed this alone to stdout.
+    #[track_caller]
+    pub(crate) fn must_write(self, code: i32, stdout: &str) -> Self {
+        assert_eq!(self.code, Some(code), "{self:#?}");
+        assert_eq!(self.stdout, stdout, "{self:#?}");
+        self
+    }
+
+    /// It succeeded, and printed all of this to stdout.
+    #[track_caller]
+    pub(crate) fn must_show(&self, words: &[&str]) {
+        assert_eq!(self.code, Some(0), "{self:#?}");
+        for words in words {
+            assert!(self.stdout.contains(words), "{words}: {self:#?}");
+        }
+    }
+
+    /// It printed all of this to stderr.
+    #[track_caller]
+    pub(crate) fn must_report(self, words: &[&str]) -> Self {
+        for words in words {
+            assert!(self.stderr.contains(words), "{words}: {self:#?}");
+        }
+        self
     }
 
     fn prints(&self, words: &str) -> bool {

@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock};
 
+use serde_json::Value;
 use spotcheck::inference::runtime::RuntimePackage;
 
 /// The repository's root.
@@ -98,6 +99,21 @@ fn lock(folder: &Path) -> File {
     let file = File::create(folder.join(".test-lock")).expect("the target folder is ours to write to");
     file.lock().expect("a fresh file can be locked");
     file
+}
+
+/// The messages of a program that has ended.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// The JSON Lines that a program has written to stdout.
+pub(crate) fn lines(output: &Output) -> Vec<Value> {
+    json_lines(&output.stdout)
+}
+
+pub(crate) fn json_lines(text: impl AsRef<[u8]>) -> Vec<Value> {
+    let text = std::str::from_utf8(text.as_ref()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn must_succeed(command: &mut Command) -> Output {

@@ -140,47 +140,40 @@ fn wait_for_predictions(window: &mut Harness<'static, App>, count: usize) {
 #[test]
 fn endpoint_predicts_only_the_image_in_view() {
     let mut plane = None;
-    alone(
-        "remote_inference::endpoint_predicts_only_the_image_in_view",
-        |command| {
-            serve(&mut plane)(command);
-            command.env("AWS_REGION", REGION);
-        },
-        || {
-            let bucket = Seaweed::shared().bucket("window-endpoint");
-            deploy(&bucket, "photos", &packaged());
-            let folder = tempfile::tempdir().unwrap();
-            for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
-                std::fs::copy(samples().join(name), folder.path().join(name)).unwrap();
-            }
-            let mut window = open_folder(folder.path(), 3);
-            click(&mut window, "Predict all");
-            wait_for(&mut window, "3 images, 3 predicted");
+    alone("remote_inference::endpoint_predicts_only_the_image_in_view", regional(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-endpoint");
+        deploy(&bucket, "photos", &packaged());
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["chelsea.png", "coffee.png", "rocket.jpg"] {
+            std::fs::copy(samples().join(name), folder.path().join(name)).unwrap();
+        }
+        let mut window = open_folder(folder.path(), 3);
+        click(&mut window, "Predict all");
+        wait_for(&mut window, "3 images, 3 predicted");
 
-            choose_endpoint(&mut window, "photos");
-            let found = wait_for_check(&mut window, "photos");
-            assert!(found.is_available && found.found[0].contains(REGION), "{found:?}");
-            click(&mut window, "Connect");
-            wait_for(&mut window, "by endpoint photos");
-            wait_for(&mut window, "3 images, 1 predicted");
-            wait_for_predictions(&mut window, 1);
+        choose_endpoint(&mut window, "photos");
+        let found = wait_for_check(&mut window, "photos");
+        assert!(found.is_available && found.found[0].contains(REGION), "{found:?}");
+        click(&mut window, "Connect");
+        wait_for(&mut window, "by endpoint photos");
+        wait_for(&mut window, "3 images, 1 predicted");
+        wait_for_predictions(&mut window, 1);
 
-            // The next image is sent when shown; going back sends nothing.
-            window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
-            wait_for_predictions(&mut window, 2);
-            window.state_mut().command(BrowseCommand::Walk(Step::By(-1)));
-            wait_for_predictions(&mut window, 2);
+        // The next image is sent when shown; going back sends nothing.
+        window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
+        wait_for_predictions(&mut window, 2);
+        window.state_mut().command(BrowseCommand::Walk(Step::By(-1)));
+        wait_for_predictions(&mut window, 2);
 
-            // The requested images.
-            click(&mut window, "Predict all");
-            wait_for_predictions(&mut window, 3);
-            window.state_mut().command(Action::CompareWithLocal);
-            agrees_with_local(&mut window, 3);
+        // The requested images.
+        click(&mut window, "Predict all");
+        wait_for_predictions(&mut window, 3);
+        window.state_mut().command(Action::CompareWithLocal);
+        agrees_with_local(&mut window, 3);
 
-            click(&mut window, "Predict on this");
-            wait_for(&mut window, "All models");
-        },
-    );
+        click(&mut window, "Predict on this");
+        wait_for(&mut window, "All models");
+    });
     // The parent process of the test has none.
     if let Some(plane) = plane {
         assert_eq!(plane.count("InvokeEndpoint"), 3);
@@ -190,39 +183,32 @@ fn endpoint_predicts_only_the_image_in_view() {
 #[test]
 fn endpoint_errors_are_explained() {
     let mut plane = None;
-    alone(
-        "remote_inference::endpoint_errors_are_explained",
-        |command| {
-            serve(&mut plane)(command);
-            command.env("AWS_REGION", REGION);
-        },
-        || {
-            let bucket = Seaweed::shared().bucket("window-broken");
-            deploy(&bucket, "broken", &archive(&[("code/serve.py", BROKEN.as_bytes())]));
-            let folder = folder_of(1, "chelsea.png");
-            let mut large = std::fs::read(samples().join("chelsea.png")).unwrap();
-            // A decoder stops at its end; the whole file is sent.
-            large.resize(6_300_000, 0);
-            std::fs::write(folder.path().join("large.png"), large).unwrap();
-            let mut window = open_folder(folder.path(), 2);
+    alone("remote_inference::endpoint_errors_are_explained", regional(&mut plane), || {
+        let bucket = Seaweed::shared().bucket("window-broken");
+        deploy(&bucket, "broken", &archive(&[("code/serve.py", BROKEN.as_bytes())]));
+        let folder = folder_of(1, "chelsea.png");
+        let mut large = std::fs::read(samples().join("chelsea.png")).unwrap();
+        // A decoder stops at its end; the whole file is sent.
+        large.resize(6_300_000, 0);
+        std::fs::write(folder.path().join("large.png"), large).unwrap();
+        let mut window = open_folder(folder.path(), 2);
 
-            choose_endpoint(&mut window, "missing");
-            wait_for(&mut window, "Endpoint missing does");
-            click(&mut window, "Connect");
-            wait_for_failure(&mut window, &["endpoint missing", "the region"]);
+        choose_endpoint(&mut window, "missing");
+        wait_for(&mut window, "Endpoint missing does");
+        click(&mut window, "Connect");
+        wait_for_failure(&mut window, &["endpoint missing", "the region"]);
 
-            let broken = RemoteModel::at_endpoint("broken", SageMakerAccess::default());
-            let edit = Command::Inference(InferenceCommand::EditRemoteModel(Box::new(broken)));
-            window.state_mut().command(edit);
-            assert!(wait_for_check(&mut window, "broken").is_available);
-            click(&mut window, "Connect");
-            // The container's message, and its log group.
-            wait_for_failure(&mut window, &["CUDA out of memory", "/aws/sagemaker/Endpoints/broken"]);
+        let broken = RemoteModel::at_endpoint("broken", SageMakerAccess::default());
+        let edit = Command::Inference(InferenceCommand::EditRemoteModel(Box::new(broken)));
+        window.state_mut().command(edit);
+        assert!(wait_for_check(&mut window, "broken").is_available);
+        click(&mut window, "Connect");
+        // The container's message, and its log group.
+        wait_for_failure(&mut window, &["CUDA out of memory", "/aws/sagemaker/Endpoints/broken"]);
 
-            window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
-            wait_for(&mut window, "6291456");
-        },
-    );
+        window.state_mut().command(BrowseCommand::Walk(Step::By(1)));
+        wait_for(&mut window, "6291456");
+    });
     // The parent process of the test has none.
     if let Some(plane) = plane {
         // One to the missing one, and one to the broken one: an image that is too large is not sent.

@@ -9,13 +9,12 @@ mod secrets;
 
 use std::process::{Command, Output};
 
-use serde_json::Value;
 use spotcheck::aws::Aws;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
 use spotcheck::source::S3Source;
 
 use crate::support::seaweed::{Bucket, READER, Seaweed};
-use crate::support::{repository, spotcheck};
+use crate::support::{lines, repository, spotcheck, stderr};
 
 /// A public prefix, through `endpoint`.
 pub(crate) fn public_place(bucket: &Bucket, prefix: &str, endpoint: &str) -> S3Place {
@@ -61,13 +60,4 @@ fn refusal(output: &Output) -> String {
     assert!(output.stdout.is_empty());
     assert_eq!(messages.trim_end().lines().count(), 1, "{messages}");
     messages
-}
-
-fn lines(output: &Output) -> Vec<Value> {
-    let text = std::str::from_utf8(&output.stdout).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }

@@ -80,7 +80,7 @@ impl Transform {
     }
 
     fn run(&self, args: &[&str]) -> Ended {
-        Ended::of(&self.command(args).output().unwrap())
+        Ended::new(&self.command(args).output().unwrap())
     }
 
     /// A job over `input` with the archive in the bucket.

@@ -116,7 +116,7 @@ fn bucket_in_another_region_is_a_problem() {
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
         let mut command = transform.command(&args);
         command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
-        Ended::of(&command.output().unwrap())
+        Ended::new(&command.output().unwrap())
     };
     let other =
         lies_in("eu-central-1").must(1, &["runs in us-east-1", "(model, input, outputs) is", "job in eu-central-1"]);

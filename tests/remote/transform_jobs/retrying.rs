@@ -51,7 +51,7 @@ fn partly_failed_job_retries_only_failures() {
         let mut command = spotcheck_at(home, &["transform"]);
         command.args(args).stdin(Stdio::null());
         transform.plane.sign_in(&mut command, ADMIN);
-        Ended::of(&command.output().unwrap())
+        Ended::new(&command.output().unwrap())
     };
     let asked = transform.plane.count("CreateTransformJob");
     for home in [transform.home.path(), other.path()] {
@@ -132,7 +132,7 @@ fn refused_images_are_retried_only_on_request() {
     let only_refused = |transform: &Transform| {
         let status = transform.run(&["status", "refused"]).must(3, &["retry refused --all"]);
         let count = |words: &str| status.stderr.matches(words).count();
-        assert_eq!(count("retry refused"), count("retry refused --all"), "{status:#?}");
+        assert_eq!(count("transform retry refused"), count("transform retry refused --all"), "{status:#?}");
         let jobs = transform.plane.count("CreateTransformJob");
         transform.run(&["retry", "refused"]).must(1, &["all 2 images", "--all"]);
         assert_eq!(transform.plane.count("CreateTransformJob"), jobs);

@@ -230,7 +230,7 @@ fn server_password_is_neither_printed_nor_stored() {
     let server = transform.bucket.server().endpoint();
     let with_password = server.replace("://", "://user:hunter2@");
     command.env("AWS_ENDPOINT_URL_S3", with_password);
-    let started = Ended::of(&command.output().unwrap());
+    let started = Ended::new(&command.output().unwrap());
     assert!(!started.stderr.contains("hunter2"), "{started:#?}");
     started.must(0, &["1 object"]);
     let kept = std::fs::read_to_string(&transform.records()[0]).unwrap();
@@ -297,7 +297,7 @@ fn refused_start_lists_existing_leftovers() {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut command = transform.command(&args);
     command.env("AWS_ENDPOINT_URL_S3", proxy.endpoint());
-    let refused = Ended::of(&command.output().unwrap());
+    let refused = Ended::new(&command.output().unwrap());
     assert!(!lists_leftovers(&refused), "{refused:#?}");
     refused.must(1, &["s3:PutObject"]);
     assert_eq!(left(), json!([]));

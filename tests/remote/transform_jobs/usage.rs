@@ -72,7 +72,7 @@ fn s3_options_are_hidden_for_sagemaker() {
         .env_remove("AWS_SECRET_ACCESS_KEY")
         .env("HOME", transform.home.path())
         .env("AWS_EC2_METADATA_DISABLED", "true");
-    let messages = Ended::of(&command.output().unwrap());
+    let messages = Ended::new(&command.output().unwrap());
     let messages = messages.must(1, &["AWS credentials", "`aws configure`"]);
     assert!(!messages.stderr.contains("anonymous"), "{messages:#?}");
 }

@@ -47,14 +47,14 @@ fn s3_outage_is_reported_once_while_watching() {
     transform.wait_until_looked_at(5);
     s3.restart();
     transform.plane.resume_jobs();
-    let watched = Ended::of(&watcher.wait_with_output().unwrap()).must(0, &["refused the connection"]);
+    let watched = Ended::new(&watcher.wait_with_output().unwrap()).must(0, &["refused the connection"]);
     assert!(watched.stderr.lines().any(|line| line.contains("0 of 2") && line.contains("refused the connection")));
 
     s3.inject(|_| true, Often::Always, Fault::Outage);
     let args = transform.of_job("preflight", "next", "photos/", &[]);
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let found = Ended::of(&through_proxy(&args).output().unwrap());
-    for fetch_or_check in [found, Ended::of(&through_proxy(&["fetch", "outage", ".", "--out", "-"]).output().unwrap())]
+    let found = Ended::new(&through_proxy(&args).output().unwrap());
+    for fetch_or_check in [found, Ended::new(&through_proxy(&["fetch", "outage", ".", "--out", "-"]).output().unwrap())]
     {
         let all = format!("{}{}", fetch_or_check.stdout, fetch_or_check.stderr);
         assert_eq!(fetch_or_check.code, Some(1), "{all}");
@@ -71,7 +71,7 @@ fn wrong_and_empty_regions_are_named() {
     for (region, words) in [("eu-central-1", "than eu-central-1"), ("", "no region")] {
         let mut command = transform.command(&["list"]);
         command.env("AWS_REGION", region).env_remove("AWS_DEFAULT_REGION");
-        let listed = Ended::of(&command.output().unwrap()).must(1, &[words]);
+        let listed = Ended::new(&command.output().unwrap()).must(1, &[words]);
         assert!(!listed.stderr.contains("secret key") && !listed.stderr.contains("permission"), "{listed:#?}");
     }
 }
@@ -89,7 +89,7 @@ fn rate_comes_from_output_times() {
     // Long enough for several polls with the same count.
     transform.wait_until_looked_at(5);
     transform.plane.resume_jobs();
-    let ended = Ended::of(&watcher.wait_with_output().unwrap()).must(0, &[]);
+    let ended = Ended::new(&watcher.wait_with_output().unwrap()).must(0, &[]);
     let number_before = |line: &str, unit: &str| -> Option<f64> {
         let (before, _) = line.split_once(unit)?;
         before.rsplit([' ', ',']).next()?.parse().ok()
@@ -153,7 +153,7 @@ fn unknown_access_key_shows_the_aws_message() {
     let transform = Transform::new("stranger");
     let mut command = transform.command(&["status", "job"]);
     transform.plane.sign_in(&mut command, STRANGER);
-    Ended::of(&command.output().unwrap())
+    Ended::new(&command.output().unwrap())
         .must(1, &["the access key", "UnrecognizedClientException: The security", "another profile"]);
 }
 
@@ -197,7 +197,7 @@ fn watching_survives_kills_and_network_errors() {
     let watcher = transform.spawn(&["status", "watching", "--watch"]);
     transform.wait_until_looked_at(10);
     transform.plane.resume_jobs();
-    let ended = Ended::of(&watcher.wait_with_output().unwrap());
+    let ended = Ended::new(&watcher.wait_with_output().unwrap());
     ended.must(0, &["request rate", "retrying in 2 s", "$0.0"]);
     assert_eq!(transform.counts("watching"), ("completed".to_owned(), 3, 3));
 }
