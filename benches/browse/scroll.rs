@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use cpu_time::ThreadTime;
 use eframe::App as _;
 use eframe::egui;
-use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::SampleId;
-use spotcheck::state::{BrowseCommand, InferenceCommand, Listing};
+use spotcheck::window::app::{App, WindowOptions};
+use spotcheck::window::state::{BrowseCommand, InferenceCommand, Listing};
 
 const SIZE: egui::Vec2 = egui::vec2(1360.0, 860.0);
 const FRAME: Duration = Duration::from_millis(16);

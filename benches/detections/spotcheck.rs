@@ -12,7 +12,7 @@ use std::time::Instant;
 use spotcheck::domain::{
     AxisTransform, BoxFormat, Columns, DetectionOutput, KeepRule, LabelSet, OutputConvention, Prediction,
 };
-use spotcheck::vision::{Prepared, Tensor, postprocess};
+use spotcheck::model::{Prepared, Tensor, postprocess};
 
 const CANDIDATES: usize = 8400;
 const MAX_IOU: f32 = 0.7;

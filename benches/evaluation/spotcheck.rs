@@ -12,7 +12,7 @@ use spotcheck::domain::{
     Change, Detection, FileStamp, InferenceLocation, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent,
     RunId, RunInfo, RunKey, SamplePrediction, SampleUri,
 };
-use spotcheck::store::{OpenMode, OpenRequest, Project};
+use spotcheck::project::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 const RUN: RunId = RunId(1);

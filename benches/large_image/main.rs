@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use egui_kittest::Harness;
-use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
-use spotcheck::state::{CanvasView, Display, InferenceCommand, ReviewCommand};
+use spotcheck::window::app::{App, WindowOptions};
+use spotcheck::window::state::{CanvasView, Display, InferenceCommand, ReviewCommand};
 
 const FRAMES: usize = 600;
 const PATIENCE: Duration = Duration::from_mins(5);

@@ -7,7 +7,7 @@
 use std::time::Instant;
 
 use spotcheck::domain::KeepRule;
-use spotcheck::remote::outputs::{LabelSource, OutputReader, Recognition};
+use spotcheck::sagemaker::outputs::{LabelSource, OutputReader, Recognition};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Cargo adds its own flag.

@@ -8,7 +8,7 @@
 use std::time::Instant;
 
 use spotcheck::domain::{Interpolation, RgbImage};
-use spotcheck::vision::{ResizeWindow, resize};
+use spotcheck::model::{ResizeWindow, resize};
 use strum::VariantArray as _;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

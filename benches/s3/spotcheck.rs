@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use spotcheck::aws::Aws;
 use spotcheck::domain::{S3Address, S3Place, Sample};
-use spotcheck::source::{S3Source, Source, SourceError};
+use spotcheck::image::source::{S3Source, Source, SourceError};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Cargo adds its own flag.

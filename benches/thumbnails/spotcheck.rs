@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 use std::time::Instant;
 
-use spotcheck::decode::{DecodeLimits, thumbnail};
+use spotcheck::image::decode::{DecodeLimits, thumbnail};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Cargo adds its own flag.

@@ -10,54 +10,54 @@ use crate::domain::{
 
 /// Collects images and classes as they are encountered.
 #[derive(Default)]
-pub(super) struct Collector {
+pub(crate) struct Collector {
     annotations: Annotations,
     image_of: HashMap<String, u32>,
     class_of: HashMap<(Option<i64>, Option<String>), u32>,
-    pub(super) files: u64,
-    pub(super) entries: u64,
+    pub(crate) files: u64,
+    pub(crate) entries: u64,
     /// Whole sentences.
-    pub(super) notes: Vec<String>,
-    pub(super) without_area: Tally,
+    pub(crate) notes: Vec<String>,
+    pub(crate) without_area: Tally,
     without_prediction: Tally,
 }
 
 /// A count for a note, with the first occurrence.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(crate) struct Tally {
     count: u64,
     first: String,
 }
 
 impl Tally {
-    pub(super) fn add(&mut self, place: impl FnOnce() -> String) {
+    pub(crate) fn add(&mut self, place: impl FnOnce() -> String) {
         if self.count == 0 {
             self.first = place();
         }
         self.count += 1;
     }
 
-    pub(super) fn count(&self) -> u64 {
+    pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
     /// `one` and `several` follow the number.
-    pub(super) fn note(&self, one: &str, several: &str) -> Option<String> {
+    pub(crate) fn note(&self, one: &str, several: &str) -> Option<String> {
         let text = if self.count == 1 { one } else { several };
         (self.count > 0).then(|| format!("{} {text} (first: {})", self.count, self.first))
     }
 
-    pub(super) fn without_area(&self) -> Option<String> {
+    pub(crate) fn without_area(&self) -> Option<String> {
         self.note("box has zero area and matches nothing", "boxes have zero area and match nothing")
     }
 }
 
 /// Why an entry cannot be used, to follow its location.
-pub(super) type Refusal = (AnnotationProblemKind, String);
+pub(crate) type Refusal = (AnnotationProblemKind, String);
 
 impl Collector {
     /// The image with this name, created if necessary.
-    pub(super) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
+    pub(crate) fn image(&mut self, name: &str) -> &mut AnnotatedImage {
         let name = super::image_name(name);
         let images = &mut self.annotations.images;
         let next = images.len() as u32;
@@ -69,13 +69,13 @@ impl Collector {
     }
 
     /// The image with this name, if it was encountered before.
-    pub(super) fn known_image(&self, name: &str) -> Option<&AnnotatedImage> {
+    pub(crate) fn known_image(&self, name: &str) -> Option<&AnnotatedImage> {
         let index = *self.image_of.get(&super::image_name(name))?;
         self.annotations.images.get(index as usize)
     }
 
     /// Records an image without a prediction, unless it was encountered before.
-    pub(super) fn add_unpredicted(&mut self, image: &str, status: &str, error: &str, place: impl FnOnce() -> String) {
+    pub(crate) fn add_unpredicted(&mut self, image: &str, status: &str, error: &str, place: impl FnOnce() -> String) {
         self.without_prediction.add(place);
         if self.known_image(image).is_none() {
             self.image(image).status = match status {
@@ -86,7 +86,7 @@ impl Collector {
         }
     }
 
-    pub(super) fn class(&mut self, number: Option<i64>, name: Option<&str>) -> u32 {
+    pub(crate) fn class(&mut self, number: Option<i64>, name: Option<&str>) -> u32 {
         let classes = &mut self.annotations.classes;
         let next = classes.len() as u32;
         *self.class_of.entry((number, name.map(str::to_owned))).or_insert_with_key(|(number, name)| {
@@ -95,11 +95,11 @@ impl Collector {
         })
     }
 
-    pub(super) fn problem(&mut self, kind: AnnotationProblemKind, place: impl Into<String>, reason: impl Into<String>) {
+    pub(crate) fn problem(&mut self, kind: AnnotationProblemKind, place: impl Into<String>, reason: impl Into<String>) {
         self.annotations.problems.add(kind, place, reason);
     }
 
-    pub(super) fn add_box(&mut self, image: &str, found: AnnotatedBox, place: impl FnOnce() -> String) {
+    pub(crate) fn add_box(&mut self, image: &str, found: AnnotatedBox, place: impl FnOnce() -> String) {
         if found.bounds[2] == 0.0 || found.bounds[3] == 0.0 {
             self.without_area.add(place);
         }
@@ -108,18 +108,18 @@ impl Collector {
 
     /// Drops an image with an unusable class: without it, the other classes would have the wrong ranks. Returns the
     /// reason.
-    pub(super) fn refuse_label(&mut self, image: &str, refusal: Refusal) -> Refusal {
+    pub(crate) fn refuse_label(&mut self, image: &str, refusal: Refusal) -> Refusal {
         self.image(image).status = PredictionStatus::Failed("has a class that cannot be used".to_owned());
         refusal
     }
 
-    pub(super) fn add_label(&mut self, image: &str, label: AnnotatedLabel) {
+    pub(crate) fn add_label(&mut self, image: &str, label: AnnotatedLabel) {
         self.image(image).labels.push(label);
     }
 
     /// # Errors
     /// The image already has this class.
-    pub(super) fn add_label_once(&mut self, image: &str, label: AnnotatedLabel) -> Result<(), Refusal> {
+    pub(crate) fn add_label_once(&mut self, image: &str, label: AnnotatedLabel) -> Result<(), Refusal> {
         let labels = &mut self.image(image).labels;
         if labels.iter().any(|known| known.class == label.class) {
             let reason = "repeats a class of its image; the first entry is used".to_owned();
@@ -130,7 +130,7 @@ impl Collector {
     }
 
     /// Sorts labels with scores, and reports predictions without a score as problems.
-    pub(super) fn finish(mut self, format: AnnotationFormat) -> Found {
+    pub(crate) fn finish(mut self, format: AnnotationFormat) -> Found {
         let annotations = &mut self.annotations;
         if annotations.has_scores() {
             for image in &mut annotations.images {
@@ -158,7 +158,7 @@ impl Collector {
 
     /// Treats boxes as fractions of their images, as the file states or its boxes suggest. Boxes far outside are
     /// problems.
-    pub(super) fn in_fractions(&mut self) {
+    pub(crate) fn in_fractions(&mut self) {
         let Annotations { images, problems, .. } = &mut self.annotations;
         for image in images {
             image.boxes.retain_mut(|found| {
@@ -177,7 +177,7 @@ impl Collector {
 ///
 /// # Errors
 /// They are not a valid box.
-pub(super) fn checked_box(bounds: [f64; 4], unit: BoxUnit) -> Result<[f64; 4], Refusal> {
+pub(crate) fn checked_box(bounds: [f64; 4], unit: BoxUnit) -> Result<[f64; 4], Refusal> {
     let refused = |reason: String| Err((AnnotationProblemKind::BrokenBox, reason));
     let [x, y, width, height] = bounds;
     if bounds.iter().any(|number| !number.is_finite()) {
@@ -197,7 +197,7 @@ pub(super) fn checked_box(bounds: [f64; 4], unit: BoxUnit) -> Result<[f64; 4], R
 
 /// # Errors
 /// It is not a score.
-pub(super) fn checked_score(score: f64) -> Result<f64, Refusal> {
+pub(crate) fn checked_score(score: f64) -> Result<f64, Refusal> {
     if (0.0..=1.0).contains(&score) {
         return Ok(score);
     }

@@ -35,7 +35,7 @@ impl Scalar {
     ///
     /// # Errors
     /// It is not an id. The message follows the location; `key` is the name of the field.
-    pub(super) fn into_id(self, key: &str) -> Result<AnnotatedImageId, String> {
+    pub(crate) fn into_id(self, key: &str) -> Result<AnnotatedImageId, String> {
         /// 2^53
         const EXACT: f64 = 9_007_199_254_740_992.0;
         match self {
@@ -54,11 +54,11 @@ impl Scalar {
         }
     }
 
-    pub(super) fn is_missing(&self) -> bool {
+    pub(crate) fn is_missing(&self) -> bool {
         *self == Self::Missing
     }
 
-    pub(super) fn into_text(self) -> Option<String> {
+    pub(crate) fn into_text(self) -> Option<String> {
         match self {
             Self::Text(text) => Some(text),
             _ => None,
@@ -80,7 +80,7 @@ impl fmt::Display for Scalar {
 }
 
 /// Text of a file for a message: with visible control characters, and not too long.
-pub(super) fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     crate::domain::visible(&crate::domain::shortened(text, 80)).into_owned()
 }
 
@@ -163,7 +163,7 @@ impl<'de> Deserialize<'de> for Scalar {
 
 /// Four numbers.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(super) enum FourNumbers {
+pub(crate) enum FourNumbers {
     /// The key is missing, or its value is `null` or an empty list.
     #[default]
     Missing,
@@ -202,7 +202,7 @@ impl<'de> Deserialize<'de> for FourNumbers {
 }
 
 /// An object in a list; `None` for any other value.
-pub(super) struct Element<T>(pub(super) Option<T>);
+pub(crate) struct Element<T>(pub(crate) Option<T>);
 
 impl<'de, T: Deserialize<'de>> Lenient<'de> for Element<T> {
     fn from_scalar(_: Scalar) -> Self {
@@ -221,7 +221,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Element<T> {
 }
 
 /// Passes on each element of a list as it is read, so that the list is never in memory.
-pub(super) struct Each<T, F> {
+pub(crate) struct Each<T, F> {
     /// The expected type, for messages.
     what: &'static str,
     visit: F,
@@ -229,11 +229,11 @@ pub(super) struct Each<T, F> {
 }
 
 impl<T, F: FnMut(u64, Option<T>)> Each<T, F> {
-    pub(super) fn new(what: &'static str, visit: F) -> Self {
+    pub(crate) fn new(what: &'static str, visit: F) -> Self {
         Self { what, visit, element: PhantomData }
     }
 
-    pub(super) fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
+    pub(crate) fn of_list<'de, A: SeqAccess<'de>>(mut self, mut seq: A) -> Result<(), A::Error>
     where
         T: Deserialize<'de>,
     {

@@ -12,7 +12,7 @@ use super::lines::each_line;
 use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
 
 /// Keys for the name of a line's image; the first one present is used.
-pub(super) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
+pub(crate) const NAME_KEYS: [&str; 3] = ["uri", "image", "file_name"];
 
 #[derive(Deserialize)]
 struct Line {
@@ -55,7 +55,7 @@ struct Entry {
     verdict: Scalar,
 }
 
-pub(super) fn read(reader: impl Read) -> io::Result<Found> {
+pub(crate) fn read(reader: impl Read) -> io::Result<Found> {
     let mut lines = Lines::default();
     each_line(reader, |number, text| {
         let place = format!("line {number}");

@@ -9,7 +9,7 @@ const LONGEST_LINE: u64 = 64 << 20;
 ///
 /// # Errors
 /// Those of the reader.
-pub(super) fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>)) -> io::Result<()> {
+pub(crate) fn each_line(reader: impl Read, mut each: impl FnMut(u64, Result<&str, &str>)) -> io::Result<()> {
     let mut reader = BufReader::with_capacity(256 << 10, reader);
     let mut read = Vec::new();
     let mut number = 0;

@@ -1,17 +1,19 @@
 //! Ground truth and predictions from other tools, read from their files.
 //!
 //! The format of a file or folder is detected from its content. One reader per format handles both ground truth and
-//! predictions. Knows nothing about models, projects and metrics; [`crate::matching`] decides which classes and images
+//! predictions. Knows nothing about models, projects and metrics; [`crate::annotations::matching`] decides which classes and images
 //! of two sides correspond.
 
 mod class_names;
 mod coco;
 mod collect;
 mod flag;
+pub mod import;
 pub(crate) mod json;
 mod json_lines;
 mod judged;
 mod lines;
+pub mod matching;
 mod names;
 mod recognize;
 pub(crate) mod rows;
@@ -31,7 +33,7 @@ use std::fmt;
 
 use self::recognize::Recognized;
 use crate::domain::Annotations;
-use crate::source::{FileEntry, Files, FilesError, SourceError};
+use crate::image::source::{FileEntry, Files, FilesError, SourceError};
 use crate::tasks::{Cancelled, TaskControl};
 
 /// The UTF-8 byte order mark, which is skipped.

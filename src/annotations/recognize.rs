@@ -8,7 +8,7 @@ use super::json::shortened;
 use super::yolo::{DataYaml, YoloFiles};
 use super::{AnnotationFormat, AnnotationsError, json_lines, table};
 use crate::domain::counted;
-use crate::source::{FileEntry, Files, NamedKind, kind_of_name};
+use crate::image::source::{FileEntry, Files, NamedKind, kind_of_name};
 use crate::tasks::TaskControl;
 
 /// The number of bytes inspected per file.
@@ -18,7 +18,7 @@ const LOOKED_AT: usize = 32;
 /// The number of folders that a note lists.
 const MAX_NAMED: usize = 4;
 
-pub(super) enum Recognized {
+pub(crate) enum Recognized {
     /// A file of a single-file format (COCO, CSV or JSON Lines), with its first line.
     File {
         format: AnnotationFormat,
@@ -50,7 +50,7 @@ struct Look<'f> {
 
 /// The format of a place, and which of its files are read: for a dataset with splits, those of `split` or the default
 /// one. If a `data.yaml` was opened, `files` becomes the folder around it.
-pub(super) fn recognize(
+pub(crate) fn recognize(
     files: &mut Files,
     split: Option<&str>,
     control: &TaskControl,

@@ -14,7 +14,7 @@ const LARGEST_ROW: usize = 1 << 20;
 ///
 /// # Errors
 /// Those of the reader.
-pub(super) fn each_row(
+pub(crate) fn each_row(
     reader: impl Read,
     delimiter: char,
     each: impl FnMut(u64, Result<&[Cow<'_, str>], &str>),
@@ -101,7 +101,7 @@ impl<F: FnMut(u64, Result<&[Cow<'_, str>], &str>)> Rows<F> {
     }
 }
 
-pub(super) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Quotes> {
+pub(crate) fn fields(row: &str, delimiter: char) -> Result<Vec<Cow<'_, str>>, Quotes> {
     let mut fields = Vec::new();
     let mut rest = Some(row);
     while let Some(text) = rest {

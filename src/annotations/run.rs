@@ -3,11 +3,13 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use crate::annotations::matching::{
+    ClassCorrections, ClassMatches, CorrectionsError, Folders, ImageKey, ImageMatches, classes_of,
+};
 use crate::domain::{
     AnnotatedBox, AnnotatedImage, AnnotatedImageId, Annotations, BoundingBox, ClassScore, Detection, LabelSet,
     ModelTask, Prediction, PredictionContent, TruthLabel,
 };
-use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, Folders, ImageKey, ImageMatches, classes_of};
 
 /// The classes of a run, and those of annotations mapped to them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

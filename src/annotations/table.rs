@@ -180,7 +180,7 @@ fn is_of_box(name: &str) -> bool {
 ///
 /// # Errors
 /// What is missing.
-pub(super) fn check_header(line: &str) -> Result<(), String> {
+pub(crate) fn check_header(line: &str) -> Result<(), String> {
     let header = fields(line, delimiter(line)).map_err(|_| "the quotes of its header are not closed")?;
     Columns::of(&header).map(drop)
 }
@@ -194,7 +194,7 @@ fn delimiter(header: &str) -> char {
 ///
 /// # Errors
 /// Those of the reader, or a problem with the header.
-pub(super) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, String>> {
+pub(crate) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, String>> {
     let mut rows = Rows::default();
     let mut columns: Option<Result<Columns, String>> = None;
     each_row(reader, delimiter(header), |line, row| {

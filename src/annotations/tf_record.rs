@@ -5,7 +5,7 @@ use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{
     AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, Sample, TruthBox, TruthLabel,
 };
-use crate::source::{Source, SourceError};
+use crate::image::source::{Source, SourceError};
 use crate::tasks::TaskControl;
 
 /// Reads the annotations stored in the records of a source. Other images are skipped.

@@ -12,13 +12,13 @@ use super::flag::flag;
 use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit};
-use crate::source::{FileEntry, Files};
+use crate::image::source::{FileEntry, Files};
 use crate::tasks::TaskControl;
 
 /// The format has no elements nested this deeply.
 const DEEPEST: usize = 64;
 
-pub(super) fn read(files: &Files, listed: &[FileEntry], control: &TaskControl) -> Result<Found, AnnotationsError> {
+pub(crate) fn read(files: &Files, listed: &[FileEntry], control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut reader = Reader::default();
     files.read_each(listed, control, |index, content| {
         reader.collector.files += 1;

@@ -13,31 +13,31 @@ use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::{Scalar, shortened};
 use super::{AnnotationFormat, AnnotationsError, Found};
 use crate::domain::{AnnotatedBox, AnnotationProblemKind as Kind, BoxRole, BoxUnit, DatasetSplit};
-use crate::source::{FileEntry, Files};
+use crate::image::source::{FileEntry, Files};
 use crate::tasks::TaskControl;
 
 /// The files of a dataset or folder.
 #[derive(Default)]
-pub(super) struct YoloFiles {
-    pub(super) data: Option<DataYaml>,
+pub(crate) struct YoloFiles {
+    pub(crate) data: Option<DataYaml>,
     /// `classes.txt`, one name per line.
-    pub(super) names: Option<FileEntry>,
-    pub(super) labels: Vec<FileEntry>,
+    pub(crate) names: Option<FileEntry>,
+    pub(crate) labels: Vec<FileEntry>,
     /// The paths of the known images, relative to the same folder as the labels.
-    pub(super) images: Vec<String>,
-    pub(super) split: Option<DatasetSplit>,
+    pub(crate) images: Vec<String>,
+    pub(crate) split: Option<DatasetSplit>,
     /// As [`Found::notes`].
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
 }
 
 /// The parts of `data.yaml` that are used.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-pub(super) struct DataYaml {
+pub(crate) struct DataYaml {
     names: Option<Names>,
     kpt_shape: Option<[usize; 2]>,
     /// The folder that paths of splits are relative to.
-    pub(super) path: Option<String>,
+    pub(crate) path: Option<String>,
     train: Option<Places>,
     #[serde(alias = "validation")]
     val: Option<Places>,
@@ -82,7 +82,7 @@ impl TryFrom<NamesInYaml> for Names {
 }
 
 impl DataYaml {
-    pub(super) fn read(files: &Files, file: &FileEntry, control: &TaskControl) -> Result<Self, AnnotationsError> {
+    pub(crate) fn read(files: &Files, file: &FileEntry, control: &TaskControl) -> Result<Self, AnnotationsError> {
         let content = files.read(file, control)?;
         let data = super::text_of(&content).map_err(str::to_owned).and_then(|text| {
             let options = serde_saphyr::options! { strict_booleans: true };
@@ -93,7 +93,7 @@ impl DataYaml {
     }
 
     /// The splits in the file, each with the places of its images.
-    pub(super) fn splits(&self) -> impl Iterator<Item = (&'static str, &[String])> {
+    pub(crate) fn splits(&self) -> impl Iterator<Item = (&'static str, &[String])> {
         let splits = [("train", &self.train), ("val", &self.val), ("test", &self.test)];
         splits.into_iter().filter_map(|(name, places)| {
             let places = match places.as_ref()? {
@@ -107,7 +107,7 @@ impl DataYaml {
 
 impl YoloFiles {
     /// Adds the files of another place of the same split.
-    pub(super) fn append(&mut self, more: Self) {
+    pub(crate) fn append(&mut self, more: Self) {
         self.names = self.names.take().or(more.names);
         self.labels.extend(more.labels);
         self.images.extend(more.images);
@@ -115,7 +115,7 @@ impl YoloFiles {
     }
 }
 
-pub(super) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
+pub(crate) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let mut reader = Reader::default();
     reader.collector.notes = found.notes;
     if let Some(data) = found.data {

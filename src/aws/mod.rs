@@ -12,6 +12,7 @@ mod network;
 mod objects;
 mod sagemaker;
 mod setup;
+pub mod upload;
 mod writing;
 
 use std::collections::HashMap;
@@ -29,7 +30,8 @@ pub use writing::{
     Content, NewObject, SentPart, Sha256Digest, StoredObject, UnfinishedUpload, WriteCondition, hexadecimal,
 };
 
-use crate::domain::{AwsSetup, S3Access, SageMakerAccess};
+use crate::domain::{AwsSetup, S3Access};
+use crate::sagemaker::spec::transform::SageMakerAccess;
 use connection::Connection;
 use network::Network;
 

@@ -51,8 +51,8 @@ impl Default for RetryPolicy {
     }
 }
 
-pub(super) struct Network {
-    pub(super) retry_policy: RetryPolicy,
+pub(crate) struct Network {
+    pub(crate) retry_policy: RetryPolicy,
     started: OnceLock<Result<Started, AwsError>>,
     requests: Semaphore,
 }
@@ -64,7 +64,7 @@ struct Started {
 }
 
 impl Network {
-    pub(super) fn new(retry_policy: RetryPolicy) -> Self {
+    pub(crate) fn new(retry_policy: RetryPolicy) -> Self {
         Self { retry_policy, started: OnceLock::new(), requests: Semaphore::new(MAX_REQUESTS) }
     }
 
@@ -72,26 +72,26 @@ impl Network {
         self.started.get_or_init(Started::new).as_ref().map_err(Clone::clone)
     }
 
-    pub(super) fn handle(&self) -> Result<Handle, AwsError> {
+    pub(crate) fn handle(&self) -> Result<Handle, AwsError> {
         match &self.started()?.runtime {
             Some(runtime) => Ok(runtime.handle().clone()),
             None => Err(AwsError::cancelled()),
         }
     }
 
-    pub(super) fn http(&self) -> Result<SharedHttpClient, AwsError> {
+    pub(crate) fn http(&self) -> Result<SharedHttpClient, AwsError> {
         Ok(self.started()?.http.clone())
     }
 
     /// Waits for a free slot among the requests in flight.
-    pub(super) async fn request(&self) -> Result<SemaphorePermit<'_>, AwsError> {
+    pub(crate) async fn request(&self) -> Result<SemaphorePermit<'_>, AwsError> {
         // The semaphore is never closed.
         self.requests.acquire().await.map_err(|_| AwsError::cancelled())
     }
 
     /// Makes this thread wait for `work`, but no longer than until `control` is canceled. Not for the threads of the
     /// runtime itself.
-    pub(super) fn wait<T>(
+    pub(crate) fn wait<T>(
         &self,
         control: Option<&TaskControl>,
         work: impl Future<Output = Result<T, AwsError>>,

@@ -4,12 +4,14 @@ use clap::Args;
 
 use super::place::S3Args;
 use super::values::{parse_profile, parse_region};
-use crate::domain::{Credentials, S3Access, SageMakerAccess, region_doubt};
+use crate::domain::{Credentials, S3Access};
+use crate::sagemaker::spec::aws_region::region_doubt;
+use crate::sagemaker::spec::transform::SageMakerAccess;
 
 /// The AWS account and region. The defaults are those of the AWS CLI.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "AWS account")]
-pub(super) struct AccountArgs {
+pub(crate) struct AccountArgs {
     /// AWS profile; overrides the environment
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
@@ -20,19 +22,19 @@ pub(super) struct AccountArgs {
 
 impl AccountArgs {
     /// An unknown region is only a warning: AWS adds regions.
-    pub(super) fn warn_if_unknown(&self) {
+    pub(crate) fn warn_if_unknown(&self) {
         warn_about_region(self.region.as_deref());
     }
 }
 
-pub(super) fn warn_about_region(region: Option<&str>) {
+pub(crate) fn warn_about_region(region: Option<&str>) {
     if let Some(doubt) = region.and_then(region_doubt) {
         eprintln!("warning: {doubt}");
     }
 }
 
 /// Flags for an AWS account, with fallbacks.
-pub(super) trait Account {
+pub(crate) trait Account {
     fn is_given(&self) -> bool;
 
     /// The account from the flags; the defaults are those of the AWS CLI.

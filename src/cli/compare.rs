@@ -14,18 +14,19 @@ use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{ComparisonFormat, ModelTask, RunInfo, Sample, SampleId, SampleUri, counted};
+use crate::domain::{ModelTask, RunInfo, Sample, SampleId, SampleUri, counted};
 use crate::evaluation::AgreementSummary;
-use crate::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
-use crate::source::{Source, for_task};
-use crate::store::{PredictionPair, PredictionPairs, Project};
+use crate::image::source::{Source, for_task};
+use crate::project::export::options::ComparisonFormat;
+use crate::project::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
+use crate::project::{PredictionPair, PredictionPairs, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of class changes listed in the terminal.
 const MAX_CLASS_CHANGES: usize = 20;
 
 #[derive(Debug, Args)]
-pub(super) struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
     /// Runs to compare, by name or number; optional if the project has only two
@@ -37,7 +38,7 @@ pub(super) struct CompareArgs {
 
 /// The comparison of two runs: thresholds and output.
 #[derive(Debug, Args)]
-pub(super) struct RunPairArgs {
+pub(crate) struct RunPairArgs {
     /// Write the summary and each image's differences to this file (.json or .csv) [default: a summary on stdout]
     #[arg(long, value_name = "FILE.json|FILE.csv", value_parser = parse_out)]
     out: Option<OutFile>,
@@ -55,7 +56,7 @@ pub(super) struct RunPairArgs {
 }
 
 impl RunPairArgs {
-    pub(super) fn s3(&self) -> &S3Args {
+    pub(crate) fn s3(&self) -> &S3Args {
         &self.s3
     }
 }
@@ -74,7 +75,7 @@ fn parse_out(text: &str) -> Result<OutFile, String> {
     Ok(OutFile { path, format })
 }
 
-pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let project = open_project(&args.project, &args.holding.s3, &dirs, "spotcheck compare")?;
     let runs = choose_runs(&project, &args.runs)?;
@@ -84,7 +85,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Compares two runs, writes the output file, and returns the summary. `see` receives both predictions for each image.
-pub(super) fn hold(
+pub(crate) fn hold(
     project: &Project,
     runs: [RunInfo; 2],
     args: &RunPairArgs,
@@ -126,7 +127,7 @@ pub(super) fn hold(
 }
 
 /// Prints to stdout, or to stderr if the result goes to a file.
-pub(super) fn print_note(args: &RunPairArgs, text: &str) -> anyhow::Result<()> {
+pub(crate) fn print_note(args: &RunPairArgs, text: &str) -> anyhow::Result<()> {
     if args.out.is_some() {
         eprint!("{text}");
     } else {

@@ -21,12 +21,12 @@ use super::terminal::{interruptible, stdout};
 use super::values::{NmsIou, parse_nms_iou, parse_score};
 use crate::dirs::AppDirs;
 use crate::domain::NamePattern;
-use crate::evaluate::measure_all;
 use crate::evaluation::DRAWS;
+use crate::evaluation::pipeline::measure_all;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
-pub(super) struct EvaluateArgs {
+pub(crate) struct EvaluateArgs {
     /// Image folder or `s3://bucket/folder/` of a project; optional with --project or --predictions. It provides the
     /// images for --report, and image sizes for --predictions whose boxes are fractions
     #[arg(required_unless_present_any = ["project", "predictions"])]
@@ -109,7 +109,7 @@ enum IouType {
     Bbox,
 }
 
-pub(super) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &EvaluateArgs) -> anyhow::Result<Outcome> {
     let IouType::Bbox = args.iou_type;
     let outputs = Outputs::of(args)?;
     let dirs = AppDirs::find()?;

@@ -13,21 +13,23 @@ use super::progress::with_progress;
 use super::values::{NmsIou, parse_nms_iou};
 use crate::aws::Aws;
 use crate::cli::terminal::{interruptible, print_problems};
-use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
-    AnnotatedKind, BoundingBox, BoxChoice, ClassChoice, ExportFormat, ExportOptions, JudgedSample, Location, RunId,
-    RunInfo, S3Place, Sample, SampleId, SampleUri, VerdictChoice, ViewSettings,
+    BoundingBox, JudgedSample, Location, RunId, RunInfo, S3Place, Sample, SampleId, SampleUri, ViewSettings,
 };
-use crate::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
+use crate::image::decode::DecodeLimits;
+use crate::image::source::{Source, WithRecords, absolute, for_task};
+use crate::project::export::options::{
+    AnnotatedKind, BoxChoice, ClassChoice, ExportFormat, ExportOptions, VerdictChoice,
+};
+use crate::project::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
+use crate::project::{OpenMode, OpenRequest, Project, StoredStamp, default_path, default_path_of_place};
 use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
-use crate::source::{Source, WithRecords, absolute, for_task};
-use crate::store::{OpenMode, OpenRequest, Project, StoredStamp, default_path, default_path_of_place};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of the command line")]
-pub(super) struct ExportArgs {
+pub(crate) struct ExportArgs {
     /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
     /// Run to export, by name or number [default: the newest]
@@ -96,7 +98,7 @@ impl ExportArgs {
     }
 }
 
-pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     if args.out.as_os_str() == "-" {
         bail!("cannot export to stdout; give a file or folder to --out");
     }
@@ -153,7 +155,7 @@ fn parse_query(text: &str) -> anyhow::Result<Query> {
 }
 
 /// `program` is the name that other programs show while the project is locked.
-pub(super) fn open_project(path: &Path, s3: &S3Args, dirs: &AppDirs, program: &'static str) -> anyhow::Result<Project> {
+pub(crate) fn open_project(path: &Path, s3: &S3Args, dirs: &AppDirs, program: &'static str) -> anyhow::Result<Project> {
     let path = match default_project(path, s3, dirs)? {
         Some((of, project)) if !project.exists() => {
             bail!("{of} has no project yet; open it in the window, or predict with --project")
@@ -189,7 +191,7 @@ fn default_project(path: &Path, s3: &S3Args, dirs: &AppDirs) -> anyhow::Result<O
 }
 
 /// The run with this name or number, or the newest; `doing` is the action for messages: “exporting”.
-pub(super) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
+pub(crate) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -> anyhow::Result<RunInfo> {
     let mut runs = project.runs()?;
     let Some(wanted) = wanted else {
         let Some(newest) = runs.pop() else {
@@ -207,7 +209,7 @@ pub(super) fn choose_run(project: &Project, wanted: Option<&str>, doing: &str) -
     find_run(&runs, wanted)
 }
 
-pub(super) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo> {
+pub(crate) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo> {
     let is_wanted = |run: &&RunInfo| run.name == wanted || run.id.0.to_string() == wanted;
     let found: Vec<&RunInfo> = runs.iter().filter(is_wanted).collect();
     let list = list_of_runs(runs);
@@ -219,13 +221,13 @@ pub(super) fn find_run(runs: &[RunInfo], wanted: &str) -> anyhow::Result<RunInfo
 }
 
 /// One line per run, with its number.
-pub(super) fn list_of_runs(runs: &[RunInfo]) -> String {
+pub(crate) fn list_of_runs(runs: &[RunInfo]) -> String {
     let lines = runs.iter().map(|run| format!("\n  {}  {}", run.id.0, run.name));
     lines.collect()
 }
 
 /// The project's last view settings for the run's model.
-pub(super) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
+pub(crate) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
     let name = ViewSettings::name_in_project(&run.key.model_id);
     let Some(json) = project.views()?.remove(&name) else {
         return Ok(ViewSettings::of_model(&run.card));
@@ -254,7 +256,7 @@ fn view_of(project: &Project, run: &RunInfo, args: &ExportArgs) -> anyhow::Resul
 }
 
 /// The source of the images. If it does not exist any more, only formats with images fail.
-pub(super) fn open_source(project: &Project, args: &S3Args, control: &TaskControl) -> anyhow::Result<Arc<dyn Source>> {
+pub(crate) fn open_source(project: &Project, args: &S3Args, control: &TaskControl) -> anyhow::Result<Arc<dyn Source>> {
     let nothing = || Arc::new(WithRecords::from_paths([]));
     let Some(root) = project.root() else {
         return Ok(nothing());

@@ -13,15 +13,15 @@ use super::predict::saving::{SavedLabels, Saving, SavingArgs};
 use super::progress::{summary, with_progress};
 use super::terminal::{interruptible, print_problems};
 use super::values::{find_labels, read_class_map};
+use crate::annotations::import::{AnnotationFile, ImportError, ImportedRun, Naming};
+use crate::annotations::matching::Folders;
 use crate::aws::Aws;
 use crate::domain::{Location, Sample, SampleId};
-use crate::import::{AnnotationFile, ImportError, ImportedRun, Naming};
-use crate::matching::Folders;
-use crate::source::{Files, absolute};
+use crate::image::source::{Files, absolute};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
-pub(super) struct ImportArgs {
+pub(crate) struct ImportArgs {
     /// Predicted images: a folder, an image or a TFRecord file, local or in S3
     source: PathBuf,
     /// Predictions: a file or folder in a format of docs/ground-truth.md, local or in S3
@@ -52,7 +52,7 @@ pub(super) struct ImportArgs {
     s3: S3Args,
 }
 
-pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     if args.saving.project().is_none() {
         bail!("add --project FILE.spotcheck: predictions are imported into a project");
     }

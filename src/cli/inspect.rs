@@ -11,19 +11,20 @@ use super::out_file::{Replaceable, check_out};
 use super::place::{self, S3Args, parse_location};
 use super::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
-use crate::decode::{DecodeLimits, decode};
 use crate::dirs::AppDirs;
 use crate::domain::{LabelSet, ModelCard, Prediction, RgbImage, SampleUri, shortened};
-use crate::export::write_image;
-use crate::inference::runtime::{self, Loaded};
-use crate::inference::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
-use crate::library::{Library, LibraryError, Model, labels_from_file, write_card};
-use crate::remote::transform::quoted;
-use crate::tasks::{ProgressUnit, TaskControl};
-use crate::vision::preprocess;
-use crate::vision::recognize::{
+use crate::image::decode::{DecodeLimits, decode};
+use crate::model::catalog::{Library, LibraryError, Model, labels_from_file, write_card};
+use crate::model::onnx::{Inspection, PresetTrial, TrialImage, labels_of, truth_of, undecided_resize};
+use crate::model::preprocess;
+use crate::model::recognize::{
     Basis, Finding, GraphSignature, Misfit, Overrules, Recognition, preset, presets, preview,
 };
+use crate::model::runtime;
+use crate::model::runtime::Loaded;
+use crate::project::export::write_image;
+use crate::sagemaker::jobs::quoted;
+use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of images in a source from which some are selected.
 const MAX_LISTED: usize = 10_000;
@@ -31,7 +32,7 @@ const MAX_LISTED: usize = 10_000;
 const FIRST_PREDICTIONS: usize = 3;
 
 #[derive(Debug, Args)]
-pub(super) struct InspectArgs {
+pub(crate) struct InspectArgs {
     /// Model id (see `spotcheck models list`) or ONNX file
     #[arg(value_name = "ID|FILE.onnx")]
     model: String,
@@ -53,7 +54,7 @@ pub(super) struct InspectArgs {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct AddArgs {
+pub(crate) struct AddArgs {
     /// ONNX file to copy into the library
     #[arg(value_name = "FILE.onnx")]
     file: PathBuf,
@@ -83,7 +84,7 @@ impl Hints {
     }
 }
 
-pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> {
+pub(crate) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let file = Path::new(&args.model);
     if let Some(preview) = &args.preview {
         let inputs = [
@@ -127,7 +128,7 @@ pub(super) fn inspect(args: &InspectArgs, dirs: &AppDirs) -> anyhow::Result<()> 
 }
 
 /// Adds the user's own model to the library.
-pub(super) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
+pub(crate) fn add(args: &AddArgs, dirs: &AppDirs) -> anyhow::Result<()> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let overrules = Overrules::parse(&args.hints.set)?;
     let library = Library::open(dirs);
@@ -288,7 +289,7 @@ fn best_text(prediction: &Result<Prediction, String>) -> String {
 }
 
 /// The recognized model of an ONNX file, for one run; prints what was recognized to stderr.
-pub(super) fn recognize_for_run(
+pub(crate) fn recognize_for_run(
     runtime: &Loaded,
     path: &Path,
     (preset, labels): (Option<&str>, Option<&LabelSet>),

@@ -41,11 +41,11 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 
 use crate::domain::{DeviceReport, RefusedDevice, capitalized};
-use crate::export::{AnnotatedFolderError, ExportError};
-use crate::library::LibraryError;
-use crate::remote::package::PackageError;
-use crate::remote::transform::JobError;
-use crate::store::StoreError;
+use crate::model::catalog::LibraryError;
+use crate::project::StoreError;
+use crate::project::export::{AnnotatedFolderError, ExportError};
+use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::package::PackageError;
 use terminal::is_output_closed;
 
 /// See what a vision model predicts.

@@ -9,12 +9,13 @@ use clap::Args;
 use super::place::{S3Args, is_stdin, parse_location};
 use super::transform::package::{ARCHIVE, Packing};
 use super::values::parse_pair;
-use crate::domain::{ArchiveContent, Location, S3Address};
-use crate::remote::transform::{NewArchive, NewModel};
+use crate::domain::{Location, S3Address};
+use crate::sagemaker::jobs::{NewArchive, NewModel};
+use crate::sagemaker::spec::transform::ArchiveContent;
 
 #[derive(Debug, Args)]
 #[command(next_help_heading = "Model")]
-pub(super) struct ModelSourceArgs {
+pub(crate) struct ModelSourceArgs {
     #[command(flatten)]
     file: ModelFileArgs,
     /// Name of the SageMaker model; without an archive, an existing model
@@ -48,7 +49,7 @@ struct ModelFileArgs {
 
 impl ModelSourceArgs {
     /// The first part of a name for the job or endpoint; can be empty.
-    pub(super) fn stem(&self) -> String {
+    pub(crate) fn stem(&self) -> String {
         let of_file = |path: &Path| {
             let name = path.file_name()?.to_str()?;
             let endings = [".tar.gz", ".tgz", ".onnx"];
@@ -65,14 +66,14 @@ impl ModelSourceArgs {
     }
 
     /// What to pack before the model is created.
-    pub(super) fn packing(&self) -> Option<Packing> {
+    pub(crate) fn packing(&self) -> Option<Packing> {
         let model = self.file.model.clone().map(Packing::Model);
         model.or_else(|| self.file.saved_model.clone().map(Packing::SavedModel))
     }
 
     /// The model's name in SageMaker, by default `name`, and how to create it unless it exists. A local archive is
     /// uploaded to `archive_to`.
-    pub(super) fn model(
+    pub(crate) fn model(
         &self,
         name: &str,
         archive_to: Option<S3Address>,

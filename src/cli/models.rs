@@ -12,11 +12,11 @@ use super::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{ModelCard, ModelTask, human_bytes};
-use crate::library::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
+use crate::model::catalog::{EntryOrigin, FetchError, Library, LibraryEntry, WeightsState};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
-pub(super) struct ModelsArgs {
+pub(crate) struct ModelsArgs {
     #[command(subcommand)]
     command: Option<ModelsCommand>,
 }
@@ -44,7 +44,7 @@ enum ModelsCommand {
     },
 }
 
-pub(super) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ModelsArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let library = Library::open(&dirs);
     let prediction = match &args.command {

@@ -7,22 +7,22 @@ use anyhow::bail;
 use serde::Deserialize;
 
 use crate::domain::Sample;
-use crate::export::partial_file;
+use crate::project::export::partial_file;
 
 /// A longer first line is not from Spotcheck.
 const LONGEST_LINE: u64 = 64 << 20;
 
 /// Whether the path is `-`: standard output.
-pub(in crate::cli) fn is_stdout(out: &Path) -> bool {
+pub(crate) fn is_stdout(out: &Path) -> bool {
     out.as_os_str() == "-"
 }
 
 /// An input of a command, with its name for messages: “the model”.
-pub(in crate::cli) type Input<'i> = (&'static str, Option<&'i Path>);
+pub(crate) type Input<'i> = (&'static str, Option<&'i Path>);
 
 /// Which existing files may be replaced without --force.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::cli) enum Replaceable {
+pub(crate) enum Replaceable {
     /// Only an empty file.
     Empty,
     /// A JSON Lines file of `predict` or `transform fetch`.
@@ -32,7 +32,7 @@ pub(in crate::cli) enum Replaceable {
 /// # Errors
 /// The existing `out` would be lost, it is an input of the command (`inputs`, existing or not), or its folder does not
 /// exist.
-pub(in crate::cli) fn check_out(out: &Path, replaceable: Replaceable, inputs: &[Input<'_>]) -> anyhow::Result<()> {
+pub(crate) fn check_out(out: &Path, replaceable: Replaceable, inputs: &[Input<'_>]) -> anyhow::Result<()> {
     let found = out.metadata().ok();
     if is_stdout(out) || found.as_ref().is_some_and(is_device) {
         return Ok(());
@@ -60,7 +60,7 @@ pub(in crate::cli) fn check_out(out: &Path, replaceable: Replaceable, inputs: &[
 
 /// # Errors
 /// It is an input of the command.
-pub(in crate::cli) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> anyhow::Result<()> {
+pub(crate) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> anyhow::Result<()> {
     let place = place_of(out);
     for (what, path) in inputs {
         if path.is_some_and(|path| place_of(path) == place) {
@@ -72,7 +72,7 @@ pub(in crate::cli) fn check_is_no_input(out: &Path, inputs: &[Input<'_>]) -> any
 
 /// # Errors
 /// One of the images is the file itself.
-pub(in crate::cli) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyhow::Result<()> {
+pub(crate) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyhow::Result<()> {
     let Some(found) = out.metadata().ok().filter(|found| !is_device(found)) else {
         return Ok(());
     };
@@ -89,7 +89,7 @@ pub(in crate::cli) fn check_is_no_image(out: &Path, samples: &[Sample]) -> anyho
 ///
 /// # Errors
 /// It cannot be created there; the reason names the folder.
-pub(in crate::cli) fn partial_beside(out: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
+pub(crate) fn partial_beside(out: &Path) -> anyhow::Result<tempfile::NamedTempFile> {
     check_folder(out)?;
     let folder = folder_of(out);
     partial_file(&folder, ".spotcheck-".as_ref()).map_err(|reason| {

@@ -10,13 +10,13 @@ use clap::{Args, ValueEnum};
 use super::values::{parse_bucket_region, parse_profile};
 use crate::aws::Aws;
 use crate::domain::{Credentials, EndpointError, Location, S3Access, S3Layout, S3Link, S3Place};
-use crate::source::{LinesSource, Source, WithRecords, absolute, folder_of};
+use crate::image::source::{LinesSource, Source, WithRecords, absolute, folder_of};
 use crate::tasks::TaskControl;
 
 /// Access to S3. The defaults are those of the AWS CLI.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Images in S3")]
-pub(super) struct S3Args {
+pub(crate) struct S3Args {
     /// AWS profile; overrides the environment
     #[arg(long, value_name = "NAME", value_parser = parse_profile)]
     profile: Option<String>,
@@ -39,11 +39,11 @@ pub(super) struct S3Args {
 
 impl S3Args {
     /// The access from the flags; the defaults are those of the AWS CLI.
-    pub(super) fn access(&self) -> S3Access {
+    pub(crate) fn access(&self) -> S3Access {
         self.over(S3Access::default())
     }
 
-    pub(super) fn is_given(&self) -> bool {
+    pub(crate) fn is_given(&self) -> bool {
         self.profile.is_some()
             || self.region.is_some()
             || self.endpoint_url.is_some()
@@ -53,18 +53,18 @@ impl S3Args {
     }
 
     /// The flags for one of several locations: none for a local one if another is in S3.
-    pub(super) fn of(&self, path: &Path, other_is_in_s3: bool) -> &Self {
+    pub(crate) fn of(&self, path: &Path, other_is_in_s3: bool) -> &Self {
         static NONE: LazyLock<S3Args> = LazyLock::new(S3Args::default);
         if other_is_in_s3 && !is_in_s3(path) { &NONE } else { self }
     }
 
     /// `place` with its access overridden by the flags.
-    pub(super) fn place(&self, place: S3Place) -> Location {
+    pub(crate) fn place(&self, place: S3Place) -> Location {
         Location::S3(Box::new(S3Place { access: self.over(place.access), ..place }))
     }
 
     /// `access`, overridden by the flags.
-    pub(super) fn over(&self, access: S3Access) -> S3Access {
+    pub(crate) fn over(&self, access: S3Access) -> S3Access {
         let credentials = match &self.profile {
             Some(profile) => Credentials::Profile(profile.clone()),
             None if self.anonymous => Credentials::Anonymous,
@@ -80,14 +80,14 @@ impl S3Args {
     }
 }
 
-pub(super) fn is_in_s3(path: &Path) -> bool {
+pub(crate) fn is_in_s3(path: &Path) -> bool {
     path.to_str().is_some_and(S3Link::is_address)
 }
 
 /// How a folder in S3 is listed.
 #[derive(Debug, Clone, Copy, Default, Args)]
 #[command(next_help_heading = "Images in S3")]
-pub(super) struct LayoutArgs {
+pub(crate) struct LayoutArgs {
     /// How to list an S3 folder [default: flat]
     #[arg(long, value_name = "LAYOUT")]
     layout: Option<Layout>,
@@ -106,13 +106,13 @@ fn parse_endpoint(text: &str) -> Result<String, String> {
     endpoint.ok_or_else(|| EndpointError::NoHost.to_string())
 }
 
-pub(super) fn is_stdin(path: &Path) -> bool {
+pub(crate) fn is_stdin(path: &Path) -> bool {
     path.as_os_str() == "-"
 }
 
 /// # Errors
 /// The address looks like S3 but is invalid, or it is not S3 and S3 flags are given.
-pub(super) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Location> {
+pub(crate) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Location> {
     if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
         return Ok(args.place(S3Place::of_link(S3Link::parse(address)?)));
     }
@@ -129,7 +129,7 @@ pub(super) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Locat
 impl LayoutArgs {
     /// # Errors
     /// A layout was given for a source other than S3.
-    pub(super) fn of(self, location: Location) -> anyhow::Result<Location> {
+    pub(crate) fn of(self, location: Location) -> anyhow::Result<Location> {
         let layout = match self.layout {
             None => return Ok(location),
             Some(Layout::Flat) => S3Layout::Flat,
@@ -143,7 +143,7 @@ impl LayoutArgs {
 }
 
 /// The images at a location; `-` reads their paths from stdin.
-pub(super) fn open(location: &Location, control: &TaskControl) -> anyhow::Result<Opened> {
+pub(crate) fn open(location: &Location, control: &TaskControl) -> anyhow::Result<Opened> {
     match location {
         Location::Path(path) if is_stdin(path) => {
             let paths = paths_of_lines(std::io::stdin().lock()).context("Could not read the list of paths on stdin")?;
@@ -175,12 +175,12 @@ pub(super) fn open(location: &Location, control: &TaskControl) -> anyhow::Result
 }
 
 /// An opened source.
-pub(super) struct Opened {
-    pub(super) source: Arc<dyn Source>,
+pub(crate) struct Opened {
+    pub(crate) source: Arc<dyn Source>,
     /// The folder that sample names are relative to; a list of paths has none.
-    pub(super) root: Option<String>,
+    pub(crate) root: Option<String>,
     /// The location, if the source is in S3.
-    pub(super) place: Option<S3Place>,
+    pub(crate) place: Option<S3Place>,
 }
 
 /// One path per line. One that is not UTF-8 stays unchanged, so that the listing reports it.

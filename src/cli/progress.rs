@@ -15,7 +15,7 @@ const LINE_EVERY: Duration = Duration::from_secs(5);
 const SAME_LINE_EVERY: Duration = Duration::from_mins(5);
 
 /// Runs `work` and meanwhile shows the progress of `control` on stderr.
-pub(super) fn with_progress<T>(label: &str, control: &TaskControl, work: impl FnOnce() -> T) -> T {
+pub(crate) fn with_progress<T>(label: &str, control: &TaskControl, work: impl FnOnce() -> T) -> T {
     let finished = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let watcher = scope.spawn(|| {
@@ -114,7 +114,7 @@ fn describe(progress: &Progress) -> String {
 }
 
 /// The summary of finished work: `500 images in 4.1 s, 121.9 images/s`.
-pub(super) fn summary(progress: &Progress) -> String {
+pub(crate) fn summary(progress: &Progress) -> String {
     let done = progress.done.saturating_sub(progress.done_before);
     let images = counted(done, "image", "images");
     let rate = progress.rate().map_or_else(String::new, |rate| format!(", {rate:.1} images/s"));

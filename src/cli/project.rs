@@ -12,11 +12,11 @@ use super::place::{S3Args, open as open_location, parse_location};
 use crate::cli::terminal::stdout;
 use crate::dirs::AppDirs;
 use crate::domain::{JudgedSample, Location, S3Access};
-use crate::store::{Access, OpenMode, OpenRequest, Project};
+use crate::project::{Access, OpenMode, OpenRequest, Project};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 #[derive(Debug, Args)]
-pub(super) struct ProjectArgs {
+pub(crate) struct ProjectArgs {
     #[command(subcommand)]
     command: ProjectCommand,
 }
@@ -39,7 +39,7 @@ enum ProjectCommand {
     },
 }
 
-pub(super) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ProjectArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         ProjectCommand::Info { project } if project.is_dir() => {
             info(&open_project(project, &S3Args::default(), &AppDirs::find()?, "spotcheck project")?)?;

@@ -12,14 +12,15 @@ use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
 use crate::domain::{Device, DeviceReport, ModelTask, RgbImage};
-use crate::inference::runtime::{self, InstalledPackage, Loaded, Place, RuntimeError, RuntimePackage, SearchStep};
-use crate::inference::{DeviceSurvey, LoadOptions, OnnxPredictor, survey};
-use crate::library::Library;
+use crate::model::Predictor;
+use crate::model::catalog::Library;
+use crate::model::onnx::{DeviceSurvey, LoadOptions, OnnxPredictor, survey};
+use crate::model::runtime;
+use crate::model::runtime::{InstalledPackage, Loaded, Place, RuntimeError, RuntimePackage, SearchStep};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::vision::Predictor;
 
 #[derive(Debug, Args)]
-pub(super) struct RuntimeArgs {
+pub(crate) struct RuntimeArgs {
     #[command(subcommand)]
     command: Option<RuntimeCommand>,
 }
@@ -42,7 +43,7 @@ enum RuntimeCommand {
 const MEASURED_CALLS: usize = 30;
 const MEASURED_TIME: Duration = Duration::from_secs(2);
 
-pub(super) fn run(args: &RuntimeArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &RuntimeArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     match &args.command {
         None | Some(RuntimeCommand::Status) => status(&dirs),

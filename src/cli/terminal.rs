@@ -5,24 +5,25 @@ use std::io::{self, BufRead, IsTerminal, Write};
 
 use anyhow::{Context, bail};
 
-use crate::domain::{LogLine, Problem, visible_lines};
+use crate::domain::{Problem, visible_lines};
+use crate::sagemaker::spec::transform::LogLine;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of problems with the same message that are printed.
 const SAME_PROBLEMS: usize = 20;
 
 /// Prints to stderr; ignores a closed stderr.
-pub(in crate::cli) fn print_note(text: &str) {
+pub(crate) fn print_note(text: &str) {
     let _ = std::io::stderr().write_all(visible_lines(text).as_bytes());
 }
 
 /// Standard output for people, with visible control characters.
-pub(in crate::cli) fn stdout() -> impl Write {
+pub(crate) fn stdout() -> impl Write {
     Stdout { is_for_people: true }
 }
 
 /// Standard output for programs, unchanged.
-pub(in crate::cli) fn raw_stdout() -> impl Write {
+pub(crate) fn raw_stdout() -> impl Write {
     Stdout { is_for_people: false }
 }
 
@@ -61,13 +62,13 @@ fn marked(error: io::Error) -> io::Error {
 }
 
 /// Whether a command ended because its standard output was closed.
-pub(in crate::cli) fn is_output_closed(error: &anyhow::Error) -> bool {
+pub(crate) fn is_output_closed(error: &anyhow::Error) -> bool {
     let mut causes = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>().and_then(io::Error::get_ref));
     causes.any(<dyn std::error::Error + Send + Sync>::is::<OutputClosed>)
 }
 
 /// A control that Ctrl+C, SIGTERM and a closed terminal cancel.
-pub(in crate::cli) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskControl> {
+pub(crate) fn interruptible(unit: ProgressUnit) -> anyhow::Result<TaskControl> {
     let control = TaskControl::new(unit);
     let on_interrupt = control.clone();
     let outlives_terminal = outlives_terminal();
@@ -103,7 +104,7 @@ fn outlives_terminal() -> bool {
 fn ignore_end_of_terminal() {}
 
 /// Asks for confirmation in the terminal. Fails without a terminal.
-pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
+pub(crate) fn confirm(question: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
         bail!("{question} Nothing was done because standard input is not a terminal; confirm with --yes");
     }
@@ -114,7 +115,7 @@ pub(in crate::cli) fn confirm(question: &str) -> anyhow::Result<bool> {
 }
 
 /// Prints one line per problem; of those with the same message, only the first ones and their number.
-pub(in crate::cli) fn print_problems(lead: &str, problems: &[Problem]) {
+pub(crate) fn print_problems(lead: &str, problems: &[Problem]) {
     let mut messages: BTreeMap<&str, usize> = BTreeMap::new();
     for problem in problems {
         let count = messages.entry(&problem.message).or_default();
@@ -129,7 +130,7 @@ pub(in crate::cli) fn print_problems(lead: &str, problems: &[Problem]) {
 }
 
 /// Prints log lines with their times and streams.
-pub(in crate::cli) fn print_log(lines: &[LogLine]) -> io::Result<()> {
+pub(crate) fn print_log(lines: &[LogLine]) -> io::Result<()> {
     let mut out = stdout();
     for line in lines {
         let at = jiff::Timestamp::from_millisecond(line.at_ms).unwrap_or_default();
@@ -139,7 +140,7 @@ pub(in crate::cli) fn print_log(lines: &[LogLine]) -> io::Result<()> {
 }
 
 /// `2026-11-21 14:05:09`, in local time.
-pub(in crate::cli) fn local_time(at_ms: i64) -> String {
+pub(crate) fn local_time(at_ms: i64) -> String {
     let at = jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default();
     let local = at.to_zoned(jiff::tz::TimeZone::system());
     local.strftime("%Y-%m-%d %H:%M:%S").to_string()

@@ -10,16 +10,15 @@ use super::Outcome;
 use super::place::{S3Args, parse_location};
 use super::progress::with_progress;
 use crate::aws::Aws;
+use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan, UploadReport, UploadStop};
+use crate::aws::upload::{DEFAULT_CONCURRENCY, Existing, MAX_CONCURRENCY, UploadOptions, files_below, plan, upload};
 use crate::cli::terminal::{interruptible, print_problems, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    FileAmount, Location, PlannedState, S3Place, UploadPlan, UploadReport, UploadStop, human_bytes, visible,
-};
+use crate::domain::{Location, S3Place, human_bytes, visible};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::upload::{DEFAULT_CONCURRENCY, Existing, MAX_CONCURRENCY, UploadOptions, files_below, plan, upload};
 
 #[derive(Debug, Args)]
-pub(super) struct UploadArgs {
+pub(crate) struct UploadArgs {
     /// Folder of images and TFRecord files, or a single file
     folder: PathBuf,
     /// Destination: `s3://bucket/prefix/`
@@ -42,7 +41,7 @@ pub(super) struct UploadArgs {
     s3: S3Args,
 }
 
-pub(super) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &UploadArgs) -> anyhow::Result<Outcome> {
     let target = target(args)?;
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;

@@ -8,12 +8,15 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use strum::VariantArray;
 
 use crate::annotations;
-use crate::domain::{LabelSet, endpoint_name_problem, name_problem, region_problem};
-use crate::library::{built_in_labels, labels_from_file};
-use crate::matching::ClassCorrections;
+use crate::annotations::matching::ClassCorrections;
+use crate::domain::LabelSet;
+use crate::model::catalog::{built_in_labels, labels_from_file};
+use crate::sagemaker::spec::aws_region::region_problem;
+use crate::sagemaker::spec::endpoint::endpoint_name_problem;
+use crate::sagemaker::spec::transform::name_problem;
 
 /// A parser for the words of an enum, which `--help` and errors list; `in progress` becomes `in-progress`.
-pub(in crate::cli) fn variant<T>() -> impl TypedValueParser<Value = T>
+pub(crate) fn variant<T>() -> impl TypedValueParser<Value = T>
 where
     T: VariantArray + Into<&'static str> + Copy + Send + Sync + 'static,
 {
@@ -30,7 +33,7 @@ where
 }
 
 /// A job name that SageMaker accepts.
-pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
+pub(crate) fn parse_job_name(text: &str) -> Result<String, String> {
     match name_problem(text) {
         None => Ok(text.to_owned()),
         Some(problem) => Err(format!("the job name {problem}")),
@@ -38,36 +41,36 @@ pub(in crate::cli) fn parse_job_name(text: &str) -> Result<String, String> {
 }
 
 /// A profile name. An empty one comes from an unset variable; it is an error rather than “no profile”.
-pub(in crate::cli) fn parse_profile(text: &str) -> Result<String, String> {
+pub(crate) fn parse_profile(text: &str) -> Result<String, String> {
     if text.trim().is_empty() {
         return Err("the profile name is empty; omit --profile for the default credentials".to_owned());
     }
     Ok(text.to_owned())
 }
 
-pub(in crate::cli) fn parse_pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
     let pair = text.split_once('=').filter(|(key, _)| !key.is_empty());
     let (key, value) = pair.ok_or("expected KEY=VALUE")?;
     Ok((key.to_owned(), value.to_owned()))
 }
 
-pub(in crate::cli) fn parse_positive(text: &str) -> Result<f64, String> {
+pub(crate) fn parse_positive(text: &str) -> Result<f64, String> {
     let number = text.parse::<f64>().ok();
     let number = number.filter(|number| number.is_finite() && *number > 0.0);
     number.ok_or_else(|| "expected a positive number".to_owned())
 }
 
 /// A 64-bit score for comparison with those in files, or a 32-bit one for comparison with those of models.
-pub(in crate::cli) fn parse_score<S: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<S, String> {
+pub(crate) fn parse_score<S: FromStr + PartialOrd + From<u8>>(text: &str) -> Result<S, String> {
     let score = text.parse().ok().filter(|score| (S::from(0)..=S::from(1)).contains(score));
     score.ok_or_else(|| "expected a score from 0 to 1".to_owned())
 }
 
 /// The value of a non-maximum suppression flag.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::cli) struct NmsIou(pub(in crate::cli) Option<f32>);
+pub(crate) struct NmsIou(pub(crate) Option<f32>);
 
-pub(in crate::cli) fn parse_nms_iou(text: &str) -> Result<NmsIou, String> {
+pub(crate) fn parse_nms_iou(text: &str) -> Result<NmsIou, String> {
     if text == "off" {
         return Ok(NmsIou(None));
     }
@@ -75,7 +78,7 @@ pub(in crate::cli) fn parse_nms_iou(text: &str) -> Result<NmsIou, String> {
     iou.map(|iou| NmsIou(Some(iou))).ok_or_else(|| "expected an IoU from 0 to 1, or “off”".to_owned())
 }
 
-pub(in crate::cli) fn parse_endpoint_name(text: &str) -> Result<String, String> {
+pub(crate) fn parse_endpoint_name(text: &str) -> Result<String, String> {
     match endpoint_name_problem(text) {
         Some(problem) => Err(format!("the name {problem}")),
         None => Ok(text.to_owned()),
@@ -83,7 +86,7 @@ pub(in crate::cli) fn parse_endpoint_name(text: &str) -> Result<String, String> 
 }
 
 /// A SageMaker region, which exists only in AWS.
-pub(in crate::cli) fn parse_region(text: &str) -> Result<String, String> {
+pub(crate) fn parse_region(text: &str) -> Result<String, String> {
     match region_problem(text) {
         Some(problem) => Err(problem),
         None => Ok(text.to_owned()),
@@ -91,7 +94,7 @@ pub(in crate::cli) fn parse_region(text: &str) -> Result<String, String> {
 }
 
 /// The region of a bucket. Servers other than AWS can use any host name characters.
-pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> {
+pub(crate) fn parse_bucket_region(text: &str) -> Result<String, String> {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || b"-_".contains(&byte);
     if (1..=63).contains(&text.len()) && text.bytes().all(fits) {
         return Ok(text.to_owned());
@@ -99,12 +102,12 @@ pub(in crate::cli) fn parse_bucket_region(text: &str) -> Result<String, String> 
     Err("a region has 1 to 63 letters, digits and hyphens, such as eu-west-1".to_owned())
 }
 
-pub(in crate::cli) fn read_class_map(path: &Path) -> anyhow::Result<ClassCorrections> {
+pub(crate) fn read_class_map(path: &Path) -> anyhow::Result<ClassCorrections> {
     annotations::read_class_map(path).map_err(anyhow::Error::msg)
 }
 
 /// The class names of a flag: a built-in set, or a file.
-pub(in crate::cli) fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
+pub(crate) fn find_labels(wanted: &str) -> anyhow::Result<LabelSet> {
     match built_in_labels(wanted) {
         Some(labels) => Ok(labels),
         None if !Path::new(wanted).exists() => {

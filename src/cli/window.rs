@@ -7,12 +7,12 @@ use clap::{Args, ValueEnum};
 
 use super::Outcome;
 use super::place::{LayoutArgs, S3Args, parse_location};
-use crate::app::{RendererChoice, WindowOptions, run_window};
 use crate::dirs::AppDirs;
 use crate::domain::Location;
+use crate::window::app::{RendererChoice, WindowOptions, run_window};
 
 #[derive(Debug, Args)]
-pub(super) struct WindowArgs {
+pub(crate) struct WindowArgs {
     /// Folder, image or `s3://bucket/folder/` to open
     source: Option<PathBuf>,
     /// Model id, or ONNX file to add [default: the model used last]
@@ -64,7 +64,7 @@ fn distance(from: &str, to: &str) -> usize {
     row[row.len() - 1]
 }
 
-pub(super) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &WindowArgs, program: &clap::Command) -> anyhow::Result<Outcome> {
     let (source, place) = match &args.source {
         None => (None, None),
         Some(source) if is_word(source) && !source.exists() => {

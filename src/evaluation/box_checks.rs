@@ -2,8 +2,8 @@
 
 use std::collections::HashSet;
 
+use crate::annotations::matching::Doubt;
 use crate::domain::leaves_image;
-use crate::matching::Doubt;
 
 /// Anomalies in the boxes of the ground truth or of predictions.
 #[derive(Debug, Default)]

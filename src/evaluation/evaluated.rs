@@ -8,7 +8,7 @@ use super::detection::DetectionMetrics;
 use super::detection_draws::DetectionIntervals;
 use super::ground_truth::Counted;
 use super::intervals::Interval;
-use crate::matching::MatchSummary;
+use crate::annotations::matching::MatchSummary;
 
 /// The numbers of an evaluation and its inputs.
 #[derive(Debug, Clone, PartialEq, Serialize)]

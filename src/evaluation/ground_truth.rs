@@ -7,11 +7,13 @@ use serde::Serialize;
 use super::against::EvaluatedClasses;
 use super::detection::EvaluatedClass;
 use super::objects::ImageObjects;
+use crate::annotations::matching::{
+    ClassCorrections, ClassMatches, CorrectionsError, CountedClasses, ImageKey, MatchSummary,
+};
 use crate::domain::{
     AnnotatedImage, AnnotatedImageId, AnnotationProblemKind, AnnotationProblems, Annotations, BoxRole, DatasetSplit,
     ModelTask, PredictionStatus, SampleId, TruthLabel, counted,
 };
-use crate::matching::{ClassCorrections, ClassMatches, CorrectionsError, CountedClasses, ImageKey, MatchSummary};
 
 /// Ground truth for many images, in file order.
 #[derive(Debug, Clone)]

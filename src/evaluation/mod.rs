@@ -32,6 +32,7 @@ mod intervals;
 mod matching;
 mod objects;
 mod operating_point;
+pub mod pipeline;
 mod tide;
 mod voc;
 

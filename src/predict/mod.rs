@@ -19,11 +19,11 @@ pub(crate) use byte_budget::ByteBudget;
 pub(crate) use gate::Gate;
 pub use stages::{Stage, StageTimes};
 
-use crate::decode::DecodeLimits;
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
-use crate::source::{Source, for_task};
+use crate::image::decode::DecodeLimits;
+use crate::image::source::{Source, for_task};
+use crate::model::AnyPredictor;
 use crate::tasks::TaskControl;
-use crate::vision::AnyPredictor;
 use stages::StageClock;
 use topology::Topology;
 use workers::Shared;

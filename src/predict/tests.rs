@@ -5,9 +5,9 @@ use std::time::{Duration, Instant};
 
 use super::*;
 use crate::domain::{AxisTransform, PredictionContent, RgbImage, SampleUri};
-use crate::source::{Page, SourceError};
+use crate::image::source::{Page, SourceError};
+use crate::model::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared, Tensor};
 use crate::tasks::ProgressUnit;
-use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared, Tensor};
 
 /// A 24-bit BMP of `width` x 1 pixels; tests tell images apart by their width.
 fn bmp(width: u32) -> Vec<u8> {

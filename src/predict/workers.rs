@@ -10,36 +10,36 @@ use super::byte_budget::{ByteBudget, Room};
 use super::gate::Gate;
 use super::stages::{Stage, StageClock};
 use super::{PredictRequest, SampleResult, Stopped};
-use crate::decode::{DecodeLimits, Format, decode_reserved, details};
 use crate::domain::{Prediction, Problem};
-use crate::source::SourceError;
+use crate::image::decode::{DecodeLimits, Format, decode_reserved, details};
+use crate::image::source::SourceError;
+use crate::model::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 use crate::tasks::{TaskControl, panic_text};
-use crate::vision::{EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
 
 /// Shared by all threads of a run. A thread ends when its input ends, its output has no receiver, or the run is
 /// canceled.
-pub(super) struct Shared<'r> {
-    pub(super) request: &'r PredictRequest,
+pub(crate) struct Shared<'r> {
+    pub(crate) request: &'r PredictRequest,
     /// The samples to compute, in ascending order. The gate counts them.
-    pub(super) places: &'r [usize],
-    pub(super) control: &'r TaskControl,
-    pub(super) gate: &'r Gate,
-    pub(super) room: &'r ByteBudget,
-    pub(super) clock: StageClock,
-    pub(super) notes: Mutex<Vec<String>>,
+    pub(crate) places: &'r [usize],
+    pub(crate) control: &'r TaskControl,
+    pub(crate) gate: &'r Gate,
+    pub(crate) room: &'r ByteBudget,
+    pub(crate) clock: StageClock,
+    pub(crate) notes: Mutex<Vec<String>>,
     /// Problems of images in progress, by their index.
-    pub(super) warnings: Mutex<BTreeMap<usize, String>>,
+    pub(crate) warnings: Mutex<BTreeMap<usize, String>>,
     /// Why the run ends before its last image, if the model or the source stopped it.
-    pub(super) stopped: Mutex<Option<Stopped>>,
+    pub(crate) stopped: Mutex<Option<Stopped>>,
 }
 
 /// An encoded image with its share of the memory, until it is decoded.
-pub(super) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
+pub(crate) type Encoded<'r> = (usize, Result<(Vec<u8>, Room<'r>), String>);
 type Decoded = (usize, Result<Prepared, String>);
-pub(super) type Finished = (usize, SampleResult);
+pub(crate) type Finished = (usize, SampleResult);
 
 impl<'r> Shared<'r> {
-    pub(super) fn read(&self, encoded: &Sender<Encoded<'r>>) {
+    pub(crate) fn read(&self, encoded: &Sender<Encoded<'r>>) {
         while let Some(place) = self.gate.take() {
             let index = self.places[place];
             if self.control.checkpoint().is_err() {
@@ -71,7 +71,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Decodes images into tensors, for a model with one lane.
-    pub(super) fn decode(
+    pub(crate) fn decode(
         &self,
         predictor: &dyn Predictor,
         encoded: &Receiver<Encoded<'r>>,
@@ -88,7 +88,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Predicts batches of consecutive images, whatever order they arrive in, for a model with one lane.
-    pub(super) fn predict_batches(
+    pub(crate) fn predict_batches(
         &self,
         predictor: &dyn Predictor,
         batch_len: usize,
@@ -114,7 +114,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Decodes and predicts one image at a time, for a model with several lanes.
-    pub(super) fn decode_and_predict(
+    pub(crate) fn decode_and_predict(
         &self,
         predictor: &dyn Predictor,
         lane: usize,
@@ -142,7 +142,7 @@ impl<'r> Shared<'r> {
     }
 
     /// Sends each file unchanged, for a model that takes files.
-    pub(super) fn predict_files(
+    pub(crate) fn predict_files(
         &self,
         predictor: &dyn EncodedPredictor,
         encoded: &Receiver<Encoded<'r>>,

@@ -53,7 +53,7 @@ impl Marks {
         self.revision
     }
 
-    pub(super) fn of(&self, id: SampleId) -> Option<&Mark> {
+    pub(crate) fn of(&self, id: SampleId) -> Option<&Mark> {
         self.samples.get(id.index())
     }
 }

@@ -22,7 +22,7 @@ pub use complete::{
     without_changes, without_term,
 };
 
-pub(in crate::review) use self::box_term::BoxTerm;
+pub(crate) use self::box_term::BoxTerm;
 use self::key::{KEYS, Term, Value};
 use super::candidate::Candidate;
 use super::outcomes::OutcomeClass;
@@ -39,7 +39,7 @@ const SHOWN_LETTERS: usize = 40;
 /// A condition on images. The default passes all of them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query {
-    pub(super) root: Option<Node>,
+    pub(crate) root: Option<Node>,
 }
 
 /// Why a text is not a valid query.
@@ -54,7 +54,7 @@ pub struct QueryError {
 
 #[derive(Debug, Clone, PartialEq)]
 #[expect(clippy::large_enum_variant, reason = "a query has few nodes")]
-pub(super) enum Node {
+pub(crate) enum Node {
     All(Vec<Self>),
     Any(Vec<Self>),
     Not(Box<Self>),
@@ -64,11 +64,11 @@ pub(super) enum Node {
 /// Numbers from `low` to `high`, with each end included or not. As precise as scores are, so that `0.8` equals a score
 /// of 0.8.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(super) struct Span {
-    pub(super) low: f32,
-    pub(super) includes_low: bool,
-    pub(super) high: f32,
-    pub(super) includes_high: bool,
+pub(crate) struct Span {
+    pub(crate) low: f32,
+    pub(crate) includes_low: bool,
+    pub(crate) high: f32,
+    pub(crate) includes_high: bool,
 }
 
 impl Query {
@@ -147,7 +147,7 @@ impl Node {
         }
     }
 
-    pub(super) fn each_term_mut(&mut self, visit: &mut impl FnMut(&mut Term)) {
+    pub(crate) fn each_term_mut(&mut self, visit: &mut impl FnMut(&mut Term)) {
         match self {
             Self::All(nodes) | Self::Any(nodes) => {
                 for node in nodes {
@@ -160,7 +160,7 @@ impl Node {
     }
 
     /// The conditions on boxes that apply to the whole query, or to a part of it.
-    pub(super) fn box_terms(&self) -> Vec<&BoxTerm> {
+    pub(crate) fn box_terms(&self) -> Vec<&BoxTerm> {
         match self {
             Self::All(nodes) | Self::Any(nodes) => nodes.iter().flat_map(Self::box_terms).collect(),
             Self::Term(Term { value: Value::Boxes(boxes), .. }) => vec![boxes],
@@ -168,7 +168,7 @@ impl Node {
         }
     }
 
-    pub(super) fn passes(&self, image: &Candidate<'_>) -> bool {
+    pub(crate) fn passes(&self, image: &Candidate<'_>) -> bool {
         match self {
             Self::All(nodes) => nodes.iter().all(|node| node.passes(image)),
             Self::Any(nodes) => nodes.iter().any(|node| node.passes(image)),
@@ -179,10 +179,10 @@ impl Node {
 }
 
 impl Span {
-    pub(super) const ANY: Self =
+    pub(crate) const ANY: Self =
         Self { low: f32::NEG_INFINITY, includes_low: true, high: f32::INFINITY, includes_high: true };
 
-    pub(super) fn contains(&self, value: f32) -> bool {
+    pub(crate) fn contains(&self, value: f32) -> bool {
         let is_above = if self.includes_low { value >= self.low } else { value > self.low };
         let is_below = if self.includes_high { value <= self.high } else { value < self.high };
         is_above && is_below

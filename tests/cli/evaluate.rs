@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 use spotcheck::domain::{Change, RunId, SampleUri, Verdict, VerdictTarget};
-use spotcheck::store::{OpenMode, OpenRequest, Project};
+use spotcheck::project::{OpenMode, OpenRequest, Project};
 
 use crate::export::python;
 use crate::support::{repository, spotcheck, stderr};

@@ -10,8 +10,8 @@ use spotcheck::domain::{
     Change, ClassScore, Detection, DeviceChoice, FileStamp, InferenceLocation, KeepRule, Prediction, PredictionContent,
     RunId, RunInfo, RunKey, SamplePrediction, SampleUri, Verdict, VerdictTarget,
 };
-use spotcheck::library::Library;
-use spotcheck::store::{OpenMode, OpenRequest, Project};
+use spotcheck::model::catalog::Library;
+use spotcheck::project::{OpenMode, OpenRequest, Project};
 
 use crate::support::{python_packages, repository, runtime_home, spotcheck, stderr};
 

@@ -4,9 +4,9 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use spotcheck::decode::{DecodeLimits, decode};
 use spotcheck::dirs::{AppDirs, HOME_VARIABLE};
-use spotcheck::inference::runtime;
+use spotcheck::image::decode::{DecodeLimits, decode};
+use spotcheck::model::runtime;
 
 use crate::support::ended::Ended;
 

@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use spotcheck::domain::{RunId, SamplePrediction};
-use spotcheck::store::{OpenMode, OpenRequest, Project};
+use spotcheck::project::{OpenMode, OpenRequest, Project};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::spotcheck;

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use spotcheck::domain::{Change, SampleUri, Verdict, VerdictTarget};
-use spotcheck::store::{OpenMode, OpenRequest, Opened, Project};
+use spotcheck::project::{OpenMode, OpenRequest, Opened, Project};
 
 use crate::support::{repository, spotcheck, stderr};
 

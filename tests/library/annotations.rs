@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use spotcheck::annotations::{Found, open, open_split};
 use spotcheck::domain::{AnnotatedImage, AnnotatedImageId, Annotations, BoxRole, BoxUnit, PredictionStatus};
-use spotcheck::source::Files;
+use spotcheck::image::source::Files;
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 fn folders(of: &Path) -> Vec<PathBuf> {

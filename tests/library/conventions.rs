@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 use spotcheck::domain::{LabelSet, ModelCard, OutputConvention};
-use spotcheck::inference::{InspectError, Inspection, labels_of};
-use spotcheck::library::{Model, check_card, parse_card};
-use spotcheck::vision::recognize::{Basis, Overrules, Recognition, RecognizeError, preset};
+use spotcheck::model::catalog::{Model, check_card, parse_card};
+use spotcheck::model::onnx::{InspectError, Inspection, labels_of};
+use spotcheck::model::recognize::{Basis, Overrules, Recognition, RecognizeError, preset};
 
 use crate::support::models::{Runtime, control, predict};
 

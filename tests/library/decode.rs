@@ -4,10 +4,10 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use spotcheck::decode::{
+use spotcheck::domain::RgbImage;
+use spotcheck::image::decode::{
     DecodeError, DecodeLimits, MemoryBudget, decode, decode_for_display, decode_reserved, details, thumbnail,
 };
-use spotcheck::domain::RgbImage;
 
 struct Case {
     name: String,

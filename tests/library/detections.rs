@@ -6,7 +6,7 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 use spotcheck::domain::{DetectionOutput, KeepRule, LabelSet, OutputConvention, Prediction, PredictionContent};
-use spotcheck::vision::{PredictError, Tensor, postprocess};
+use spotcheck::model::{PredictError, Tensor, postprocess};
 
 use crate::hostile::parsers::{described_outputs, prepared};
 use crate::support::repository;

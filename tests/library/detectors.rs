@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
-use spotcheck::decode::{DecodeLimits, decode};
 use spotcheck::domain::{Detection, ModelCard, OutputConvention, Prediction, RgbImage, ViewSettings};
-use spotcheck::vision::Predictor as _;
+use spotcheck::image::decode::{DecodeLimits, decode};
+use spotcheck::model::Predictor as _;
 
 use crate::support::models::{Runtime, control, predict};
 

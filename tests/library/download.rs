@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use sha2::{Digest, Sha256};
 use spotcheck::dirs::AppDirs;
-use spotcheck::library::{DownloadPolicy, FetchError, Library, LibraryError, MirrorFailure, Model, write_card};
+use spotcheck::model::catalog::{DownloadPolicy, FetchError, Library, LibraryError, MirrorFailure, Model, write_card};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::http_server::{Ending, HttpServer, Reply};

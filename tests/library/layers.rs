@@ -5,141 +5,185 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
-/// The modules whose parts import each other without cycles; a part may use its parent.
-const WITHOUT_CIRCLES: &[&str] = &[
-    "domain",
-    "tasks",
-    "aws",
-    "matching",
-    "review",
-    "evaluation",
-    "source",
-    "annotations",
-    "upload",
-    "decode",
-    "vision",
-    "library",
-    "inference",
-    "predict",
-    "store",
-    "evaluate",
-    "export",
-    "import",
-];
-
-/// Each module and those it may import, from the bottom up.
+/// Modules and those that they may import, from the bottom up. A module inside another may have a row of its own. The
+/// areas of the window share the rows of their `state`, `update`, `effects` and `ui`.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("dirs", &[]),
     ("domain", &[]),
-    ("tasks", &[]),
-    ("aws", &["domain", "tasks"]),
-    ("matching", &["domain"]),
+    ("tasks", &["domain"]),
+    ("sagemaker::spec", &["domain"]),
+    ("aws", &["domain", "tasks", "sagemaker::spec"]),
+    ("aws::upload::plan", &["domain"]),
+    ("annotations::matching", &["domain"]),
     ("review", &["domain"]),
-    ("evaluation", &["domain", "matching", "review"]),
+    ("evaluation", &["domain", "annotations::matching", "review"]),
     ("cache", &["domain"]),
-    ("source", &["domain", "tasks", "aws", "cache"]),
-    ("annotations", &["domain", "tasks", "matching", "aws", "source"]),
-    ("upload", &["domain", "tasks", "aws", "source"]),
-    ("decode", &["domain", "cache"]),
-    ("vision", &["domain", "tasks"]),
-    ("library", &["dirs", "domain", "tasks", "vision"]),
-    ("inference", &["dirs", "domain", "tasks", "vision", "library"]),
-    ("predict", &["domain", "tasks", "source", "decode", "vision"]),
-    ("store", &["dirs", "domain", "tasks"]),
+    ("image::source", &["domain", "tasks", "aws", "aws::upload::plan", "cache"]),
+    ("annotations", &["domain", "tasks", "aws", "annotations::matching", "image::source"]),
+    ("aws::upload", &["domain", "tasks", "aws", "aws::upload::plan", "image::source"]),
+    ("image::decode", &["domain", "cache"]),
+    ("model", &["domain", "tasks"]),
+    ("model::recognize", &["domain", "tasks", "model"]),
+    ("model::catalog", &["dirs", "domain", "tasks", "sagemaker::spec", "model", "model::recognize"]),
+    ("model::runtime", &["dirs", "domain", "tasks"]),
+    ("model::onnx", &["domain", "tasks", "model", "model::recognize", "model::catalog", "model::runtime"]),
+    ("predict", &["domain", "tasks", "image::source", "image::decode", "model"]),
+    ("project", &["dirs", "domain", "tasks"]),
+    ("project::export::options", &["domain"]),
     (
-        "evaluate",
-        &["domain", "tasks", "aws", "source", "library", "matching", "annotations", "review", "evaluation", "store"],
-    ),
-    ("export", &["domain", "tasks", "source", "decode", "matching", "review", "evaluation", "store"]),
-    (
-        "remote",
+        "project::export",
         &[
             "domain",
             "tasks",
-            "aws",
-            "source",
-            "annotations",
-            "evaluate",
-            "matching",
-            "upload",
-            "decode",
-            "vision",
-            "library",
-            "predict",
+            "annotations::matching",
             "review",
             "evaluation",
-            "store",
-            "export",
+            "image::source",
+            "image::decode",
+            "project",
+            "project::export::options",
         ],
     ),
-    ("import", &["domain", "tasks", "source", "matching", "annotations", "predict", "remote"]),
-    ("state", &["domain", "tasks", "matching", "review", "evaluation"]),
     (
-        "effects",
+        "evaluation::pipeline",
         &[
-            "dirs",
             "domain",
             "tasks",
-            "aws",
-            "cache",
-            "source",
-            "annotations",
-            "evaluate",
-            "matching",
-            "upload",
-            "decode",
-            "vision",
-            "library",
-            "inference",
-            "predict",
+            "annotations::matching",
             "review",
             "evaluation",
-            "store",
-            "export",
-            "remote",
-            "import",
-            "state",
+            "image::source",
+            "annotations",
+            "model::catalog",
+            "project",
         ],
     ),
-    ("ui", &["domain", "tasks", "matching", "review", "evaluation", "state"]),
     (
-        "cli",
+        "sagemaker",
         &[
-            "dirs",
             "domain",
             "tasks",
+            "sagemaker::spec",
             "aws",
-            "source",
+            "aws::upload::plan",
+            "image::source",
             "annotations",
-            "evaluate",
-            "matching",
-            "upload",
-            "decode",
-            "vision",
-            "library",
-            "inference",
+            "aws::upload",
+            "image::decode",
+            "model",
+            "model::catalog",
             "predict",
-            "review",
-            "evaluation",
-            "store",
-            "export",
-            "remote",
-            "import",
-            "app",
+            "project",
+            "project::export",
         ],
     ),
-    ("app", &["dirs", "domain", "tasks", "state", "effects", "ui"]),
+    (
+        "annotations::import",
+        &["domain", "tasks", "annotations::matching", "image::source", "annotations", "predict", "sagemaker"],
+    ),
+    (
+        "window::state",
+        &[
+            "domain",
+            "tasks",
+            "sagemaker::spec",
+            "aws::upload::plan",
+            "annotations::matching",
+            "review",
+            "evaluation",
+            "project::export::options",
+        ],
+    ),
+    ("window::effects", EVERYTHING_ABOVE),
+    (
+        "window::update",
+        &[
+            "domain",
+            "tasks",
+            "sagemaker::spec",
+            "aws::upload::plan",
+            "annotations::matching",
+            "review",
+            "evaluation",
+            "project::export::options",
+            "window::state",
+        ],
+    ),
+    (
+        "window::ui",
+        &[
+            "domain",
+            "tasks",
+            "sagemaker::spec",
+            "aws::upload::plan",
+            "annotations::matching",
+            "review",
+            "evaluation",
+            "project::export::options",
+            "window::state",
+        ],
+    ),
+    ("window::app", &["dirs", "domain", "tasks", "window::state", "window::update", "window::ui", "window::effects"]),
+    ("cli", WORK_AND_APP),
+];
+
+/// Parents of modules that import each other in cycles. The areas of the window name each other's states and updates;
+/// the others are to be resolved.
+const CIRCLES: &[&str] = &[
+    "cli",
+    "cli::evaluate",
+    "sagemaker::outputs",
+    "sagemaker::package",
+    "window::effects",
+    "window::state",
+    "window::state::remote",
+    "window::ui",
+    "window::update",
+];
+
+/// May import all rows above.
+const EVERYTHING_ABOVE: &[&str] = &["*"];
+
+/// What does the work for both front ends, and the window as a whole.
+const WORK_AND_APP: &[&str] = &[
+    "dirs",
+    "domain",
+    "tasks",
+    "sagemaker::spec",
+    "aws",
+    "aws::upload::plan",
+    "annotations::matching",
+    "review",
+    "evaluation",
+    "cache",
+    "image::source",
+    "annotations",
+    "aws::upload",
+    "image::decode",
+    "model",
+    "model::recognize",
+    "model::catalog",
+    "model::runtime",
+    "model::onnx",
+    "predict",
+    "project",
+    "project::export::options",
+    "project::export",
+    "evaluation::pipeline",
+    "sagemaker",
+    "annotations::import",
+    "window::app",
 ];
 
 /// Heavy crates and the modules that may use them.
 const HOMES: &[(&str, &[&str])] = &[
-    ("turbojpeg", &["decode"]),
-    ("image", &["decode"]),
-    ("fast_image_resize", &["decode"]),
-    ("exif", &["decode"]),
+    ("turbojpeg", &["image::decode"]),
+    ("image", &["image::decode"]),
+    ("fast_image_resize", &["image::decode"]),
+    ("exif", &["image::decode"]),
     ("hotcoco", &["evaluation"]),
-    ("icu_normalizer", &["matching"]),
-    ("crc32c", &["source"]),
+    ("icu_normalizer", &["annotations::matching"]),
+    ("crc32c", &["image::source"]),
     ("aws_config", &["aws"]),
     ("aws_credential_types", &["aws"]),
     ("aws_sdk_s3", &["aws"]),
@@ -152,27 +196,27 @@ const HOMES: &[(&str, &[&str])] = &[
     ("aws_smithy_types", &["aws"]),
     ("aws_types", &["aws"]),
     ("tokio", &["aws"]),
-    ("notify", &["source"]),
-    ("ort", &["inference"]),
-    ("half", &["inference"]),
-    ("zip", &["inference"]),
-    ("toml", &["library", "remote"]),
-    ("flate2", &["remote"]),
-    ("tar", &["remote"]),
-    ("toml_edit", &["remote"]),
-    ("object", &["inference"]),
-    ("poll_promise", &["effects"]),
-    ("ureq", &["library", "remote"]),
-    ("ab_glyph", &["export"]),
-    ("csv", &["export", "matching"]),
-    ("maud", &["export"]),
-    ("resvg", &["export"]),
-    ("quick_xml", &["annotations", "export"]),
-    ("rusqlite", &["store"]),
-    ("rfd", &["effects"]),
-    ("opener", &["effects"]),
-    ("egui", &["ui", "app"]),
-    ("eframe", &["ui", "app"]),
+    ("notify", &["image::source"]),
+    ("ort", &["model::onnx", "model::runtime"]),
+    ("half", &["model::onnx"]),
+    ("zip", &["model::runtime"]),
+    ("toml", &["model::catalog", "sagemaker"]),
+    ("flate2", &["sagemaker"]),
+    ("tar", &["sagemaker"]),
+    ("toml_edit", &["sagemaker"]),
+    ("object", &["model::runtime"]),
+    ("poll_promise", &["window::effects"]),
+    ("ureq", &["model::catalog", "sagemaker"]),
+    ("ab_glyph", &["project::export"]),
+    ("csv", &["annotations::matching", "project::export"]),
+    ("maud", &["project::export"]),
+    ("resvg", &["project::export"]),
+    ("quick_xml", &["annotations", "project::export"]),
+    ("rusqlite", &["project"]),
+    ("rfd", &["window::effects"]),
+    ("opener", &["window::effects"]),
+    ("egui", &["window::app", "window::ui"]),
+    ("eframe", &["window::app", "window::ui"]),
     ("clap", &["cli"]),
     ("thread_priority", &["tasks"]),
     ("indicatif", &["cli"]),
@@ -181,26 +225,31 @@ const HOMES: &[(&str, &[&str])] = &[
 
 #[test]
 fn modules_import_only_allowed_layers() {
+    let modules = modules();
     let mut report = String::new();
-    for file in rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src")) {
-        let text = std::fs::read_to_string(&file).unwrap();
-        for (line, violation) in violations(&module_of(&file), &text) {
-            writeln!(report, "{}:{line}: {violation}", file.display()).unwrap();
+    for (module, text) in &modules {
+        for (line, violation) in violations(&modules, module, text) {
+            writeln!(report, "{}:{line}: {violation}", module.join("::")).unwrap();
         }
     }
     assert!(report.is_empty(), "\n{report}");
 }
 
 #[test]
+fn rows_name_only_rows_above() {
+    for (position, (row, allowed)) in MAY_IMPORT.iter().enumerate() {
+        for name in allowed.iter().filter(|name| **name != "*") {
+            let above = MAY_IMPORT[..position].iter().any(|(above, _)| above == name);
+            assert!(above, "{row} names {name}, which is not above it");
+        }
+    }
+}
+
+#[test]
 fn modules_have_no_internal_cycles() {
-    let files = rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-    let modules = files.iter().map(|file| {
-        let text = std::fs::read_to_string(file).unwrap();
-        (path_of(file), text)
-    });
-    let found = circles(&modules.collect());
+    let found = circles(&modules());
     let found: Vec<&String> =
-        found.iter().filter(|circle| WITHOUT_CIRCLES.contains(&circle.split(':').next().unwrap())).collect();
+        found.iter().filter(|circle| !CIRCLES.contains(&circle.split(':').next().unwrap())).collect();
     assert!(found.is_empty(), "{found:#?}");
 }
 
@@ -227,46 +276,99 @@ fn cycles_are_found_through_modules_and_reexports() {
 
 #[test]
 fn every_module_has_a_layer() {
-    let files = rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
-    assert!(files.len() > 200, "{}", files.len());
-    for file in files {
-        let module = module_of(&file);
-        let known = MAY_IMPORT.iter().any(|(name, _)| *name == module);
-        assert!(known || ["lib", "main"].contains(&module.as_str()), "{module} is not in the list");
+    // What only declares the modules below it.
+    let hubs = ["", "main", "image", "window"];
+    for module in modules().keys() {
+        let is_area = module.len() > 1 && module[0] == "window" && row_of(module).is_none();
+        let is_hub = hubs.contains(&module.join("::").as_str()) || is_area;
+        assert!(is_hub || row_of(module).is_some(), "{module:?} is not in the list");
     }
 }
 
 #[test]
 fn violations_are_found_with_their_line() {
-    let text = "use crate::domain::Run;\nuse crate::{\n    domain::{Run, RgbImage},\n    tasks,\n    ui,\n};\n\
-                // use crate::ui;\nlet x = ort::init();\n";
-    let found = violations("decode", text);
+    let text = "use crate::domain::Run;\nuse crate::{\n    domain::{Run, RgbImage},\n    tasks,\n    predict,\n};\n\
+                // use crate::predict;\nlet x = ort::init();\nuse crate::window::jobs;\njobs::ui::draw();\n";
+    let find = |module: &str, text: &str| {
+        let module: ModulePath = module.split("::").map(str::to_owned).collect();
+        let modules =
+            BTreeMap::from([(module.clone(), text.to_owned()), (path_from("window::jobs::ui"), String::new())]);
+        violations(&modules, &module, text)
+    };
+    let found = find("image::decode", text);
     let lines: Vec<usize> = found.iter().map(|(line, _)| *line).collect();
-    assert_eq!(lines, [4, 5, 8], "{found:?}");
-    assert!(violations("inference", "use ort::session::Session;").is_empty());
-    assert!(violations("decode", "let report = import::x(); self.ort = 1;").is_empty());
+    assert_eq!(lines, [4, 5, 8, 10], "{found:?}");
+    assert!(find("model::onnx", "use ort::session::Session;").is_empty());
+    assert!(find("image::decode", "let report = import::x(); self.ort = 1;").is_empty());
 }
 
-/// The lines (from 1) that break a rule, and the rule.
-fn violations(module: &str, text: &str) -> Vec<(usize, String)> {
+/// Lines (from 1) that break a rule, and which.
+fn violations(modules: &BTreeMap<ModulePath, String>, module: &ModulePath, text: &str) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    let layer = MAY_IMPORT.iter().find(|(name, _)| *name == module);
-    for path in paths(text) {
+    let row = row_of(module);
+    let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
+    let paths = paths(code);
+    for (path, absolute) in resolved(modules, module, &paths) {
         let first = path.names[0].as_str();
-        if let (Some((_, allowed)), "crate", Some(name)) = (layer, first, path.names.get(1)) {
-            let is_module = MAY_IMPORT.iter().any(|(known, _)| known == name);
-            if is_module && name != module && !allowed.contains(&name.as_str()) {
-                found.push((path.line, format!("{module} must not import {name}")));
-            }
+        if let (Some((name, allowed)), Some(target)) = (row, absolute.as_deref().and_then(row_of))
+            && target.0 != *name
+            && !allowed.contains(&target.0)
+            && !(*allowed == EVERYTHING_ABOVE && is_above(target.0, name))
+        {
+            found.push((path.line, format!("{name} must not import {}", target.0)));
         }
         for &(crate_name, homes) in HOMES {
-            if first == crate_name && path.names.len() > 1 && !homes.contains(&module) {
-                let message = format!("{crate_name} is at home in {homes:?}, not in {module}");
-                found.push((path.line, message));
+            let is_home = row.is_some_and(|(name, _)| homes.contains(name));
+            if first == crate_name && absolute.is_none() && path.names.len() > 1 && !is_home {
+                found.push((path.line, format!("{crate_name} is at home in {homes:?}, not in {module:?}")));
             }
         }
     }
     found
+}
+
+/// The paths with where they lead from the root, if they stay in this crate.
+fn resolved<'p>(
+    modules: &BTreeMap<ModulePath, String>,
+    module: &ModulePath,
+    paths: &'p [CodePath],
+) -> Vec<(&'p CodePath, Option<ModulePath>)> {
+    // Modules that the file calls by their last name.
+    let imports = paths.iter().filter(|path| path.is_import && path.names[0] == "crate");
+    let bound: BTreeMap<&String, &[String]> =
+        imports.filter_map(|path| Some((path.names.last()?, &path.names[1..]))).collect();
+    let resolve = |path: &'p CodePath| match bound.get(&path.names[0]) {
+        Some(target) if !path.is_import => Some([*target, &path.names[1..]].concat()),
+        _ if path.is_import || path.names.len() > 1 => absolute(modules, module, path.names.clone()),
+        _ => None,
+    };
+    paths.iter().map(|path| (path, resolve(path))).collect()
+}
+
+fn is_above(name: &str, row: &str) -> bool {
+    let position = |name| MAY_IMPORT.iter().position(|(row, _)| *row == name);
+    position(name) < position(row)
+}
+
+/// The row of a module, or of what a path names.
+fn row_of(path: &[String]) -> Option<&'static (&'static str, &'static [&'static str])> {
+    let path = by_kind(path);
+    (1..=path.len()).rev().find_map(|len| {
+        let name = path[..len].join("::");
+        MAY_IMPORT.iter().find(|(row, _)| *row == name)
+    })
+}
+
+/// The same path with the kind of a part of the window before its area: `window::state::jobs`.
+fn by_kind(path: &[String]) -> ModulePath {
+    let kind = ["app", "state", "update", "effects", "ui"];
+    let mut path = path.to_vec();
+    if path.first().is_some_and(|name| name == "window")
+        && let Some(position) = path.iter().position(|name| kind.contains(&name.as_str()))
+    {
+        path[1..=position].rotate_right(1);
+    }
+    path
 }
 
 /// The names of a module from the root: `["decode", "jpeg"]`.
@@ -354,21 +456,24 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
             continue;
         }
         let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
-        let absolute = paths(code).into_iter().filter_map(|path| {
-            let is_import = path.is_import;
-            Some((absolute(modules, module, path.names)?, is_import))
-        });
-        paths_of.insert(module, absolute.collect());
+        let paths = paths(code);
+        let resolved = resolved(modules, module, &paths).into_iter();
+        let inside = resolved.filter_map(|(path, absolute)| Some((absolute?, path.is_import)));
+        paths_of.insert(module, inside.collect());
     }
     // By parent: which part imports which.
-    let mut imports: BTreeMap<&[String], BTreeMap<&str, BTreeSet<String>>> = BTreeMap::new();
+    let mut imports: BTreeMap<ModulePath, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (module, paths) in &paths_of {
         for (path, _) in paths {
-            let home = home(&paths_of, path, 8);
+            let (module, home) = (by_kind(module), by_kind(&home(&paths_of, path, 8)));
+            if home.len() < 3 && home.first().is_some_and(|name| name == "window") {
+                // An area as a whole: its parts are named where they are used.
+                continue;
+            }
             let common = module.iter().zip(&home).take_while(|(left, right)| left == right).count();
             if let (Some(part), Some(other), true) = (module.get(common), home.get(common), common > 0) {
-                let parts = imports.entry(&module[..common]).or_default();
-                parts.entry(part).or_default().insert(other.clone());
+                let parts = imports.entry(module[..common].to_vec()).or_default();
+                parts.entry(part.clone()).or_default().insert(other.clone());
             }
         }
     }
@@ -383,7 +488,8 @@ fn circles(modules: &BTreeMap<ModulePath, String>) -> Vec<String> {
             }
             reached
         };
-        let circular: Vec<&str> = parts.keys().copied().filter(|part| reached(part).contains(*part)).collect();
+        let circular: Vec<&str> =
+            parts.keys().map(String::as_str).filter(|part| reached(part).contains(*part)).collect();
         if !circular.is_empty() {
             found.push(format!("{}: {}", parent.join("::"), circular.join(", ")));
         }
@@ -433,18 +539,21 @@ fn home(paths_of: &BTreeMap<&ModulePath, Vec<(ModulePath, bool)>>, path: &[Strin
     }
 }
 
+fn modules() -> BTreeMap<ModulePath, String> {
+    let files = rust_files(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"));
+    files.iter().map(|file| (path_of(file), std::fs::read_to_string(file).unwrap())).collect()
+}
+
+fn path_from(text: &str) -> ModulePath {
+    text.split("::").map(str::to_owned).collect()
+}
+
 /// The module of a file, from the root.
 fn path_of(file: &Path) -> ModulePath {
     let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let names = file.strip_prefix(src).unwrap().with_extension("");
     let names = names.iter().map(|name| name.to_string_lossy().into_owned());
-    names.filter(|name| name != "mod").collect()
-}
-
-fn module_of(file: &Path) -> String {
-    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    let first = file.strip_prefix(src).unwrap().iter().next().unwrap().to_string_lossy();
-    first.trim_end_matches(".rs").to_owned()
+    names.filter(|name| name != "mod" && name != "lib").collect()
 }
 
 fn rust_files(folder: &Path) -> Vec<PathBuf> {

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 use spotcheck::domain::{Interpolation, RgbImage};
-use spotcheck::vision::{ResizeWindow, resize};
+use spotcheck::model::{ResizeWindow, resize};
 
 #[derive(Debug, Deserialize)]
 struct Case {

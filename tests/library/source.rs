@@ -8,7 +8,7 @@ use std::sync::Arc;
 use source_contract::check_contract;
 use spotcheck::aws::{Aws, AwsError, AwsErrorKind};
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Layout, S3Place, SampleUri};
-use spotcheck::source::{Page, S3Source, Source, SourceError, WithRecords, for_task};
+use spotcheck::image::source::{Page, S3Source, Source, SourceError, WithRecords, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::support::seaweed::{Bucket, Seaweed};

@@ -2,7 +2,7 @@
 
 use spotcheck::annotations::{AnnotationFormat, Found, open};
 use spotcheck::aws::Aws;
-use spotcheck::source::{Files, FilesError};
+use spotcheck::image::source::{Files, FilesError};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use crate::s3::public_place;

@@ -9,10 +9,14 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use spotcheck::aws::{Aws, AwsErrorKind, MAX_INVOCATION_BYTES, RetryPolicy, SageMaker};
-use spotcheck::domain::{
-    AWS_REGIONS, AssembleWith, BatchStrategy, Compression, Credentials, DataCapture, DataProcessing, EndpointConfig,
-    EndpointQuery, EndpointStatus, Experiment, InputObjects, JobQuery, LogFrom, ModelClient, ModelSpec, S3Address,
-    SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec, TransformStatus,
+use spotcheck::domain::{Credentials, S3Address};
+use spotcheck::sagemaker::spec::aws_region::AWS_REGIONS;
+use spotcheck::sagemaker::spec::endpoint::{EndpointConfig, EndpointQuery, EndpointStatus};
+use spotcheck::sagemaker::spec::log_events::LogFrom;
+use spotcheck::sagemaker::spec::transform::{
+    AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobQuery,
+    ModelClient, ModelSpec, SageMakerAccess, SplitType, TransformInput, TransformOutput, TransformSpec,
+    TransformStatus,
 };
 
 use crate::support::alone::alone;

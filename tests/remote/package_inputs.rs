@@ -9,7 +9,7 @@ use spotcheck::domain::{
     AuxiliaryInput, AuxiliaryValue, BoxesBack, CenterCrop, ChannelOrder, ElementType, Fill, ImageInput, Interpolation,
     Layout, Position, ResizeRule, RgbImage, Rounding, Square,
 };
-use spotcheck::vision::{Prepared, Tensor, TensorData, preprocess};
+use spotcheck::model::{Prepared, Tensor, TensorData, preprocess};
 use strum::VariantArray as _;
 
 use crate::support::handler::{package, python, unpacked};

@@ -21,7 +21,7 @@ use std::process::{Command, Output};
 use std::sync::{Mutex, OnceLock};
 
 use serde_json::Value;
-use spotcheck::inference::runtime::RuntimePackage;
+use spotcheck::model::runtime::RuntimePackage;
 
 /// The repository's root.
 pub(crate) fn repository() -> PathBuf {

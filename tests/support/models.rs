@@ -3,15 +3,15 @@
 use std::path::Path;
 use std::sync::LazyLock;
 
-use spotcheck::decode::{DecodeLimits, decode};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Device, DeviceChoice, LabelSet, Prediction};
-use spotcheck::inference::runtime::{Loaded, ensure_loaded};
-use spotcheck::inference::{InspectError, Inspection, LoadOptions, OnnxPredictor};
-use spotcheck::library::{Model, parse_card};
+use spotcheck::image::decode::{DecodeLimits, decode};
+use spotcheck::model::Predictor;
+use spotcheck::model::catalog::{Model, parse_card};
+use spotcheck::model::onnx::{InspectError, Inspection, LoadOptions, OnnxPredictor};
+use spotcheck::model::recognize::{Overrules, Recognition};
+use spotcheck::model::runtime::{Loaded, ensure_loaded};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
-use spotcheck::vision::Predictor;
-use spotcheck::vision::recognize::{Overrules, Recognition};
 
 /// ONNX Runtime of the shared home.
 pub(crate) struct Runtime(pub(crate) Loaded);

@@ -8,11 +8,11 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::Value;
-use spotcheck::app::App;
 use spotcheck::domain::{
     BoxesBack, ChannelOrder, ClassScore, Detection, OutputConvention, Prediction, PredictionContent, ResizeRule,
 };
-use spotcheck::state::{Action, BrowseCommand, ImportForm};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, ImportForm};
 
 use crate::browsing::drop_on;
 use crate::layout::wheel;

@@ -3,9 +3,9 @@ use std::path::{Path, PathBuf};
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
 use spotcheck::domain::SampleId;
-use spotcheck::state::{Action, BrowseCommand, Display, InferenceCommand};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, Display, InferenceCommand};
 
 use crate::support::repository;
 use crate::window::{

@@ -2,8 +2,8 @@ use egui::accesskit::{Role, Toggled};
 use egui::{AreaState, Id, Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::app::App;
-use spotcheck::state::{Action, Command, Overlay};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, Command, Overlay};
 use strum::VariantArray;
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
@@ -71,7 +71,7 @@ fn palette_preselects_available_commands() {
         preselected(&window)
     };
     // Nothing is open that could be viewed, compared or exported.
-    let state = spotcheck::state::State::default();
+    let state = spotcheck::window::state::State::default();
     for text in ["e", "image", "export", "o"] {
         let lines = type_text(text);
         assert!(lines.iter().all(|(_, is_disabled)| !is_disabled), "{lines:?}");

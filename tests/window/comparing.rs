@@ -1,9 +1,9 @@
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
 use spotcheck::review::SortBy;
-use spotcheck::state::{Action, InferenceCommand, Overlay, ReviewCommand, Run};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, InferenceCommand, Overlay, ReviewCommand, Run};
 
 use crate::job_outputs::{open_folder_of_outputs, put_output};
 use crate::remote::wait_for_listing;
@@ -65,7 +65,7 @@ fn two_runs_are_overlaid_with_a_legend() {
     let summary = &window.state().state().comparing.as_ref().unwrap().agreement().unwrap().summary;
     assert_eq!((summary.agreeing, summary.only_left, summary.only_right), (1, 0, 0));
     assert!(summary.matched > 0 && sees(&window, "IoU ≥ 0.5"));
-    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinScore(0.2)));
+    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::window::state::ViewChange::MinScore(0.2)));
     let outdated = "filters have changed";
     wait_for(&mut window, outdated);
     click(&mut window, "Compare again");

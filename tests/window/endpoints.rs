@@ -9,11 +9,12 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::json;
-use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{CheckGrade, CheckPoint, EndpointStatus};
-use spotcheck::state::{Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay};
+use spotcheck::sagemaker::spec::endpoint::EndpointStatus;
+use spotcheck::sagemaker::spec::transform::{CheckGrade, CheckPoint};
 use spotcheck::tasks::now_ms;
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, Command, EndpointId, EndpointsCommand, KnownEndpoint, Loadable, Overlay};
 
 use crate::remote::{serve, type_into, wait_for_missing};
 use crate::support::alone::alone;
@@ -240,7 +241,7 @@ fn deletion_lists_successes_and_failures() {
 }
 
 fn deployment_failure<'w>(window: &'w Harness<'static, App>) -> Option<&'w str> {
-    window.state().state().remote.endpoint_form.start.failure().map(spotcheck::state::Failure::message)
+    window.state().state().remote.endpoint_form.start.failure().map(spotcheck::window::state::Failure::message)
 }
 
 #[test]

@@ -7,10 +7,12 @@ use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::{Value, json};
-use spotcheck::app::App;
-use spotcheck::domain::{ExportFormat, ExportOptions, Location, ReadingRequest};
+use spotcheck::domain::Location;
 use spotcheck::evaluation::Metrics;
-use spotcheck::state::{
+use spotcheck::project::export::options::{ExportFormat, ExportOptions};
+use spotcheck::sagemaker::spec::output_mapping::ReadingRequest;
+use spotcheck::window::app::App;
+use spotcheck::window::state::{
     Action, BrowseCommand, CompareLayout, EvaluationCommand, ExportCommand, ExportScope, OutputsAt, OutputsCommand,
     OutputsRequest, ReviewCommand, TruthAt, ViewChange,
 };
@@ -727,7 +729,7 @@ fn comparison_has_two_minimum_scores() {
     click(&mut window, "Best F1 of");
     wait_until(&mut window, "the best scores", |window| {
         let state = window.state().state();
-        let best = |run: &spotcheck::state::EvaluatedRun| match &run.evaluated.metrics {
+        let best = |run: &spotcheck::window::state::EvaluatedRun| match &run.evaluated.metrics {
             Metrics::Detection { metrics, .. } => metrics.best.unwrap().threshold as f32,
             Metrics::Classification { .. } => unreachable!(),
         };

@@ -5,9 +5,9 @@ use std::path::Path;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::app::App;
-use spotcheck::domain::{ExportFormat, ExportOptions};
-use spotcheck::state::{Action, Command, ExportCommand, ExportScope, InferenceCommand, Overlay, TaskOutcome};
+use spotcheck::project::export::options::{ExportFormat, ExportOptions};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, Command, ExportCommand, ExportScope, InferenceCommand, Overlay, TaskOutcome};
 use strum::VariantArray;
 
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until};

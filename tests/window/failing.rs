@@ -8,9 +8,9 @@ use egui::Key;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::state::{Action, BrowseCommand};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand};
 
 use crate::support::alone::alone;
 use crate::support::http_server::{HttpServer, Reply};

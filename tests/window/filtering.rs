@@ -4,10 +4,10 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::app::App;
 use spotcheck::domain::SampleId;
 use spotcheck::review::{PredictionStatus, Query, SortBy};
-use spotcheck::state::{Action, BrowseCommand, Command, Display, InferenceCommand, ReviewCommand, ViewChange};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, Command, Display, InferenceCommand, ReviewCommand, ViewChange};
 
 use crate::support::repository;
 use crate::window::{click, folder_of, open, samples, sees, wait_for, wait_until, wait_until_idle};
@@ -323,7 +323,7 @@ fn histogram_follows_the_minimum_score() {
     let at_half = above(&window);
     assert!(at_half > 0);
     wait_for(&mut window, &format!("{at_half} boxes shown in "));
-    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinScore(0.05)));
+    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::window::state::ViewChange::MinScore(0.05)));
     wait_until(&mut window, "more boxes", |window| above(window) > at_half);
     // Brute force, from the complete predictions.
     let state = window.state().state();
@@ -340,7 +340,7 @@ fn classifier_has_filters() {
     click(&mut window, "Predict all");
     wait_for(&mut window, "Classes in 8 images");
     wait_for(&mut window, "8 of 8 images above");
-    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::state::ViewChange::MinClassScore(1.0)));
+    window.state_mut().command(ReviewCommand::ChangeView(spotcheck::window::state::ViewChange::MinClassScore(1.0)));
     wait_for(&mut window, "none above 100%");
     wait_for(&mut window, "None above");
 }

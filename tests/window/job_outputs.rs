@@ -4,9 +4,9 @@
 use std::path::Path;
 
 use egui_kittest::Harness;
-use spotcheck::app::App;
 use spotcheck::domain::{Location, S3Address, S3Place, SampleId};
-use spotcheck::state::{BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{BrowseCommand, Command, JobsCommand, OutputsAt, OutputsCommand, OutputsRequest};
 
 use crate::remote::{place, replace_refused, retry_the_failed, send, serve, wait_for_listing};
 use crate::support::alone::alone;
@@ -106,7 +106,7 @@ pub(crate) fn open_folder_of_outputs(window: &mut Harness<'static, App>, folder:
     wait_until_idle(window);
     let request = OutputsRequest {
         at: OutputsAt::Folder(Location::Path(folder.to_owned())),
-        reading: spotcheck::domain::ReadingRequest::default(),
+        reading: spotcheck::sagemaker::spec::output_mapping::ReadingRequest::default(),
     };
     window.state_mut().command(OutputsCommand::Open(Box::new(request)));
 }

@@ -4,10 +4,11 @@ use egui::accesskit::Role;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
-use spotcheck::domain::{ExportFormat, ExportOptions, Verdict, VerdictChoice};
+use spotcheck::domain::Verdict;
+use spotcheck::project::export::options::{ExportFormat, ExportOptions, VerdictChoice};
 use spotcheck::review::VerdictKind;
-use spotcheck::state::{
+use spotcheck::window::app::App;
+use spotcheck::window::state::{
     Action, BrowseCommand, Command, ExportCommand, ExportScope, Overlay, ReviewCommand, ViewChange,
 };
 

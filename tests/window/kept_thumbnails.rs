@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 use egui::{Key, Rect};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::app::App;
-use spotcheck::decode::{ThumbnailCache, ThumbnailKey};
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{RgbImage, Sample};
-use spotcheck::source::{LocalSource, Source};
-use spotcheck::state::{BrowseCommand, Command, InferenceCommand, Listing};
+use spotcheck::image::decode::{ThumbnailCache, ThumbnailKey};
+use spotcheck::image::source::{LocalSource, Source};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{BrowseCommand, Command, InferenceCommand, Listing};
 
 use crate::window::{open_at, sees, wait_for, wait_until};
 

@@ -3,9 +3,9 @@
 use egui::{Event, Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::NodeT;
-use spotcheck::app::App;
 use spotcheck::domain::{SampleId, Verdict};
-use spotcheck::state::{Action, Overlay};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, Overlay};
 
 use crate::window::{folder_of, open_with, text_field, wait_for, wait_until, wait_until_idle};
 
@@ -170,5 +170,5 @@ fn arrow_presses_in_the_palette_count_one_by_one() {
     let down = || pressed(Key::ArrowDown);
     in_one_frame(&mut window, [opened, typed("theme"), down(), down(), pressed(Key::ArrowUp), pressed(Key::Enter)]);
     let theme = window.state().state().settings.theme;
-    assert_eq!(theme, spotcheck::state::ThemeChoice::Light, "System, Light, Dark");
+    assert_eq!(theme, spotcheck::window::state::ThemeChoice::Light, "System, Light, Dark");
 }

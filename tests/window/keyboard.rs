@@ -4,8 +4,8 @@ use egui::accesskit::{Action as Ability, NodeId, Role};
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::app::App;
-use spotcheck::state::{Action, ReviewCommand};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, ReviewCommand};
 
 use crate::browsing::drop_on;
 use crate::comparing::two_runs;

@@ -7,11 +7,11 @@ use egui::epaint::{ClippedShape, Shape, text::cursor::CCursor};
 use egui::{AreaState, Color32, Event, Id, Key, Modifiers, Pos2, Rect, Vec2};
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::Verdict;
 use spotcheck::review::{Sort, SortBy};
-use spotcheck::state::{
+use spotcheck::window::app::App;
+use spotcheck::window::state::{
     Action, BrowseCommand, Command, EvaluationCommand, InferenceCommand, ModelsCommand, Overlay, ReviewCommand,
     ViewChange,
 };

@@ -3,10 +3,10 @@
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
-use spotcheck::decode::encode_jpeg;
 use spotcheck::domain::RgbImage;
-use spotcheck::state::{BrowseCommand, CanvasView, Explanation, InferenceCommand, ReviewCommand, ViewChange};
+use spotcheck::image::decode::encode_jpeg;
+use spotcheck::window::app::App;
+use spotcheck::window::state::{BrowseCommand, CanvasView, Explanation, InferenceCommand, ReviewCommand, ViewChange};
 
 use crate::window::{click, open, samples, sees, wait_for, wait_until};
 

@@ -1,8 +1,8 @@
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
 use spotcheck::domain::{PredictionContent, SampleId, SampleUri};
-use spotcheck::state::{Action, ReviewCommand, ViewChange};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, ReviewCommand, ViewChange};
 
 use crate::support::spotcheck;
 use crate::window::{click, folder_of, open, samples, sees, text_field, wait_for, wait_until, wait_until_idle};
@@ -37,7 +37,7 @@ fn minimum_score_changes_boxes_and_headlines() {
 }
 
 /// As counted by the state; each is a line of the list.
-fn boxes(window: &egui_kittest::Harness<'static, spotcheck::app::App>) -> usize {
+fn boxes(window: &egui_kittest::Harness<'static, spotcheck::window::app::App>) -> usize {
     let state = window.state().state();
     state.shown_boxes().len()
 }

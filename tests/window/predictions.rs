@@ -5,9 +5,9 @@ use std::time::{Duration, SystemTime};
 
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
 use spotcheck::domain::{BoundingBox, SampleId};
-use spotcheck::state::{Action, EvaluationCommand};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, EvaluationCommand};
 
 use crate::browsing::drop_on;
 use crate::remote::{OPEN, open_place, replace_in, serve, type_into, wait_for_listing};

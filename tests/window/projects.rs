@@ -4,9 +4,9 @@ use std::path::{Path, PathBuf};
 
 use egui::{ViewportCommand, ViewportEvent, ViewportId};
 use egui_kittest::Harness;
-use spotcheck::app::App;
 use spotcheck::review::VerdictKind;
-use spotcheck::state::{Action, Command, ProjectCommand, ProjectStatus, ReviewCommand};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, Command, ProjectCommand, ProjectStatus, ReviewCommand};
 
 use super::window::{click, folder_of, open_in, sees, wait_for, wait_until, wait_until_idle};
 

@@ -5,9 +5,10 @@ use std::process::Command as Process;
 use std::time::Duration;
 
 use egui_kittest::Harness;
-use spotcheck::app::App;
-use spotcheck::domain::{Check, CheckGrade, CheckPoint, JobOutcome, S3Access, S3Address, S3Place};
-use spotcheck::state::{Action, BrowseCommand, JobId, JobsCommand, Loadable, Overlay};
+use spotcheck::domain::{S3Access, S3Address, S3Place};
+use spotcheck::sagemaker::spec::transform::{Check, CheckGrade, CheckPoint, JobOutcome};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, JobId, JobsCommand, Loadable, Overlay};
 
 use crate::support::alone::alone;
 use crate::support::control_plane::{ControlPlane, REGION, ROLE};

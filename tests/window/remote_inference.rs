@@ -10,9 +10,11 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
 use serde_json::{Value, json};
-use spotcheck::app::App;
-use spotcheck::domain::{Credentials, RemoteModel, SageMakerAccess};
-use spotcheck::state::{Action, BrowseCommand, Command, InferenceCommand, Overlay, RemoteCheck, Step};
+use spotcheck::domain::Credentials;
+use spotcheck::sagemaker::spec::remote_model::RemoteModel;
+use spotcheck::sagemaker::spec::transform::SageMakerAccess;
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, Command, InferenceCommand, Overlay, RemoteCheck, Step};
 
 use crate::remote::{agrees_with_local, replace_in, serve, type_into, wait_for_listing, wait_until_unknown};
 use crate::support::alone::alone;

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use egui_kittest::Harness;
-use spotcheck::app::App;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
-use spotcheck::state::BrowseCommand;
+use spotcheck::window::app::App;
+use spotcheck::window::state::BrowseCommand;
 
 use super::support::repository;
 use super::support::seaweed::{Bucket, Seaweed};

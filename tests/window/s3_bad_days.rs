@@ -3,9 +3,9 @@
 use std::io::Cursor;
 
 use egui_kittest::Harness;
-use spotcheck::app::App;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
-use spotcheck::state::{Action, BrowseCommand, Command, TaskKind, TaskOutcome};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, Command, TaskKind, TaskOutcome};
 
 use super::support::fault_proxy::{Fault, FaultProxy, Often, Request, Response};
 use super::support::repository;

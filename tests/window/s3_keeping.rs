@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use egui::Key;
 use egui_kittest::Harness;
-use spotcheck::app::App;
 use spotcheck::cache::DiskCache;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place, SampleId};
-use spotcheck::state::{Action, BrowseCommand, Command, Display, Listing};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, Command, Display, Listing};
 
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};
 use crate::support::runtime_home;

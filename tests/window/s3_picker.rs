@@ -7,8 +7,8 @@ use std::process::Command as Process;
 use egui::{Key, Modifiers};
 use egui_kittest::Harness;
 use egui_kittest::kittest::Queryable;
-use spotcheck::app::App;
-use spotcheck::state::{Action, Overlay};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, Overlay};
 
 use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, BLIND, Bucket, IMPOSTOR, Login, READER, Seaweed, without_aws};

@@ -8,10 +8,12 @@ use std::path::Path;
 
 use egui::{Key, Theme};
 use egui_kittest::{Harness, HarnessBuilder};
-use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
 use spotcheck::domain::{Credentials, S3Access};
-use spotcheck::state::{Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{
+    Action, BrowseCommand, Command, Display, ModelsCommand, ReviewCommand, S3Command, ViewChange,
+};
 
 use crate::adding_models::wait_until_tried;
 use crate::browsing::drop_on;

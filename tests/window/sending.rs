@@ -6,10 +6,11 @@ use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
 use serde_json::Value;
-use spotcheck::app::App;
 use spotcheck::dirs::AppDirs;
-use spotcheck::domain::{CheckGrade, CheckPoint, S3Address, S3Place};
-use spotcheck::state::{Action, BrowseCommand, Command, Loadable, Overlay};
+use spotcheck::domain::{S3Address, S3Place};
+use spotcheck::sagemaker::spec::transform::{CheckGrade, CheckPoint};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, Command, Loadable, Overlay};
 
 use crate::remote::{
     job_check, place, replace_in, serve, type_into, wait_for_listing, wait_for_missing, wait_for_problem,

@@ -6,10 +6,10 @@ use egui::Key;
 use egui::accesskit::Role;
 use egui_kittest::Harness;
 use egui_kittest::kittest::{NodeT, Queryable};
-use spotcheck::app::App;
 use spotcheck::domain::{Location, Verdict};
 use spotcheck::review::{Direction, FilmBox, OutcomeCounts, OutcomeKind, Sort, SortBy};
-use spotcheck::state::{
+use spotcheck::window::app::App;
+use spotcheck::window::state::{
     Action, BrowseCommand, EvaluationCommand, OutputsCommand, Overlay, ReviewCommand, TruthAt, ViewChange,
 };
 

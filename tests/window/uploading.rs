@@ -2,7 +2,7 @@
 //! of its process.
 
 use egui_kittest::kittest::Queryable;
-use spotcheck::state::Action;
+use spotcheck::window::state::Action;
 
 use crate::support::alone::alone;
 use crate::support::seaweed::{ADMIN, Seaweed};

@@ -2,8 +2,8 @@
 
 use egui_kittest::Harness;
 use serde_json::json;
-use spotcheck::app::App;
-use spotcheck::state::{Action, BrowseCommand, Leftovers, Loadable};
+use spotcheck::window::app::App;
+use spotcheck::window::state::{Action, BrowseCommand, Leftovers, Loadable};
 
 use crate::remote::{place, serve, start_the_job, type_into, wait_for_listing};
 use crate::support::alone::alone;

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use egui::accesskit::Role;
 use egui_kittest::kittest::{NodeT, Queryable};
 use egui_kittest::{Harness, Node};
-use spotcheck::app::{App, WindowOptions};
 use spotcheck::dirs::AppDirs;
-use spotcheck::state::{Filmstrip, Listing, Overlay, ProjectStatus};
+use spotcheck::window::app::{App, WindowOptions};
+use spotcheck::window::state::{Filmstrip, Listing, Overlay, ProjectStatus};
 
 use crate::support::alone::process_name;
 use crate::support::{repository, runtime_home};

@@ -7,14 +7,14 @@ use super::{Look, is_text};
 use crate::annotations::yolo::{DataYaml, YoloFiles};
 use crate::annotations::{AnnotationFormat, AnnotationsError, text_of};
 use crate::domain::DatasetSplit;
-use crate::source::{FileEntry, Files, FilesError};
+use crate::image::source::{FileEntry, Files, FilesError};
 
 /// The default split; the next one if the dataset does not have it.
 const BY_DEFAULT: [&str; 3] = ["val", "test", "train"];
 
 impl Look<'_> {
     /// The files of the given split, or of the default one; `None` if `data` names no splits.
-    pub(super) fn split(
+    pub(crate) fn split(
         &self,
         yaml: &FileEntry,
         data: &DataYaml,

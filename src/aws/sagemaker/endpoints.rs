@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{SageMaker, Tag, Timestamp, if_there, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
-use crate::domain::{
+use crate::sagemaker::spec::endpoint::{
     Endpoint, EndpointConfig, EndpointPage, EndpointQuery, EndpointStatus, EndpointSummary, EndpointVariant,
 };
 use crate::tasks::TaskControl;

@@ -20,7 +20,8 @@ use super::connection::Connection;
 use super::control_plane::{Call, Service};
 use super::credentials;
 use super::error::{AwsError, AwsErrorKind};
-use crate::domain::{Identity, S3Address, SageMakerAccess};
+use crate::domain::{Identity, S3Address};
+use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::TaskControl;
 
 pub use invoke::{Invocation, MAX_INVOCATION_BYTES};
@@ -33,7 +34,7 @@ pub use transform::create_transform_job_request;
 pub struct SageMaker(Arc<Connection>);
 
 impl SageMaker {
-    pub(super) fn new(connection: Arc<Connection>) -> Self {
+    pub(crate) fn new(connection: Arc<Connection>) -> Self {
         Self(connection)
     }
 

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{SageMaker, Tag, address, if_there, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
-use crate::domain::ModelSpec;
+use crate::sagemaker::spec::transform::ModelSpec;
 use crate::tasks::TaskControl;
 
 #[derive(Serialize)]

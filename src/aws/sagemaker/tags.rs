@@ -13,12 +13,12 @@ const OF_AWS: &str = "aws:";
 
 #[derive(Serialize)]
 #[serde(rename_all = "PascalCase")]
-pub(super) struct Tag<'a> {
+pub(crate) struct Tag<'a> {
     key: &'a str,
     value: &'a str,
 }
 
-pub(super) fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
+pub(crate) fn tags(tags: &BTreeMap<String, String>) -> Vec<Tag<'_>> {
     tags.iter().map(|(key, value)| Tag { key, value }).collect()
 }
 

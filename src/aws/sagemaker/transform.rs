@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::{SageMaker, Tag, Timestamp, address, non_empty, sagemaker, tags, unsupported};
 use crate::aws::AwsError;
 use crate::aws::control_plane::Call;
-use crate::domain::{
+use crate::sagemaker::spec::transform::{
     AssembleWith, BatchStrategy, Compression, DataCapture, DataProcessing, Experiment, InputObjects, JobPage, JobQuery,
     ModelClient, SplitType, TransformInput, TransformJob, TransformOutput, TransformSpec, TransformStatus,
     TransformSummary,

@@ -8,13 +8,13 @@ use crossbeam_channel::{Receiver, bounded};
 use super::records;
 use crate::aws::Aws;
 use crate::dirs::AppDirs;
-use crate::remote::endpoint::delete_due;
+use crate::sagemaker::endpoints::delete_due;
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 const EVERY: Duration = Duration::from_secs(30);
 
 /// Deletes due endpoints of this computer until `finish`.
-pub(in crate::cli) struct AutoDeleter {
+pub(crate) struct AutoDeleter {
     control: TaskControl,
     has_looked: Receiver<()>,
     thread: JoinHandle<()>,
@@ -22,7 +22,7 @@ pub(in crate::cli) struct AutoDeleter {
 
 impl AutoDeleter {
     /// `None` if the program has no data folder.
-    pub(in crate::cli) fn start() -> Option<Self> {
+    pub(crate) fn start() -> Option<Self> {
         let records = records(&AppDirs::find().ok()?);
         let control = TaskControl::new(ProgressUnit::Images);
         let (looked, has_looked) = bounded(1);
@@ -51,7 +51,7 @@ impl AutoDeleter {
     }
 
     /// Waits until it has checked once.
-    pub(in crate::cli) fn finish(self) {
+    pub(crate) fn finish(self) {
         // The thread ends early only if it panicked.
         let _ = self.has_looked.recv();
         self.control.cancel();

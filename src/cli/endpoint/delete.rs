@@ -13,14 +13,14 @@ use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{confirm, stdout};
 use crate::cli::values::parse_endpoint_name;
-use crate::domain::EndpointStatus;
-use crate::remote::endpoint::{Deletion, wait_until_gone};
+use crate::sagemaker::endpoints::{Deletion, wait_until_gone};
+use crate::sagemaker::spec::endpoint::EndpointStatus;
 
 /// The longest wait for SageMaker, which usually needs a few minutes.
 const MAX_WAIT: Duration = Duration::from_mins(15);
 
 #[derive(Debug, Args)]
-pub(super) struct DeleteArgs {
+pub(crate) struct DeleteArgs {
     /// Endpoint name
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
@@ -37,7 +37,7 @@ pub(super) struct DeleteArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &DeleteArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let EndpointContext { control, records, .. } = context;
     let access = context.access_to(&args.name, &args.account);
     let aws = Aws::new();

@@ -13,12 +13,12 @@ use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::stdout;
 use crate::cli::transform::preflight::must_pass;
-use crate::domain::EndpointStatus;
-use crate::remote::endpoint::{Deletion, DeployError, EndpointError, Leftovers, deploy};
+use crate::sagemaker::endpoints::{Deletion, DeployError, EndpointError, Leftovers, deploy};
+use crate::sagemaker::spec::endpoint::EndpointStatus;
 use crate::tasks::now_ms;
 
 #[derive(Debug, Args)]
-pub(super) struct DeployArgs {
+pub(crate) struct DeployArgs {
     #[command(flatten)]
     plan: PlanArgs,
     /// Deploy even if the preflight finds problems
@@ -29,7 +29,7 @@ pub(super) struct DeployArgs {
     no_wait: bool,
 }
 
-pub(super) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &DeployArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let control = &context.control;
     let aws = Aws::new();
     let mut planned = args.plan.plan(&aws, control)?;

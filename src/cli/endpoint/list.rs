@@ -11,10 +11,10 @@ use crate::cli::Outcome;
 use crate::cli::account::{Account, AccountArgs};
 use crate::cli::terminal::stdout;
 use crate::cli::transform::json::{Format, time_json};
-use crate::domain::{EndpointQuery, EndpointSummary};
+use crate::sagemaker::spec::endpoint::{EndpointQuery, EndpointSummary};
 
 #[derive(Debug, Args)]
-pub(super) struct ListArgs {
+pub(crate) struct ListArgs {
     /// List only endpoints whose name contains this text
     #[arg(long, value_name = "TEXT")]
     name_contains: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct ListArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ListArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     args.account.warn_if_unknown();
     let sagemaker = Aws::new().sagemaker(&args.account.sagemaker());
     let region = sagemaker.region(Some(&context.control))?;

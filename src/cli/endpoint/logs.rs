@@ -9,10 +9,10 @@ use crate::cli::Outcome;
 use crate::cli::account::AccountArgs;
 use crate::cli::terminal::print_log;
 use crate::cli::values::parse_endpoint_name;
-use crate::remote::endpoint::log_tail;
+use crate::sagemaker::endpoints::log_tail;
 
 #[derive(Debug, Args)]
-pub(super) struct LogsArgs {
+pub(crate) struct LogsArgs {
     /// Endpoint name
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
@@ -23,7 +23,7 @@ pub(super) struct LogsArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &LogsArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let access = context.access_to(&args.name, &args.account);
     let sagemaker = Aws::new().sagemaker(&access);
     let control = &context.control;

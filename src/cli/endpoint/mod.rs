@@ -15,14 +15,14 @@ use super::Outcome;
 use super::account::{Account, AccountArgs};
 use super::terminal::interruptible;
 use crate::dirs::AppDirs;
-use crate::domain::SageMakerAccess;
-use crate::remote::endpoint::EndpointRecords;
+use crate::sagemaker::endpoints::EndpointRecords;
+use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::tasks::{ProgressUnit, TaskControl};
 
-pub(super) use auto_delete::AutoDeleter;
+pub(crate) use auto_delete::AutoDeleter;
 
 #[derive(Debug, Args)]
-pub(super) struct EndpointArgs {
+pub(crate) struct EndpointArgs {
     #[command(subcommand)]
     command: EndpointCommand,
 }
@@ -43,7 +43,7 @@ enum EndpointCommand {
     Delete(delete::DeleteArgs),
 }
 
-pub(super) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &EndpointArgs) -> anyhow::Result<Outcome> {
     let context = EndpointContext {
         control: interruptible(ProgressUnit::Bytes)?,
         records: records(&AppDirs::find()?),

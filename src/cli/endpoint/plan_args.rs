@@ -12,16 +12,16 @@ use crate::cli::model_source::ModelSourceArgs;
 use crate::cli::progress::with_progress;
 use crate::cli::transform::package::{PackedHere, Packing};
 use crate::cli::values::{parse_endpoint_name, parse_pair, parse_positive};
-use crate::domain::{
-    EndpointConfig, EndpointPlan, ModelSource, Preflight, S3Access, S3Address, archive_address, dated_name, default_ami,
-};
-use crate::remote::endpoint::{Leftovers, preflight};
-use crate::remote::transform::{NewArchive, read_prices};
+use crate::domain::{S3Access, S3Address};
+use crate::sagemaker::endpoints::{Leftovers, preflight};
+use crate::sagemaker::jobs::{NewArchive, read_prices};
+use crate::sagemaker::spec::endpoint::{EndpointConfig, EndpointPlan, default_ami};
+use crate::sagemaker::spec::transform::{ModelSource, Preflight, archive_address, dated_name};
 use crate::tasks::{TaskControl, now_ms};
 
 /// An endpoint and its model.
 #[derive(Debug, Args)]
-pub(super) struct PlanArgs {
+pub(crate) struct PlanArgs {
     /// Endpoint name [default: the model's name and the time]
     #[arg(long, value_name = "NAME", value_parser = parse_endpoint_name)]
     name: Option<String>,
@@ -80,15 +80,15 @@ struct InstanceArgs {
 }
 
 /// An endpoint planned on the command line.
-pub(super) struct Planned {
-    pub(super) plan: EndpointPlan,
+pub(crate) struct Planned {
+    pub(crate) plan: EndpointPlan,
     /// The model to pack first.
     packing: Option<Packing>,
 }
 
 impl PlanArgs {
     /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
-    pub(super) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
+    pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
         self.account.warn_if_unknown();
         let mut access = self.account.sagemaker();
         let region = aws.sagemaker(&access).region(Some(control))?;
@@ -135,16 +135,16 @@ impl PlanArgs {
 }
 
 impl Planned {
-    pub(super) fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.plan.config.name
     }
 
-    pub(super) fn region(&self) -> &str {
+    pub(crate) fn region(&self) -> &str {
         self.plan.sagemaker.region.as_deref().unwrap_or_default()
     }
 
     /// Packs the model, if needed. The plan's archive exists as long as the returned value.
-    pub(super) fn pack(&mut self, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
+    pub(crate) fn pack(&mut self, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
         let Some(packing) = &self.packing else {
             return Ok(None);
         };
@@ -154,7 +154,7 @@ impl Planned {
     }
 
     /// Checks the plan, and sets its price.
-    pub(super) fn preflight(
+    pub(crate) fn preflight(
         &mut self,
         aws: &Aws,
         remains: Leftovers,

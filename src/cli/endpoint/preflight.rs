@@ -7,15 +7,15 @@ use super::plan_args::PlanArgs;
 use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::transform::preflight;
-use crate::remote::endpoint::Leftovers;
+use crate::sagemaker::endpoints::Leftovers;
 
 #[derive(Debug, Args)]
-pub(super) struct PreflightArgs {
+pub(crate) struct PreflightArgs {
     #[command(flatten)]
     plan: PlanArgs,
 }
 
-pub(super) fn run(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &PreflightArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let aws = Aws::new();
     let mut planned = args.plan.plan(&aws, &context.control)?;
     let _packed = planned.pack(&context.control)?;

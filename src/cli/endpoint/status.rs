@@ -12,13 +12,14 @@ use crate::cli::account::AccountArgs;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{local_time, stdout};
 use crate::cli::values::{parse_endpoint_name, parse_positive};
-use crate::domain::{Endpoint, EndpointRecord, EndpointStatus, cost_usd, human_usd};
-use crate::remote::endpoint::wait_for;
-use crate::remote::transform::read_prices;
+use crate::sagemaker::endpoints::wait_for;
+use crate::sagemaker::jobs::read_prices;
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointRecord, EndpointStatus};
+use crate::sagemaker::spec::transform::{cost_usd, human_usd};
 use crate::tasks::{TaskControl, now_ms};
 
 #[derive(Debug, Args)]
-pub(super) struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// Endpoint name
     #[arg(value_parser = parse_endpoint_name)]
     name: String,
@@ -32,7 +33,7 @@ pub(super) struct StatusArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &StatusArgs, context: &EndpointContext) -> anyhow::Result<Outcome> {
     let access = context.access_to(&args.name, &args.account);
     let sagemaker = Aws::new().sagemaker(&access);
     let region = sagemaker.region(Some(&context.control))?;
@@ -69,7 +70,7 @@ fn not_there(name: &str, region: &str, record: Option<&EndpointRecord>) -> anyho
 }
 
 /// The cost of an endpoint, as far as known.
-pub(super) struct CostSoFar {
+pub(crate) struct CostSoFar {
     /// The price of one instance.
     usd_per_hour: Option<f64>,
     instances: u32,
@@ -77,7 +78,7 @@ pub(super) struct CostSoFar {
 }
 
 impl CostSoFar {
-    pub(super) fn of_record(record: &EndpointRecord, given: Option<f64>) -> Self {
+    pub(crate) fn of_record(record: &EndpointRecord, given: Option<f64>) -> Self {
         Self {
             usd_per_hour: given.or(record.usd_per_hour),
             instances: record.config.instance_count,
@@ -112,7 +113,7 @@ impl CostSoFar {
     }
 
     /// Instances are billed only from their start, so slightly less than this.
-    pub(super) fn print_note(&self, now_ms: i64) {
+    pub(crate) fn print_note(&self, now_ms: i64) {
         let Some(price) = self.usd_per_hour else {
             eprintln!("cost unknown: set the price of an instance with --hourly-price, or add it to the price table");
             return;
@@ -128,7 +129,7 @@ impl CostSoFar {
 }
 
 /// When it will be deleted, or how to delete it.
-pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
+pub(crate) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
     let Some(at_ms) = record.delete_at_ms else {
         eprintln!("billed continuously until you run: spotcheck endpoint delete {}", record.name);
         return;
@@ -146,7 +147,7 @@ pub(super) fn print_deletion_time(record: &EndpointRecord, now_ms: i64) {
 }
 
 /// Waits until the endpoint's status is final.
-pub(super) fn settled(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> anyhow::Result<Outcome> {
+pub(crate) fn settled(sagemaker: &SageMaker, name: &str, control: &TaskControl) -> anyhow::Result<Outcome> {
     let found = with_progress("Waiting", control, || wait_for(sagemaker, name, control));
     let found = match found {
         Err(_) if control.is_cancelled() => bail!(

@@ -7,7 +7,7 @@ use crate::evaluation::Evaluated;
 
 /// A metric by its name in the JSON file, and its bound.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Bound {
+pub(crate) struct Bound {
     name: String,
     lowest: f64,
 }
@@ -15,7 +15,7 @@ pub(super) struct Bound {
 impl Bound {
     /// # Errors
     /// It is not of the form `ap50=0.5`.
-    pub(super) fn parse(text: &str) -> Result<Self, String> {
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let parts = text.split_once('=').and_then(|(name, lowest)| Some((name, lowest.parse::<f64>().ok()?)));
         let (name, lowest) = parts
             .filter(|(name, lowest)| !name.is_empty() && lowest.is_finite())
@@ -28,7 +28,7 @@ impl Bound {
 ///
 /// # Errors
 /// The metric does not exist, or was not measured.
-pub(super) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
+pub(crate) fn violations(bounds: &[Bound], evaluated: &Evaluated) -> anyhow::Result<Vec<String>> {
     let numbers = serde_json::to_value(evaluated).context("Could not compare the metrics with --fail-below")?;
     let mut violations = Vec::new();
     for Bound { name, lowest } in bounds {

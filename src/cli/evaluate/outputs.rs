@@ -9,14 +9,14 @@ use super::EvaluateArgs;
 use super::sides::Listing;
 use crate::cli::out_file::{check_is_no_input, is_stdout};
 use crate::cli::terminal::stdout;
-use crate::decode::DecodeLimits;
 use crate::evaluation::Evaluated;
-use crate::export::evaluation::{write_classes_csv, write_json, write_plots};
-use crate::export::{EvaluatedImages, Existing, ExportTarget, write_evaluation_report};
+use crate::image::decode::DecodeLimits;
+use crate::project::export::evaluation::{write_classes_csv, write_json, write_plots};
+use crate::project::export::{EvaluatedImages, Existing, ExportTarget, write_evaluation_report};
 use crate::tasks::TaskControl;
 
 /// The files and folders, checked before anything is read.
-pub(super) struct Outputs {
+pub(crate) struct Outputs {
     files: Vec<(OutKind, PathBuf)>,
     plots: Option<PathBuf>,
     report: Option<PathBuf>,
@@ -48,7 +48,7 @@ impl OutKind {
 impl Outputs {
     /// # Errors
     /// A file would overwrite an input or another output, or exists.
-    pub(super) fn of(args: &EvaluateArgs) -> anyhow::Result<Self> {
+    pub(crate) fn of(args: &EvaluateArgs) -> anyhow::Result<Self> {
         let inputs = [
             ("the ground truth", args.truth.as_deref()),
             ("the predictions", args.predictions.as_deref()),
@@ -79,12 +79,12 @@ impl Outputs {
     }
 
     /// Whether the summary must not go to stdout.
-    pub(super) fn takes_stdout(&self) -> bool {
+    pub(crate) fn takes_stdout(&self) -> bool {
         self.files.iter().any(|(kind, _)| *kind == OutKind::Stdout)
     }
 
     /// `listed`: the images, if known.
-    pub(super) fn write(
+    pub(crate) fn write(
         &self,
         evaluated: &Evaluated,
         listed: Option<&Listing>,

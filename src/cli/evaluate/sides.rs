@@ -7,6 +7,7 @@ use std::sync::Arc;
 use anyhow::{Context, anyhow, bail};
 
 use super::{EvaluateArgs, sizes};
+use crate::annotations::matching::{Folders, MatchRules};
 use crate::annotations::{self, AnnotationsError};
 use crate::aws::Aws;
 use crate::cli::export::{choose_run, find_run, open_project, stored_view};
@@ -16,12 +17,13 @@ use crate::dirs::AppDirs;
 use crate::domain::{
     AnnotationProblems, FileStamp, LabelSet, Location, ModelTask, RunId, RunInfo, Sample, SampleUri, TruthLabel,
 };
-use crate::evaluate::{EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth};
+use crate::evaluation::pipeline::{
+    EvaluateError, FileSide, RunSide, TruthFrom, TruthScores, of_annotations, of_run, open_truth,
+};
 use crate::evaluation::{GroundTruth, NoTruth, Sides};
-use crate::matching::{Folders, MatchRules};
-use crate::remote::transform::quoted;
-use crate::source::{Files, Source, for_task, stamp_on_disk};
-use crate::store::Project;
+use crate::image::source::{Files, Source, for_task, stamp_on_disk};
+use crate::project::Project;
+use crate::sagemaker::jobs::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of unusable entries per kind that are named.
@@ -30,10 +32,10 @@ const MAX_NAMED: usize = 5;
 const USUAL_MIN_SCORE: f64 = 0.5;
 
 /// A source, and its current images.
-pub(super) type Listing = (Arc<dyn Source>, Vec<Sample>);
+pub(crate) type Listing = (Arc<dyn Source>, Vec<Sample>);
 
 /// The two sides, and the images if a source is given.
-pub(super) fn read(
+pub(crate) fn read(
     args: &EvaluateArgs,
     dirs: &AppDirs,
     control: &TaskControl,

@@ -3,18 +3,18 @@
 use anyhow::bail;
 
 use super::sides::Listing;
+use crate::annotations::matching::{Folders, ImageKey, ImageMatches};
 use crate::domain::Sample;
 use crate::evaluation::GroundTruth;
-use crate::matching::{Folders, ImageKey, ImageMatches};
-use crate::remote::outputs::image_size;
-use crate::source::for_task;
+use crate::image::source::for_task;
+use crate::sagemaker::outputs::image_size;
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// Reads the headers of the ground-truth images. Images that the source does not have get no size.
 ///
 /// # Errors
 /// Canceled, or the only source of an image's size cannot be read: without its boxes, the metrics would be wrong.
-pub(super) fn read(
+pub(crate) fn read(
     truth: &GroundTruth,
     (source, samples): &Listing,
     folders: Folders,

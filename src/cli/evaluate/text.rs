@@ -2,14 +2,14 @@
 
 use std::fmt::Write;
 
+use crate::annotations::matching::Doubt;
 use crate::domain::{counted, visible};
 use crate::evaluation::{ClassMetrics, ClassifiedClass, Evaluated, Interval, Metrics};
-use crate::matching::Doubt;
 
 /// The number of classes listed.
 const MAX_CLASSES: usize = 20;
 
-pub(super) fn summary(evaluated: &Evaluated) -> String {
+pub(crate) fn summary(evaluated: &Evaluated) -> String {
     let mut text = format!("Matched: {}\n", evaluated.matching.text());
     let mut line = |name: &str, number: Option<f64>, interval: Option<Interval>| {
         let number = percent(number);
@@ -79,7 +79,7 @@ pub(super) fn summary(evaluated: &Evaluated) -> String {
 }
 
 /// What to do about a doubt, to follow its sentence.
-pub(super) fn advice(doubt: &Doubt) -> &'static str {
+pub(crate) fn advice(doubt: &Doubt) -> &'static str {
     match doubt {
         Doubt::NumbersAlone { .. } => {
             " Set --truth-labels to coco-80, a label file, or `model` for the model's class order."

@@ -1,8 +1,8 @@
 //! `spotcheck predict`: runs a model over a source, from listing to written results.
 
-pub(super) mod outputs;
+pub(crate) mod outputs;
 mod remote;
-pub(super) mod saving;
+pub(crate) mod saving;
 
 use std::cell::RefCell;
 use std::path::{Path, PathBuf};
@@ -19,25 +19,26 @@ use super::progress::{summary, with_progress};
 use super::values::{NmsIou, parse_nms_iou};
 use super::{Outcome, describe_latency, describe_refused};
 use crate::cli::terminal::{interruptible, print_problems};
-use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
     DeviceChoice, DeviceReport, InferenceLocation, KeepRule, ModelCard, Problem, RunKey, Sample, SampleId,
 };
-use crate::inference::{LoadOptions, OnnxPredictor, runtime};
-use crate::library::{Library, LibraryError};
+use crate::image::decode::DecodeLimits;
+use crate::image::source::{Page, ReadTwice, Source, for_task};
+use crate::model::AnyPredictor;
+use crate::model::catalog::{Library, LibraryError};
+use crate::model::onnx::{LoadOptions, OnnxPredictor};
+use crate::model::runtime;
 use crate::predict::{PredictOutcome, PredictRequest, ResultSink, SampleResult, Stopped, predict_some};
-use crate::remote::transform::quoted;
 use crate::review::NothingFound;
-use crate::source::{Page, ReadTwice, Source, for_task};
+use crate::sagemaker::jobs::quoted;
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::vision::AnyPredictor;
 use outputs::Outputs;
 use remote::{Remote, RemoteArgs};
 use saving::{SavedLabels, Saving, SavingArgs};
 
 #[derive(Debug, Args)]
-pub(super) struct PredictArgs {
+pub(crate) struct PredictArgs {
     /// Folder, image, TFRecord file, `s3://bucket/folder/`, or `-` to read paths from stdin, one per line
     source: PathBuf,
     /// Model id (see `spotcheck models list`) or ONNX file
@@ -87,7 +88,7 @@ pub(super) struct PredictArgs {
     listing: LayoutArgs,
 }
 
-pub(super) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &PredictArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let place = parse_location(&args.source, &args.s3).map_err(|error| {
         if args.remote.is_endpoint() && args.s3.is_given() {
@@ -216,12 +217,12 @@ impl PredictArgs {
 
 /// Saves each result in the project as it arrives, and writes all results, including those already in the project, in
 /// listing order. Cancels the run if nothing more can be written.
-pub(super) struct Sink<'r> {
-    pub(super) samples: &'r [Sample],
-    pub(super) control: &'r TaskControl,
-    pub(super) outputs: Outputs,
-    pub(super) saving: Option<Saving>,
-    pub(super) error: Option<anyhow::Error>,
+pub(crate) struct Sink<'r> {
+    pub(crate) samples: &'r [Sample],
+    pub(crate) control: &'r TaskControl,
+    pub(crate) outputs: Outputs,
+    pub(crate) saving: Option<Saving>,
+    pub(crate) error: Option<anyhow::Error>,
 }
 
 impl ResultSink for Sink<'_> {
@@ -251,13 +252,13 @@ impl Sink<'_> {
         saving.each_stored_before(index, self.samples, |sample, result| outputs.write(sample, result))
     }
 
-    pub(super) fn fail(&mut self, error: anyhow::Error) {
+    pub(crate) fn fail(&mut self, error: anyhow::Error) {
         self.error.get_or_insert(error);
         self.control.cancel();
     }
 
     /// Waits for everything that is still being written and saved. Returns the problems of single images.
-    pub(super) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
+    pub(crate) fn finish(mut self, interrupt: &TaskControl) -> anyhow::Result<Vec<Problem>> {
         let rest = self.write_stored_before(self.samples.len());
         let failures = self.outputs.finish();
         let saved = self.saving.map_or(Ok(()), |saving| saving.finish(interrupt));
@@ -271,7 +272,7 @@ impl Sink<'_> {
 }
 
 /// The listing as one page, up to `limit` samples.
-pub(super) fn list(source: &Arc<dyn Source>, limit: Option<usize>, interrupt: &TaskControl) -> anyhow::Result<Page> {
+pub(crate) fn list(source: &Arc<dyn Source>, limit: Option<usize>, interrupt: &TaskControl) -> anyhow::Result<Page> {
     let limit = limit.unwrap_or(usize::MAX);
     let control = TaskControl::new(ProgressUnit::Images);
     let of_listing = control.clone();

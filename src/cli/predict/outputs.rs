@@ -8,14 +8,14 @@ use anyhow::Context;
 
 use crate::cli::out_file::{is_stdout, partial_beside};
 use crate::cli::terminal::{raw_stdout, stdout};
-use crate::decode::DecodeLimits;
 use crate::domain::{ModelCard, Prediction, Problem, Sample, ViewSettings, visible};
-use crate::export::{AnnotatedFolder, jsonl_line};
+use crate::image::decode::DecodeLimits;
+use crate::image::source::Source;
 use crate::predict::SampleResult;
-use crate::source::Source;
+use crate::project::export::{AnnotatedFolder, jsonl_line};
 
 /// Everything that a run writes.
-pub(in crate::cli) struct Outputs {
+pub(crate) struct Outputs {
     card: ModelCard,
     lines: Option<Lines>,
     annotated: Option<AnnotatedFolder>,
@@ -44,7 +44,7 @@ enum Lines {
 }
 
 impl Outputs {
-    pub(in crate::cli) fn open(
+    pub(crate) fn open(
         out: Option<&Path>,
         annotate: Option<&Path>,
         card: ModelCard,
@@ -70,11 +70,11 @@ impl Outputs {
     }
 
     /// Calls `see` with every written prediction.
-    pub(in crate::cli) fn observe(&mut self, see: impl FnMut(&Sample, &Prediction) + 'static) {
+    pub(crate) fn observe(&mut self, see: impl FnMut(&Sample, &Prediction) + 'static) {
         self.onlooker = Some(Box::new(see));
     }
 
-    pub(in crate::cli) fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
+    pub(crate) fn write(&mut self, sample: &Sample, result: SampleResult) -> anyhow::Result<()> {
         let result = result.map(|prediction| prediction.without_overlaps(self.nms_iou));
         match &mut self.lines {
             Some(lines) => lines.write(&jsonl_line(&sample.uri, &self.card, &result))?,
@@ -95,7 +95,7 @@ impl Outputs {
     }
 
     /// Waits for everything that is still being written. Returns the problems of single images.
-    pub(in crate::cli) fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
+    pub(crate) fn finish(mut self) -> anyhow::Result<Vec<Problem>> {
         if let Some(lines) = self.lines {
             lines.finish()?;
         }

@@ -10,18 +10,18 @@ use crate::aws::Aws;
 use crate::cli::account::warn_about_region;
 use crate::cli::values::{find_labels, parse_endpoint_name, parse_region, variant};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, ReadingRequest, RemoteModel, RequestForm, S3Place,
-    SageMakerAccess, Sample,
-};
-use crate::library::Library;
-use crate::remote::client::{RemoteClient, USUAL_LANES, from_mapping, known_to};
-use crate::remote::outputs::{ReadingChoice, Recognition};
-use crate::remote::predictor::{RemotePredictor, recognize};
-use crate::remote::tf_serving::TfServingAddress;
-use crate::source::{Source, SourceError};
+use crate::domain::{Credentials, InferenceLocation, KeepRule, LabelSet, ModelCard, S3Place, Sample};
+use crate::image::source::{Source, SourceError};
+use crate::model::PredictError;
+use crate::model::catalog::Library;
+use crate::sagemaker::client::{RemoteClient, USUAL_LANES, from_mapping, known_to};
+use crate::sagemaker::outputs::{ReadingChoice, Recognition};
+use crate::sagemaker::predictor::{RemotePredictor, recognize};
+use crate::sagemaker::spec::output_mapping::ReadingRequest;
+use crate::sagemaker::spec::remote_model::{RemoteModel, RequestForm};
+use crate::sagemaker::spec::transform::SageMakerAccess;
+use crate::sagemaker::tf_serving::TfServingAddress;
 use crate::tasks::TaskControl;
-use crate::vision::PredictError;
 
 /// The number of images that are tried for detecting the response format.
 const PROBES: usize = 3;
@@ -29,7 +29,7 @@ const PROBES: usize = 3;
 /// A remote model, instead of `--model`.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Remote model")]
-pub(in crate::cli) struct RemoteArgs {
+pub(crate) struct RemoteArgs {
     /// Name of a SageMaker real-time endpoint
     #[arg(
         long,
@@ -82,15 +82,15 @@ fn parse_address(text: &str) -> Result<TfServingAddress, String> {
 }
 
 /// A remote model that is ready to predict.
-pub(super) struct Remote {
-    pub(super) predictor: Arc<RemotePredictor>,
-    pub(super) card: ModelCard,
-    pub(super) made: InferenceLocation,
+pub(crate) struct Remote {
+    pub(crate) predictor: Arc<RemotePredictor>,
+    pub(crate) card: ModelCard,
+    pub(crate) made: InferenceLocation,
 }
 
 impl RemoteArgs {
     /// Connects to the model. Predicts the first images to detect the response format, unless a mapping is given.
-    pub(super) fn load(
+    pub(crate) fn load(
         &self,
         place: Option<&S3Place>,
         images: (&Arc<dyn Source>, &[Sample]),
@@ -149,19 +149,19 @@ impl RemoteArgs {
         access
     }
 
-    pub(super) fn is_endpoint(&self) -> bool {
+    pub(crate) fn is_endpoint(&self) -> bool {
         self.endpoint.is_some()
     }
 
     /// The values of `--mapping` and `--labels` that are files.
-    pub(super) fn files(&self) -> [Option<&Path>; 2] {
+    pub(crate) fn files(&self) -> [Option<&Path>; 2] {
         [&self.mapping, &self.labels].map(|named| {
             let path = named.as_deref().map(Path::new);
             path.filter(|path| path.exists())
         })
     }
 
-    pub(super) fn labels(&self) -> anyhow::Result<Option<LabelSet>> {
+    pub(crate) fn labels(&self) -> anyhow::Result<Option<LabelSet>> {
         self.labels.as_deref().map(find_labels).transpose()
     }
 }

@@ -15,9 +15,9 @@ use crate::domain::{
     Change, LabelSet, Location, ModelCard, Problem, RunId, RunInfo, RunKey, S3Place, Sample, SampleId,
     SamplePrediction, SampleSet, SampleUri,
 };
+use crate::image::source::absolute;
 use crate::predict::SampleResult;
-use crate::source::absolute;
-use crate::store::{Access, OpenMode, OpenRequest, Project, SaveEvent, StoreError};
+use crate::project::{Access, OpenMode, OpenRequest, Project, SaveEvent, StoreError};
 use crate::tasks::{TaskControl, now_ms};
 
 /// The number of stored predictions that are read together for the output.
@@ -29,7 +29,7 @@ const RETRY_EVERY: Duration = Duration::from_secs(1);
 const REMIND_EVERY: Duration = Duration::from_secs(30);
 
 #[derive(Debug, Args)]
-pub(in crate::cli) struct SavingArgs {
+pub(crate) struct SavingArgs {
     /// Project file for the predictions; created if it does not exist
     #[arg(long, value_name = "FILE.spotcheck")]
     project: Option<PathBuf>,
@@ -46,18 +46,18 @@ pub(in crate::cli) struct SavingArgs {
 }
 
 /// A writable project, before its run is known.
-pub(in crate::cli) struct OpenProject {
+pub(crate) struct OpenProject {
     project: Project,
     reporter: Arc<SaveReporter>,
 }
 
 impl SavingArgs {
-    pub(in crate::cli) fn project(&self) -> Option<&Path> {
+    pub(crate) fn project(&self) -> Option<&Path> {
         self.project.as_deref()
     }
 
     /// The location as the project spells it, if it knows another name for it, such as a link.
-    pub(in crate::cli) fn spelt_as_known(&self, location: Location) -> Location {
+    pub(crate) fn spelt_as_known(&self, location: Location) -> Location {
         let known = |path: &Path| {
             let project = self.project.as_deref().filter(|project| project.exists())?;
             let request = OpenRequest { path: project, root: None, mode: OpenMode::Read, program: "" };
@@ -83,11 +83,7 @@ impl SavingArgs {
     ///
     /// # Errors
     /// The project cannot be opened or written (naming the program that has it open), or belongs to another location.
-    pub(in crate::cli) fn open_project(
-        &self,
-        opened: &Opened,
-        program: &'static str,
-    ) -> anyhow::Result<Option<OpenProject>> {
+    pub(crate) fn open_project(&self, opened: &Opened, program: &'static str) -> anyhow::Result<Option<OpenProject>> {
         let Some(path) = &self.project else {
             return Ok(None);
         };
@@ -147,7 +143,7 @@ fn check_is_about(project: &Project, path: &Path, opened: &Opened) -> anyhow::Re
 }
 
 /// The run that predictions are saved in.
-pub(in crate::cli) struct Saving {
+pub(crate) struct Saving {
     project: Project,
     run: RunId,
     labels: SavedLabels,
@@ -162,7 +158,7 @@ pub(in crate::cli) struct Saving {
 
 impl Saving {
     /// Finds the run to resume, or starts one, and reports it.
-    pub(in crate::cli) fn begin(
+    pub(crate) fn begin(
         args: &SavingArgs,
         OpenProject { project, reporter }: OpenProject,
         key: RunKey,
@@ -234,16 +230,11 @@ impl Saving {
     }
 
     /// Indices in the listing that had no valid prediction at the start.
-    pub(in crate::cli) fn missing(&self) -> &SampleSet {
+    pub(crate) fn missing(&self) -> &SampleSet {
         &self.missing
     }
 
-    pub(in crate::cli) fn save(
-        &mut self,
-        sample: &Sample,
-        result: &SampleResult,
-        control: &TaskControl,
-    ) -> anyhow::Result<()> {
+    pub(crate) fn save(&mut self, sample: &Sample, result: &SampleResult, control: &TaskControl) -> anyhow::Result<()> {
         let prediction = SamplePrediction {
             sample: sample.uri.clone(),
             stamp: sample.stamp(),
@@ -264,16 +255,16 @@ impl Saving {
         }
     }
 
-    pub(in crate::cli) fn run(&self) -> RunId {
+    pub(crate) fn run(&self) -> RunId {
         self.run
     }
 
-    pub(in crate::cli) fn project(&self) -> &Project {
+    pub(crate) fn project(&self) -> &Project {
         &self.project
     }
 
     /// Requests these again, whatever the project has for them.
-    pub(in crate::cli) fn request_again(&mut self, places: &SampleSet) {
+    pub(crate) fn request_again(&mut self, places: &SampleSet) {
         let missing = self.missing.len();
         for id in places.iter() {
             self.missing.insert(id);
@@ -286,13 +277,13 @@ impl Saving {
     }
 
     /// Queues a change other than a prediction.
-    pub(in crate::cli) fn note(&self, change: Change) -> anyhow::Result<()> {
+    pub(crate) fn note(&self, change: Change) -> anyhow::Result<()> {
         Ok(self.project.write(self.queued, change)?)
     }
 
     /// Passes on the stored predictions of all indices before `index` that were not passed on yet and are not predicted
     /// in this run.
-    pub(in crate::cli) fn each_stored_before(
+    pub(crate) fn each_stored_before(
         &mut self,
         index: usize,
         samples: &[Sample],
@@ -328,7 +319,7 @@ impl Saving {
 
     /// Waits until everything is saved, until nothing can be saved any more, or until the user cancels; reports what is
     /// unsaved and why.
-    pub(in crate::cli) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
+    pub(crate) fn finish(self, interrupt: &TaskControl) -> anyhow::Result<()> {
         let path = self.project.path().unwrap_or_default();
         let mut told = None;
         while let Err(error) = self.project.flush() {
@@ -372,7 +363,7 @@ fn is_same(run: &RunInfo, key: &RunKey, card: &ModelCard) -> bool {
 }
 
 /// The class names of a run in the project.
-pub(in crate::cli) struct SavedLabels {
+pub(crate) struct SavedLabels {
     known: LabelSet,
     naming: Naming,
 }
@@ -392,21 +383,21 @@ enum Naming {
 type KnownLabels = Box<dyn Fn() -> LabelSet>;
 
 impl SavedLabels {
-    pub(super) fn of_model(known: LabelSet) -> Self {
+    pub(crate) fn of_model(known: LabelSet) -> Self {
         let naming = Naming::OfModel;
         Self { known, naming }
     }
 
-    pub(in crate::cli) fn given(known: LabelSet) -> Self {
+    pub(crate) fn given(known: LabelSet) -> Self {
         let naming = Naming::Given;
         Self { known, naming }
     }
 
-    pub(in crate::cli) fn of_predictions() -> Self {
+    pub(crate) fn of_predictions() -> Self {
         Self { known: LabelSet::default(), naming: Naming::OfPredictions }
     }
 
-    pub(super) fn from_predictions(from_predictions: impl Fn() -> LabelSet + 'static) -> Self {
+    pub(crate) fn from_predictions(from_predictions: impl Fn() -> LabelSet + 'static) -> Self {
         Self { known: LabelSet::default(), naming: Naming::KnownLabels(Box::new(from_predictions)) }
     }
 

@@ -12,11 +12,11 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::{confirm, interruptible, stdout};
 use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
-use crate::remote::transform::clean_up;
+use crate::sagemaker::jobs::clean_up;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
-pub(super) struct CleanUpArgs {
+pub(crate) struct CleanUpArgs {
     /// Name of a job that was started on this computer
     #[arg(value_parser = parse_job_name)]
     job: String,
@@ -30,7 +30,7 @@ pub(super) struct CleanUpArgs {
     s3: S3Args,
 }
 
-pub(super) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &CleanUpArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;

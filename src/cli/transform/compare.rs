@@ -13,7 +13,7 @@ use crate::dirs::AppDirs;
 use crate::domain::RunInfo;
 
 #[derive(Debug, Args)]
-pub(super) struct CompareArgs {
+pub(crate) struct CompareArgs {
     /// Project file (`*.spotcheck`), or the image folder or `s3://bucket/folder/` of a project in the data folder
     project: PathBuf,
     /// Local run, by name or number [default: the newest]
@@ -30,7 +30,7 @@ pub(super) struct CompareArgs {
     holding: RunPairArgs,
 }
 
-pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let s3 = args.holding.s3();
     let project = open_project(&args.project, s3, &dirs, "spotcheck transform compare")?;

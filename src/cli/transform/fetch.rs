@@ -21,27 +21,28 @@ use crate::cli::predict::{Sink, list};
 use crate::cli::progress::{summary, with_progress};
 use crate::cli::terminal::{interruptible, print_problems};
 use crate::cli::values::find_labels;
-use crate::decode::DecodeLimits;
 use crate::dirs::AppDirs;
 use crate::domain::{
     Change, InferenceLocation, KeepRule, LabelSet, Location, ModelCard, ModelTask, OutputConvention, Problem, S3Link,
-    Sample, SampleId, SampleUri, TransformJob, TransformStatus, counted, name_problem,
+    Sample, SampleId, SampleUri, counted,
 };
-use crate::library::{Library, built_in_labels};
+use crate::image::decode::DecodeLimits;
+use crate::image::source::{Source, absolute};
+use crate::model::catalog::{Library, built_in_labels};
 use crate::predict::{ResultSink, SampleResult};
-use crate::remote::client::known_to;
-use crate::remote::outputs::{
+use crate::sagemaker::client::known_to;
+use crate::sagemaker::outputs::{
     FoundOutputs, OutputFolder, OutputRun, OutputShape, OutputSink, OutputsError, OutputsOrigin, ReadOutcome,
     ReadingChoice, SeenOutputs,
 };
-use crate::source::{Source, absolute};
+use crate::sagemaker::spec::transform::{TransformJob, TransformStatus, name_problem};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The label set whose names are in the file names of CIFAR-10.
 const CIFAR_10: &str = "cifar-10";
 
 #[derive(Debug, Args)]
-pub(super) struct FetchArgs {
+pub(crate) struct FetchArgs {
     /// Job name, or a folder with its outputs: `s3://bucket/folder/` or local
     #[arg(value_name = "JOB|s3://…/|FOLDER")]
     outputs: String,
@@ -73,7 +74,7 @@ pub(super) struct FetchArgs {
     s3: S3Args,
 }
 
-pub(super) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &FetchArgs) -> anyhow::Result<Outcome> {
     args.check_out()?;
     let dirs = AppDirs::find()?;
     let library = Library::open(&dirs);

@@ -13,18 +13,18 @@ use crate::cli::place::{S3Args, is_stdin, parse_location};
 use crate::cli::progress::with_progress;
 use crate::cli::values::{parse_pair, parse_positive, variant};
 use crate::dirs::AppDirs;
-use crate::domain::{
+use crate::domain::{Location, S3Address, SampleUri};
+use crate::sagemaker::jobs::{JobRecords, add_price, has_input, manifest_of, preflight, read_prices};
+use crate::sagemaker::spec::transform::{
     AssembleWith, BatchStrategy, CheckPoint, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, Experiment,
-    InputObjects, Location, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, S3Address,
-    SageMakerAccess, SampleUri, SplitType, TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name,
-    manifest_address,
+    InputObjects, ManifestPlan, ModelClient, ModelSource, Preflight, Price, PriceTable, SageMakerAccess, SplitType,
+    TfsBatching, TransformPlan, TransformSpec, archive_address, dated_name, manifest_address,
 };
-use crate::remote::transform::{JobRecords, add_price, has_input, manifest_of, preflight, read_prices};
 use crate::tasks::{TaskControl, now_ms};
 
 /// A job and its model.
 #[derive(Debug, Args)]
-pub(super) struct JobArgs {
+pub(crate) struct JobArgs {
     /// Images: `s3://bucket/prefix/`, or a local folder to upload to --input-to
     input: PathBuf,
     /// S3 folder for the outputs; each job writes to its own subfolder
@@ -193,7 +193,7 @@ struct CostArgs {
 
 impl JobArgs {
     /// The plan before the preflight. Queries AWS for the region and the content of an archive in S3.
-    pub(super) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
+    pub(crate) fn plan(&self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Planned> {
         let s3 = self.s3.access();
         let access = SageMakerAccess::from(&s3);
         let region = aws.sagemaker(&access).region(Some(control))?;
@@ -229,7 +229,7 @@ impl JobArgs {
     }
 
     /// The price table, which includes the price from the flags if its source was given.
-    pub(super) fn prices(&self, plan: &TransformPlan, dirs: &AppDirs) -> anyhow::Result<PriceTable> {
+    pub(crate) fn prices(&self, plan: &TransformPlan, dirs: &AppDirs) -> anyhow::Result<PriceTable> {
         let (Some(usd_per_hour), Some(source)) = (self.cost.hourly_price, &self.cost.price_source) else {
             return Ok(read_prices(&dirs.prices())?);
         };
@@ -299,20 +299,20 @@ impl JobArgs {
 }
 
 /// A job planned on the command line.
-pub(super) struct Planned {
-    pub(super) plan: TransformPlan,
+pub(crate) struct Planned {
+    pub(crate) plan: TransformPlan,
     /// The model to pack first.
-    pub(super) packing: Option<Packing>,
+    pub(crate) packing: Option<Packing>,
 }
 
 impl Planned {
     /// A plan whose model needs no packing.
-    pub(super) fn of(plan: TransformPlan) -> Self {
+    pub(crate) fn of(plan: TransformPlan) -> Self {
         Self { plan, packing: None }
     }
 
     /// Packs the model, if needed and if the input is not empty. The archive exists as long as the returned value.
-    pub(super) fn pack(&mut self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
+    pub(crate) fn pack(&mut self, aws: &Aws, control: &TaskControl) -> anyhow::Result<Option<PackedHere>> {
         let Some(packing) = &self.packing else {
             return Ok(None);
         };
@@ -326,7 +326,7 @@ impl Planned {
 
     /// Checks the plan, and fills in values that the flags leave open. An archive that is not packed yet is not
     /// checked.
-    pub(super) fn preflight(
+    pub(crate) fn preflight(
         &mut self,
         aws: &Aws,
         (prices, records): (&PriceTable, &JobRecords),

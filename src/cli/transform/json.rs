@@ -3,18 +3,18 @@
 use clap::ValueEnum;
 use serde_json::{Value, json};
 
-use crate::domain::{JobOutcome, JobProgress, TransformSummary};
+use crate::sagemaker::spec::transform::{JobOutcome, JobProgress, TransformSummary};
 
 /// The output format of a command.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum Format {
+pub(crate) enum Format {
     #[default]
     Text,
     Json,
 }
 
 /// The status of a job. `outcome`: the results of its images, if requested.
-pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) -> Value {
+pub(crate) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) -> Value {
     let job = &progress.job;
     let spec = &job.spec;
     let mut status = json!({
@@ -65,7 +65,7 @@ pub(super) fn status_json(progress: &JobProgress, outcome: Option<&JobOutcome>) 
     status
 }
 
-pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
+pub(crate) fn list_json(jobs: &[TransformSummary]) -> Value {
     let job = |job: &TransformSummary| {
         json!({
             "job": job.name,
@@ -78,6 +78,6 @@ pub(super) fn list_json(jobs: &[TransformSummary]) -> Value {
 }
 
 /// `2026-11-21T14:05:09.007Z`
-pub(in crate::cli) fn time_json(at_ms: i64) -> String {
+pub(crate) fn time_json(at_ms: i64) -> String {
     jiff::Timestamp::from_millisecond(at_ms).unwrap_or_default().to_string()
 }

@@ -11,11 +11,11 @@ use crate::cli::account::{Account, AccountArgs};
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, local_time, stdout};
 use crate::cli::values::variant;
-use crate::domain::{JobQuery, TransformStatus, TransformSummary};
+use crate::sagemaker::spec::transform::{JobQuery, TransformStatus, TransformSummary};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
-pub(super) struct ListArgs {
+pub(crate) struct ListArgs {
     /// List only jobs with this status
     #[arg(long, value_parser = variant::<TransformStatus>())]
     status: Option<TransformStatus>,
@@ -32,7 +32,7 @@ pub(super) struct ListArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &ListArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Steps)?;
     let access = args.account.sagemaker();
     let sagemaker = Aws::new().sagemaker(&access);

@@ -10,14 +10,14 @@ use crate::cli::account::AccountArgs;
 use crate::cli::terminal::{interruptible, print_log};
 use crate::cli::values::parse_job_name;
 use crate::dirs::AppDirs;
-use crate::remote::transform::{LogKind, LogReader};
+use crate::sagemaker::jobs::{LogKind, LogReader};
 use crate::tasks::ProgressUnit;
 
 /// The interval between reads of a growing log.
 const PAUSE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Args)]
-pub(super) struct LogsArgs {
+pub(crate) struct LogsArgs {
     /// Job name
     #[arg(value_parser = parse_job_name)]
     job: String,
@@ -31,7 +31,7 @@ pub(super) struct LogsArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &LogsArgs) -> anyhow::Result<Outcome> {
     args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;

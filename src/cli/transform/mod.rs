@@ -4,13 +4,13 @@ mod clean_up;
 mod compare;
 mod fetch;
 mod job_args;
-pub(super) mod json;
+pub(crate) mod json;
 mod list;
 mod logs;
 mod named_job;
 mod named_truth;
-pub(super) mod package;
-pub(super) mod preflight;
+pub(crate) mod package;
+pub(crate) mod preflight;
 mod rehearse;
 mod retry;
 mod start;
@@ -22,7 +22,7 @@ use clap::{Args, Subcommand};
 use super::Outcome;
 
 #[derive(Debug, Args)]
-pub(super) struct TransformArgs {
+pub(crate) struct TransformArgs {
     #[command(subcommand)]
     command: TransformCommand,
 }
@@ -55,7 +55,7 @@ enum TransformCommand {
     Compare(compare::CompareArgs),
 }
 
-pub(super) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &TransformArgs) -> anyhow::Result<Outcome> {
     match &args.command {
         TransformCommand::Package(args) => package::run(args),
         TransformCommand::Rehearse(args) => rehearse::run(args),

@@ -3,23 +3,24 @@
 use crate::aws::Aws;
 use crate::cli::account::Account;
 use crate::dirs::AppDirs;
-use crate::domain::{JobRecord, S3Access, SageMakerAccess};
-use crate::remote::transform::{JobRecords, find_record};
+use crate::domain::S3Access;
+use crate::sagemaker::jobs::{JobRecords, find_record};
+use crate::sagemaker::spec::transform::{JobRecord, SageMakerAccess};
 use crate::tasks::TaskControl;
 
 /// A job, and the access to it.
-pub(super) struct NamedJob {
-    pub(super) aws: Aws,
-    pub(super) sagemaker: SageMakerAccess,
-    pub(super) s3: S3Access,
-    pub(super) records: JobRecords,
+pub(crate) struct NamedJob {
+    pub(crate) aws: Aws,
+    pub(crate) sagemaker: SageMakerAccess,
+    pub(crate) s3: S3Access,
+    pub(crate) records: JobRecords,
     /// `None` if the job was started on another computer.
-    pub(super) record: Option<JobRecord>,
+    pub(crate) record: Option<JobRecord>,
 }
 
 impl NamedJob {
     /// The account is from the flags, else from the job's record, else the AWS defaults.
-    pub(super) fn find(name: &str, args: &impl Account, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Self> {
+    pub(crate) fn find(name: &str, args: &impl Account, dirs: &AppDirs, control: &TaskControl) -> anyhow::Result<Self> {
         let aws = Aws::new();
         let records = JobRecords::in_folder(dirs.jobs());
         if !args.is_given() {

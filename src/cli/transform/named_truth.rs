@@ -10,7 +10,7 @@ const MAX_COLUMNS: usize = 20;
 const MAX_CONFUSIONS: usize = 20;
 
 /// Counts as predictions arrive. Classes are equal if their names are, ignoring case.
-pub(super) struct NamedTruth {
+pub(crate) struct NamedTruth {
     /// The names in order of occurrence, and their numbers by lowercase name.
     names: Vec<String>,
     numbers: BTreeMap<String, u32>,
@@ -24,7 +24,7 @@ pub(super) struct NamedTruth {
 }
 
 impl NamedTruth {
-    pub(super) fn new(labels: &LabelSet) -> Self {
+    pub(crate) fn new(labels: &LabelSet) -> Self {
         let mut truth = Self {
             names: Vec::new(),
             numbers: BTreeMap::new(),
@@ -40,7 +40,7 @@ impl NamedTruth {
     }
 
     /// Adds the prediction for one image. One without any class is not counted.
-    pub(super) fn add(&mut self, sample: &Sample, prediction: &Prediction) {
+    pub(crate) fn add(&mut self, sample: &Sample, prediction: &Prediction) {
         let is_open = self.is_open;
         let truth =
             truth_in_name(&sample.name).filter(|name| is_open || self.numbers.contains_key(&name.to_lowercase()));
@@ -69,7 +69,7 @@ impl NamedTruth {
     }
 
     /// The report; ends with a line break.
-    pub(super) fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         let mut text = String::new();
         let mut line = |line: String| {
             text.push_str(&line);
@@ -153,7 +153,7 @@ impl NamedTruth {
 
 /// The class in an image name, as common for CIFAR-10: the letters before the extension, `cat` in `test/0017_cat.png`.
 /// `None` if there are none.
-pub(super) fn truth_in_name(name: &str) -> Option<&str> {
+pub(crate) fn truth_in_name(name: &str) -> Option<&str> {
     let file = name.rsplit(['/', '\\']).next()?;
     let (stem, _) = file.rsplit_once('.')?;
     let letters = stem.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());

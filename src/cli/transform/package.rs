@@ -13,19 +13,20 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::cli::values::parse_score;
 use crate::dirs::{AppDirs, Scratch};
-use crate::domain::{InstanceType, KeepRule, ModelSource, human_bytes};
-use crate::export::{Existing, ExportTarget};
-use crate::inference::runtime;
-use crate::library::{Library, LibraryError, Model};
-use crate::remote::package::{
+use crate::domain::{KeepRule, human_bytes};
+use crate::model::catalog::{Library, LibraryError, Model};
+use crate::model::runtime;
+use crate::project::export::{Existing, ExportTarget};
+use crate::sagemaker::package::{
     PackageOptions, Packaged, Processor, SavedModelOptions, package_model, package_saved_model,
 };
+use crate::sagemaker::spec::transform::{InstanceType, ModelSource};
 use crate::tasks::{ProgressUnit, TaskControl};
 
-pub(in crate::cli) const ARCHIVE: &str = "model.tar.gz";
+pub(crate) const ARCHIVE: &str = "model.tar.gz";
 
 #[derive(Debug, Args)]
-pub(super) struct PackageArgs {
+pub(crate) struct PackageArgs {
     #[command(flatten)]
     what: ModelFileArgs,
     /// Archive to create; must not exist
@@ -59,7 +60,7 @@ struct ModelFileArgs {
 
 /// Options for archives of ONNX models.
 #[derive(Debug, Clone, Args)]
-pub(super) struct OnnxArgs {
+pub(crate) struct OnnxArgs {
     /// Pack for containers with an NVIDIA GPU: onnxruntime-gpu, and one GPU per Ray Serve replica
     #[arg(long)]
     gpu: bool,
@@ -74,14 +75,14 @@ pub(super) struct OnnxArgs {
 impl OnnxArgs {
     /// # Errors
     /// One of them is given where they have no effect, for the reason after “and”.
-    pub(super) fn must_not_be_given(&self, because: &str) -> anyhow::Result<()> {
+    pub(crate) fn must_not_be_given(&self, because: &str) -> anyhow::Result<()> {
         if self.gpu || self.min_score.is_some() || self.top_k.is_some() {
             bail!("--gpu, --min-score and --top-k are for packing an ONNX model, but {because}");
         }
         Ok(())
     }
 
-    pub(super) fn options(&self) -> PackageOptions {
+    pub(crate) fn options(&self) -> PackageOptions {
         let usual = KeepRule::default();
         PackageOptions {
             processor: processor(self.gpu),
@@ -93,7 +94,7 @@ impl OnnxArgs {
     }
 }
 
-pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     let model = args.what.model.as_deref().map(Path::new);
     check_is_no_input(&args.out, &[("the model", model.filter(|model| model.exists()))])?;
@@ -117,7 +118,7 @@ pub(super) fn run(args: &PackageArgs) -> anyhow::Result<Outcome> {
 }
 
 /// The model with this id or file; a file without a card is inspected.
-pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<Model> {
+pub(crate) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<Model> {
     let dirs = AppDirs::find()?;
     match Library::open(&dirs).find(model) {
         Err(LibraryError::NoCard { path }) => {
@@ -129,10 +130,10 @@ pub(super) fn find_model(model: &str, control: &TaskControl) -> anyhow::Result<M
 }
 
 /// A model packed in a temporary folder, which is deleted with this value.
-pub(in crate::cli) struct PackedHere(#[expect(dead_code, reason = "kept for its drop")] Scratch);
+pub(crate) struct PackedHere(#[expect(dead_code, reason = "kept for its drop")] Scratch);
 
 /// A local model to pack for a job or an endpoint.
-pub(in crate::cli) enum Packing {
+pub(crate) enum Packing {
     /// The id of a model in the library, or an ONNX file.
     Model(String),
     SavedModel(PathBuf),
@@ -140,7 +141,7 @@ pub(in crate::cli) enum Packing {
 
 impl Packing {
     /// The flag of `transform package` for it, and its value.
-    pub(super) fn flag(&self) -> (&'static str, String) {
+    pub(crate) fn flag(&self) -> (&'static str, String) {
         match self {
             Self::Model(model) => ("--model", model.clone()),
             Self::SavedModel(folder) => ("--saved-model", folder.display().to_string()),
@@ -148,7 +149,7 @@ impl Packing {
     }
 
     /// Packs the model for a container on this type of instance, and makes the archive the local one of `source`.
-    pub(in crate::cli) fn pack(
+    pub(crate) fn pack(
         &self,
         source: &mut ModelSource,
         instance_type: &str,

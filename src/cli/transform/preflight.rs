@@ -10,17 +10,17 @@ use crate::aws::Aws;
 use crate::cli::Outcome;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{CheckGrade, Preflight};
-use crate::remote::transform::JobRecords;
+use crate::sagemaker::jobs::JobRecords;
+use crate::sagemaker::spec::transform::{CheckGrade, Preflight};
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
-pub(super) struct PreflightArgs {
+pub(crate) struct PreflightArgs {
     #[command(flatten)]
     job: JobArgs,
 }
 
-pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let aws = Aws::new();
@@ -33,7 +33,7 @@ pub(super) fn run(args: &PreflightArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Prints all checks; fails if there are problems. `what` is what would be started.
-pub(in crate::cli) fn report(found: &Preflight, what: &str) -> anyhow::Result<Outcome> {
+pub(crate) fn report(found: &Preflight, what: &str) -> anyhow::Result<Outcome> {
     write(&mut stdout(), found)?;
     match found.count(CheckGrade::Problem) {
         0 => Ok(Outcome::AllWell),
@@ -54,7 +54,7 @@ fn write(out: &mut dyn Write, found: &Preflight) -> anyhow::Result<()> {
 }
 
 /// Prints warnings and problems to stderr; fails if there are problems, unless `force` is set.
-pub(in crate::cli) fn must_pass(found: &Preflight, force: bool) -> anyhow::Result<()> {
+pub(crate) fn must_pass(found: &Preflight, force: bool) -> anyhow::Result<()> {
     let noteworthy = Preflight {
         checks: found.checks.iter().filter(|check| check.grade != CheckGrade::Ok).cloned().collect(),
         ..Preflight::default()

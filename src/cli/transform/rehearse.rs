@@ -18,24 +18,24 @@ use crate::cli::predict::list;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, print_problems, stdout};
 use crate::cli::values::{parse_pair, variant};
-use crate::decode::DecodeLimits;
 use crate::dirs::{AppDirs, Scratch};
-use crate::domain::{
-    BatchStrategy, DEFAULT_INSTANCE, DeviceChoice, Location, MAX_PAYLOAD_IN_FLIGHT_MB, Sample, human_bytes, visible,
-};
-use crate::export::{Existing, ExportTarget};
-use crate::inference::{LoadOptions, OnnxPredictor, runtime};
-use crate::remote::package::{ArchiveKind, Unpacked, fetch, package_model, unpack};
-use crate::remote::rehearse::{
+use crate::domain::{DeviceChoice, Location, Sample, human_bytes, visible};
+use crate::image::decode::DecodeLimits;
+use crate::model::Predictor;
+use crate::model::onnx::{LoadOptions, OnnxPredictor};
+use crate::model::runtime;
+use crate::project::export::{Existing, ExportTarget};
+use crate::sagemaker::package::{ArchiveKind, Unpacked, fetch, package_model, unpack};
+use crate::sagemaker::rehearse::{
     Difference, EDGE_TOLERANCE_PX, Rehearsal, RehearseOptions, RehearseSamples, Rehearsed, RequestForm,
     SCORE_TOLERANCE, rehearse,
 };
+use crate::sagemaker::spec::transform::{BatchStrategy, DEFAULT_INSTANCE, MAX_PAYLOAD_IN_FLIGHT_MB};
 use crate::tasks::{ProgressUnit, TaskControl};
-use crate::vision::Predictor;
 
 #[derive(Debug, Args)]
 #[command(allow_missing_positional = true)]
-pub(super) struct RehearseArgs {
+pub(crate) struct RehearseArgs {
     /// Archive from `spotcheck transform package`, local or in S3; omit it with --model
     #[arg(value_name = "ARCHIVE", conflicts_with = "model")]
     archive: Option<PathBuf>,
@@ -97,7 +97,7 @@ pub(super) struct RehearseArgs {
     s3: S3Args,
 }
 
-pub(super) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &RehearseArgs) -> anyhow::Result<Outcome> {
     let control = interruptible(ProgressUnit::Bytes)?;
     if args.archive.is_none() && args.model.is_none() {
         bail!(

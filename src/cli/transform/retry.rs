@@ -11,12 +11,13 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::interruptible;
 use crate::cli::values::{parse_job_name, parse_pair};
 use crate::dirs::AppDirs;
-use crate::domain::{ModelSource, RetryChoice, counted};
-use crate::remote::transform::{PlannedRetry, Retry, RetryChanges, outcome, plan_retry, read_prices};
+use crate::domain::counted;
+use crate::sagemaker::jobs::{PlannedRetry, Retry, RetryChanges, outcome, plan_retry, read_prices};
+use crate::sagemaker::spec::transform::{ModelSource, RetryChoice};
 use crate::tasks::{ProgressUnit, now_ms};
 
 #[derive(Debug, Args)]
-pub(super) struct RetryArgs {
+pub(crate) struct RetryArgs {
     /// Name of a job that has ended
     #[arg(value_parser = parse_job_name)]
     job: String,
@@ -42,7 +43,7 @@ pub(super) struct RetryArgs {
     s3: S3Args,
 }
 
-pub(super) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &RetryArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let named = NamedJob::find(&args.job, &args.s3, &dirs, &control)?;

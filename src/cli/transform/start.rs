@@ -15,12 +15,14 @@ use crate::cli::Outcome;
 use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, stdout};
 use crate::dirs::AppDirs;
-use crate::domain::{JobRecord, Leftover, PriceTable, TransformPlan, counted};
-use crate::remote::transform::{self, JobRecords, StartFolders, aws_commands, quoted, shell_script};
+use crate::domain::counted;
+use crate::sagemaker;
+use crate::sagemaker::jobs::{JobRecords, StartFolders, aws_commands, quoted, shell_script};
+use crate::sagemaker::spec::transform::{JobRecord, Leftover, PriceTable, TransformPlan};
 use crate::tasks::{ProgressUnit, TaskControl, now_ms};
 
 #[derive(Debug, Args)]
-pub(super) struct StartArgs {
+pub(crate) struct StartArgs {
     #[command(flatten)]
     job: JobArgs,
     #[command(flatten)]
@@ -29,7 +31,7 @@ pub(super) struct StartArgs {
 
 /// Flags for the start of a job.
 #[derive(Debug, Args)]
-pub(super) struct LaunchArgs {
+pub(crate) struct LaunchArgs {
     /// Start, or print the commands, even if the preflight finds problems
     #[arg(long)]
     force: bool,
@@ -42,7 +44,7 @@ pub(super) struct LaunchArgs {
     watch: bool,
 }
 
-pub(super) fn run(args: &StartArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &StartArgs) -> anyhow::Result<Outcome> {
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Bytes)?;
     let aws = Aws::new();
@@ -52,7 +54,7 @@ pub(super) fn run(args: &StartArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Checks a plan, starts its job, and watches it if requested.
-pub(super) fn start(
+pub(crate) fn start(
     aws: &Aws,
     mut planned: Planned,
     prices: PriceTable,
@@ -67,7 +69,7 @@ pub(super) fn start(
         must_pass(&found, how.force)?;
         return print_commands(&planned.plan, planned.packing.as_ref());
     }
-    if let Some(record) = transform::started_before(aws, &planned.plan, &records, control)? {
+    if let Some(record) = sagemaker::jobs::started_before(aws, &planned.plan, &records, control)? {
         let name = &record.spec.job_name;
         writeln!(stdout(), "{name}")?;
         eprintln!("job {name} was already started with the same model, input, output and instances");
@@ -81,7 +83,7 @@ pub(super) fn start(
     }
     let plan = planned.plan;
     let folders = StartFolders { records: &records, unfinished: &dirs.uploads() };
-    let started = with_progress("Starting", control, || transform::start(aws, &plan, folders, now_ms(), control));
+    let started = with_progress("Starting", control, || sagemaker::jobs::start(aws, &plan, folders, now_ms(), control));
     let record = match started {
         Ok(record) => record,
         Err(error) => {

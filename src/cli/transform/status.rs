@@ -14,18 +14,19 @@ use crate::cli::progress::with_progress;
 use crate::cli::terminal::{interruptible, local_time, print_problems, stdout};
 use crate::cli::values::{parse_job_name, parse_positive};
 use crate::dirs::AppDirs;
-use crate::domain::{
-    JobOutcome, JobProgress, JobRecord, PriceTable, Problem, S3Access, SageMakerAccess, TransformJob, TransformStatus,
-    Unexplained, human_usd,
+use crate::domain::{Problem, S3Access};
+use crate::sagemaker::jobs::{JobRecords, Watch, WatchEvent, outcome, read_prices};
+use crate::sagemaker::spec::transform::{
+    JobOutcome, JobProgress, JobRecord, PriceTable, SageMakerAccess, TransformJob, TransformStatus, Unexplained,
+    human_usd,
 };
-use crate::remote::transform::{JobRecords, Watch, WatchEvent, outcome, read_prices};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of lines shown from the container's log.
 const LOG_LINES: usize = 5;
 
 #[derive(Debug, Args)]
-pub(super) struct StatusArgs {
+pub(crate) struct StatusArgs {
     /// Job name
     #[arg(value_parser = parse_job_name)]
     job: String,
@@ -43,7 +44,7 @@ pub(super) struct StatusArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Images)?;
@@ -68,16 +69,16 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
 }
 
 /// A job to watch.
-pub(super) struct Watched<'w> {
-    pub(super) aws: &'w Aws,
-    pub(super) sagemaker: &'w SageMakerAccess,
-    pub(super) s3: &'w S3Access,
-    pub(super) job_name: &'w str,
-    pub(super) record: Option<JobRecord>,
-    pub(super) records: &'w JobRecords,
-    pub(super) prices: PriceTable,
-    pub(super) usd_per_hour: Option<f64>,
-    pub(super) format: Format,
+pub(crate) struct Watched<'w> {
+    pub(crate) aws: &'w Aws,
+    pub(crate) sagemaker: &'w SageMakerAccess,
+    pub(crate) s3: &'w S3Access,
+    pub(crate) job_name: &'w str,
+    pub(crate) record: Option<JobRecord>,
+    pub(crate) records: &'w JobRecords,
+    pub(crate) prices: PriceTable,
+    pub(crate) usd_per_hour: Option<f64>,
+    pub(crate) format: Format,
 }
 
 impl Watched<'_> {
@@ -95,7 +96,7 @@ impl Watched<'_> {
 }
 
 /// Watches with a separate control, because that of a start counts bytes.
-pub(super) fn watch_to_the_end(watched: &Watched<'_>, interrupted: &TaskControl) -> anyhow::Result<Outcome> {
+pub(crate) fn watch_to_the_end(watched: &Watched<'_>, interrupted: &TaskControl) -> anyhow::Result<Outcome> {
     let control = TaskControl::new(ProgressUnit::Images);
     let watching = control.clone();
     let _hook = interrupted.on_cancel(move || watching.cancel());

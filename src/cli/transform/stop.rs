@@ -12,7 +12,7 @@ use crate::dirs::AppDirs;
 use crate::tasks::ProgressUnit;
 
 #[derive(Debug, Args)]
-pub(super) struct StopArgs {
+pub(crate) struct StopArgs {
     /// Name of a running job
     #[arg(value_parser = parse_job_name)]
     job: String,
@@ -23,7 +23,7 @@ pub(super) struct StopArgs {
     account: AccountArgs,
 }
 
-pub(super) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
+pub(crate) fn run(args: &StopArgs) -> anyhow::Result<Outcome> {
     args.account.warn_if_unknown();
     let dirs = AppDirs::find()?;
     let control = interruptible(ProgressUnit::Steps)?;

@@ -12,24 +12,24 @@ use crate::review::outcomes::{MissedObject, OutcomeClass, OutcomeKind, ShownBox,
 
 /// Conditions that one box, or one missed object, has to meet together.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(in crate::review) struct BoxTerm {
+pub(crate) struct BoxTerm {
     /// A class of the model; for a missed object, the matching class.
-    pub(super) class: Option<ClassName>,
+    pub(crate) class: Option<ClassName>,
     /// The class of the ground-truth object.
-    pub(super) truth: Option<ClassName>,
-    pub(super) outcome: Option<OutcomeWord>,
+    pub(crate) truth: Option<ClassName>,
+    pub(crate) outcome: Option<OutcomeWord>,
     /// With the object.
-    pub(super) iou: Option<Span>,
+    pub(crate) iou: Option<Span>,
     /// Tests the best score of the class rather than a visible box; with a condition on ground truth, the score of the
     /// box.
-    pub(super) score: Option<Span>,
+    pub(crate) score: Option<Span>,
     /// The number of such visible boxes.
-    pub(super) boxes: Option<Span>,
+    pub(crate) boxes: Option<Span>,
 }
 
 /// A search word about ground truth.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::review) enum OutcomeWord {
+pub(crate) enum OutcomeWord {
     /// True positive.
     Right,
     /// False positive.
@@ -46,16 +46,16 @@ pub(in crate::review) enum OutcomeWord {
 
 /// A class as typed.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ClassName {
+pub(crate) struct ClassName {
     /// The name in lowercase, with `*` as a wildcard; or a number after `#`.
-    pub(super) pattern: String,
-    pub(super) at: Range<usize>,
+    pub(crate) pattern: String,
+    pub(crate) at: Range<usize>,
     /// The classes that match the pattern; empty before the lookup.
-    pub(super) is_meant: ByClass<bool>,
+    pub(crate) is_meant: ByClass<bool>,
 }
 
 impl ClassName {
-    pub(super) fn new(pattern: String, at: Range<usize>) -> Self {
+    pub(crate) fn new(pattern: String, at: Range<usize>) -> Self {
         Self { pattern, at, is_meant: ByClass::new(false) }
     }
 
@@ -75,7 +75,7 @@ impl ClassName {
     }
 
     /// The indices of the matching ground-truth classes.
-    pub(super) fn places(&self, truth: &[OutcomeClass]) -> Vec<u32> {
+    pub(crate) fn places(&self, truth: &[OutcomeClass]) -> Vec<u32> {
         let number = self.number();
         let is_meant = |class: &OutcomeClass| match number {
             Some(number) => class.number == number,
@@ -85,7 +85,7 @@ impl ClassName {
     }
 
     /// The ids of the matching classes.
-    pub(super) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
+    pub(crate) fn ids(&self, labels: &LabelSet) -> Vec<u32> {
         if let Some(number) = self.number() {
             return u32::try_from(number).into_iter().collect();
         }
@@ -116,20 +116,20 @@ impl ClassName {
 }
 
 impl BoxTerm {
-    pub(super) fn of_class(class: ClassName) -> Self {
+    pub(crate) fn of_class(class: ClassName) -> Self {
         Self { class: Some(class), ..Self::default() }
     }
 
-    pub(super) fn of_outcome(outcome: OutcomeWord) -> Self {
+    pub(crate) fn of_outcome(outcome: OutcomeWord) -> Self {
         Self { outcome: Some(outcome), ..Self::default() }
     }
 
     /// Whether it finds nothing without ground truth.
-    pub(in crate::review) fn needs_truth(&self) -> bool {
+    pub(crate) fn needs_truth(&self) -> bool {
         self.truth.is_some() || self.outcome.is_some() || self.iou.is_some()
     }
 
-    pub(super) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass]) {
+    pub(crate) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass]) {
         if let Some(class) = &mut self.class {
             class.prepare(class.ids(labels));
         }
@@ -138,7 +138,7 @@ impl BoxTerm {
         }
     }
 
-    pub(super) fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<QueryError> {
+    pub(crate) fn warnings(&self, task: ModelTask, labels: &LabelSet, truth: &[OutcomeClass]) -> Option<QueryError> {
         if let Some(class) = &self.class {
             if self.boxes.is_some() && task == ModelTask::Classification {
                 let message = "This model predicts classes, not boxes; remove “boxes”".to_owned();
@@ -154,7 +154,7 @@ impl BoxTerm {
         class.places(truth).is_empty().then(|| class.warning("The ground truth", "truth", &names))
     }
 
-    pub(super) fn passes(&self, image: &Candidate<'_>) -> bool {
+    pub(crate) fn passes(&self, image: &Candidate<'_>) -> bool {
         if self.needs_truth() {
             return image.outcomes.is_some_and(|shown| self.passes_outcomes(shown));
         }
@@ -185,7 +185,7 @@ impl BoxTerm {
     }
 
     /// The visible boxes that match.
-    pub(in crate::review) fn boxes_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = ShownBox> + 'a {
+    pub(crate) fn boxes_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = ShownBox> + 'a {
         let are_meant = !matches!(self.outcome, Some(OutcomeWord::NotFound | OutcomeWord::Missed));
         let boxes = are_meant.then(|| shown.boxes()).into_iter().flatten();
         boxes.filter(move |found| self.means_box(shown, found))
@@ -209,10 +209,7 @@ impl BoxTerm {
     }
 
     /// The matching objects that no visible box detects.
-    pub(in crate::review) fn objects_of<'a>(
-        &'a self,
-        shown: ShownOutcomes<'a>,
-    ) -> impl Iterator<Item = MissedObject> + 'a {
+    pub(crate) fn objects_of<'a>(&'a self, shown: ShownOutcomes<'a>) -> impl Iterator<Item = MissedObject> + 'a {
         let without_others = self.outcome == Some(OutcomeWord::Missed);
         // An undetected object has no score and no IoU.
         let are_meant = (without_others || self.outcome == Some(OutcomeWord::NotFound) || self.is_truth_alone())

@@ -10,21 +10,21 @@ use crate::review::candidate::Candidate;
 use crate::review::outcomes::OutcomeClass;
 
 #[derive(Debug)]
-pub(super) struct Key {
+pub(crate) struct Key {
     /// The word to type, then alternative spellings.
-    pub(super) words: &'static [&'static str],
+    pub(crate) words: &'static [&'static str],
     /// A valid use, for messages. While typing, its key and operator complete the word.
-    pub(super) example: &'static str,
+    pub(crate) example: &'static str,
     /// The explanation next to the completion; a key without one is not suggested.
-    pub(super) meaning: &'static str,
+    pub(crate) meaning: &'static str,
     /// Examples and what they find.
-    pub(super) help: &'static [(&'static str, &'static str)],
-    pub(super) takes: Takes,
+    pub(crate) help: &'static [(&'static str, &'static str)],
+    pub(crate) takes: Takes,
     test: fn(&Candidate<'_>, &Value) -> bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Takes {
+pub(crate) enum Takes {
     /// Text; without a value, whether there is any.
     OptionalText,
     OptionalVerdict,
@@ -47,20 +47,20 @@ pub(super) enum Takes {
 
 impl Takes {
     /// Whether it is a number from 0 to 1.
-    pub(super) fn is_share(self) -> bool {
+    pub(crate) fn is_share(self) -> bool {
         matches!(self, Self::Score | Self::Iou)
     }
 }
 
 /// A condition on an image.
 #[derive(Debug, Clone, PartialEq)]
-pub(in crate::review) struct Term {
-    pub(super) key: &'static Key,
-    pub(super) value: Value,
+pub(crate) struct Term {
+    pub(crate) key: &'static Key,
+    pub(crate) value: Value,
 }
 
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Value {
+pub(crate) enum Value {
     /// The key without a value.
     Any,
     /// Lowercase text.
@@ -74,7 +74,7 @@ pub(super) enum Value {
 
 /// In the order of the help. The first key applies to words without a key.
 #[rustfmt::skip]
-pub(super) static KEYS: [Key; 21] = [
+pub(crate) static KEYS: [Key; 21] = [
     Key { words: &["name"], example: "name:beach", meaning: "with this in its name", takes: Takes::Text, help: &[
         ("beach", "“beach” in the name, ignoring case"),
         ("\"two words\"", "Both words, including the space, in the name"),
@@ -152,26 +152,26 @@ pub(super) static KEYS: [Key; 21] = [
 ];
 
 impl Key {
-    pub(super) fn find(word: &str) -> Option<&'static Self> {
+    pub(crate) fn find(word: &str) -> Option<&'static Self> {
         KEYS.iter().find(|key| key.words.iter().any(|known| known.eq_ignore_ascii_case(word)))
     }
 
-    pub(super) fn word(&self) -> &'static str {
+    pub(crate) fn word(&self) -> &'static str {
         self.words[0]
     }
 
     /// The key with its operator, as in the example.
-    pub(super) fn completion(&self) -> &'static str {
+    pub(crate) fn completion(&self) -> &'static str {
         let end = self.example.find([':', '<', '>']);
         end.map_or(self.example, |end| &self.example[..=end])
     }
 
-    pub(super) fn takes_number(&self) -> bool {
+    pub(crate) fn takes_number(&self) -> bool {
         matches!(self.takes, Takes::Score | Takes::Iou | Takes::OptionalCount)
     }
 
     /// The meaning of the key without a value; `None` if it requires one.
-    pub(super) fn alone(&'static self) -> Option<Term> {
+    pub(crate) fn alone(&'static self) -> Option<Term> {
         let value = match self.takes {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
@@ -195,14 +195,14 @@ impl PartialEq for Key {
 }
 
 impl Term {
-    pub(super) fn name(part: &str) -> Self {
+    pub(crate) fn name(part: &str) -> Self {
         let value = Value::Text(part.to_lowercase());
         let key = &KEYS[0];
         Self { key, value }
     }
 
     /// Looks up the classes and the change named by the value.
-    pub(in crate::review) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) {
+    pub(crate) fn prepare(&mut self, labels: &LabelSet, truth: &[OutcomeClass], changes: &ClassChanges) {
         match &mut self.value {
             Value::Boxes(boxes) => boxes.prepare(labels, truth),
             Value::Change(change, ids) => *ids = changes.get(change).cloned().unwrap_or_default(),
@@ -210,7 +210,7 @@ impl Term {
         }
     }
 
-    pub(super) fn passes(&self, image: &Candidate<'_>) -> bool {
+    pub(crate) fn passes(&self, image: &Candidate<'_>) -> bool {
         (self.key.test)(image, &self.value)
     }
 }

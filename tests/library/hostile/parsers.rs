@@ -7,25 +7,26 @@ use std::sync::Arc;
 
 use serde_json::Value;
 use spotcheck::annotations;
-use spotcheck::decode::{DecodeLimits, details, thumbnail};
+use spotcheck::annotations::matching::{Folders, ImageKey, ImageMatches};
 use spotcheck::domain::{
     AxisTransform, DetectionOutput, InferenceLocation, KeepRule, LabelSet, ModelTask, OutputConvention, Prediction,
-    Price, Sample, SampleId, SampleUri,
+    Sample, SampleId, SampleUri,
 };
-use spotcheck::library::{check_card, parse_card, write_card};
-use spotcheck::matching::{Folders, ImageKey, ImageMatches};
+use spotcheck::image::decode::{DecodeLimits, details, thumbnail};
+use spotcheck::image::source::{Files, MemorySource, Source, WithRecords, framed_record};
+use spotcheck::model::catalog::{check_card, parse_card, write_card};
+use spotcheck::model::recognize::{Neighbor, Notes};
+use spotcheck::model::{Prepared, Tensor, postprocess};
 use spotcheck::predict::{ResultSink, SampleResult};
-use spotcheck::remote::outputs::{
+use spotcheck::project::{OpenMode, OpenRequest, Project};
+use spotcheck::review::{Query, complete};
+use spotcheck::sagemaker::jobs::{add_price, read_prices};
+use spotcheck::sagemaker::outputs::{
     FoundOutputs, LabelSource, OutputFolder, OutputReader, OutputShape, OutputSink, OutputsPart, ReadingChoice,
     Recognition,
 };
-use spotcheck::remote::transform::{add_price, read_prices};
-use spotcheck::review::{Query, complete};
-use spotcheck::source::{Files, MemorySource, Source, WithRecords, framed_record};
-use spotcheck::store::{OpenMode, OpenRequest, Project};
+use spotcheck::sagemaker::spec::transform::Price;
 use spotcheck::tasks::{ProgressUnit, TaskControl};
-use spotcheck::vision::recognize::{Neighbor, Notes};
-use spotcheck::vision::{Prepared, Tensor, postprocess};
 
 /// The only file in a folder of this thread, for parsers that take a path.
 fn written(name: &str, bytes: &[u8]) -> PathBuf {

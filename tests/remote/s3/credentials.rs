@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use spotcheck::aws::Aws;
-use spotcheck::source::{S3Source, Source};
+use spotcheck::image::source::{S3Source, Source};
 
 use super::{bucket_with_a_photo, lines, open, predict, public_place, refusal, stderr};
 use crate::support::fault_proxy::{Fault, FaultProxy, Often, Request};

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use spotcheck::aws::AwsErrorKind;
 use spotcheck::cache::DiskCache;
 use spotcheck::domain::{ListingChange, Sample, SampleUri};
-use spotcheck::source::{S3Source, Source, SourceError, WithRecords, for_task};
+use spotcheck::image::source::{S3Source, Source, SourceError, WithRecords, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use super::{open, public_place};

@@ -1,7 +1,7 @@
 //! Listings: their objects, their order, and the number of requests.
 
 use spotcheck::domain::Sample;
-use spotcheck::source::{Page, Source};
+use spotcheck::image::source::{Page, Source};
 
 use super::{open, public_place};
 use crate::support::fault_proxy::{FaultProxy, Request};

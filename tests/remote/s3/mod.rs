@@ -11,7 +11,7 @@ use std::process::{Command, Output};
 
 use spotcheck::aws::Aws;
 use spotcheck::domain::{Credentials, S3Access, S3Address, S3Place};
-use spotcheck::source::S3Source;
+use spotcheck::image::source::S3Source;
 
 use crate::support::seaweed::{Bucket, READER, Seaweed};
 use crate::support::{lines, repository, spotcheck, stderr};

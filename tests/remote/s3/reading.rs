@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use spotcheck::aws::{Aws, AwsErrorKind, RetryPolicy};
 use spotcheck::domain::SampleUri;
-use spotcheck::source::{S3Source, Source, SourceError, for_task};
+use spotcheck::image::source::{S3Source, Source, SourceError, for_task};
 use spotcheck::tasks::{ProgressUnit, TaskControl};
 
 use super::public_place;

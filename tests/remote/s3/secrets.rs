@@ -8,7 +8,7 @@ use std::sync::Mutex;
 
 use spotcheck::aws::Aws;
 use spotcheck::domain::{S3Access, S3Address, S3Place};
-use spotcheck::source::{S3Source, Source};
+use spotcheck::image::source::{S3Source, Source};
 
 use super::{bucket_with_a_photo, predict};
 use crate::support::fault_proxy::{Fault, FaultProxy, Often};

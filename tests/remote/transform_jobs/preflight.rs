@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
-use spotcheck::domain::known_instance_types;
+use spotcheck::sagemaker::spec::transform::known_instance_types;
 
 use super::{POINTS, Transform, UNKNOWN_SPEED, check, of_point, wait_for_next_second};
 use crate::support::control_plane::{IMAGE, ROLE, archive};

@@ -1,0 +1,499 @@
+//! Matches ground truth with predictions, image by image and class by class.
+
+use std::collections::HashMap;
+
+use super::truth::notes_of;
+use super::{EvaluateError, some_of};
+use crate::annotations::Found;
+use crate::annotations::matching::{
+    ClassList, Doubt, ImageKey, ImageMatches, MatchRules, MatchSummary, OtherFolders, Unmatched, classes_of,
+};
+use crate::domain::{
+    AnnotatedImage, FileStamp, ModelTask, Prediction, PredictionStatus, RunInfo, SampleId, SamplePrediction, SampleUri,
+    TruthLabel, ViewSettings, counted, decimal,
+};
+use crate::evaluation::{
+    BoxChecks, Counted, DetectedObject, GroundTruth, ImageObjects, ImageSides, MatchedClasses, OTHER_CLASS, Sides,
+    annotated_detections, detections,
+};
+use crate::project::Project;
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// The predictions of a run in a project.
+pub struct RunSide<'r> {
+    pub project: &'r Project,
+    pub run: &'r RunInfo,
+    /// The minimum scores and NMS.
+    pub view: &'r ViewSettings,
+    /// The current images: others are skipped, and so are predictions of older versions.
+    pub listing: &'r ListedSample<'r>,
+}
+
+/// Returns an image's index in the listing, if there is one, and its current file; `None` if it is not listed.
+pub type ListedSample<'l> = dyn Fn(&SampleUri) -> Option<(Option<SampleId>, FileStamp)> + 'l;
+
+/// Predictions from another tool.
+pub struct FileSide<'f> {
+    /// The name of the file or folder.
+    pub name: String,
+    pub found: Found,
+    /// The minimum score of all classes.
+    pub min_score: f64,
+    /// The size of each ground-truth image in its own file, in pixels; `None` if no images are given.
+    pub sizes: Option<&'f [Option<[u32; 2]>]>,
+}
+
+/// Predictions from another tool against ground truth.
+///
+/// # Errors
+/// The sides have nothing in common, or are of different kinds.
+pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) -> Result<Sides, EvaluateError> {
+    let FileSide { name, found, min_score, sizes } = side;
+    let mut notes = notes_of(&name, &found);
+    let predicted = found.annotations;
+    let is_empty = predicted.images.iter().all(|image| image.boxes.is_empty() && image.labels.is_empty());
+    if !is_empty && !predicted.has_scores() {
+        return Err(EvaluateError::NoScores { name });
+    }
+    let are_lost = is_empty || predicted.images.iter().all(|image| image.status != PredictionStatus::Predicted);
+    if let (true, Some(problem)) = (are_lost, predicted.problems.iter().next()) {
+        return Err(EvaluateError::NothingUsable { name, problem: problem.to_string() });
+    }
+    let is_fitting = |image: &AnnotatedImage| match truth.task {
+        ModelTask::Detection => image.labels.is_empty(),
+        ModelTask::Classification => image.boxes.is_empty(),
+    };
+    if let Some(other) = predicted.images.iter().find(|image| !is_fitting(image)) {
+        return Err(EvaluateError::OtherTask {
+            truth: truth.task,
+            predictions: format!("the prediction of {}", other.name),
+        });
+    }
+    let matched = match_classes(truth, &predicted.classes, rules, &mut notes)?;
+    let class_of = |class: u32| matched.places.get(class as usize).copied().flatten();
+    let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::of).collect();
+    let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
+    let mut counted = Counted { predictions: name, problems, ..Counted::default() };
+    for image in &predicted.images {
+        counted.images_failed += u64::from(matches!(image.status, PredictionStatus::Failed(_)));
+        counted.images_outdated += u64::from(image.status == PredictionStatus::Outdated);
+    }
+    let is_predicted = |image: &AnnotatedImage| image.status == PredictionStatus::Predicted;
+    let name_of = |index: usize| predicted.images[index].shown_name();
+    let mut matches = match_images(truth, &keys, name_of, rules)?;
+    matches.right_unmatched.retain(|(index, _)| is_predicted(&predicted.images[*index as usize]));
+    count_unmatched(&matches, name_of, (&mut counted, &mut notes));
+    let mut left_out = LeftOut::default();
+    let mut checks = [BoxChecks::default(), BoxChecks::default()];
+    let (mut with_objects, mut unpredicted) = (0, 0);
+    let mut compared = 0;
+    let mut images = Vec::with_capacity(truth.images.len());
+    for index in truth.order() {
+        let partner = matches.index(index).map(|partner| &predicted.images[partner as usize]);
+        with_objects += u64::from(!truth.images[index].boxes.is_empty());
+        if !partner.is_some_and(is_predicted) {
+            counted.images_without_prediction += 1;
+            unpredicted += u64::from(partner.is_none() && !truth.images[index].boxes.is_empty());
+            // Files of detections need not list images in which nothing was found.
+            if partner.is_some() || truth.task == ModelTask::Classification {
+                continue;
+            }
+        }
+        let measured = sizes.and_then(|sizes| sizes[index]);
+        let known = [
+            ("in the ground truth", truth.images[index].size),
+            ("in the predictions", partner.and_then(|partner| partner.size)),
+            ("in its file", measured),
+        ];
+        let Ok(size) = left_out.size(truth, index, known) else { continue };
+        let Some(mut image) = truth.image(index, size) else {
+            left_out.unknown.push(("the ground truth", truth.images[index].shown_name()));
+            continue;
+        };
+        if let Some(partner) = partner {
+            let Some(detections) = annotated_detections(partner, size, class_of) else {
+                left_out.unknown.push(("the predictions", partner.shown_name()));
+                continue;
+            };
+            compared += 1;
+            counted.predictions_of_other_classes += (partner.boxes.len() - detections.len()) as u64;
+            image.objects.detections = detections;
+            let scored = partner.labels.iter().map(|label| (class_of(label.class), label.score.unwrap_or(1.0)));
+            image.classes = classified(scored, &mut counted);
+        }
+        check_boxes(&mut checks, size, &image);
+        images.push(image);
+    }
+    if let (None, Some((side, image))) = (sizes, left_out.unknown.first()) {
+        return Err(EvaluateError::UnknownSize { side, image: image.clone() });
+    }
+    left_out.finish(compared, (&mut counted, &mut notes))?;
+    let mut matching = MatchSummary::new(&matches, truth.counted_classes(), &matched.matches, ClassList::Predicted);
+    if unpredicted * 4 > with_objects {
+        matching.doubts.push(Doubt::Unpredicted { count: unpredicted, of: with_objects });
+    }
+    add_box_doubts(checks, &mut matching, &mut notes);
+    let classes = truth.classes.classes.clone();
+    let thresholds = vec![min_score; classes.len()];
+    let model_classes = Vec::new();
+    let task = truth.task;
+    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
+}
+
+/// A run against ground truth.
+///
+/// # Errors
+/// The sides have nothing in common, are of different kinds, or the project cannot be read.
+pub fn of_run(
+    truth: &GroundTruth,
+    side: &RunSide<'_>,
+    rules: MatchRules,
+    control: &TaskControl,
+) -> Result<Sides, EvaluateError> {
+    let RunSide { project, run, view, listing } = side;
+    if run.card.task != truth.task {
+        let predictions = format!("the run “{}”", run.name);
+        return Err(EvaluateError::OtherTask { truth: truth.task, predictions });
+    }
+    let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
+    let classes = RunClasses::of(truth, run, rules, &mut notes)?;
+    let mut thresholds = vec![decimal(view.min_score); truth.classes.classes.len()];
+    for (id, min_score) in &view.min_score_by_class {
+        if let Some(place) = classes.place(*id) {
+            thresholds[place as usize] = decimal(*min_score);
+        }
+    }
+    let mut counted = Counted { predictions: run.name.clone(), ..Counted::default() };
+    control.begin(ProgressUnit::Images);
+    control.set_step("project");
+    let root = project.root();
+    let mut stored: Vec<Stored> = Vec::new();
+    let mut each = |uri: &SampleUri, stamp: &FileStamp, result: Result<Prediction, String>| {
+        let Some((sample, now)) = listing(uri) else { return };
+        let Ok(prediction) = result else {
+            counted.images_failed += 1;
+            return;
+        };
+        if !stamp.is_of(&now) {
+            counted.images_outdated += 1;
+            return;
+        }
+        let kept = prediction.kept_without_overlaps(view.nms_iou);
+        let (places, found) = detections(&prediction, &kept, |class| classes.place(class));
+        counted.predictions_of_other_classes += (kept.len() - found.len()) as u64;
+        let scored = prediction.classes().iter().map(|class| (classes.place(class.index), decimal(class.score)));
+        stored.push(Stored {
+            name: uri.name_below(root.as_deref()),
+            size: [prediction.width, prediction.height],
+            sample,
+            places,
+            detections: found,
+            classes: classified(scored, &mut counted),
+        });
+    };
+    project.each_prediction(run.id, control, |page| {
+        for SamplePrediction { sample, stamp, result } in page {
+            each(&sample, &stamp, result);
+        }
+    })?;
+    control.checkpoint()?;
+    let has_class = |stored: &Stored| {
+        !stored.detections.is_empty() || stored.classes.iter().any(|(class, _)| *class != OTHER_CLASS)
+    };
+    if counted.predictions_of_other_classes > 0 && !stored.iter().any(has_class) {
+        return Err(no_class_in_common(truth, &classes.predicted));
+    }
+    let keys: Vec<ImageKey<'_>> = stored.iter().map(|stored| ImageKey::named(&stored.name)).collect();
+    let name_of = |index: usize| stored[index].name.clone();
+    let matches = match_images(truth, &keys, name_of, rules)?;
+    count_unmatched(&matches, name_of, (&mut counted, &mut notes));
+    drop(keys);
+    let mut left_out = LeftOut::default();
+    let mut checks = [BoxChecks::default(), BoxChecks::default()];
+    let mut images = Vec::with_capacity(stored.len());
+    for index in truth.order() {
+        let Some(partner) = matches.index(index) else {
+            counted.images_without_prediction += 1;
+            continue;
+        };
+        let partner = &mut stored[partner as usize];
+        let known = [("in the ground truth", truth.images[index].size), ("in the predictions", Some(partner.size))];
+        let image = left_out.size(truth, index, known).ok().and_then(|size| truth.image(index, size));
+        if let Some(image) = image {
+            let image = partner.beside(image);
+            check_boxes(&mut checks, Some(partner.size), &image);
+            images.push(image);
+        }
+    }
+    left_out.finish(images.len(), (&mut counted, &mut notes))?;
+    let list = if run.labels.is_empty() { ClassList::Predicted } else { ClassList::Complete };
+    let mut matching = MatchSummary::new(&matches, truth.counted_classes(), &classes.matched.matches, list);
+    add_box_doubts(checks, &mut matching, &mut notes);
+    let model_classes = run.labels.iter().filter_map(|(id, _)| Some((id, classes.place(id)?))).collect();
+    let (task, matched) = (truth.task, classes.matched);
+    let classes = truth.classes.classes.clone();
+    Ok(finished(truth, Sides { task, classes, matched, model_classes, images, thresholds, counted, matching, notes }))
+}
+
+/// Checks the boxes of the ground truth, then those of the predictions.
+fn check_boxes(checks: &mut [BoxChecks; 2], size: Option<[u32; 2]>, image: &ImageSides) {
+    let ImageObjects { truths, detections } = &image.objects;
+    checks[0].add(&image.name, size, truths.iter().map(|truth| (truth.bounds, truth.class, 1.0)));
+    checks[1].add(&image.name, size, detections.iter().map(|found| (found.bounds, found.class, found.score)));
+}
+
+fn add_box_doubts(checks: [BoxChecks; 2], matching: &mut MatchSummary, notes: &mut Vec<String>) {
+    for (checks, side) in checks.into_iter().zip(["the ground truth", "the predictions"]) {
+        let (doubts, more) = checks.finish(side);
+        matching.doubts.extend(doubts);
+        notes.extend(more);
+    }
+}
+
+/// Images that are skipped because of their size.
+#[derive(Default)]
+struct LeftOut {
+    /// Each with its sizes.
+    contradicting: Vec<String>,
+    /// Each with the side whose boxes are fractions of it.
+    unknown: Vec<(&'static str, String)>,
+}
+
+/// The known sizes of an image contradict each other.
+struct Contradiction;
+
+impl LeftOut {
+    /// The size of an image, if known.
+    ///
+    /// # Errors
+    /// The sizes contradict each other: boxes of different scale or orientation cannot be compared.
+    fn size<const N: usize>(
+        &mut self,
+        truth: &GroundTruth,
+        index: usize,
+        known: [(&str, Option<[u32; 2]>); N],
+    ) -> Result<Option<[u32; 2]>, Contradiction> {
+        let mut sizes = known.into_iter().filter_map(|(place, size)| Some((place, size?)));
+        let Some((first_place, first)) = sizes.next() else {
+            return Ok(None);
+        };
+        let other = sizes.find(|(_, size)| *size != first && truth.task == ModelTask::Detection);
+        let Some((other_place, other)) = other else {
+            return Ok(Some(first));
+        };
+        let text = |[width, height]: [u32; 2]| format!("{width} × {height}");
+        let name = truth.images[index].shown_name();
+        self.contradicting.push(format!("{name} ({} {first_place}, {} {other_place})", text(first), text(other)));
+        Err(Contradiction)
+    }
+
+    /// # Errors
+    /// No image is left to compare.
+    fn finish(self, compared: usize, (count, notes): (&mut Counted, &mut Vec<String>)) -> Result<(), EvaluateError> {
+        let Self { contradicting, unknown } = self;
+        match (contradicting.first(), unknown.first()) {
+            (Some(example), _) if compared == 0 => {
+                return Err(EvaluateError::OtherSizes { example: example.clone() });
+            }
+            (None, Some((side, image))) if compared == 0 => {
+                return Err(EvaluateError::UnknownSize { side, image: image.clone() });
+            }
+            _ => {}
+        }
+        count.images_of_other_size = contradicting.len() as u64;
+        count.images_without_size = unknown.len() as u64;
+        let unknown: Vec<String> = unknown.into_iter().map(|(_, image)| image).collect();
+        for (images, [one, several]) in [
+            (
+                contradicting,
+                [
+                    "image is skipped, because its sizes contradict each other",
+                    "images are skipped, because their sizes contradict each other",
+                ],
+            ),
+            (
+                unknown,
+                [
+                    "image is skipped, because its size is needed and it is not in the source",
+                    "images are skipped, because their sizes are needed and they are not in the source",
+                ],
+            ),
+        ] {
+            if !images.is_empty() {
+                notes.push(format!("{}: {}.", counted(images.len(), one, several), some_of(images.iter())));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// # Errors
+/// No image matches.
+fn match_images(
+    truth: &GroundTruth,
+    keys: &[ImageKey],
+    name_of: impl Fn(usize) -> String,
+    rules: MatchRules,
+) -> Result<ImageMatches, EvaluateError> {
+    let matches = ImageMatches::between(&truth.keys(), keys, rules.folders);
+    if let Some(OtherFolders { example: [truth, predicted], count, are_refused: true }) = &matches.other_folders {
+        let (truth, predicted) = (truth.clone(), predicted.clone());
+        return Err(EvaluateError::OtherFolders { count: *count, truth, predicted });
+    }
+    if matches.left.iter().all(Result::is_err) {
+        return Err(EvaluateError::NoImageInCommon {
+            truth: some_of(truth.images.iter().map(AnnotatedImage::shown_name)),
+            predicted: some_of((0..keys.len()).map(name_of)),
+        });
+    }
+    Ok(matches)
+}
+
+/// The classes of a run among the ground-truth classes.
+struct RunClasses {
+    predicted: Vec<TruthLabel>,
+    by_id: HashMap<u32, Option<u32>>,
+    by_number: HashMap<i64, u32>,
+    matched: MatchedClasses,
+}
+
+impl RunClasses {
+    fn of(
+        truth: &GroundTruth,
+        run: &RunInfo,
+        rules: MatchRules,
+        notes: &mut Vec<String>,
+    ) -> Result<Self, EvaluateError> {
+        let mut predicted = classes_of(&run.labels);
+        for class in &mut predicted {
+            // A class without a name is stored with this one.
+            let is_nameless = class.name == class.number.map(|number| format!("class {number}"));
+            class.name.take_if(|_| is_nameless);
+        }
+        let matched = match_classes(truth, &predicted, rules, notes)?;
+        let ids = run.labels.iter().map(|(id, _)| id);
+        let by_id = ids.zip(matched.places.iter().copied()).collect();
+        let numbered = truth.classes.classes.iter().zip(0..);
+        let by_number = numbered.filter_map(|(class, place)| Some((class.id?, place))).collect();
+        Ok(Self { predicted, by_id, by_number, matched })
+    }
+
+    /// The index of a model's class id among the classes of the evaluation.
+    fn place(&self, id: u32) -> Option<u32> {
+        match self.by_id.get(&id) {
+            Some(place) => *place,
+            None => self.by_number.get(&i64::from(id)).copied(),
+        }
+    }
+}
+
+/// The stored prediction of an evaluated image.
+struct Stored {
+    name: String,
+    size: [u32; 2],
+    sample: Option<SampleId>,
+    /// The index of each detection in the prediction.
+    places: Vec<u32>,
+    detections: Vec<DetectedObject>,
+    classes: Vec<(u32, f64)>,
+}
+
+impl Stored {
+    /// Adds the prediction to the ground truth of its image.
+    fn beside(&mut self, mut image: ImageSides) -> ImageSides {
+        image.name = std::mem::take(&mut self.name);
+        image.objects.detections = std::mem::take(&mut self.detections);
+        image.classes = std::mem::take(&mut self.classes);
+        image.stored = std::mem::take(&mut self.places);
+        image.sample = self.sample;
+        image
+    }
+}
+
+fn match_classes(
+    truth: &GroundTruth,
+    predicted: &[TruthLabel],
+    rules: MatchRules,
+    notes: &mut Vec<String>,
+) -> Result<MatchedClasses, EvaluateError> {
+    let matched = truth.match_classes(predicted, rules.corrections)?;
+    let unmatched: Vec<&TruthLabel> = matched.matches.unmatched().collect();
+    if unmatched.len() == predicted.len() && !predicted.is_empty() {
+        return Err(no_class_in_common(truth, predicted));
+    }
+    let unused = &matched.matches.unused_corrections;
+    if !unused.is_empty() {
+        notes.push(format!(
+            "Class corrections for classes that the predictions do not have: {}.",
+            some_of(unused.iter())
+        ));
+    }
+    if !unmatched.is_empty() {
+        let consequence = match truth.task {
+            ModelTask::Detection => "their boxes are skipped",
+            ModelTask::Classification => "images predicted as these are incorrect",
+        };
+        notes.push(format!(
+            "{} of {} in the predictions are not in the ground truth; {consequence}: {}.",
+            unmatched.len(),
+            counted(predicted.len(), "class", "classes"),
+            some_of(unmatched.into_iter())
+        ));
+    }
+    Ok(matched)
+}
+
+fn no_class_in_common(truth: &GroundTruth, predicted: &[TruthLabel]) -> EvaluateError {
+    EvaluateError::NoClassInCommon { predicted: some_of(predicted.iter()), truth: some_of(truth.labels.iter()) }
+}
+
+/// Adds the notes and problems of the ground truth.
+fn finished(truth: &GroundTruth, mut sides: Sides) -> Sides {
+    sides.notes.splice(0..0, truth.notes.iter().cloned());
+    sides.notes.extend(sides.matching.notes());
+    sides.counted.truth.clone_from(&truth.name);
+    for (kind, count) in truth.problems.counts() {
+        *sides.counted.problems.entry(kind.word()).or_default() += count;
+    }
+    sides
+}
+
+/// Replaces classes that the ground truth does not have by a number that is never correct.
+fn classified(scored: impl Iterator<Item = (Option<u32>, f64)>, counted: &mut Counted) -> Vec<(u32, f64)> {
+    let classes: Vec<(Option<u32>, f64)> = scored.collect();
+    counted.predictions_of_other_classes += u64::from(classes.first().is_some_and(|(class, _)| class.is_none()));
+    classes.into_iter().map(|(class, score)| (class.unwrap_or(OTHER_CLASS), score)).collect()
+}
+
+/// Counts and names the predicted images that are skipped.
+fn count_unmatched(
+    matches: &ImageMatches,
+    name_of: impl Fn(usize) -> String,
+    (count, notes): (&mut Counted, &mut Vec<String>),
+) {
+    for (why, total, [one, several]) in [
+        (
+            Unmatched::Missing,
+            &mut count.images_without_truth,
+            [
+                "predicted image is not in the ground truth and is skipped",
+                "predicted images are not in the ground truth and are skipped",
+            ],
+        ),
+        (
+            Unmatched::Ambiguous,
+            &mut count.images_ambiguous,
+            [
+                "predicted image has an ambiguous name and is skipped",
+                "predicted images have ambiguous names and are skipped",
+            ],
+        ),
+    ] {
+        let names = matches.right_unmatched.iter().filter(|(_, reason)| *reason == why);
+        let names: Vec<String> = names.map(|(index, _)| name_of(*index as usize)).collect();
+        *total = names.len() as u64;
+        if !names.is_empty() {
+            notes.push(format!("{}: {}.", counted(names.len(), one, several), some_of(names.iter())));
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Opens ground truth.
+
+use super::EvaluateError;
+use crate::annotations::{self, Found, JudgedImage};
+use crate::domain::{
+    LabelSet, NamePattern, Prediction, RunInfo, SamplePrediction, SampleUri, TruthLabel, Verdict, VerdictTarget,
+    ViewSettings, counted,
+};
+use crate::evaluation::{GroundTruth, NoTruth};
+use crate::image::source::Files;
+use crate::model::catalog::{built_in_labels, imagenet_class};
+use crate::project::Project;
+use crate::review::VerdictKind;
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// The number of judged images whose predictions are read together.
+const READ_AT_ONCE: usize = 1000;
+
+#[derive(Clone)]
+pub enum TruthFrom {
+    /// A file or folder of annotations; for a dataset with several splits, the given one or the default.
+    Files { files: Files, split: Option<String>, scores: TruthScores },
+    /// The verdicts on a run, as `view` shows it.
+    Verdicts { project: Project, run: Box<RunInfo>, view: Box<ViewSettings> },
+    /// The class of each image is in its name.
+    Names { names: Vec<String>, pattern: NamePattern },
+}
+
+/// What scores in a ground-truth file mean.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum TruthScores {
+    /// The file contains predictions, unless every score is 1.
+    #[default]
+    OfPredictions,
+    /// Nothing: the user declared the file ground truth.
+    Ignored,
+}
+
+/// Reads ground truth; the format of files is detected from their content, and stated in the notes of the result.
+/// Progress is in bytes. `labels` names classes that only have numbers.
+///
+/// # Errors
+/// It cannot be read, is not ground truth, or the class names do not fit.
+pub fn open_truth(
+    from: &TruthFrom,
+    labels: Option<&LabelSet>,
+    control: &TaskControl,
+) -> Result<GroundTruth, EvaluateError> {
+    control.begin(ProgressUnit::Bytes);
+    control.set_step("ground truth");
+    let (name, found) = match from {
+        TruthFrom::Files { files, split, scores } => {
+            let mut found = annotations::open_split(files, split.as_deref(), control)?;
+            if *scores == TruthScores::Ignored && found.annotations.has_scores() {
+                found.annotations.remove_scores();
+                found.notes.push("its scores are ignored".to_owned());
+            }
+            (files.name(), found)
+        }
+        TruthFrom::Verdicts { project, run, view } => {
+            (format!("verdicts on the run “{}”", run.name), verdicts(project, run, view, control)?)
+        }
+        TruthFrom::Names { names, pattern } => {
+            let names = names.iter().map(String::as_str);
+            ("image names".to_owned(), annotations::of_file_names(names, pattern))
+        }
+    };
+    truth_of(name, found, labels)
+}
+
+/// Converts annotations to ground truth.
+///
+/// # Errors
+/// They are not ground truth, or the class names do not fit.
+pub fn truth_of(name: String, mut found: Found, labels: Option<&LabelSet>) -> Result<GroundTruth, EvaluateError> {
+    if name_wordnet_ids(&mut found.annotations.classes) {
+        found.notes.push("its class folders are WordNet ids, read as ImageNet's classes".to_owned());
+    }
+    if let Some(labels) = labels {
+        annotations::name_classes(&mut found.annotations, labels)
+            .map_err(|reason| EvaluateError::ClassNames { name: name.clone(), reason })?;
+    }
+    let notes = notes_of(&name, &found);
+    let problem = found.annotations.problems.iter().next().map(ToString::to_string);
+    GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| match (reason, problem) {
+        (NoTruth::Nothing, Some(problem)) => EvaluateError::NothingUsable { name, problem },
+        (reason, _) => EvaluateError::NoTruth { name, reason },
+    })
+}
+
+/// Gives ImageNet's numbers and names to classes that are named by `WordNet` ids, as ImageNet's folders are. Returns
+/// whether there are any.
+fn name_wordnet_ids(classes: &mut [TruthLabel]) -> bool {
+    let number = |class: &TruthLabel| class.name.as_deref().and_then(imagenet_class);
+    let numbers: Option<Vec<u32>> = classes.iter().map(number).collect();
+    let Some((numbers, labels)) = numbers.filter(|numbers| !numbers.is_empty()).zip(built_in_labels("imagenet")) else {
+        return false;
+    };
+    for (class, number) in classes.iter_mut().zip(numbers) {
+        *class = TruthLabel { number: Some(number.into()), name: labels.get(number).map(str::to_owned) };
+    }
+    true
+}
+
+/// An image with verdicts, and the judged prediction.
+struct Judged {
+    name: String,
+    prediction: Prediction,
+    verdict: Option<Verdict>,
+    boxes: Vec<(u32, Verdict)>,
+    shown: Vec<u32>,
+}
+
+fn verdicts(
+    project: &Project,
+    run: &RunInfo,
+    view: &ViewSettings,
+    control: &TaskControl,
+) -> Result<Found, EvaluateError> {
+    let root = project.root();
+    let is_of_run = |(target, _): &(VerdictTarget, Verdict)| target.run.is_none_or(|of| of == run.id);
+    let mut judged = project.judgments()?;
+    judged.retain(|judged| judged.verdicts.iter().any(is_of_run));
+    let mut images = Vec::new();
+    for judged in judged.chunks(READ_AT_ONCE) {
+        control.checkpoint()?;
+        let uris: Vec<SampleUri> = judged.iter().map(|judged| judged.sample.clone()).collect();
+        for (judged, stored) in judged.iter().zip(project.predictions(run.id, &uris)?) {
+            let Some(SamplePrediction { result: Ok(prediction), .. }) = stored else { continue };
+            let mut image = Judged {
+                name: judged.sample.name_below(root.as_deref()),
+                prediction,
+                verdict: None,
+                boxes: Vec::new(),
+                shown: Vec::new(),
+            };
+            for (target, verdict) in judged.verdicts.iter().filter(|verdict| is_of_run(verdict)) {
+                match target.box_index {
+                    Some(index) => image.boxes.push((index, verdict.clone())),
+                    None => image.verdict = Some(verdict.clone()),
+                }
+            }
+            let confirmed = image.boxes.iter().filter(|(_, verdict)| VerdictKind::from(verdict).confirms());
+            let confirmed: Vec<u32> = confirmed.map(|(index, _)| *index).collect();
+            let shown = view.visible_detections(&image.prediction, &confirmed);
+            image.shown = shown.into_iter().map(|index| index as u32).collect();
+            images.push(image);
+        }
+    }
+    let judged_images = images.iter().map(|image| JudgedImage {
+        name: &image.name,
+        prediction: &image.prediction,
+        verdict: image.verdict.as_ref(),
+        boxes: &image.boxes,
+        shown: &image.shown,
+    });
+    Ok(annotations::of_verdicts(judged_images, &run.labels))
+}
+
+/// The detected format of annotations, and other notes.
+pub(crate) fn notes_of(name: &str, found: &Found) -> Vec<String> {
+    let annotations = &found.annotations;
+    let mut notes = vec![format!(
+        "{name}: {}, {}, {}.",
+        found.format,
+        counted(annotations.images.len(), "image", "images"),
+        counted(annotations.classes.len(), "class", "classes")
+    )];
+    notes.extend(found.notes.iter().cloned());
+    notes
+}

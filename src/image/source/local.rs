@@ -1,0 +1,282 @@
+//! Local folders and files.
+
+mod observer;
+mod reach;
+mod walk;
+mod watch;
+
+use std::fs::{File, Metadata};
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
+
+use self::reach::Reach;
+use self::walk::Walk;
+use self::watch::FolderWatch;
+use super::{ListingChange, Page, Source, SourceError, absolute};
+use crate::aws::upload::plan::SkippedFiles;
+use crate::domain::{FileStamp, Problem, Sample, SampleUri};
+
+/// The first page is small, so that it arrives immediately; later pages are larger.
+const FIRST_PAGE_LEN: usize = 100;
+const PAGE_LEN: usize = 2000;
+
+/// A folder (everything below it except hidden files, in natural order: `img2` before `img10`), a single file, or a
+/// list of either.
+pub struct LocalSource {
+    name: String,
+    roots: Vec<PathBuf>,
+    /// Set when changes are to be reported; folders are added as they are listed.
+    watch: OnceLock<Option<FolderWatch>>,
+    left_out: Arc<LeftOutCount>,
+    reach: Reach,
+}
+
+/// The number of files that listings skipped.
+#[derive(Default)]
+struct LeftOutCount {
+    hidden: AtomicU64,
+    others: AtomicU64,
+}
+
+impl LocalSource {
+    /// # Errors
+    /// The path does not exist or is not readable.
+    pub fn open(path: &Path) -> Result<Self, SourceError> {
+        let root = absolute(path)?;
+        root.metadata().map_err(|error| match error.kind() {
+            std::io::ErrorKind::NotFound => SourceError::NoSuchPlace,
+            _ => error.into(),
+        })?;
+        let source = Self::new(root.display().to_string(), vec![root.clone()]);
+        source.reach.remember(&root);
+        Ok(source)
+    }
+
+    /// Files and folders in the given order. Missing ones become problems of the listing.
+    pub fn from_paths(paths: impl IntoIterator<Item = PathBuf>) -> Self {
+        let roots: Vec<PathBuf> = paths.into_iter().map(|path| absolute(&path).unwrap_or(path)).collect();
+        Self::new(format!("{} paths", roots.len()), roots)
+    }
+
+    fn new(name: String, roots: Vec<PathBuf>) -> Self {
+        Self { name, roots, watch: OnceLock::new(), left_out: Arc::default(), reach: Reach::default() }
+    }
+
+    /// What the listings of this source have skipped so far.
+    pub fn left_out(&self) -> SkippedFiles {
+        SkippedFiles {
+            hidden: self.left_out.hidden.load(Ordering::Relaxed),
+            others: self.left_out.others.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Source for LocalSource {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn pages(&self) -> Box<dyn Iterator<Item = Page> + Send> {
+        let watch = self.watch.get().cloned().flatten();
+        let left_out = Arc::clone(&self.left_out);
+        let reach = self.reach.clone();
+        let list = move |root: PathBuf| {
+            reach.remember(&root);
+            list_root(root, watch.clone(), Arc::clone(&left_out))
+        };
+        Box::new(Pages { entries: Box::new(self.roots.clone().into_iter().flat_map(list)), next_len: FIRST_PAGE_LEN })
+    }
+
+    fn read(&self, uri: &SampleUri) -> Result<Vec<u8>, SourceError> {
+        std::fs::read(uri.as_str()).map_err(|error| self.reach.judge(uri, error))
+    }
+
+    fn read_range(&self, uri: &SampleUri, range: Range<u64>) -> Result<Vec<u8>, SourceError> {
+        read_part(uri, range).map_err(|error| self.reach.judge(uri, error))
+    }
+
+    fn watch(&self, report: Box<dyn Fn(ListingChange) + Send + Sync>) {
+        self.watch.get_or_init(|| observer::watch(&self.roots, &Arc::from(report)));
+    }
+}
+
+fn read_part(uri: &SampleUri, range: Range<u64>) -> std::io::Result<Vec<u8>> {
+    let mut file = File::open(uri.as_str())?;
+    file.seek(SeekFrom::Start(range.start))?;
+    let mut bytes = Vec::new();
+    file.take(range.end.saturating_sub(range.start)).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+type Entry = Result<Sample, Problem>;
+
+/// Splits a stream of entries into pages.
+struct Pages {
+    entries: Box<dyn Iterator<Item = Entry> + Send>,
+    next_len: usize,
+}
+
+impl Iterator for Pages {
+    type Item = Page;
+
+    fn next(&mut self) -> Option<Page> {
+        let mut page = Page::default();
+        for entry in self.entries.by_ref().take(self.next_len) {
+            match entry {
+                Ok(sample) => page.samples.push(sample),
+                Err(problem) => page.problems.push(problem),
+            }
+        }
+        self.next_len = PAGE_LEN;
+        (!page.samples.is_empty() || !page.problems.is_empty()).then_some(page)
+    }
+}
+
+/// The samples of one root. A file that was named explicitly is a sample whatever its extension.
+fn list_root(
+    root: PathBuf,
+    watch: Option<FolderWatch>,
+    left_out: Arc<LeftOutCount>,
+) -> Box<dyn Iterator<Item = Entry> + Send> {
+    match root.metadata() {
+        Ok(metadata) if metadata.is_dir() => Box::new(Walk::new(root, watch, left_out)),
+        Ok(metadata) => {
+            if let Some(watch) = watch {
+                watch.add_folder_of(&root);
+            }
+            let name = file_name(&root).into_owned();
+            Box::new(std::iter::once(sample(&root, name, &metadata)))
+        }
+        Err(error) => Box::new(std::iter::once(Err(problem(&root, error)))),
+    }
+}
+
+fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
+    match path.to_str() {
+        Some(uri) => Ok(Sample {
+            uri: SampleUri::new(uri),
+            name,
+            size_bytes: metadata.len(),
+            modified_ns: metadata.modified().ok().and_then(nanoseconds),
+            etag: None,
+        }),
+        None => Err(Problem::of_sample(uri_of(path), "has a name that is not valid Unicode; rename it to open it")),
+    }
+}
+
+/// The current version of an image file; `None` if it is not an accessible local file of its own.
+pub fn stamp_on_disk(uri: &SampleUri) -> Option<FileStamp> {
+    if uri.record().is_some() {
+        return None;
+    }
+    let path = Path::new(uri.as_str());
+    Some(sample(path, String::new(), &path.metadata().ok()?).ok()?.stamp())
+}
+
+/// Nanoseconds since 1970; `None` for a clock that is centuries off.
+fn nanoseconds(time: SystemTime) -> Option<i64> {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH);
+    match since {
+        Ok(after) => i64::try_from(after.as_nanos()).ok(),
+        Err(before) => {
+            let before = i64::try_from(before.duration().as_nanos()).ok()?;
+            before.checked_neg()
+        }
+    }
+}
+
+fn problem(path: &Path, error: std::io::Error) -> Problem {
+    Problem::of_sample(uri_of(path), SourceError::from(error).to_string())
+}
+
+/// The path relative to `root`, with `/` between its parts.
+fn name_below(root: &Path, path: &Path) -> String {
+    let below = path.strip_prefix(root).unwrap_or(path);
+    let parts: Vec<_> = below.iter().map(|part| part.to_string_lossy()).collect();
+    parts.join("/")
+}
+
+fn uri_of(path: &Path) -> SampleUri {
+    SampleUri::new(path.to_string_lossy())
+}
+
+fn file_name(path: &Path) -> std::borrow::Cow<'_, str> {
+    path.file_name().unwrap_or(path.as_os_str()).to_string_lossy()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let source = LocalSource::open(folder).unwrap();
+        source.pages().flat_map(|page| page.samples).map(|sample| sample.name).collect()
+    }
+
+    fn folder_with(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            let path = folder.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, b"x").unwrap();
+        }
+        folder
+    }
+
+    #[test]
+    fn files_are_in_natural_order_without_hidden_ones() {
+        let folder =
+            folder_with(&["img10.jpg", "img2.JPG", ".hidden.png", "a/1.png", ".git/x.png", "notes.txt", "고양이.webp"]);
+        assert_eq!(names(folder.path()), ["a/1.png", "img2.JPG", "img10.jpg", "고양이.webp"]);
+        let source = LocalSource::open(folder.path()).unwrap();
+        source.pages().for_each(drop);
+        let left_out = source.left_out();
+        // `.hidden.png` and the folder `.git`; `notes.txt`.
+        assert_eq!((left_out.hidden, left_out.others), (2, 1));
+    }
+
+    #[test]
+    fn missing_folder_is_an_error() {
+        let missing = Path::new("/no/such/folder");
+        assert!(matches!(LocalSource::open(missing), Err(SourceError::NoSuchPlace)));
+    }
+
+    #[test]
+    fn missing_listed_path_is_one_problem() {
+        let folder = folder_with(&["b.jpg"]);
+        let paths = [folder.path().join("a.jpg"), folder.path().join("b.jpg")];
+        let page = LocalSource::from_paths(paths).pages().next().unwrap();
+        assert_eq!(page.samples.len(), 1);
+        assert!(page.problems[0].to_string().contains("a.jpg: "), "{:?}", page.problems);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn symbolic_link_loop_is_reported_once() {
+        let folder = folder_with(&["a/b/1.jpg"]);
+        std::os::unix::fs::symlink(folder.path(), folder.path().join("a/b/back")).unwrap();
+        let page = LocalSource::open(folder.path()).unwrap().pages().next().unwrap();
+        assert_eq!(page.samples.len(), 1);
+        assert_eq!(page.problems.len(), 1);
+    }
+
+    #[test]
+    fn large_folder_is_in_natural_order() {
+        let names_in: Vec<String> = (0..1000).map(|number| format!("{number}.jpg")).collect();
+        let folder = folder_with(&names_in.iter().map(String::as_str).collect::<Vec<_>>());
+        assert_eq!(names(folder.path()), names_in);
+    }
+
+    #[test]
+    fn first_page_of_a_large_folder_is_small() {
+        let names: Vec<String> = (0..250).map(|number| format!("{number}.jpg")).collect();
+        let folder = folder_with(&names.iter().map(String::as_str).collect::<Vec<_>>());
+        let lens: Vec<usize> =
+            LocalSource::open(folder.path()).unwrap().pages().map(|page| page.samples.len()).collect();
+        assert_eq!(lens, [100, 150]);
+    }
+}

@@ -1,0 +1,310 @@
+//! `tf.Example`: named features, including an image, its name and its annotations.
+//!
+//! Source: `tensorflow/core/example/{example,feature}.proto`. An Example has its Features in field 1, as a
+//! `SequenceExample` has its context, so both are read.
+
+use std::ops::Range;
+
+use super::blocks::Bytes;
+use super::wire::{Fields, Value, WireError};
+use crate::domain::{BoundingBox, Truth, TruthBox, TruthLabel};
+
+// If both exist, the first one is used; the second is that of TensorFlow Datasets.
+const IMAGE_KEYS: [&str; 2] = ["image/encoded", "image"];
+const NAME_KEYS: [&str; 2] = ["image/filename", "file_name"];
+const LABEL_KEYS: [&str; 2] = ["image/class/label", "label"];
+const LABEL_NAME_KEY: &str = "image/class/text";
+const BOX_KEYS: [&str; 4] =
+    ["image/object/bbox/xmin", "image/object/bbox/ymin", "image/object/bbox/xmax", "image/object/bbox/ymax"];
+const BOX_LABEL_KEY: &str = "image/object/class/label";
+const BOX_LABEL_NAME_KEY: &str = "image/object/class/text";
+
+/// Features with longer names are ignored.
+const LONGEST_KEY: u64 = 256;
+const LONGEST_TEXT: u64 = 512;
+/// The number of values kept per feature.
+const MAX_VALUES: usize = 10_000;
+/// The number of feature names in a message about a missing image.
+const MAX_KEYS_SHOWN: usize = 8;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    ImageAndName,
+    Truth,
+}
+
+/// The parts of an Example. Ranges are relative to the bytes that it was read from.
+#[derive(Debug, Default)]
+pub(crate) struct Example {
+    /// Images by [`IMAGE_KEYS`].
+    images: [Option<Range<u64>>; IMAGE_KEYS.len()],
+    names: [Option<String>; NAME_KEYS.len()],
+    labels: [List<i64>; LABEL_KEYS.len()],
+    label_names: List<String>,
+    sides: [List<f32>; BOX_KEYS.len()],
+    box_labels: List<i64>,
+    box_label_names: List<String>,
+    /// The names of the first features.
+    keys: Vec<String>,
+    more_keys: bool,
+}
+
+/// The first values of a feature.
+#[derive(Debug)]
+struct List<T> {
+    values: Vec<T>,
+    /// Whether there are more values.
+    is_cut: bool,
+}
+
+impl<T> Default for List<T> {
+    fn default() -> Self {
+        Self { values: Vec::new(), is_cut: false }
+    }
+}
+
+impl<T> List<T> {
+    fn push(&mut self, value: T) {
+        if self.values.len() < MAX_VALUES {
+            self.values.push(value);
+        } else {
+            self.is_cut = true;
+        }
+    }
+}
+
+impl Example {
+    pub(crate) fn read(bytes: &mut impl Bytes, record: Range<u64>, part: Part) -> Result<Self, WireError> {
+        let mut example = Self::default();
+        let mut fields = Fields::of(record);
+        while let Some(field) = fields.next(bytes)? {
+            let (1, Value::Span(features)) = field else {
+                continue;
+            };
+            let mut features = Fields::of(features);
+            while let Some(feature) = features.next(bytes)? {
+                if let (1, Value::Span(entry)) = feature {
+                    example.entry(bytes, entry, part)?;
+                }
+            }
+        }
+        Ok(example)
+    }
+
+    pub(crate) fn image(&self) -> Option<Range<u64>> {
+        self.images.iter().flatten().next().cloned()
+    }
+
+    pub(crate) fn name(&self) -> Option<&str> {
+        let mut names = self.names.iter().flatten();
+        names.next().map(String::as_str)
+    }
+
+    /// Why there is no image.
+    pub(crate) fn without_image(&self) -> String {
+        if self.keys.is_empty() {
+            return "contains no image: it is not a tf.Example, or has no features".to_owned();
+        }
+        let more = if self.more_keys { ", …" } else { "" };
+        let keys = self.keys.join(", ");
+        format!("contains no image: the feature image/encoded has no bytes; its features are {keys}{more}")
+    }
+
+    pub(crate) fn truth(self) -> Truth {
+        let mut truth = Truth::default();
+        let cut = self.sides.iter().any(|side| side.is_cut) || self.labels.iter().any(|labels| labels.is_cut);
+        if cut {
+            let note = format!("more than {MAX_VALUES} values; the rest is not shown");
+            truth.notes.push(note);
+        }
+        let numbers = self.labels.into_iter().map(|labels| labels.values);
+        let numbers = numbers.into_iter().find(|numbers| !numbers.is_empty());
+        truth.labels = labels(numbers.unwrap_or_default(), self.label_names.values);
+        let [x0, y0, x1, y1] = self.sides.map(|side| side.values);
+        let lens = [x0.len(), y0.len(), x1.len(), y1.len()];
+        let count = lens.into_iter().min().unwrap_or_default();
+        if lens.iter().any(|len| *len != count) {
+            let note = format!("boxes have different numbers of xmin, ymin, xmax and ymax values: {lens:?}");
+            truth.notes.push(note);
+        }
+        let mut labels = labels(self.box_labels.values, self.box_label_names.values).into_iter();
+        truth.boxes = (0..count)
+            .map(|place| TruthBox {
+                bounds: BoundingBox::new(x0[place], y0[place], x1[place], y1[place]),
+                label: labels.next().unwrap_or_default(),
+            })
+            .collect();
+        truth
+    }
+
+    /// Reads one feature and its name, in either order.
+    fn entry(&mut self, bytes: &mut impl Bytes, entry: Range<u64>, part: Part) -> Result<(), WireError> {
+        let (mut key, mut feature) = (None, None);
+        let mut fields = Fields::of(entry);
+        while let Some(field) = fields.next(bytes)? {
+            match field {
+                (1, Value::Span(span)) => key = Some(span),
+                (2, Value::Span(span)) => feature = Some(span),
+                _ => {}
+            }
+        }
+        let (Some(key), Some(feature)) = (key, feature) else {
+            return Ok(());
+        };
+        if key.end - key.start > LONGEST_KEY {
+            return Ok(());
+        }
+        let key = text(bytes, key)?;
+        self.feature(bytes, &key, feature, part)?;
+        if self.keys.len() < MAX_KEYS_SHOWN {
+            self.keys.push(key);
+        } else {
+            self.more_keys = true;
+        }
+        Ok(())
+    }
+
+    fn feature(&mut self, bytes: &mut impl Bytes, key: &str, feature: Range<u64>, part: Part) -> Result<(), WireError> {
+        let place_in = |keys: &[&str]| keys.iter().position(|known| *known == key);
+        if let Some(place) = place_in(&IMAGE_KEYS) {
+            self.images[place] = first_bytes(bytes, feature)?;
+        } else if let Some(place) = place_in(&NAME_KEYS) {
+            self.names[place] = match first_bytes(bytes, feature)? {
+                Some(name) if name.end - name.start <= LONGEST_TEXT => Some(text(bytes, name)?),
+                _ => None,
+            };
+        } else if part == Part::Truth {
+            self.truth_feature(bytes, key, feature)?;
+        }
+        Ok(())
+    }
+
+    fn truth_feature(&mut self, bytes: &mut impl Bytes, key: &str, feature: Range<u64>) -> Result<(), WireError> {
+        let place_in = |keys: &[&str]| keys.iter().position(|known| *known == key);
+        if let Some(place) = place_in(&LABEL_KEYS) {
+            self.labels[place] = integers(bytes, feature)?;
+        } else if let Some(place) = place_in(&BOX_KEYS) {
+            self.sides[place] = floats(bytes, feature)?;
+        } else {
+            match key {
+                LABEL_NAME_KEY => self.label_names = texts(bytes, feature)?,
+                BOX_LABEL_KEY => self.box_labels = integers(bytes, feature)?,
+                BOX_LABEL_NAME_KEY => self.box_label_names = texts(bytes, feature)?,
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Numbers and names of the same classes, in the same order.
+fn labels(numbers: Vec<i64>, names: Vec<String>) -> Vec<TruthLabel> {
+    let count = numbers.len().max(names.len());
+    let mut numbers = numbers.into_iter();
+    let mut names = names.into_iter().map(|name| name.trim().to_owned());
+    let label = |_| TruthLabel { number: numbers.next(), name: names.next().filter(|name| !name.is_empty()) };
+    (0..count).map(label).collect()
+}
+
+/// The list of a feature of one kind: field 1 has bytes, 2 floats, 3 integers. In each of them, field 1 has the values.
+fn list(bytes: &mut impl Bytes, feature: Range<u64>, kind: u64) -> Result<Option<Range<u64>>, WireError> {
+    let mut fields = Fields::of(feature);
+    let mut found = None;
+    while let Some(field) = fields.next(bytes)? {
+        if let (number, Value::Span(span)) = field
+            && number == kind
+        {
+            found = Some(span);
+        }
+    }
+    Ok(found)
+}
+
+fn first_bytes(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<Option<Range<u64>>, WireError> {
+    let Some(values) = list(bytes, feature, 1)? else {
+        return Ok(None);
+    };
+    let mut values = Fields::of(values);
+    while let Some(value) = values.next(bytes)? {
+        if let (1, Value::Span(span)) = value {
+            return Ok(Some(span));
+        }
+    }
+    Ok(None)
+}
+
+fn texts(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<String>, WireError> {
+    let mut found = List::default();
+    let Some(values) = list(bytes, feature, 1)? else {
+        return Ok(found);
+    };
+    let mut values = Fields::of(values);
+    while !found.is_cut
+        && let Some(value) = values.next(bytes)?
+    {
+        if let (1, Value::Span(span)) = value {
+            let end = span.end.min(span.start + LONGEST_TEXT);
+            let value = text(bytes, span.start..end)?;
+            found.push(value);
+        }
+    }
+    Ok(found)
+}
+
+fn floats(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<f32>, WireError> {
+    let mut found = List::default();
+    let Some(values) = list(bytes, feature, 2)? else {
+        return Ok(found);
+    };
+    let mut values = Fields::of(values);
+    while !found.is_cut
+        && let Some(value) = values.next(bytes)?
+    {
+        let (1, Value::Span(span)) = value else {
+            continue;
+        };
+        // Packed, or one by one: each value takes four bytes.
+        for start in span.clone().step_by(4) {
+            let end = start + 4;
+            if end > span.end {
+                return Err(WireError::Garbage("a list of numbers is truncated"));
+            }
+            let value = bytes.at(start..end)?;
+            let value = f32::from_le_bytes([value[0], value[1], value[2], value[3]]);
+            found.push(value);
+            if found.is_cut {
+                break;
+            }
+        }
+    }
+    Ok(found)
+}
+
+fn integers(bytes: &mut impl Bytes, feature: Range<u64>) -> Result<List<i64>, WireError> {
+    let mut found = List::default();
+    let Some(values) = list(bytes, feature, 3)? else {
+        return Ok(found);
+    };
+    let mut values = Fields::of(values);
+    while !found.is_cut
+        && let Some(value) = values.next(bytes)?
+    {
+        match value {
+            (1, Value::Number(number)) => found.push(number as i64),
+            (1, Value::Span(packed)) => {
+                let mut packed = Fields::of(packed);
+                while !found.is_cut
+                    && let Some(number) = packed.next_packed(bytes)?
+                {
+                    found.push(number as i64);
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(found)
+}
+
+fn text(bytes: &mut impl Bytes, span: Range<u64>) -> Result<String, WireError> {
+    Ok(String::from_utf8_lossy(bytes.at(span)?).into_owned())
+}

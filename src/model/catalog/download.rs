@@ -1,0 +1,396 @@
+//! Robust downloads: they resume after an interruption, try the next mirror, and end with the right bytes or with an
+//! error.
+//!
+//! One file at a time: `model.onnx.part` next to the target while it grows, `model.onnx.part.json` with what is needed
+//! to resume, and one atomic rename once size and SHA-256 are right.
+
+mod http;
+mod part;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::LibraryError;
+use super::weights::{OnChunk, has_sha256};
+use crate::domain::{ModelCard, ModelFile, human_bytes};
+use crate::tasks::{Cancelled, TaskControl};
+use http::{Connection, Event, Fault, ResponseHead, Validator};
+use part::Part;
+
+/// How patient a download is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DownloadPolicy {
+    /// A connection without data for this long is aborted.
+    pub stall_timeout: Duration,
+    /// The pause before a mirror is retried; doubled each time without progress.
+    pub first_pause: Duration,
+    /// The number of attempts without progress before the next mirror is tried.
+    pub attempts: u32,
+}
+
+impl Default for DownloadPolicy {
+    fn default() -> Self {
+        Self { stall_timeout: Duration::from_secs(20), first_pause: Duration::from_secs(1), attempts: 4 }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum FetchError {
+    #[error(transparent)]
+    Cancelled(#[from] Cancelled),
+    #[error(transparent)]
+    Library(#[from] LibraryError),
+    #[error(
+        "could not download {name} ({}). Behind a proxy, set HTTPS_PROXY to its address.{}",
+        human_bytes(*bytes),
+        lines(failures)
+    )]
+    NoMirrorWorks { name: String, bytes: u64, failures: Vec<MirrorFailure> },
+    #[error(
+        "the disk is full: {name} needs {} more; free some space and download again to resume: {}",
+        human_bytes(*missing_bytes),
+        path.display()
+    )]
+    DiskFull { name: String, missing_bytes: u64, path: PathBuf },
+    #[error("the file does not match the model card of {id}: {reason}: {}", path.display())]
+    WrongFile { id: String, reason: String, path: PathBuf },
+}
+
+/// Why a mirror was abandoned.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{host} {reason}: {url}")]
+pub struct MirrorFailure {
+    pub host: String,
+    /// To follow the host: “returned 404 Not Found”.
+    pub reason: String,
+    pub url: String,
+}
+
+/// Each failure on its own line, below the message.
+fn lines(failures: &[MirrorFailure]) -> String {
+    failures.iter().fold(String::new(), |mut text, failure| {
+        text.push_str("\n  ");
+        text.push_str(&failure.to_string());
+        text
+    })
+}
+
+/// Downloads the weights of `card` to `target`, replacing an existing file. Progress is in bytes.
+pub(crate) fn download(
+    card: &ModelCard,
+    target: &Path,
+    policy: &DownloadPolicy,
+    control: &TaskControl,
+) -> Result<(), FetchError> {
+    if card.file.urls.is_empty() {
+        let (id, name) = (card.id.clone(), card.name.clone());
+        return Err(LibraryError::NoWeights { id, name }.into());
+    }
+    let mut part = Part::open(target, card)?;
+    match from_mirrors(card, &mut part, policy, control) {
+        Ok(()) => part.finish(target),
+        Err(error) => {
+            part.discard_if_empty()?;
+            Err(error)
+        }
+    }
+}
+
+/// Ends with a complete and verified part.
+fn from_mirrors(
+    card: &ModelCard,
+    part: &mut Part,
+    policy: &DownloadPolicy,
+    control: &TaskControl,
+) -> Result<(), FetchError> {
+    control.set_total(Some(card.file.bytes));
+    let mut failures: Vec<MirrorFailure> = Vec::new();
+    for url in mirrors(&card.file, part.url()) {
+        let host = http::host(&url);
+        let so_far = failures.last().map_or(String::new(), |f| format!(" ({f})"));
+        let mut download = Download {
+            card,
+            url: &url,
+            policy,
+            control,
+            step: format!("Downloading {} from {host}{so_far}", card.name),
+        };
+        match download.run(part) {
+            Ok(()) => return Ok(()),
+            Err(Failure::Stop(error)) => return Err(error),
+            Err(Failure::Mirror(reason)) => {
+                let failure = MirrorFailure { host, reason, url };
+                log::warn!("{}: {failure}", card.name);
+                control.note(failure.to_string());
+                failures.push(failure);
+            }
+        }
+    }
+    Err(FetchError::NoMirrorWorks { name: card.name.clone(), bytes: card.file.bytes, failures })
+}
+
+/// Copies the weights of `card` from a file of the user.
+pub(crate) fn import_file(
+    card: &ModelCard,
+    from: &Path,
+    target: &Path,
+    control: &TaskControl,
+) -> Result<(), FetchError> {
+    let file = &card.file;
+    let wrong = |reason: String| FetchError::WrongFile { id: card.id.clone(), reason, path: from.to_owned() };
+    let metadata = from.metadata();
+    let bytes = metadata.map_err(LibraryError::io("read the file", from))?.len();
+    if bytes != file.bytes {
+        return Err(wrong(format!("it has {bytes} bytes, not {}", file.bytes)));
+    }
+    control.set_total(Some(file.bytes));
+    control.set_step(format!("Copying {}", card.name));
+    let mut source = File::open(from).map_err(LibraryError::io("read the file", from))?;
+    let mut part = Part::open(target, card)?;
+    let copied = stoppable(control, |on_chunk| part.copy(&mut source, on_chunk))?;
+    let copied = copied.map_err(|error| part.write_error(error))?;
+    if copied.sha256 != file.sha256 {
+        part.discard()?;
+        return Err(wrong(format!("its sha256 is {}, not {}", copied.sha256, file.sha256)));
+    }
+    part.finish(target)
+}
+
+/// Whether the content of a file matches its card.
+pub(crate) fn check_file(path: &Path, file: &ModelFile, control: &TaskControl) -> Result<bool, FetchError> {
+    control.set_total(Some(file.bytes));
+    let checked = stoppable(control, |on_chunk| has_sha256(path, &file.sha256, on_chunk))?;
+    Ok(checked.map_err(LibraryError::io("read the weights", path))?)
+}
+
+/// Work on a file, counted in `control` and canceled by it.
+fn stoppable<T>(
+    control: &TaskControl,
+    work: impl FnOnce(OnChunk<'_>) -> io::Result<T>,
+) -> Result<io::Result<T>, Cancelled> {
+    control.set_done_before(0);
+    let mut cancelled = false;
+    let result = work(&mut |bytes| {
+        control.add_done(bytes);
+        control.checkpoint().map_err(|error| {
+            cancelled = true;
+            io::Error::other(error)
+        })
+    });
+    if cancelled { Err(Cancelled) } else { Ok(result) }
+}
+
+/// The mirrors in the card's order, but first the one that an unfinished download came from.
+fn mirrors(file: &ModelFile, unfinished: Option<&str>) -> Vec<String> {
+    let mut urls = file.urls.clone();
+    urls.sort_by_key(|url| Some(url.as_str()) != unfinished);
+    urls
+}
+
+/// Why a mirror is abandoned.
+enum Failure {
+    /// Another mirror may succeed.
+    Mirror(String),
+    /// The download cannot continue: it was canceled, or the disk is full.
+    Stop(FetchError),
+}
+
+/// Why a request did not deliver the rest of the file.
+enum Setback {
+    /// The same mirror may succeed in a moment.
+    Again(String),
+    Failure(Failure),
+}
+
+impl<E: Into<FetchError>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Stop(error.into())
+    }
+}
+
+impl<E: Into<FetchError>> From<E> for Setback {
+    fn from(error: E) -> Self {
+        Self::Failure(error.into().into())
+    }
+}
+
+/// A failure after which this mirror is not retried.
+fn fatal(reason: impl Into<String>) -> Setback {
+    Setback::Failure(Failure::Mirror(reason.into()))
+}
+
+struct Download<'a> {
+    card: &'a ModelCard,
+    url: &'a str,
+    policy: &'a DownloadPolicy,
+    control: &'a TaskControl,
+    /// The step shown while data arrives.
+    step: String,
+}
+
+impl Download<'_> {
+    /// Ends with a complete and verified part.
+    fn run(&mut self, part: &mut Part) -> Result<(), Failure> {
+        part.begin(self.url)?;
+        let kept = part.len() > 0;
+        self.fill(part)?;
+        if self.is_right(part)? {
+            return Ok(());
+        }
+        part.restart()?;
+        if kept {
+            // The earlier data may have been wrong, rather than what this mirror sent.
+            self.fill(part)?;
+            if self.is_right(part)? {
+                return Ok(());
+            }
+            part.restart()?;
+        }
+        Err(Failure::Mirror("sent a file with the wrong content (its sha256 differs from the model card's)".to_owned()))
+    }
+
+    /// Sends requests until the part has all its bytes.
+    fn fill(&mut self, part: &mut Part) -> Result<(), Failure> {
+        let mut pause = self.policy.first_pause;
+        let mut attempts_left = self.policy.attempts;
+        let mut reached = part.len();
+        while part.len() < self.card.file.bytes {
+            self.control.set_step(self.step.clone());
+            let reason = match self.request(part) {
+                Ok(()) => return Ok(()),
+                Err(Setback::Failure(failure)) => return Err(failure),
+                Err(Setback::Again(reason)) => reason,
+            };
+            // A server that trickles single bytes must not keep us waiting forever.
+            if part.len() > reached + self.card.file.bytes / 100 {
+                (pause, attempts_left) = (self.policy.first_pause, self.policy.attempts);
+                reached = part.len();
+            }
+            attempts_left -= 1;
+            if attempts_left == 0 {
+                return Err(Failure::Mirror(reason));
+            }
+            let host = http::host(self.url);
+            log::info!("{}: {host} {reason}; retrying", self.card.name);
+            self.control.set_step(format!("{host} {reason}; retrying"));
+            self.control.sleep(pause)?;
+            pause *= 2;
+        }
+        Ok(())
+    }
+
+    /// A request for what is missing, written to the part as it arrives.
+    fn request(&self, part: &mut Part) -> Result<(), Setback> {
+        self.control.set_done_before(part.len());
+        let range = part.validator().map(|validator| (part.len(), validator));
+        let mut connection = Connection::open(self.url, range, self.policy.stall_timeout);
+        match self.next(&mut connection)? {
+            Event::Head(response) => self.accept(&response, part)?,
+            Event::Failed(fault) => return Err(connect_setback(fault, part)),
+            Event::Data(_) | Event::End => {
+                return Err(Setback::Again("sent no response".to_owned()));
+            }
+        }
+        loop {
+            match self.next(&mut connection)? {
+                Event::Data(data) => self.keep(&data, part)?,
+                Event::End if part.len() == self.card.file.bytes => return Ok(()),
+                Event::End => return Err(Setback::Again(self.cut(part))),
+                Event::Failed(fault) => {
+                    log::debug!("{}: {fault:?}", self.url);
+                    return Err(Setback::Again(self.cut(part)));
+                }
+                Event::Head(_) => return Err(fatal("sent two responses")),
+            }
+        }
+    }
+
+    /// The connection's next event, or a setback if none arrives.
+    fn next(&self, connection: &mut Connection) -> Result<Event, Setback> {
+        let slice = Duration::from_millis(50);
+        let mut waited = Duration::ZERO;
+        loop {
+            // Also waits while the task is paused, which must not count as a stall.
+            self.control.checkpoint()?;
+            if let Some(event) = connection.wait(slice) {
+                return Ok(event);
+            }
+            waited += slice;
+            if waited >= self.policy.stall_timeout {
+                let secs = self.policy.stall_timeout.as_secs_f32();
+                return Err(Setback::Again(format!("sent nothing for {secs} s")));
+            }
+        }
+    }
+
+    /// Positions the part where the response continues.
+    fn accept(&self, response: &ResponseHead, part: &mut Part) -> Result<(), Setback> {
+        let bytes = self.card.file.bytes;
+        match response.status {
+            200 => {
+                if let Some(length) = response.content_length
+                    && length != bytes
+                {
+                    part.restart()?;
+                    return Err(fatal(format!("has a file of {length} bytes instead of {bytes}")));
+                }
+                // Even for a range request: the file has changed, or the server does not support ranges.
+                part.restart()?;
+                part.set_validator(Validator::of(response))?;
+                self.control.set_done_before(0);
+                Ok(())
+            }
+            206 => {
+                let goes_on = response.range_start == Some(part.len())
+                    && response.range_total.is_none_or(|total| total == bytes)
+                    && part.validator().is_some_and(|validator| !validator.differs(response));
+                if goes_on {
+                    return Ok(());
+                }
+                part.restart()?;
+                Err(Setback::Again("sent a part that was not requested".to_owned()))
+            }
+            416 => {
+                part.restart()?;
+                Err(Setback::Again("does not have the requested part of the file".to_owned()))
+            }
+            408 | 429 | 500..=599 => Err(Setback::Again(format!("returned {}", response.status_text))),
+            _ => Err(fatal(format!("returned {}", response.status_text))),
+        }
+    }
+
+    fn keep(&self, data: &[u8], part: &mut Part) -> Result<(), Setback> {
+        let bytes = self.card.file.bytes;
+        if part.len() + data.len() as u64 > bytes {
+            part.restart()?;
+            return Err(fatal(format!("sent more than the {bytes} bytes of the file")));
+        }
+        part.append(data)?;
+        self.control.add_done(data.len() as u64);
+        Ok(())
+    }
+
+    /// Whether the complete part has the content named in the card.
+    fn is_right(&self, part: &mut Part) -> Result<bool, Failure> {
+        self.control.set_step(format!("Checking {}", self.card.name));
+        let hashed = stoppable(self.control, |on_chunk| part.hash(on_chunk))?;
+        let hashed = hashed.map_err(|error| part.write_error(error))?;
+        Ok(hashed.sha256 == self.card.file.sha256)
+    }
+
+    fn cut(&self, part: &Part) -> String {
+        let (done, all) = (human_bytes(part.len()), human_bytes(self.card.file.bytes));
+        format!("closed the connection after {done} of {all}")
+    }
+}
+
+/// A mirror that was reached before is retried; one that cannot be reached at all is skipped immediately.
+fn connect_setback(fault: Fault, part: &Part) -> Setback {
+    match fault {
+        Fault::Timeout => Setback::Again("did not respond in time".to_owned()),
+        Fault::Other(reason) if part.grew() => Setback::Again(reason),
+        Fault::Other(reason) => fatal(reason),
+    }
+}

@@ -1,0 +1,142 @@
+//! Installed packages in the app's data folder: `runtime/<package>/` with the libraries and a manifest of their
+//! expected content.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+use std::time::SystemTime;
+
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::error::RuntimeError;
+use super::packages::RuntimePackage;
+use crate::dirs::AppDirs;
+
+const MANIFEST: &str = "manifest.json";
+
+/// A record of the installation. Written last, so that a folder with a manifest is complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Manifest {
+    /// The name in the Python package index.
+    pub(crate) project: String,
+    pub(crate) version: String,
+    /// Whether the library is the one in Spotcheck's own list, rather than one provided by the user.
+    pub(crate) pinned: bool,
+    /// The file to load.
+    pub(crate) library: String,
+    pub(crate) files: Vec<ManifestFile>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ManifestFile {
+    pub(crate) name: String,
+    pub(crate) bytes: u64,
+    pub(crate) sha256: String,
+}
+
+/// A package in the app's data folder.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstalledPackage {
+    pub package: RuntimePackage,
+    pub version: String,
+    /// The file to load; absolute.
+    pub library: PathBuf,
+    /// `false` for a wheel provided by the user that Spotcheck does not know.
+    pub is_pinned: bool,
+    pub bytes: u64,
+}
+
+pub(crate) fn runtime_folder(dirs: &AppDirs) -> PathBuf {
+    dirs.data.join("runtime")
+}
+
+pub(crate) fn package_folder(dirs: &AppDirs, package: RuntimePackage) -> PathBuf {
+    runtime_folder(dirs).join(package.into_str())
+}
+
+/// The installed package, after checking it; `None` if it is not installed.
+pub(crate) fn find(dirs: &AppDirs, package: RuntimePackage) -> Option<Result<InstalledPackage, RuntimeError>> {
+    let folder = package_folder(dirs, package);
+    folder.exists().then(|| check(&folder, package))
+}
+
+/// Compares the files with the manifest: the size of each file (the system kills a process that loads a truncated
+/// library) and the contents of the loaded one.
+pub(crate) fn check(folder: &Path, package: RuntimePackage) -> Result<InstalledPackage, RuntimeError> {
+    let damaged = |reason: String| RuntimeError::Damaged { package, path: folder.to_owned(), reason };
+    let manifest = std::fs::read(folder.join(MANIFEST))
+        .map_err(|error| damaged(format!("could not read its {MANIFEST}: {error}")))?;
+    let manifest: Manifest = serde_json::from_slice(&manifest)
+        .map_err(|error| damaged(format!("could not parse its {MANIFEST}: {error}")))?;
+    for file in &manifest.files {
+        let metadata = std::fs::metadata(folder.join(&file.name))
+            .map_err(|error| damaged(format!("could not read {}: {error}", file.name)))?;
+        if metadata.len() != file.bytes {
+            return Err(damaged(format!("{} has {} bytes instead of {}", file.name, metadata.len(), file.bytes)));
+        }
+    }
+    let main = manifest.files.iter().find(|file| file.name == manifest.library);
+    let main = main.ok_or_else(|| damaged(format!("its {MANIFEST} does not list the library")))?;
+    let library = folder.join(&main.name);
+    let sha256 =
+        sha256_of_library(&library).map_err(|error| damaged(format!("could not read {}: {error}", main.name)))?;
+    if sha256 != main.sha256 {
+        return Err(damaged(format!("the contents of {} have changed", main.name)));
+    }
+    Ok(InstalledPackage {
+        package,
+        version: manifest.version,
+        library,
+        is_pinned: manifest.pinned,
+        bytes: manifest.files.iter().map(|file| file.bytes).sum(),
+    })
+}
+
+pub(crate) fn write_manifest(folder: &Path, manifest: &Manifest) -> Result<(), RuntimeError> {
+    let path = folder.join(MANIFEST);
+    let text = serde_json::to_vec_pretty(manifest).map_err(std::io::Error::other);
+    text.and_then(|text| std::fs::write(&path, text)).map_err(RuntimeError::io("write", path))
+}
+
+/// In lowercase hexadecimal.
+pub(crate) fn sha256_of(path: &Path) -> std::io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex(&hash.finalize())),
+            read => hash.update(&buffer[..read]),
+        }
+    }
+}
+
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::new(), |mut text, byte| {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+/// Changes whenever the file does.
+type FileState = (PathBuf, u64, SystemTime);
+
+/// As [`sha256_of`], but reads an unchanged file only once per process.
+fn sha256_of_library(path: &Path) -> std::io::Result<String> {
+    static KNOWN: LazyLock<Mutex<HashMap<FileState, String>>> = LazyLock::new(Mutex::default);
+    let known = || KNOWN.lock();
+    let metadata = std::fs::metadata(path)?;
+    let state = (path.to_owned(), metadata.len(), metadata.modified()?);
+    if let Some(sha256) = known().get(&state) {
+        return Ok(sha256.clone());
+    }
+    let sha256 = sha256_of(path)?;
+    known().insert(state, sha256.clone());
+    Ok(sha256)
+}

@@ -1,0 +1,63 @@
+//! Errors of exports.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::project::export::options::ExportFormat;
+use crate::tasks::Cancelled;
+
+/// Why an export failed. Nothing was written under its name, and its partial output was deleted.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    #[error("a file or folder with that name exists; choose another name, or allow replacing it: {}", path.display())]
+    Exists { path: PathBuf },
+    #[error(
+        "the folder was not written by a Spotcheck export, so it is never replaced; choose another name: {}",
+         path.display()
+    )]
+    NotAnExport { path: PathBuf },
+    #[error("an image has that name and is never replaced; choose another name: {}", path.display())]
+    IsImage { path: PathBuf },
+    #[error("a project or another database has that name and is never replaced; choose another name: \
+        {}", path.display())]
+    IsProject { path: PathBuf },
+    #[error("a pipe or a device has that name and is never replaced; choose the name of a file: {}", path.display())]
+    IsDevice { path: PathBuf },
+    #[error("the folder to write into does not exist; create it, or choose another one: {}", path.display())]
+    NoFolder { path: PathBuf },
+    #[error("{} is for boxes, but this run is a classifier's; choose JSON Lines, CSV, annotated images or the \
+         report", format.name())]
+    NeedsBoxes { format: ExportFormat },
+    #[error("the disk is full; free some space or choose another disk, then export again: {}", path.display())]
+    DiskFull { path: PathBuf },
+    #[error("could not be written: {reason}: {}", path.display())]
+    Write { path: PathBuf, reason: io::Error },
+    #[error("a plot could not be drawn: {0}")]
+    Plot(String),
+    #[error("the images can no longer be read, so nothing was written; export again once they can be: {0}")]
+    SourceUnreachable(String),
+    #[error("the predictions could not be read: {0}")]
+    Rows(Box<dyn std::error::Error + Send + Sync>),
+    #[error("{0}; nothing was written")]
+    Cancelled(#[from] Cancelled),
+}
+
+impl ExportError {
+    /// For `map_err`: what went wrong while writing to `path`.
+    pub fn write(path: &Path) -> impl Fn(io::Error) -> Self + use<> {
+        let path = path.to_owned();
+        move |reason| {
+            let path = path.clone();
+            match reason.kind() {
+                io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => Self::DiskFull { path },
+                _ => Self::Write { path, reason },
+            }
+        }
+    }
+}
+
+/// Whether the next file will fail for the same reason.
+pub(crate) fn is_fatal(error: &io::Error) -> bool {
+    use io::ErrorKind::{NotFound, PermissionDenied, QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem | PermissionDenied | NotFound)
+}

@@ -1,0 +1,249 @@
+//! JSON Lines: one object per image, with keys in a fixed order. The format of `spotcheck predict --out`, plus the
+//! verdicts.
+
+use std::io::Write;
+
+use serde::Serialize;
+
+use super::row::{ChosenImage, ChosenPrediction, right_class};
+use super::tally::Tally;
+use super::target::{ExportTarget, WholeFile};
+use super::{ExportError, Writer};
+use crate::domain::{
+    BoundingBox, ClassScore, Detection, ModelCard, Prediction, PredictionContent, Problem, SampleUri, Verdict,
+};
+
+/// Unknown values have no key.
+#[derive(Serialize)]
+struct Line<'r> {
+    uri: &'r SampleUri,
+    status: &'static str,
+    #[serde(flatten)]
+    predicted: Option<PredictedLine<'r>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'r str>,
+    #[serde(flatten)]
+    judgment: Judgment<'r>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'r str>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tags: Vec<&'r str>,
+}
+
+#[derive(Serialize)]
+struct PredictedLine<'r> {
+    width: u32,
+    height: u32,
+    model: &'r str,
+    task: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    classes: Option<&'r [ClassScore]>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    detections: Option<Vec<JudgedBox<'r>>>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    warnings: &'r [String],
+}
+
+#[derive(Serialize)]
+struct JudgedBox<'r> {
+    #[serde(rename = "box")]
+    bounds: BoundingBox,
+    class_id: u32,
+    label: &'r str,
+    score: f32,
+    #[serde(flatten)]
+    judgment: Judgment<'r>,
+}
+
+/// A verdict's word, and the right class if the verdict is `wrong`.
+#[derive(Serialize)]
+struct Judgment<'r> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    verdict: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    right_class: Option<&'r str>,
+}
+
+impl<'r> Judgment<'r> {
+    fn of(verdict: Option<&'r Verdict>) -> Self {
+        Self { verdict: verdict.map(Verdict::into_str), right_class: right_class(verdict) }
+    }
+}
+
+impl<'r> JudgedBox<'r> {
+    fn new(detection: &'r Detection, verdict: Option<&'r Verdict>) -> Self {
+        Self {
+            bounds: detection.bounds,
+            class_id: detection.class_id,
+            label: &detection.label,
+            score: detection.score,
+            judgment: Judgment::of(verdict),
+        }
+    }
+}
+
+impl<'r> Line<'r> {
+    /// A line without verdicts, note and tags.
+    fn new(uri: &'r SampleUri, status: &'static str) -> Self {
+        Self { uri, status, predicted: None, error: None, judgment: Judgment::of(None), note: None, tags: Vec::new() }
+    }
+
+    fn ok(uri: &'r SampleUri, predicted: PredictedLine<'r>) -> Self {
+        Self { predicted: Some(predicted), ..Self::new(uri, "ok") }
+    }
+
+    fn failed(uri: &'r SampleUri, error: &'r str) -> Self {
+        Self { error: Some(error), ..Self::new(uri, "failed") }
+    }
+
+    fn of_image(image: &'r ChosenImage<'_>, model: &'r ModelCard) -> Self {
+        let row = image.row;
+        let uri = &row.sample.uri;
+        let predicted = |width: u32, height: u32| PredictedLine {
+            warnings: row.warnings(),
+            ..PredictedLine::empty(width, height, model)
+        };
+        let line = match &image.prediction {
+            ChosenPrediction::Unpredicted => Self::new(uri, "unasked"),
+            ChosenPrediction::Outdated => Self::new(uri, "outdated"),
+            ChosenPrediction::Failed(reason) => Self::failed(uri, reason),
+            ChosenPrediction::Boxes { width, height, boxes } => {
+                let boxes = boxes.iter().map(|chosen| JudgedBox::new(chosen.detection, chosen.verdict));
+                Self::ok(uri, PredictedLine { detections: Some(boxes.collect()), ..predicted(*width, *height) })
+            }
+            ChosenPrediction::Classes { width, height, classes } => {
+                Self::ok(uri, PredictedLine { classes: Some(classes), ..predicted(*width, *height) })
+            }
+        };
+        Self {
+            judgment: Judgment::of(row.verdict.as_ref()),
+            note: row.note.as_deref(),
+            tags: row.tags.iter().map(String::as_str).collect(),
+            ..line
+        }
+    }
+
+    fn into_text(self) -> String {
+        serde_json::to_string(&self).expect("numbers, strings and lists always serialize")
+    }
+}
+
+impl<'r> PredictedLine<'r> {
+    fn empty(width: u32, height: u32, model: &'r ModelCard) -> Self {
+        Self {
+            width,
+            height,
+            model: &model.id,
+            task: model.task.into_str(),
+            classes: None,
+            detections: None,
+            warnings: &[],
+        }
+    }
+}
+
+/// One line without its line break. Boxes are xyxy in pixels of the upright image, not clipped; scores are `0.0..=1.0`,
+/// with the fewest digits that restore the same 32-bit float.
+pub fn jsonl_line(uri: &SampleUri, model: &ModelCard, result: &Result<Prediction, Problem>) -> String {
+    let line = match result {
+        Err(problem) => Line::failed(uri, &problem.message),
+        Ok(prediction) => {
+            let predicted = PredictedLine {
+                warnings: &prediction.warnings,
+                ..PredictedLine::empty(prediction.width, prediction.height, model)
+            };
+            let predicted = match &prediction.content {
+                PredictionContent::Classes(classes) => PredictedLine { classes: Some(classes), ..predicted },
+                PredictionContent::Detections(detections) => {
+                    let boxes = detections.iter().map(|detection| JudgedBox::new(detection, None));
+                    PredictedLine { detections: Some(boxes.collect()), ..predicted }
+                }
+            };
+            Line::ok(uri, predicted)
+        }
+    };
+    line.into_text()
+}
+
+/// Writes one line per image, including those without a prediction.
+pub(crate) struct JsonlWriter<'c> {
+    file: WholeFile,
+    model: &'c ModelCard,
+}
+
+impl<'c> JsonlWriter<'c> {
+    pub(crate) fn create(target: &ExportTarget, model: &'c ModelCard) -> Result<Self, ExportError> {
+        Ok(Self { file: WholeFile::create(target)?, model })
+    }
+}
+
+impl Writer for JsonlWriter<'_> {
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
+        let line = Line::of_image(image, self.model).into_text();
+        writeln!(self.file, "{line}").map_err(ExportError::write(self.file.path()))?;
+        tally.images += 1;
+        tally.boxes += match &image.prediction {
+            ChosenPrediction::Boxes { boxes, .. } => boxes.len() as u64,
+            ChosenPrediction::Classes { classes, .. } => classes.len() as u64,
+            ChosenPrediction::Unpredicted | ChosenPrediction::Outdated | ChosenPrediction::Failed(_) => 0,
+        };
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, _: &mut Tally) -> Result<(), ExportError> {
+        self.file.commit()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::project::export::options::ExportFormat;
+    use crate::project::export::sampler;
+    use crate::project::export::sampler::Sampled;
+
+    #[test]
+    fn judgments_follow_the_prediction_if_present() {
+        let mut rows = vec![sampler::row("a.jpg", &[(1, 0.9, [-1.0, 2.0, 30.5, 40.0])]), sampler::row("b.jpg", &[])];
+        let plain = Sampled::of(ExportFormat::Jsonl, rows.clone());
+        let card = sampler::run().card;
+        let expected: String = rows
+            .iter()
+            .map(|row| {
+                let result = row.result.clone().unwrap();
+                let result = result.map_err(Problem::general);
+                jsonl_line(&row.sample.uri, &card, &result) + "\n"
+            })
+            .collect();
+        assert_eq!(plain.text, expected);
+        rows[0].verdict = Some(Verdict::Unsure);
+        rows[0].box_verdicts.insert(0, Verdict::WrongClass("dog".to_owned()));
+        rows[0].note = Some("line\nbreak".to_owned());
+        rows[1].tags = ["night".to_owned(), "blurred".to_owned()].into();
+        let judged = Sampled::of(ExportFormat::Jsonl, rows);
+        let lines: Vec<&str> = judged.text.lines().collect();
+        assert!(
+            lines[0].ends_with(
+                r#"{"box":[-1.0,2.0,30.5,40.0],"class_id":1,"label":"cat","score":0.9,"verdict":"wrong","right_class":"dog"}],"verdict":"unsure","note":"line\nbreak"}"#
+            ),
+            "{}",
+            lines[0]
+        );
+        assert!(lines[1].ends_with(r#""detections":[],"tags":["blurred","night"]}"#), "{}", lines[1]);
+    }
+
+    #[test]
+    fn unpredicted_images_have_a_line() {
+        let mut failed = sampler::row("bad.jpg", &[]);
+        failed.result = Some(Err("truncated".to_owned()));
+        let mut unasked = sampler::row("new.jpg", &[]);
+        unasked.result = None;
+        unasked.verdict = Some(Verdict::Accept);
+        let written = Sampled::of(ExportFormat::Jsonl, vec![failed, unasked]);
+        assert_eq!(
+            written.text,
+            "{\"uri\":\"/photos/bad.jpg\",\"status\":\"failed\",\"error\":\"truncated\"}\n\
+             {\"uri\":\"/photos/new.jpg\",\"status\":\"unasked\",\"verdict\":\"accept\"}\n"
+        );
+    }
+}

@@ -1,0 +1,119 @@
+//! Exports of images, predictions and verdicts for other programs and people. One file per format.
+//!
+//! Every format is a writer over a stream of rows, so memory does not grow with the number of images. One place (`row`)
+//! decides what is exported of a row. Files and folders appear under their names only when complete (`target`). The
+//! rows come from a project ([`ProjectRows`]) or from another caller. Knows nothing about windows.
+
+mod annotated;
+mod annotated_folder;
+mod coco;
+mod comparison;
+mod csv_table;
+mod dataset_folder;
+mod drawing;
+mod error;
+pub mod evaluation;
+mod file_names;
+mod image_file;
+mod image_pool;
+mod jsonl;
+pub mod options;
+mod project_rows;
+mod report;
+mod row;
+#[cfg(test)]
+mod sampler;
+mod tally;
+mod target;
+#[cfg(test)]
+mod tests;
+mod voc;
+mod yolo;
+
+pub use annotated::{DrawnObjects, TruthMarks, annotate};
+pub use annotated_folder::{AnnotatedFolder, AnnotatedFolderError};
+pub use comparison::{ComparisonContext, ComparisonReport, export_comparison};
+pub use error::ExportError;
+pub use image_file::{ImageFileError, write_image};
+pub use jsonl::jsonl_line;
+pub use project_rows::ProjectRows;
+pub use report::{EvaluatedImages, write_evaluation_report};
+pub use row::{EvaluatedBoxes, ExportContext, ExportRow};
+pub use tally::ExportReport;
+pub(crate) use target::partial_file;
+pub use target::{Existing, ExportTarget, WholeFile};
+
+use self::annotated_folder::AnnotatedWriter;
+use self::coco::CocoWriter;
+use self::csv_table::CsvWriter;
+use self::jsonl::JsonlWriter;
+use self::report::ReportWriter;
+use self::row::{Chooser, ChosenImage};
+use self::tally::Tally;
+use self::voc::VocWriter;
+use self::yolo::YoloWriter;
+use crate::project::export::options::{ExportFormat, ExportOptions};
+use crate::tasks::TaskControl;
+
+/// A writer of one format. If it is dropped before it is finished, it deletes what it has begun.
+trait Writer {
+    /// Writes one image and counts what it wrote.
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError>;
+
+    /// Moves the complete output into place.
+    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError>;
+}
+
+/// Why the next row is not available.
+pub type RowError = Box<dyn std::error::Error + Send + Sync>;
+
+/// Writes all rows, in order. Checks `control` before each row and counts there; the caller sets its total.
+///
+/// # Errors
+/// On any error, including cancellation, nothing is left of the export.
+pub fn export(
+    rows: &mut dyn Iterator<Item = Result<ExportRow, RowError>>,
+    context: &ExportContext,
+    options: ExportOptions,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<ExportReport, ExportError> {
+    let chooser = Chooser::new(context, options)?;
+    let mut writer = open(context, options, target, control)?;
+    let mut tally = Tally::default();
+    for row in rows {
+        control.checkpoint()?;
+        let row = row.map_err(ExportError::Rows)?;
+        if let Some(image) = chooser.choose(&row, &mut tally) {
+            writer.write(&image, &mut tally)?;
+        }
+        control.add_done(1);
+    }
+    control.checkpoint()?;
+    writer.finish(&mut tally)?;
+    Ok(ExportReport {
+        path: target.path.clone(),
+        task: context.task(),
+        images: tally.images,
+        boxes: tally.boxes,
+        notes: tally.notes(options.format),
+        problems: tally.problems,
+    })
+}
+
+fn open<'c>(
+    context: &'c ExportContext,
+    options: ExportOptions,
+    target: &ExportTarget,
+    control: &'c TaskControl,
+) -> Result<Box<dyn Writer + 'c>, ExportError> {
+    Ok(match options.format {
+        ExportFormat::Jsonl => Box::new(JsonlWriter::create(target, &context.run.card)?),
+        ExportFormat::Csv => Box::new(CsvWriter::create(target, &context.run.card.id)?),
+        ExportFormat::Coco => Box::new(CocoWriter::create(target, context)?),
+        ExportFormat::Yolo => Box::new(YoloWriter::create(target, context, options)?),
+        ExportFormat::Voc => Box::new(VocWriter::create(target, context, options)?),
+        ExportFormat::AnnotatedImages => Box::new(AnnotatedWriter::create(target, context, options)?),
+        ExportFormat::Report => Box::new(ReportWriter::create(target, context, options, control)?),
+    })
+}

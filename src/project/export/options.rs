@@ -1,0 +1,254 @@
+//! The options of an export. How it is written is up to `export`.
+
+use serde::{Deserialize, Serialize};
+use strum::{EnumString, IntoStaticStr, VariantArray};
+
+use crate::domain::{ModelTask, one_of};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString, VariantArray)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
+pub enum ExportFormat {
+    /// One JSON object per image, as `spotcheck predict --out` writes it.
+    Jsonl,
+    /// A table with one row per box or class.
+    Csv,
+    /// One dataset file with scores.
+    Coco,
+    /// One text file per image.
+    Yolo,
+    /// One XML file per image.
+    Voc,
+    /// Images with boxes or classes drawn on them.
+    #[serde(rename = "pictures")]
+    #[strum(to_string = "images", serialize = "pictures")]
+    AnnotatedImages,
+    /// One HTML page.
+    Report,
+}
+
+impl ExportFormat {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Jsonl => "JSON Lines",
+            Self::Csv => "CSV",
+            Self::Coco => "COCO",
+            Self::Yolo => "YOLO",
+            Self::Voc => "Pascal VOC",
+            Self::AnnotatedImages => "Annotated images",
+            Self::Report => "HTML report",
+        }
+    }
+
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Jsonl => "One line per image with all data",
+            Self::Csv => "One row per box, for spreadsheets",
+            Self::Coco => "One dataset file with scores and verdicts",
+            Self::Yolo => "One label file per image, for training",
+            Self::Voc => "One XML file per image",
+            Self::AnnotatedImages => "A folder of images with predictions drawn as on screen",
+            Self::Report => "One shareable page: summary, charts, examples",
+        }
+    }
+
+    /// The extension of the output file; `None` for a folder.
+    pub fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::Jsonl => Some("jsonl"),
+            Self::Csv => Some("csv"),
+            Self::Coco => Some("json"),
+            Self::Report => Some("html"),
+            Self::Yolo | Self::Voc | Self::AnnotatedImages => None,
+        }
+    }
+
+    /// The part of a file or folder name that describes the content: `coco` in `photos-coco.json`.
+    pub fn content_word(self) -> &'static str {
+        match self {
+            Self::Jsonl | Self::Csv => "predictions",
+            format => format.into_str(),
+        }
+    }
+
+    /// Whether the format can hold predictions of this task: dataset formats have only boxes.
+    pub fn takes(self, task: ModelTask) -> bool {
+        task == ModelTask::Detection || !self.is_dataset()
+    }
+
+    /// Whether the format holds only boxes and classes. Verdicts then correct the boxes instead of being written with
+    /// them.
+    pub fn is_dataset(self) -> bool {
+        matches!(self, Self::Coco | Self::Yolo | Self::Voc)
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, IntoStaticStr, EnumString, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
+pub enum ComparisonFormat {
+    /// One JSON file with the summary and one object per image.
+    #[default]
+    Json,
+    /// A table with one row per image, and a second one with the summary.
+    Csv,
+}
+
+impl ComparisonFormat {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "JSON",
+            Self::Csv => "CSV",
+        }
+    }
+
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Json => "One file with a summary and an entry per image",
+            Self::Csv => "One row per image, with the summary in NAME-summary.csv",
+        }
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, VariantArray)]
+pub enum EvaluationFormat {
+    /// One HTML page.
+    #[default]
+    Report,
+    /// One JSON object with all numbers.
+    Json,
+    /// A table with one row per class.
+    Csv,
+    /// A folder with each plot as SVG and PNG.
+    Plots,
+}
+
+impl EvaluationFormat {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Report => "HTML report",
+            Self::Json => "JSON",
+            Self::Csv => "CSV",
+            Self::Plots => "Plots",
+        }
+    }
+
+    pub fn description(self) -> &'static str {
+        match self {
+            Self::Report => "One shareable page: metrics, plots, the most confident errors",
+            Self::Json => "All metrics in one file, as written by spotcheck evaluate --out",
+            Self::Csv => "One row per class",
+            Self::Plots => "A folder with each plot as SVG and PNG",
+        }
+    }
+
+    pub fn content(self) -> &'static str {
+        match self {
+            Self::Report => "Evaluation report",
+            Self::Json => "Evaluation metrics",
+            Self::Csv => "Class table",
+            Self::Plots => "Evaluation plots",
+        }
+    }
+
+    /// The extension of the output file; `None` for a folder.
+    pub fn extension(self) -> Option<&'static str> {
+        match self {
+            Self::Report => Some("html"),
+            Self::Json => Some("json"),
+            Self::Csv => Some("csv"),
+            Self::Plots => None,
+        }
+    }
+}
+
+/// What to export of a run, and how.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ExportOptions {
+    pub format: ExportFormat,
+    pub boxes: BoxChoice,
+    pub verdicts: VerdictChoice,
+    /// Which class datasets contain after a correction.
+    pub classes: ClassChoice,
+    /// YOLO: adds the score as a sixth column. Many trainers reject it.
+    pub yolo_scores: bool,
+    /// YOLO and Pascal VOC: copies the images next to the labels, which makes the folder a complete dataset.
+    pub with_images: bool,
+    #[serde(rename = "picture_kind")]
+    pub annotated_kind: AnnotatedKind,
+}
+
+impl ExportOptions {
+    pub fn of_format(format: ExportFormat) -> Self {
+        Self {
+            format,
+            boxes: BoxChoice::Visible,
+            verdicts: VerdictChoice::All,
+            classes: ClassChoice::Judged,
+            yolo_scores: false,
+            with_images: false,
+            annotated_kind: AnnotatedKind::AsImage,
+        }
+    }
+}
+
+/// Which boxes (or classes of a classifier) are exported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum BoxChoice {
+    /// The boxes that the view settings show, and those that a person confirmed.
+    Visible,
+    /// All stored boxes.
+    All,
+}
+
+/// Which boxes are exported, by verdict. A box without a verdict inherits that of its image (accept, reject or unsure).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
+pub enum VerdictChoice {
+    All,
+    /// Without rejected boxes and rejected images.
+    WithoutRejected,
+    /// Only accepted boxes, and corrected ones with their right class.
+    Accepted,
+}
+
+impl VerdictChoice {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::All => "All",
+            Self::WithoutRejected => "Without rejected",
+            Self::Accepted => "Only accepted",
+        }
+    }
+}
+
+/// The class of a corrected box in a dataset. Other formats hold both classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ClassChoice {
+    /// The right class, if it is one of the model's labels.
+    Judged,
+    Model,
+}
+
+/// The file format of annotated images.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, EnumString, VariantArray)]
+#[serde(rename_all = "kebab-case")]
+#[strum(serialize_all = "kebab-case", const_into_str, parse_err_ty = String, parse_err_fn = one_of::<Self>)]
+pub enum AnnotatedKind {
+    /// JPEG stays JPEG; everything else becomes PNG.
+    AsImage,
+    Png,
+    Jpeg,
+}
+
+impl AnnotatedKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AsImage => "Same as the images",
+            Self::Png => "PNG",
+            Self::Jpeg => "JPEG",
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! The report: a self-contained HTML page with summary, charts and examples.
+
+mod evaluation;
+mod examples;
+mod page;
+mod summary;
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::sync::Arc;
+
+pub use self::evaluation::EvaluatedImages;
+use self::examples::{Example, Examples, Thumbnail};
+use self::summary::Summary;
+use super::row::{ChosenImage, ExportContext};
+use super::tally::Tally;
+use super::target::{ExportTarget, WholeFile};
+use super::{ExportError, Writer};
+use crate::domain::{Problem, SampleUri};
+use crate::evaluation::Evaluated;
+use crate::project::export::options::ExportOptions;
+use crate::tasks::TaskControl;
+
+/// Counts while the images come, keeps the few that become examples, and reads their images at the end.
+pub(crate) struct ReportWriter<'c> {
+    file: WholeFile,
+    context: &'c ExportContext,
+    options: ExportOptions,
+    control: &'c TaskControl,
+    summary: Summary,
+    examples: Examples,
+    /// The name and address of each image, if there is an evaluation to show with its images.
+    names: Vec<(String, SampleUri)>,
+}
+
+impl<'c> ReportWriter<'c> {
+    pub(crate) fn create(
+        target: &ExportTarget,
+        context: &'c ExportContext,
+        options: ExportOptions,
+        control: &'c TaskControl,
+    ) -> Result<Self, ExportError> {
+        Ok(Self {
+            file: WholeFile::create(target)?,
+            context,
+            options,
+            control,
+            summary: Summary::new(),
+            examples: Examples::default(),
+            names: Vec::new(),
+        })
+    }
+}
+
+impl Writer for ReportWriter<'_> {
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
+        self.summary.add(image);
+        self.examples.consider(image, &self.context.view);
+        if self.context.evaluation.is_some() {
+            self.names.push((image.row.sample.name.clone(), image.row.sample.uri.clone()));
+        }
+        tally.images += 1;
+        tally.boxes = self.summary.scores.total();
+        Ok(())
+    }
+
+    fn finish(mut self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+        self.control.set_step("drawing the examples");
+        // An image in several sections is read once.
+        let mut drawn: HashMap<SampleUri, Option<Arc<Thumbnail>>> = HashMap::new();
+        let mut draw = |example: &Example| {
+            self.control.checkpoint()?;
+            let uri = &example.sample.uri;
+            if let Some(thumbnail) = drawn.get(uri) {
+                return Ok(thumbnail.clone());
+            }
+            let thumbnail = match example.thumbnail(&*self.context.source, &self.context.limits) {
+                Ok(thumbnail) => Some(Arc::new(thumbnail)),
+                Err(reason) => {
+                    let message = format!("has no image in the report: {reason}");
+                    let problem = Problem::of_sample(uri.clone(), message);
+                    tally.problems.push(problem);
+                    None
+                }
+            };
+            drawn.insert(uri.clone(), thumbnail.clone());
+            Ok(thumbnail)
+        };
+        let sections = self
+            .examples
+            .into_sections(self.context.task())
+            .into_iter()
+            .map(|section| section.drawn(&mut draw))
+            .collect::<Result<Vec<_>, ExportError>>()?;
+        let evaluation = self.context.evaluation.as_ref().map(|evaluated| {
+            let images = EvaluatedImages {
+                source: &*self.context.source,
+                samples: self.names.iter().map(|(name, uri)| (name.as_str(), uri)).collect(),
+                limits: &self.context.limits,
+            };
+            let thumbnails = evaluation::thumbnails(evaluated, &images, &mut tally.problems, self.control)?;
+            Ok::<_, ExportError>(evaluation::sections(evaluated, Some(&thumbnails)))
+        });
+        let evaluation = evaluation.transpose()?;
+        let html = page::page(self.context, self.options, &self.summary, &sections, evaluation.as_ref());
+        self.file.write_all(html.as_bytes()).map_err(ExportError::write(self.file.path()))?;
+        self.file.commit()
+    }
+}
+
+/// Writes an HTML page with all numbers, plots and the most confident errors, with their images if `images` are given.
+/// Returns the images that could not be shown.
+pub fn write_evaluation_report(
+    evaluated: &Evaluated,
+    images: Option<&EvaluatedImages<'_>>,
+    target: &ExportTarget,
+    control: &TaskControl,
+) -> Result<Vec<Problem>, ExportError> {
+    let mut file = WholeFile::create(target)?;
+    let (page, problems) = evaluation::page(evaluated, images, control)?;
+    file.write_all(page.as_bytes()).map_err(ExportError::write(&target.path))?;
+    file.commit()?;
+    Ok(problems)
+}

@@ -1,0 +1,236 @@
+//! The images in a report: the least and the most certain ones, and judged ones.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::super::ExportError;
+use super::super::annotated::annotate_thumbnail;
+use super::super::row::{ChosenImage, ChosenPrediction};
+use super::summary::VerdictCounts;
+use crate::domain::{
+    BoundingBox, ModelTask, Prediction, PredictionContent, RgbImage, Sample, SampleUri, Verdict, ViewSettings,
+};
+use crate::image::decode::{DecodeLimits, encode_jpeg, thumbnail};
+use crate::image::source::Source;
+use crate::review::margin;
+
+/// The number of images per section.
+const LEN: usize = 12;
+/// The longer side of a thumbnail, in pixels.
+const THUMBNAIL_SIDE: u32 = 480;
+const JPEG_QUALITY: u8 = 82;
+/// More boxes would only cover the thumbnail.
+const MAX_BOXES: usize = 60;
+
+/// One image with the selected part of its prediction.
+#[derive(Debug, Clone)]
+pub(crate) struct Example {
+    pub(crate) sample: Sample,
+    pub(crate) prediction: Prediction,
+    pub(crate) verdict: Option<Verdict>,
+    /// The verdicts on boxes, with the label of each box.
+    pub(crate) box_verdicts: Vec<(String, Verdict)>,
+    pub(crate) note: Option<String>,
+    pub(crate) tags: BTreeSet<String>,
+}
+
+/// A JPEG.
+#[derive(Debug)]
+pub(crate) struct Thumbnail {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) jpeg: Vec<u8>,
+}
+
+pub(crate) struct Section<P> {
+    pub(crate) title: &'static str,
+    pub(crate) explanation: &'static str,
+    /// The examples, each with its image if it could be drawn.
+    pub(crate) examples: Vec<(Example, P)>,
+}
+
+/// A bounded selection of each kind.
+#[derive(Debug, Default)]
+pub(crate) struct Examples {
+    /// The number of images with a best score.
+    ranked: usize,
+    least_certain: Best,
+    most_certain: Best,
+    judged: [Best; VerdictCounts::WORDS.len()],
+}
+
+/// The examples with the lowest ranks; on a tie, the earlier one.
+#[derive(Debug, Default)]
+struct Best(Vec<(f32, Example)>);
+
+impl Best {
+    fn offer(&mut self, rank: f32, example: impl FnOnce() -> Example) {
+        let place = self.0.partition_point(|(other, _)| other.total_cmp(&rank) != Ordering::Greater);
+        if place < LEN {
+            self.0.insert(place, (rank, example()));
+            self.0.truncate(LEN);
+        }
+    }
+
+    fn has(&self, wanted: &Example) -> bool {
+        let mut examples = self.0.iter();
+        examples.any(|(_, example)| example.sample.uri == wanted.sample.uri)
+    }
+
+    fn into_examples(self) -> Vec<(Example, ())> {
+        self.0.into_iter().map(|(_, example)| (example, ())).collect()
+    }
+}
+
+impl Examples {
+    pub(crate) fn consider(&mut self, image: &ChosenImage, view: &ViewSettings) {
+        let (Some(Ok(stored)), Some(prediction)) = (&image.row.result, image.prediction.prediction()) else {
+            return;
+        };
+        let margin = margin(stored, view);
+        let example = || Example::new(image, prediction.clone());
+        if let Some(margin) = margin {
+            self.ranked += 1;
+            self.least_certain.offer(margin, example);
+            self.most_certain.offer(-margin, example);
+        }
+        for (word, best) in VerdictCounts::WORDS.iter().zip(&mut self.judged) {
+            if has_verdict(image, word) {
+                best.offer(margin.unwrap_or(1.0), example);
+            }
+        }
+    }
+
+    /// Sections with at least one example.
+    pub(crate) fn into_sections(self, task: ModelTask) -> Vec<Section<()>> {
+        let Self { ranked, mut least_certain, mut most_certain, judged: [accepted, rejected, unsure, wrong] } = self;
+        // With few images, none is in both.
+        least_certain.0.truncate(ranked.div_ceil(2));
+        most_certain.0.retain(|(_, example)| !least_certain.has(example));
+        let hesitation = match task {
+            ModelTask::Classification => "Small margin between the top two classes. Check these first.",
+            ModelTask::Detection => "A box just above or below its threshold. Check these first.",
+        };
+        let sections = [
+            ("Least certain", hesitation, least_certain),
+            ("Most certain", "The model is confident. A threshold does not filter out mistakes here.", most_certain),
+            ("Rejected", "Rejected by a person.", rejected),
+            ("Wrong class", "A person chose another class.", wrong),
+            ("Unsure", "A person could not decide.", unsure),
+            ("Accepted", "Accepted by a person.", accepted),
+        ];
+        let sections = sections.into_iter().map(|(title, explanation, best)| Section {
+            title,
+            explanation,
+            examples: best.into_examples(),
+        });
+        sections.filter(|section| !section.examples.is_empty()).collect()
+    }
+}
+
+impl Section<()> {
+    pub(crate) fn drawn<P>(
+        self,
+        draw: &mut dyn FnMut(&Example) -> Result<P, ExportError>,
+    ) -> Result<Section<P>, ExportError> {
+        let examples = self.examples.into_iter().map(|(example, ())| {
+            let image = draw(&example)?;
+            Ok((example, image))
+        });
+        Ok(Section {
+            title: self.title,
+            explanation: self.explanation,
+            examples: examples.collect::<Result<_, ExportError>>()?,
+        })
+    }
+}
+
+impl Example {
+    fn new(image: &ChosenImage, mut prediction: Prediction) -> Self {
+        let row = image.row;
+        let box_verdicts = match &image.prediction {
+            ChosenPrediction::Boxes { boxes, .. } => boxes
+                .iter()
+                .filter_map(|chosen| Some((chosen.detection.label.clone(), chosen.verdict?.clone())))
+                .collect(),
+            _ => Vec::new(),
+        };
+        if let PredictionContent::Detections(detections) = &mut prediction.content {
+            detections.truncate(MAX_BOXES);
+        }
+        Self {
+            sample: row.sample.clone(),
+            prediction,
+            verdict: row.verdict.clone(),
+            box_verdicts,
+            note: row.note.clone(),
+            tags: row.tags.clone(),
+        }
+    }
+
+    /// A small image with boxes or classes drawn on it.
+    pub(crate) fn thumbnail(&self, source: &dyn Source, limits: &DecodeLimits) -> Result<Thumbnail, String> {
+        let everything = ViewSettings { min_score: 0.0, top_k: 3, ..ViewSettings::default() };
+        Thumbnail::of(source, &self.sample.uri, limits, |image, _| {
+            let prediction = scaled(&self.prediction, image.width(), image.height());
+            annotate_thumbnail(image, &prediction, &everything, None)
+        })
+    }
+}
+
+impl Thumbnail {
+    /// A small image, drawn by `draw` from the small image and the bytes of the original.
+    pub(crate) fn of(
+        source: &dyn Source,
+        uri: &SampleUri,
+        limits: &DecodeLimits,
+        draw: impl FnOnce(&RgbImage, &[u8]) -> RgbImage,
+    ) -> Result<Self, String> {
+        let bytes = source.read(uri).map_err(|error| error.to_string())?;
+        let image = thumbnail(&bytes, THUMBNAIL_SIDE, limits).map_err(|error| error.to_string())?;
+        let drawn = draw(&image, &bytes);
+        let jpeg = encode_jpeg(&drawn, JPEG_QUALITY).map_err(|error| error.to_string())?;
+        Ok(Self { width: drawn.width(), height: drawn.height(), jpeg })
+    }
+}
+
+/// The same boxes on a smaller image.
+pub(crate) fn scaled(prediction: &Prediction, width: u32, height: u32) -> Prediction {
+    let mut scaled = prediction.clone();
+    let x = width as f32 / prediction.width.max(1) as f32;
+    let y = height as f32 / prediction.height.max(1) as f32;
+    if let PredictionContent::Detections(detections) = &mut scaled.content {
+        for detection in detections {
+            let BoundingBox { x1, y1, x2, y2 } = detection.bounds;
+            detection.bounds = BoundingBox::new(x1 * x, y1 * y, x2 * x, y2 * y);
+        }
+    }
+    Prediction { width, height, ..scaled }
+}
+
+/// Whether the image or one of its boxes has this verdict.
+fn has_verdict(image: &ChosenImage, word: &str) -> bool {
+    let is = |verdict: &Verdict| verdict.into_str() == word;
+    let has_box = match &image.prediction {
+        ChosenPrediction::Boxes { boxes, .. } => boxes.iter().any(|chosen| chosen.verdict.is_some_and(is)),
+        _ => false,
+    };
+    has_box || image.row.verdict.as_ref().is_some_and(is)
+}
+
+/// The number of each verdict on boxes of a class, for captions: `cat: reject`.
+pub(crate) fn box_verdict_texts(example: &Example) -> Vec<String> {
+    let mut counts: BTreeMap<String, usize> = BTreeMap::new();
+    for (label, verdict) in &example.box_verdicts {
+        let text = match verdict {
+            Verdict::WrongClass(right) => format!("{label}: is {right}"),
+            verdict => format!("{label}: {}", verdict.into_str()),
+        };
+        *counts.entry(text).or_default() += 1;
+    }
+    let texts = counts.into_iter().map(|(text, count)| match count {
+        1 => text,
+        count => format!("{text} ×{count}"),
+    });
+    texts.collect()
+}

@@ -1,0 +1,169 @@
+use std::collections::BTreeMap;
+
+use super::super::row::{ChosenImage, ChosenPrediction};
+use crate::domain::{SampleUri, Verdict};
+
+/// The number of failed images that are named; others are only counted.
+const MAX_FAILURES: usize = 200;
+
+/// Grows with the number of classes and tags, not of images.
+#[derive(Debug)]
+pub(crate) struct Summary {
+    pub(crate) images: u64,
+    pub(crate) unpredicted: u64,
+    /// Images whose file changed after prediction.
+    pub(crate) outdated: u64,
+    pub(crate) failed: u64,
+    pub(crate) failures: Vec<(SampleUri, String)>,
+    /// Predicted images without a box.
+    pub(crate) without_boxes: u64,
+    /// The scores of the boxes, or of each image's top class.
+    pub(crate) scores: Histogram,
+    /// The counts by class id.
+    pub(crate) classes: BTreeMap<u32, ClassCount>,
+    pub(crate) image_verdicts: VerdictCounts,
+    pub(crate) box_verdicts: VerdictCounts,
+    pub(crate) notes: u64,
+    pub(crate) tags: BTreeMap<String, u64>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ClassCount {
+    pub(crate) label: String,
+    pub(crate) images: u64,
+    pub(crate) boxes: u64,
+    score_sum: f64,
+}
+
+impl ClassCount {
+    pub(crate) fn mean_score(&self) -> f64 {
+        self.score_sum / self.boxes as f64
+    }
+}
+
+/// The counts by verdict, in the order of [`VerdictCounts::WORDS`].
+#[derive(Debug, Default)]
+pub(crate) struct VerdictCounts([u64; 4]);
+
+impl VerdictCounts {
+    pub(crate) const WORDS: [&str; 4] = ["accept", "reject", "unsure", "wrong"];
+
+    fn add(&mut self, verdict: &Verdict) {
+        let word = verdict.into_str();
+        if let Some(place) = Self::WORDS.iter().position(|known| *known == word) {
+            self.0[place] += 1;
+        }
+    }
+
+    pub(crate) fn counts(&self) -> [u64; 4] {
+        self.0
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.0.iter().sum()
+    }
+}
+
+/// Scores in twenty equal bins from 0 to 1.
+#[derive(Debug, Default)]
+pub(crate) struct Histogram {
+    pub(crate) bins: [u64; Self::BINS],
+}
+
+impl Histogram {
+    pub(crate) const BINS: usize = 20;
+
+    fn add(&mut self, score: f32) {
+        let bin = (score.clamp(0.0, 1.0) * Self::BINS as f32) as usize;
+        self.bins[bin.min(Self::BINS - 1)] += 1;
+    }
+
+    pub(crate) fn total(&self) -> u64 {
+        self.bins.iter().sum()
+    }
+}
+
+impl Summary {
+    pub(crate) fn new() -> Self {
+        Self {
+            images: 0,
+            unpredicted: 0,
+            outdated: 0,
+            failed: 0,
+            failures: Vec::new(),
+            without_boxes: 0,
+            scores: Histogram::default(),
+            classes: BTreeMap::new(),
+            image_verdicts: VerdictCounts::default(),
+            box_verdicts: VerdictCounts::default(),
+            notes: 0,
+            tags: BTreeMap::new(),
+        }
+    }
+
+    pub(crate) fn predicted(&self) -> u64 {
+        self.images - self.unpredicted - self.outdated - self.failed
+    }
+
+    pub(crate) fn add(&mut self, image: &ChosenImage) {
+        let row = image.row;
+        self.images += 1;
+        if let Some(verdict) = &row.verdict {
+            self.image_verdicts.add(verdict);
+        }
+        self.notes += u64::from(row.note.is_some());
+        for tag in &row.tags {
+            *self.tags.entry(tag.clone()).or_default() += 1;
+        }
+        match &image.prediction {
+            ChosenPrediction::Unpredicted => self.unpredicted += 1,
+            ChosenPrediction::Outdated => self.outdated += 1,
+            ChosenPrediction::Failed(reason) => {
+                self.failed += 1;
+                if self.failures.len() < MAX_FAILURES {
+                    let uri = row.sample.uri.clone();
+                    self.failures.push((uri, (*reason).to_owned()));
+                }
+            }
+            ChosenPrediction::Classes { classes, .. } => {
+                if let Some(best) = classes.first() {
+                    self.add_score(best.index, &best.label, best.score);
+                    self.count_image(best.index);
+                }
+            }
+            ChosenPrediction::Boxes { boxes, .. } => {
+                self.without_boxes += u64::from(boxes.is_empty());
+                let mut seen: Vec<u32> = Vec::new();
+                for chosen in boxes {
+                    let detection = chosen.detection;
+                    self.add_score(detection.class_id, &detection.label, detection.score);
+                    seen.push(detection.class_id);
+                    if let Some(verdict) = chosen.verdict {
+                        self.box_verdicts.add(verdict);
+                    }
+                }
+                seen.sort_unstable();
+                seen.dedup();
+                for class_id in seen {
+                    self.count_image(class_id);
+                }
+            }
+        }
+    }
+
+    fn add_score(&mut self, class_id: u32, label: &str, score: f32) {
+        self.scores.add(score);
+        let count = self
+            .classes
+            .entry(class_id)
+            .or_insert_with(|| ClassCount { label: label.to_owned(), ..ClassCount::default() });
+        count.boxes += 1;
+        count.score_sum += f64::from(score);
+    }
+
+    fn count_image(&mut self, class_id: u32) {
+        if let Some(count) = self.classes.get_mut(&class_id) {
+            count.images += 1;
+        }
+    }
+}

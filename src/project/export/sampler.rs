@@ -1,0 +1,124 @@
+//! Rows for testing formats, and their exports.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::row::{ExportContext, ExportRow};
+use super::tally::ExportReport;
+use super::target::{Existing, ExportTarget};
+use super::{ExportError, export};
+use crate::domain::{
+    Detection, DeviceChoice, InferenceLocation, KeepRule, LabelSet, ModelCard, Prediction, PredictionContent, RunId,
+    RunInfo, RunKey, Sample, SampleUri, ViewSettings,
+};
+use crate::image::decode::DecodeLimits;
+use crate::image::source::MemorySource;
+use crate::project::export::options::{ExportFormat, ExportOptions};
+use crate::tasks::{ProgressUnit, TaskControl};
+
+pub(crate) const LABELS: &str = "1\tcat\n2\tdog\n7\tmouse: \"gray\"\n";
+
+pub(crate) fn run() -> RunInfo {
+    let card: ModelCard = serde_json::from_value(serde_json::json!({
+        "id": "test-detector",
+        "name": "Test <detector> & co",
+        "task": "detection",
+        "license": "MIT",
+        "origin": "nowhere",
+        "file": {"name": "model.onnx", "bytes": 1000, "sha256": "00"},
+        "input": {"layout": "nchw", "type": "float32", "resize": {"keep": {}}},
+        "output": {"detection": {
+            "boxes": "boxes", "labels": "labels", "scores": "scores", "box_format": "xyxy", "box_space": "normalized"
+        }},
+    }))
+    .unwrap();
+    RunInfo {
+        id: RunId(1),
+        name: "first run".to_owned(),
+        key: RunKey {
+            model_id: card.id.clone(),
+            weights_sha256: "00".to_owned(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            keep: KeepRule::default(),
+            made: InferenceLocation::Here,
+        },
+        labels: LabelSet::parse(LABELS).unwrap(),
+        card,
+        created_ms: 0,
+    }
+}
+
+/// An image of 100 x 80 pixels with boxes: class, score, xyxy.
+pub(crate) fn row(name: &str, boxes: &[(u32, f32, [f32; 4])]) -> ExportRow {
+    let run = run();
+    let detections = boxes.iter().map(|&(class_id, score, bounds)| Detection {
+        bounds: bounds.into(),
+        class_id,
+        label: run.labels.name(class_id),
+        score,
+    });
+    let prediction = Prediction {
+        width: 100,
+        height: 80,
+        content: PredictionContent::Detections(detections.collect()),
+        warnings: Vec::new(),
+    };
+    let sample = Sample {
+        uri: SampleUri::new(format!("/photos/{name}")),
+        name: name.to_owned(),
+        size_bytes: 0,
+        modified_ns: None,
+        etag: None,
+    };
+    ExportRow { result: Some(Ok(prediction)), ..ExportRow::new(sample) }
+}
+
+pub(crate) fn context() -> ExportContext {
+    ExportContext {
+        run: run(),
+        view: ViewSettings::default(),
+        source_name: "/photos".to_owned(),
+        source: Arc::new(MemorySource::default()),
+        limits: DecodeLimits::default(),
+        evaluation: None,
+        truth: None,
+    }
+}
+
+/// An export to its own folder.
+pub(crate) struct Sampled {
+    _folder: tempfile::TempDir,
+    pub(crate) path: PathBuf,
+    pub(crate) report: ExportReport,
+    /// The content of the file; empty if a folder was written.
+    pub(crate) text: String,
+}
+
+impl Sampled {
+    pub(crate) fn of(format: ExportFormat, rows: Vec<ExportRow>) -> Self {
+        Self::with(ExportOptions::of_format(format), &context(), rows).unwrap()
+    }
+
+    pub(crate) fn with(
+        options: ExportOptions,
+        context: &ExportContext,
+        rows: Vec<ExportRow>,
+    ) -> Result<Self, ExportError> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("out");
+        let target = ExportTarget { path: path.clone(), existing: Existing::Keep };
+        let control = TaskControl::new(ProgressUnit::Images);
+        let rows = &mut rows.into_iter().map(Ok);
+        let result = export(rows, context, options, &target, &control);
+        let left: Vec<_> = std::fs::read_dir(folder.path()).unwrap().collect();
+        assert_eq!(left.len(), usize::from(result.is_ok()), "{left:?}");
+        Ok(Self { report: result?, text: std::fs::read_to_string(&path).unwrap_or_default(), _folder: folder, path })
+    }
+
+    /// The text of a file in an exported folder.
+    pub(crate) fn file(&self, name: &str) -> String {
+        std::fs::read_to_string(self.path.join(name)).unwrap()
+    }
+}

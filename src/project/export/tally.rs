@@ -1,0 +1,95 @@
+//! The results of an export, counted while it runs and reported at its end.
+
+use std::path::PathBuf;
+
+use crate::domain::{ModelTask, Problem, counted};
+use crate::project::export::options::ExportFormat;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExportReport {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Whether `boxes` are boxes or classes.
+    pub task: ModelTask,
+    pub images: u64,
+    /// Boxes, or classes of a classifier.
+    pub boxes: u64,
+    /// Deviations that one may not expect: what was skipped, renamed or not corrected.
+    pub notes: Vec<String>,
+    /// Images that could not be read, and why; everything else was written.
+    pub problems: Vec<Problem>,
+}
+
+/// `100 images and 532 boxes written: /home/me/cats.csv`
+impl std::fmt::Display for ExportReport {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let images = counted(self.images, "image", "images");
+        let boxes = match self.task {
+            ModelTask::Detection => counted(self.boxes, "box", "boxes"),
+            ModelTask::Classification => counted(self.boxes, "class", "classes"),
+        };
+        let path = self.path.display();
+        write!(formatter, "{images} and {boxes} written: {path}")
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    pub(crate) images: u64,
+    pub(crate) boxes: u64,
+    pub(crate) left_out_by_verdict: u64,
+    /// Images that datasets and annotated images cannot contain, because they have no prediction.
+    pub(crate) unpredicted: u64,
+    pub(crate) failed: u64,
+    /// Images whose prediction is of an older version of the file.
+    pub(crate) outdated: u64,
+    /// Boxes that are entirely outside the image.
+    pub(crate) outside: u64,
+    pub(crate) relabeled: u64,
+    /// Boxes judged to be of a class that the model does not have.
+    pub(crate) foreign_classes: u64,
+    /// The first of these classes.
+    pub(crate) foreign_class: Option<String>,
+    /// Files that could not have the name of their image.
+    pub(crate) renamed: u64,
+    /// The first of them: image and file.
+    pub(crate) first_renamed: Option<(String, String)>,
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl Tally {
+    pub(crate) fn rename(&mut self, image: &str, file: &str) {
+        self.renamed += 1;
+        self.first_renamed.get_or_insert_with(|| (image.to_owned(), file.to_owned()));
+    }
+
+    pub(crate) fn notes(&self, format: ExportFormat) -> Vec<String> {
+        let mut notes = Vec::new();
+        let mut note = |amount: u64, one: &str, many: &str, text: &str| {
+            if amount > 0 {
+                notes.push(format!("{} {text}", counted(amount, one, many)));
+            }
+        };
+        note(self.left_out_by_verdict, "image", "images", "skipped because of the verdicts");
+        note(self.unpredicted, "image", "images", "skipped because not predicted yet");
+        note(self.failed, "image", "images", "skipped because the prediction failed");
+        note(self.outdated, "prediction", "predictions", "skipped because outdated; predict again");
+        note(self.outside, "box", "boxes", "skipped because no part is inside the image");
+        note(self.relabeled, "box", "boxes", "written with the corrected class");
+        if let Some(class) = &self.foreign_class {
+            let text = format!(
+                "corrected to a class that the model does not have (such as “{class}”); exported with the model's \
+                 class"
+            );
+            note(self.foreign_classes, "box", "boxes", &text);
+        }
+        if let Some((image, file)) = &self.first_renamed {
+            let text = format!("renamed, because the image name was taken or cannot be used ({image} became {file})");
+            note(self.renamed, "file", "files", &text);
+        }
+        if format.is_dataset() && self.images == 0 {
+            notes.push("the dataset is empty: no images were left to write".to_owned());
+        }
+        notes
+    }
+}

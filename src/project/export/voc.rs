@@ -1,0 +1,169 @@
+//! Pascal VOC: one XML file per image, as written by `LabelImg` and the development kit.
+//!
+//! Pixels are counted from 1 and edges are inclusive (the kit's `VOCdevkit`: a box covers `xmax - xmin + 1` columns). A
+//! box from `x1` to `x2`, measured from the image's left edge, therefore has `xmin = round(x1) + 1` and `xmax =
+//! round(x2)`; `supervision` reads and writes the same.
+//!
+//! ```text
+//! Annotations/sub/photo.xml  JPEGImages/sub/photo.jpg (copies, if requested)
+//! ```
+
+use std::io;
+
+use quick_xml::Writer as Xml;
+use quick_xml::events::BytesText;
+
+use super::dataset_folder::{DatasetFolder, ImageNames, Places};
+use super::row::{BoxesOfImage, ChosenBox, ChosenImage, ExportContext, right_class};
+use super::tally::Tally;
+use super::target::ExportTarget;
+use super::{ExportError, Writer};
+use crate::domain::{BoundingBox, Verdict};
+use crate::project::export::options::ExportOptions;
+
+pub(crate) struct VocWriter<'c> {
+    folder: DatasetFolder<'c>,
+    context: &'c ExportContext,
+    target: ExportTarget,
+}
+
+impl<'c> VocWriter<'c> {
+    pub(crate) fn create(
+        target: &ExportTarget,
+        context: &'c ExportContext,
+        options: ExportOptions,
+    ) -> Result<Self, ExportError> {
+        let places = Places { labels: "Annotations", extension: "xml", images: "JPEGImages" };
+        Ok(Self { folder: DatasetFolder::create(target, context, options, places)?, context, target: target.clone() })
+    }
+
+    fn xml(
+        &self,
+        image: &ChosenImage,
+        names: &ImageNames,
+        size: (u32, u32),
+        boxes: &[(&ChosenBox, BoundingBox)],
+    ) -> io::Result<Vec<u8>> {
+        let mut xml = Xml::new_with_indent(Vec::new(), b'\t', 1);
+        let (folder, file) = names.image.rsplit_once('/').unwrap_or(("", &names.image));
+        xml.create_element("annotation").write_inner_content(|xml| {
+            text(xml, "folder", folder)?;
+            text(xml, "filename", file)?;
+            xml.create_element("source").write_inner_content(|xml| {
+                text(xml, "database", &self.context.source_name)?;
+                text(xml, "annotation", &self.context.run.name)
+            })?;
+            xml.create_element("size").write_inner_content(|xml| {
+                text(xml, "width", &size.0.to_string())?;
+                text(xml, "height", &size.1.to_string())?;
+                text(xml, "depth", "3")
+            })?;
+            text(xml, "segmented", "0")?;
+            write_judgment(xml, image.row.verdict.as_ref())?;
+            if let Some(note) = &image.row.note {
+                text(xml, "note", note)?;
+            }
+            for tag in &image.row.tags {
+                text(xml, "tag", tag)?;
+            }
+            for (chosen, clipped) in boxes {
+                write_object(xml, chosen, *clipped, size)?;
+            }
+            Ok(())
+        })?;
+        let mut bytes = xml.into_inner();
+        bytes.push(b'\n');
+        Ok(bytes)
+    }
+}
+
+impl Writer for VocWriter<'_> {
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
+        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
+            return Ok(());
+        };
+        let inside: Vec<(&ChosenBox, BoundingBox)> =
+            boxes.iter().filter_map(|chosen| Some((chosen, chosen.clipped?))).collect();
+        tally.outside += (boxes.len() - inside.len()) as u64;
+        let relabeled = inside.iter().filter(|(chosen, _)| chosen.is_relabeled());
+        tally.relabeled += relabeled.count() as u64;
+        let names = self.folder.name(image, tally);
+        let xml = self.xml(image, &names, size, &inside).map_err(ExportError::write(&self.target.path))?;
+        let boxes = inside.len() as u64;
+        self.folder.write_image(image, &names, &xml, boxes, tally)?;
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+        self.folder.commit(tally)
+    }
+}
+
+type XmlBytes = Xml<Vec<u8>>;
+
+fn write_object(xml: &mut XmlBytes, chosen: &ChosenBox, clipped: BoundingBox, size: (u32, u32)) -> io::Result<()> {
+    let [xmin, xmax] = inclusive(clipped.x1, clipped.x2, size.0);
+    let [ymin, ymax] = inclusive(clipped.y1, clipped.y2, size.1);
+    xml.create_element("object").write_inner_content(|xml| {
+        text(xml, "name", chosen.label)?;
+        text(xml, "pose", "Unspecified")?;
+        text(xml, "truncated", "0")?;
+        text(xml, "difficult", "0")?;
+        text(xml, "score", &chosen.detection.score.to_string())?;
+        write_judgment(xml, chosen.verdict)?;
+        xml.create_element("bndbox").write_inner_content(|xml| {
+            text(xml, "xmin", &xmin.to_string())?;
+            text(xml, "ymin", &ymin.to_string())?;
+            text(xml, "xmax", &xmax.to_string())?;
+            text(xml, "ymax", &ymax.to_string())
+        })?;
+        Ok(())
+    })?;
+    Ok(())
+}
+
+/// The first and last pixel, counted from 1, of an interval inside `0..=side`; at least one pixel.
+fn inclusive(low: f32, high: f32, side: u32) -> [u32; 2] {
+    let first = (low.round() as u32 + 1).min(side);
+    let last = (high.round() as u32).clamp(first, side);
+    [first, last]
+}
+
+fn write_judgment(xml: &mut XmlBytes, verdict: Option<&Verdict>) -> io::Result<()> {
+    if let Some(verdict) = verdict {
+        text(xml, "verdict", verdict.into_str())?;
+    }
+    if let Some(right) = right_class(verdict) {
+        text(xml, "right_class", right)?;
+    }
+    Ok(())
+}
+
+fn text(xml: &mut XmlBytes, tag: &str, content: &str) -> io::Result<()> {
+    let content: String = content.chars().map(xml_char).collect();
+    xml.create_element(tag).write_text_content(BytesText::new(&content))?;
+    Ok(())
+}
+
+/// XML 1.0 cannot represent other control characters, not even escaped (section 2.2).
+fn xml_char(letter: char) -> char {
+    match letter {
+        '\t' | '\n' | '\r' => letter,
+        '\0'..='\u{1f}' | '\u{fffe}' | '\u{ffff}' => char::REPLACEMENT_CHARACTER,
+        _ => letter,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pixels_are_one_based_and_inclusive() {
+        for (low, high, expected) in
+            [(0.0, 10.0, [1, 10]), (0.0, 1.0, [1, 1]), (3.4, 7.6, [4, 8]), (9.7, 10.0, [10, 10]), (4.2, 4.4, [5, 5])]
+        {
+            assert_eq!(inclusive(low, high, 10), expected, "{low}..{high}");
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! YOLO: one text file per image with one line per box, `class x_center y_center width height`, as fractions of the
+//! image's size, as described by Ultralytics (<https://docs.ultralytics.com/datasets/detect/>).
+//!
+//! ```text
+//! labels/sub/photo.txt   images/sub/photo.jpg (copies, if requested)
+//! data.yaml              classes.txt     classes.csv: YOLO's ids, which start at 0, next to the model's
+//! images.csv             the label file of each image
+//! ```
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::BufWriter;
+
+use super::csv_table::{escape_formula, io_error};
+use super::dataset_folder::{DatasetFolder, Places};
+use super::row::{BoxesOfImage, ChosenImage, ExportContext};
+use super::tally::Tally;
+use super::target::ExportTarget;
+use super::{ExportError, Writer};
+use crate::domain::BoundingBox;
+use crate::project::export::options::ExportOptions;
+
+pub(crate) struct YoloWriter<'c> {
+    folder: DatasetFolder<'c>,
+    with_scores: bool,
+    classes: Classes,
+    images: csv::Writer<BufWriter<File>>,
+    target: ExportTarget,
+}
+
+/// YOLO counts classes from 0 without gaps: the model's in the order of their ids, then those without a label, in order
+/// of occurrence.
+struct Classes {
+    model_ids_and_names: Vec<(u32, String)>,
+    yolo_ids: HashMap<u32, usize>,
+}
+
+impl Classes {
+    fn new(context: &ExportContext) -> Self {
+        let labels = context.run.labels.iter();
+        let model_ids_and_names: Vec<(u32, String)> = labels.map(|(id, name)| (id, name.to_owned())).collect();
+        let yolo_ids = model_ids_and_names.iter().enumerate();
+        Self { yolo_ids: yolo_ids.map(|(yolo_id, (id, _))| (*id, yolo_id)).collect(), model_ids_and_names }
+    }
+
+    fn yolo_id(&mut self, class_id: u32, label: &str) -> usize {
+        let known = &mut self.model_ids_and_names;
+        *self.yolo_ids.entry(class_id).or_insert_with(|| {
+            known.push((class_id, label.to_owned()));
+            known.len() - 1
+        })
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.model_ids_and_names.iter().map(|(_, name)| name.as_str())
+    }
+
+    fn data_yaml(&self) -> String {
+        let mut yaml = "path: .\ntrain: images\nval: images\n".to_owned();
+        let _ = writeln!(yaml, "nc: {}\nnames:", self.model_ids_and_names.len());
+        for (yolo_id, name) in self.names().enumerate() {
+            let _ = writeln!(yaml, "  {yolo_id}: {}", yaml_text(name));
+        }
+        yaml
+    }
+
+    /// The text of the file, one name per line.
+    fn text(&self) -> String {
+        self.names().map(|name| name.replace(['\r', '\n'], " ") + "\n").collect()
+    }
+
+    fn table(&self) -> csv::Result<Vec<u8>> {
+        let mut table = csv::Writer::from_writer(Vec::new());
+        table.write_record(["yolo_id", "model_class_id", "label"])?;
+        for (yolo_id, (class_id, name)) in self.model_ids_and_names.iter().enumerate() {
+            table.write_record([yolo_id.to_string(), class_id.to_string(), escape_formula(name)])?;
+        }
+        table.into_inner().map_err(|error| error.into_error().into())
+    }
+}
+
+impl<'c> YoloWriter<'c> {
+    pub(crate) fn create(
+        target: &ExportTarget,
+        context: &'c ExportContext,
+        options: ExportOptions,
+    ) -> Result<Self, ExportError> {
+        let places = Places { labels: "labels", extension: "txt", images: "images" };
+        let folder = DatasetFolder::create(target, context, options, places)?;
+        let images = BufWriter::new(folder.create_file("images.csv")?);
+        let mut writer = Self {
+            folder,
+            with_scores: options.yolo_scores,
+            classes: Classes::new(context),
+            images: csv::Writer::from_writer(images),
+            target: target.clone(),
+        };
+        writer.list(["label", "image", "uri"])?;
+        Ok(writer)
+    }
+
+    fn list(&mut self, cells: [&str; 3]) -> Result<(), ExportError> {
+        self.images.write_record(cells).map_err(|error| ExportError::write(&self.target.path)(io_error(error)))
+    }
+}
+
+impl Writer for YoloWriter<'_> {
+    fn write(&mut self, image: &ChosenImage, tally: &mut Tally) -> Result<(), ExportError> {
+        let Some(BoxesOfImage { size, boxes }) = image.boxes(tally) else {
+            return Ok(());
+        };
+        let mut lines = String::new();
+        let mut written = 0;
+        for chosen in boxes {
+            let Some(clipped) = chosen.clipped else {
+                tally.outside += 1;
+                continue;
+            };
+            written += 1;
+            tally.relabeled += u64::from(chosen.is_relabeled());
+            let yolo_id = self.classes.yolo_id(chosen.class_id, chosen.label);
+            let [x, y, box_width, box_height] = center_and_size(clipped, size.0, size.1);
+            let _ = write!(lines, "{yolo_id} {x:.7} {y:.7} {box_width:.7} {box_height:.7}");
+            if self.with_scores {
+                let _ = write!(lines, " {}", chosen.detection.score);
+            }
+            lines.push('\n');
+        }
+        let names = self.folder.name(image, tally);
+        let content = lines.as_bytes();
+        if self.folder.write_image(image, &names, content, written, tally)? {
+            let label = format!("labels/{}.txt", names.label);
+            self.list([
+                &escape_formula(&label),
+                &escape_formula(&names.image),
+                &escape_formula(image.row.sample.uri.as_str()),
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn finish(self: Box<Self>, tally: &mut Tally) -> Result<(), ExportError> {
+        let failed = ExportError::write(&self.target.path);
+        self.images
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?
+            .into_inner()
+            .map_err(|error| failed(error.into_error()))?;
+        let table = self.classes.table();
+        let table = table.map_err(|error| failed(io_error(error)))?;
+        let folder = self.folder;
+        folder.write("data.yaml", self.classes.data_yaml().as_bytes())?;
+        folder.write("classes.txt", self.classes.text().as_bytes())?;
+        folder.write("classes.csv", &table)?;
+        folder.commit(tally)
+    }
+}
+
+/// The center and size as fractions of the image's width and height, `0.0..=1.0`.
+fn center_and_size(bounds: BoundingBox, width: u32, height: u32) -> [f64; 4] {
+    let [x1, y1, x2, y2] = <[f32; 4]>::from(bounds).map(f64::from);
+    let (width, height) = (f64::from(width), f64::from(height));
+    [f64::midpoint(x1, x2) / width, f64::midpoint(y1, y2) / height, (x2 - x1) / width, (y2 - y1) / height]
+}
+
+/// A double-quoted scalar (YAML 1.2, section 7.3.1): safe for every name, such as `no` or `1: 2`.
+fn yaml_text(text: &str) -> String {
+    let mut quoted = String::from("\"");
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => quoted.extend(['\\', letter]),
+            letter if letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}') => {
+                let _ = write!(quoted, "\\u{:04x}", u32::from(letter));
+            }
+            letter => quoted.push(letter),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn yaml_names_are_quoted() {
+        assert_eq!(yaml_text("no"), "\"no\"");
+        assert_eq!(yaml_text("a \"b\" \\ c\n\u{7f}"), r#""a \"b\" \\ c\u000a\u007f""#);
+    }
+
+    #[test]
+    fn boxes_are_relative_centers() {
+        let bounds = BoundingBox::new(10.0, 0.0, 30.0, 80.0);
+        assert_eq!(center_and_size(bounds, 100, 80), [0.2, 0.5, 0.2, 1.0]);
+    }
+}

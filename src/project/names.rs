@@ -1,0 +1,143 @@
+//! Names of samples and of the project's root in the file, so that a folder and its project can move.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::domain::SampleUri;
+
+/// A sample's name in the file.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct StoredName {
+    /// Whether `name` is a path below the project's root, with `/` between its parts; otherwise it is the whole URI.
+    pub(crate) is_below_root: bool,
+    pub(crate) name: String,
+}
+
+/// The name of `uri` in a project for the images below `root`.
+pub(crate) fn to_stored(root: Option<&str>, uri: &SampleUri) -> StoredName {
+    let below = root.and_then(|root| {
+        let rest = uri.as_str().strip_prefix(without_end(root))?;
+        let rest = rest.strip_prefix(|c| is_separator_of(root, c))?;
+        (!rest.is_empty()).then_some((root, rest))
+    });
+    match below {
+        Some((root, below)) => StoredName {
+            is_below_root: true,
+            name: match separator_of(root) {
+                '/' => below.to_owned(),
+                separator => below.replace(separator, "/"),
+            },
+        },
+        None => StoredName { is_below_root: false, name: uri.as_str().to_owned() },
+    }
+}
+
+/// The current URI of the sample. Without a root, a name below it is the URI.
+pub(crate) fn from_stored(root: Option<&str>, stored: &StoredName) -> SampleUri {
+    match root {
+        Some(root) if stored.is_below_root => {
+            let separator = separator_of(root);
+            let mut uri = String::with_capacity(root.len() + 1 + stored.name.len());
+            uri.push_str(without_end(root));
+            uri.push(separator);
+            if separator == '/' {
+                uri.push_str(&stored.name);
+            } else {
+                uri.extend(stored.name.chars().map(|c| if c == '/' { separator } else { c }));
+            }
+            SampleUri::new(uri)
+        }
+        _ => SampleUri::new(stored.name.clone()),
+    }
+}
+
+fn without_end(root: &str) -> &str {
+    root.trim_end_matches(|c| is_separator_of(root, c))
+}
+
+fn is_separator_of(root: &str, c: char) -> bool {
+    if is_address(root) { c == '/' } else { std::path::is_separator(c) }
+}
+
+fn separator_of(root: &str) -> char {
+    if is_address(root) { '/' } else { std::path::MAIN_SEPARATOR }
+}
+
+/// `s3://bucket/folder/`, where a backslash is an ordinary character.
+fn is_address(root: &str) -> bool {
+    root.contains("://")
+}
+
+/// The root relative to the project file, if one of them is inside the other's folder, so that both can move together.
+/// With `/` between its parts; `.` for the file's own folder.
+pub(crate) fn root_from_file(file: &Path, root: &str) -> Option<String> {
+    let (folder, root) = (file.parent()?, Path::new(root));
+    if let Ok(below) = root.strip_prefix(folder) {
+        let parts: Option<Vec<&str>> = below.iter().map(|part| part.to_str()).collect();
+        let path = parts?.join("/");
+        return Some(if path.is_empty() { ".".to_owned() } else { path });
+    }
+    let below = folder.strip_prefix(root).ok()?;
+    // A project deep inside a home folder that is itself the root does not move with it.
+    let depth = below.components().count();
+    Some(vec![".."; depth].join("/"))
+}
+
+/// The inverse of [`root_from_file`], with `.` and `..` resolved.
+pub(crate) fn root_beside_file(file: &Path, from_file: &str) -> Option<String> {
+    let mut root: PathBuf = file.parent()?.to_owned();
+    for part in Path::new(from_file).components() {
+        match part {
+            Component::ParentDir => {
+                root.pop();
+            }
+            Component::Normal(part) => root.push(part),
+            Component::CurDir | Component::RootDir | Component::Prefix(_) => {}
+        }
+    }
+    root.to_str().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sample_is_named_relative_to_the_root() {
+        for (root, uri, expected) in [
+            ("/photos", "/photos/a/b.jpg", Some("a/b.jpg")),
+            ("/photos/", "/photos/b.jpg", Some("b.jpg")),
+            ("/", "/b.jpg", Some("b.jpg")),
+            ("/photos", "/photos2/b.jpg", None),
+            ("/photos", "/photos", None),
+            ("/photos", "C:\\b.jpg", None),
+            ("s3://bucket/photos/", "s3://bucket/photos/a/b\\c%20.jpg", Some("a/b\\c%20.jpg")),
+            ("s3://bucket/", "s3://bucket/b.jpg", Some("b.jpg")),
+            ("s3://bucket/", "s3://bucket//b.jpg", Some("/b.jpg")),
+            ("s3://bucket/", "s3://bucket2/b.jpg", None),
+        ] {
+            let stored = to_stored(Some(root), &SampleUri::new(uri));
+            assert_eq!(stored.is_below_root, expected.is_some(), "{root} {uri}");
+            assert_eq!(stored.name, expected.unwrap_or(uri));
+            assert_eq!(from_stored(Some(root), &stored).as_str(), uri);
+        }
+        let stored = to_stored(Some("/old"), &SampleUri::new("/old/b.jpg"));
+        assert_eq!(from_stored(Some("/new/place"), &stored).as_str(), "/new/place/b.jpg");
+    }
+
+    #[test]
+    fn root_near_the_project_travels_with_it() {
+        for (file, root, expected) in [
+            ("/photos/p.spotcheck", "/photos", Some(".")),
+            ("/photos/p.spotcheck", "/photos/a/b", Some("a/b")),
+            ("/photos/work/p.spotcheck", "/photos", Some("..")),
+            ("/elsewhere/p.spotcheck", "/photos", None),
+        ] {
+            let from_file = root_from_file(Path::new(file), root);
+            assert_eq!(from_file.as_deref(), expected, "{file} {root}");
+            if let Some(from_file) = from_file {
+                let again = root_beside_file(Path::new(file), &from_file);
+                assert_eq!(again.as_deref(), Some(root));
+            }
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The tables of a project file, and the migrations from older formats.
+//!
+//! A change of the tables, or of the JSON in them, is a new version: add a step to [`MIGRATIONS`] and a file of the
+//! previous version to `tests/projects/`.
+
+use std::collections::BTreeSet;
+
+use rusqlite::{Connection, Transaction};
+
+/// `PRAGMA application_id` of a project: “spot” in ASCII.
+pub(crate) const APPLICATION_ID: i64 = 0x7370_6f74;
+
+/// `PRAGMA user_version` that this program writes.
+pub(crate) const VERSION: u32 = MIGRATIONS.len() as u32;
+
+/// Step `n` turns a file of version `n` into one of version `n + 1`; 0 is an empty file. Never change a released step.
+const MIGRATIONS: [&str; 5] = [VERSION_1, VERSION_2, VERSION_3, VERSION_4, VERSION_5];
+
+const VERSION_1: &str = "
+CREATE TABLE facts (
+    name TEXT PRIMARY KEY,
+    value TEXT NOT NULL
+) WITHOUT ROWID;
+
+-- AUTOINCREMENT: an id is never given twice, even after its run was deleted.
+CREATE TABLE runs (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    run_key TEXT NOT NULL, -- JSON
+    card TEXT NOT NULL, -- JSON
+    labels TEXT NOT NULL, -- JSON, names by class id
+    created_ms INTEGER NOT NULL
+);
+
+CREATE TABLE samples (
+    id INTEGER PRIMARY KEY,
+    is_below_root INTEGER NOT NULL,
+    name TEXT NOT NULL, -- from the root, with slashes, or a whole URI
+    UNIQUE (name, is_below_root)
+);
+
+CREATE TABLE answers (
+    run INTEGER NOT NULL REFERENCES runs (id) ON DELETE CASCADE,
+    sample INTEGER NOT NULL REFERENCES samples (id),
+    kind INTEGER NOT NULL, -- 0 failure, 1 classes, 2 detections
+    width INTEGER NOT NULL, -- of the upright image, in pixels
+    height INTEGER NOT NULL,
+    classes BLOB NOT NULL, -- u32, little-endian
+    scores BLOB NOT NULL, -- f32, little-endian
+    failure TEXT,
+    PRIMARY KEY (run, sample)
+) WITHOUT ROWID;
+
+-- Apart from the answers, so that summaries are read without them.
+CREATE TABLE boxes (
+    run INTEGER NOT NULL,
+    sample INTEGER NOT NULL,
+    bounds BLOB NOT NULL, -- f32 left, top, right, bottom for each detection
+    PRIMARY KEY (run, sample),
+    FOREIGN KEY (run, sample) REFERENCES answers (run, sample) ON DELETE CASCADE
+) WITHOUT ROWID;
+
+CREATE TABLE verdicts (
+    sample INTEGER NOT NULL REFERENCES samples (id),
+    run INTEGER NOT NULL, -- 0: judged without an answer
+    box INTEGER NOT NULL, -- -1: the image as a whole
+    verdict TEXT NOT NULL, -- accept, reject, unsure, wrong
+    right_class TEXT, -- where the verdict is wrong
+    PRIMARY KEY (sample, run, box)
+) WITHOUT ROWID;
+
+CREATE TABLE notes (
+    sample INTEGER PRIMARY KEY REFERENCES samples (id),
+    text TEXT NOT NULL
+);
+
+CREATE TABLE views (
+    name TEXT PRIMARY KEY,
+    json TEXT NOT NULL
+) WITHOUT ROWID;
+";
+
+/// Adds tags, and the file version of each prediction.
+const VERSION_2: &str = "
+CREATE TABLE tags (
+    sample INTEGER NOT NULL REFERENCES samples (id),
+    tag TEXT NOT NULL,
+    PRIMARY KEY (sample, tag)
+) WITHOUT ROWID;
+
+ALTER TABLE answers ADD COLUMN size_bytes INTEGER;
+ALTER TABLE answers ADD COLUMN modified_ns INTEGER;
+";
+
+/// Adds the object version in S3 of each prediction.
+const VERSION_3: &str = "
+ALTER TABLE answers ADD COLUMN etag TEXT;
+";
+
+/// Adds where a run was computed: until then, always on this computer.
+const VERSION_4: &str = "
+UPDATE runs SET run_key = json_set(run_key, '$.made', 'here');
+";
+
+/// Adds problems of images that were predicted anyway: a JSON list of texts, or nothing.
+const VERSION_5: &str = "
+ALTER TABLE answers ADD COLUMN warnings TEXT;
+";
+
+/// The tables, referenced ones first.
+pub(crate) const TABLES: [&str; 9] =
+    ["facts", "runs", "samples", "verdicts", "notes", "tags", "views", "answers", "boxes"];
+
+/// Sets up a connection that writes. Sizes that must be chosen before the first table come first.
+pub(crate) fn prepare_writer(connection: &Connection) -> rusqlite::Result<()> {
+    connection.busy_timeout(super::BUSY_TIMEOUT)?;
+    // Several predictions per page.
+    connection.pragma_update(None, "page_size", 16384)?;
+    let set = |name: &str, value: &str| connection.pragma_update_and_check(None, name, value, |_| Ok(()));
+    set("journal_mode", "wal")?;
+    connection.execute_batch(
+        "PRAGMA synchronous = full; PRAGMA fullfsync = on; PRAGMA checkpoint_fullfsync = on; PRAGMA foreign_keys = on;
+         PRAGMA journal_size_limit = 67108864;",
+    )
+}
+
+/// Upgrades a file of any older version, or an empty one, in one transaction.
+pub(crate) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
+    migrate_to(connection, VERSION)
+}
+
+fn migrate_to(connection: &mut Connection, wanted: u32) -> rusqlite::Result<()> {
+    let found = version(connection)?;
+    if found == wanted {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    for step in &MIGRATIONS[found as usize..wanted as usize] {
+        transaction.execute_batch(step)?;
+    }
+    set_version(&transaction, wanted)?;
+    transaction.commit()
+}
+
+/// How the tables of a file of this or an older version differ from those that the program created then, as text;
+/// `None` if they do not. SQLite's own checks do not notice it: a table with another name, or a dangling reference, is
+/// valid in a database.
+pub(crate) fn fault(connection: &Connection) -> rusqlite::Result<Option<String>> {
+    let mut made = Connection::open_in_memory()?;
+    migrate_to(&mut made, version(connection)?)?;
+    for table in TABLES {
+        let (found, expected) = (shape(connection, table)?, shape(&made, table)?);
+        if found.is_empty() && !expected.is_empty() {
+            return Ok(Some(format!("the table {table} is missing")));
+        }
+        if let Some(lost) = expected.difference(&found).next() {
+            return Ok(Some(format!("the table {table} does not have {lost}")));
+        }
+        if let Some(strange) = found.difference(&expected).next() {
+            return Ok(Some(format!("the table {table} has an unexpected {strange}")));
+        }
+    }
+    Ok(None)
+}
+
+/// The properties of a table that the program's statements depend on, one per line; empty for a missing table.
+fn shape(connection: &Connection, table: &str) -> rusqlite::Result<BTreeSet<String>> {
+    let sql = "
+        SELECT concat_ws(' ', 'column', name, type, iif(\"notnull\", 'not null', NULL), iif(pk, \
+        concat('key ', pk), NULL))
+        FROM pragma_table_info(?1)
+        UNION ALL
+        SELECT \
+        concat('reference from ', \"from\", ' to ', \"table\", '.', \"to\", ' on delete ', on_delete)
+        FROM \
+        pragma_foreign_key_list(?1)
+        UNION ALL
+        SELECT concat('unique ', (SELECT group_concat(name) \
+        FROM pragma_index_info(list.name)))
+        FROM pragma_index_list(?1) AS list WHERE \"unique\"";
+    let mut statement = connection.prepare(sql)?;
+    let lines = statement.query_map([table], |row| row.get(0))?;
+    lines.collect()
+}
+
+pub(crate) fn version(connection: &Connection) -> rusqlite::Result<u32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn set_version(transaction: &Transaction<'_>, version: u32) -> rusqlite::Result<()> {
+    transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
+    transaction.pragma_update(None, "user_version", version)
+}

@@ -1,0 +1,175 @@
+//! Deploys a model to an endpoint, first uploading its archive if necessary.
+
+use std::path::Path;
+
+use super::{Deletion, EndpointError, EndpointRecords};
+use crate::aws::{Aws, AwsError};
+use crate::domain::{S3Access, S3Address};
+use crate::sagemaker::sending::Sender;
+use crate::sagemaker::spec::endpoint::{EndpointPlan, EndpointRecord, EndpointStatus, UploadedArchive};
+use crate::sagemaker::spec::transform::ModelSource;
+use crate::tasks::{ProgressUnit, TaskControl};
+
+/// A failed deployment, with what was and was not deleted again.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}\n{}", self.undone())]
+pub struct DeployError {
+    pub error: EndpointError,
+    /// “model cats”: deleted again.
+    pub deleted: Vec<String>,
+    /// The resources that could not be deleted, and why. They stay in the record, for [`super::delete`].
+    pub kept: Vec<(String, String)>,
+}
+
+impl DeployError {
+    fn undone(&self) -> String {
+        if self.kept.is_empty() && self.deleted.is_empty() {
+            return "Nothing was created for it, so nothing remains".to_owned();
+        }
+        if self.kept.is_empty() {
+            let deleted = self.deleted.join(", ");
+            return format!("Deleted what was created for it: {deleted}");
+        }
+        let kept = self.kept.iter();
+        let kept: Vec<String> = kept.map(|(what, why)| format!("{what} ({why})")).collect();
+        let kept = kept.join(", ");
+        format!("Could not delete all that was created for it: {kept}")
+    }
+}
+
+/// `unfinished` is the folder for records of unfinished uploads.
+///
+/// Uploads a local archive, and creates the model (unless it exists in SageMaker), the configuration and the endpoint,
+/// in this order, each recorded before it is created. If a step fails or is canceled, what was created is deleted
+/// again, last first. What cannot be deleted stays in the record, as does everything if the program is killed.
+///
+/// # Errors
+/// The archive cannot be read or uploaded, or a different object is in its place; SageMaker rejects a step; or the
+/// record cannot be written.
+pub fn deploy(
+    aws: &Aws,
+    records: &EndpointRecords,
+    record: &mut EndpointRecord,
+    plan: &EndpointPlan,
+    unfinished: &Path,
+    control: &TaskControl,
+) -> Result<(), DeployError> {
+    match make_all(aws, records, record, plan, unfinished, control) {
+        Ok(()) => Ok(()),
+        Err(error) => undo(aws, records, record, error),
+    }
+}
+
+/// Deletes what a failed deployment created, even after a cancellation. `Ok` if SageMaker created the endpoint and only
+/// its response was lost.
+fn undo(
+    aws: &Aws,
+    records: &EndpointRecords,
+    record: &EndpointRecord,
+    error: EndpointError,
+) -> Result<(), DeployError> {
+    let is_wanted = !matches!(error, EndpointError::Cancelled);
+    let mut failed = DeployError { error, deleted: Vec::new(), kept: Vec::new() };
+    if !record.has_anything() {
+        return Err(failed);
+    }
+    let control = TaskControl::new(ProgressUnit::Steps);
+    let sagemaker = aws.sagemaker(&record.sagemaker);
+    let describe = || sagemaker.describe_endpoint(&record.name, Some(&control));
+    let status = match record.is_started.then(describe) {
+        Some(Ok(Some(_))) if is_wanted => return Ok(()),
+        Some(Ok(Some(endpoint))) => Some(endpoint.status),
+        // Unknown until it is deleted.
+        Some(Err(_)) => Some(EndpointStatus::Creating),
+        Some(Ok(None)) | None => None,
+    };
+    let deletion = Deletion::of_record(aws, record, status);
+    let goes = deletion.to_delete();
+    match deletion.carry_out(aws, records, &control) {
+        Ok(done) => (failed.deleted, failed.kept) = (done.deleted, done.kept),
+        // Nothing was deleted, because the endpoint still exists.
+        Err(why) => {
+            let why = why.to_string();
+            failed.kept = goes.into_iter().map(|what| (what, why.clone())).collect();
+        }
+    }
+    Err(failed)
+}
+
+fn make_all(
+    aws: &Aws,
+    records: &EndpointRecords,
+    record: &mut EndpointRecord,
+    plan: &EndpointPlan,
+    unfinished: &Path,
+    control: &TaskControl,
+) -> Result<(), EndpointError> {
+    let sagemaker = aws.sagemaker(&record.sagemaker);
+    if let ModelSource::New { spec, local_archive } = &plan.model {
+        if let Some(path) = local_archive {
+            send_archive(aws, records, record, (path, &spec.archive), (&plan.s3, unfinished), control)?;
+        }
+        control.set_step(format!("creating model {}", spec.name));
+        make(records, record, |record| &mut record.owns_model, || sagemaker.create_model(spec, Some(control)))?;
+    }
+    let config = record.config.clone();
+    control.set_step(format!("creating configuration {}", config.name));
+    make(
+        records,
+        record,
+        |record| &mut record.owns_config,
+        || sagemaker.create_endpoint_config(&config, Some(control)),
+    )?;
+    control.set_step(format!("creating endpoint {}", record.name));
+    let name = record.name.clone();
+    make(records, record, |record| &mut record.is_started, || sagemaker.create_endpoint(&name, &config, Some(control)))
+}
+
+/// Uploads the archive. A new object is first recorded as belonging to this endpoint.
+fn send_archive(
+    aws: &Aws,
+    records: &EndpointRecords,
+    record: &mut EndpointRecord,
+    (path, address): (&Path, &S3Address),
+    (s3, unfinished): (&S3Access, &Path),
+    control: &TaskControl,
+) -> Result<(), EndpointError> {
+    control.set_step(format!("uploading the model to {address}"));
+    let sender = Sender { aws, s3, unfinished, control };
+    let sent = sender.send_file(path, address, || {
+        record.archive = Some(UploadedArchive { address: address.clone(), s3: s3.clone() });
+        Ok(records.write(record)?)
+    });
+    if sent.is_err() && record.archive.is_some() && sender.is_absent(address) {
+        record.archive = None;
+        records.forget(record)?;
+    }
+    sent
+}
+
+/// Records a resource before it is created, and removes it from the record if SageMaker has definitely not created it:
+/// an existing resource with that name belongs to something else.
+fn make(
+    records: &EndpointRecords,
+    record: &mut EndpointRecord,
+    note: impl Fn(&mut EndpointRecord) -> &mut bool,
+    call: impl FnOnce() -> Result<String, AwsError>,
+) -> Result<(), EndpointError> {
+    *note(record) = true;
+    if let Err(error) = records.write(record) {
+        *note(record) = false;
+        return Err(error.into());
+    }
+    let Err(error) = call() else {
+        return Ok(());
+    };
+    if !error.kind.is_in_doubt() {
+        *note(record) = false;
+        if record.has_anything() {
+            records.write(record)?;
+        } else {
+            records.forget(record)?;
+        }
+    }
+    Err(error.into())
+}

@@ -1,0 +1,88 @@
+//! Errors of jobs.
+
+use std::path::PathBuf;
+
+use crate::aws::{AwsError, AwsErrorKind};
+use crate::image::source::SourceError;
+use crate::sagemaker::SendError;
+use crate::tasks::Cancelled;
+
+/// The message is complete, and states what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum JobError {
+    #[error("canceled")]
+    Cancelled,
+    #[error("{0}")]
+    Aws(AwsError),
+    /// The plan cannot be carried out unchanged.
+    #[error("{0}")]
+    Plan(String),
+    /// A retry would only send images that the model has refused.
+    #[error("{}", refused_text(job, *refused))]
+    Refused { job: String, refused: usize },
+    /// An existing manifest cannot be used.
+    #[error("{0}")]
+    Manifest(String),
+    /// A local file or folder.
+    #[error("{what}: {why}: {}", path.display())]
+    Local { what: &'static str, why: String, path: PathBuf },
+}
+
+fn refused_text(job: &str, refused: usize) -> String {
+    match refused {
+        1 => format!(
+            "The model rejected the only image of job {job} without an output, and would reject it again. Replace the \
+             image before a retry"
+        ),
+        _ => format!(
+            "The model rejected all {refused} images of job {job} without an output, and would reject them again. \
+             Replace the images before a retry"
+        ),
+    }
+}
+
+impl From<AwsError> for JobError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+impl From<SendError> for JobError {
+    fn from(error: SendError) -> Self {
+        match error {
+            SendError::Cancelled => Self::Cancelled,
+            SendError::Aws(error) => Self::Aws(error),
+            SendError::Unreadable { path, why } => Self::local("The file cannot be read", path, why),
+            SendError::Incomplete(why) => Self::Plan(why),
+        }
+    }
+}
+
+impl From<Cancelled> for JobError {
+    fn from(Cancelled: Cancelled) -> Self {
+        Self::Cancelled
+    }
+}
+
+impl JobError {
+    pub(crate) fn local(what: &'static str, path: impl Into<PathBuf>, why: impl std::fmt::Display) -> Self {
+        Self::Local { what, why: why.to_string(), path: path.into() }
+    }
+
+    pub(crate) fn of_source(what: &'static str, path: impl Into<PathBuf>, error: &SourceError) -> Self {
+        match error {
+            SourceError::Cancelled => Self::Cancelled,
+            error => Self::local(what, path, error),
+        }
+    }
+
+    pub fn aws_kind(&self) -> Option<AwsErrorKind> {
+        match self {
+            Self::Aws(error) => Some(error.kind),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,179 @@
+//! The objects that a job reads, and those that it wrote.
+
+use super::manifest::read_manifest;
+use super::{JobError, OutputKeys};
+use crate::aws::{ListRequest, ObjectInfo, S3};
+use crate::domain::S3Address;
+use crate::image::source::is_folder_marker;
+use crate::sagemaker::spec::transform::{InputObjects, KeySample, ManifestPlan};
+use crate::tasks::TaskControl;
+
+/// The largest manifest: one with a million images has about 100 MB.
+const MAX_MANIFEST_BYTES: u64 = 512 * 1024 * 1024;
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Inputs {
+    /// The prefix, or the folder of the manifest.
+    pub(crate) place: S3Address,
+    /// The objects by key, in byte order.
+    pub(crate) objects: Vec<InputObject>,
+    /// Keys of folder markers, which are not images. Jobs may or may not write outputs for them, so these are neither
+    /// missing nor unexpected.
+    pub(crate) markers: Vec<String>,
+    /// Keys in the manifest that do not exist.
+    pub(crate) missing: KeySample,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct InputObject {
+    pub(crate) key: String,
+    pub(crate) size_bytes: u64,
+    /// The modification time in milliseconds since 1970-01-01 UTC, if S3 reports it.
+    pub(crate) modified_ms: Option<i64>,
+}
+
+impl From<ObjectInfo> for InputObject {
+    fn from(object: ObjectInfo) -> Self {
+        Self {
+            key: object.key,
+            size_bytes: object.size_bytes,
+            modified_ms: object.modified_ns.map(|ns| ns / 1_000_000),
+        }
+    }
+}
+
+/// The outputs of a job so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Outputs {
+    /// Full keys, in byte order.
+    pub(crate) keys: Vec<String>,
+    /// The modification time of each, in milliseconds since 1970-01-01 UTC, if S3 reports it.
+    pub(crate) written_ms: Vec<Option<i64>>,
+}
+
+impl Inputs {
+    pub(crate) fn none_of(place: &S3Address) -> Self {
+        Self { place: place.clone(), objects: Vec::new(), markers: Vec::new(), missing: KeySample::default() }
+    }
+
+    fn add(&mut self, object: ObjectInfo) {
+        if is_folder_marker(&object.key, object.size_bytes) {
+            self.markers.push(object.key);
+        } else {
+            self.objects.push(object.into());
+        }
+    }
+
+    /// Lists what a job reads.
+    pub(crate) fn list(s3: &S3, objects: &InputObjects, control: &TaskControl) -> Result<Self, JobError> {
+        match objects {
+            InputObjects::Prefix(address) => {
+                let mut inputs = Self::none_of(address);
+                each_object(s3, address, control, |object| inputs.add(object))?;
+                Ok(inputs)
+            }
+            InputObjects::Manifest(address) => Self::of_manifest(s3, &manifest_at(s3, address, control)?, control),
+        }
+    }
+
+    /// Finds the objects of a manifest.
+    pub(crate) fn of_manifest(s3: &S3, manifest: &ManifestPlan, control: &TaskControl) -> Result<Self, JobError> {
+        let folder = &manifest.folder;
+        let key_of = |name: &String| format!("{}{name}", folder.prefix);
+        let mut wanted: Vec<String> = manifest.names.iter().map(key_of).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        let mut inputs = Self::none_of(folder);
+        // Both are in the same order.
+        let mut next = wanted.iter().peekable();
+        each_object(s3, folder, control, |object| {
+            while let Some(key) = next.next_if(|key| **key < object.key) {
+                inputs.missing.add(key);
+            }
+            if next.next_if(|key| **key == object.key).is_some() {
+                inputs.add(object);
+            }
+        })?;
+        next.for_each(|key| inputs.missing.add(key));
+        Ok(inputs)
+    }
+
+    /// The rule from their keys to those of outputs, derived from existing outputs.
+    pub(crate) fn output_keys(&self, output: &S3Address, outputs: &Outputs) -> OutputKeys {
+        let keys: Vec<&str> = self.objects.iter().map(|object| object.key.as_str()).collect();
+        let written = outputs.keys.iter().map(String::as_str);
+        OutputKeys::confirmed(&self.place.prefix, &keys, output, written)
+    }
+
+    /// Whether an object is an input.
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.find(key).is_some()
+    }
+
+    /// The size of an object; 0 if it is not an input.
+    pub(crate) fn size_of(&self, key: &str) -> u64 {
+        self.find(key).map_or(0, |object| object.size_bytes)
+    }
+
+    /// The modification time of an object in milliseconds since 1970-01-01 UTC, if S3 reports it.
+    pub(crate) fn modified_ms(&self, key: &str) -> Option<i64> {
+        self.find(key)?.modified_ms
+    }
+
+    fn find(&self, key: &str) -> Option<&InputObject> {
+        let place = self.objects.binary_search_by(|object| object.key.as_str().cmp(key));
+        place.ok().map(|place| &self.objects[place])
+    }
+}
+
+impl Outputs {
+    pub(crate) fn contains(&self, key: &str) -> bool {
+        self.keys.binary_search_by(|known| known.as_str().cmp(key)).is_ok()
+    }
+
+    /// Lists what a job has written, skipping keys without the suffix of outputs.
+    pub(crate) fn list(s3: &S3, folder: &S3Address, control: &TaskControl) -> Result<Self, JobError> {
+        let mut outputs = Self::default();
+        each_object(s3, &folder.as_folder(), control, |object| {
+            if !object.key.ends_with(super::OUT) {
+                return;
+            }
+            let written_ns = object.modified_ns;
+            outputs.written_ms.push(written_ns.map(|ns| ns / 1_000_000));
+            outputs.keys.push(object.key);
+        })?;
+        Ok(outputs)
+    }
+}
+
+/// The manifest that a job reads.
+pub(crate) fn manifest_at(s3: &S3, address: &S3Address, control: &TaskControl) -> Result<ManifestPlan, JobError> {
+    let object = s3.object(&address.bucket, &address.prefix, Some(control))?;
+    if object.size_bytes > MAX_MANIFEST_BYTES {
+        return Err(JobError::Manifest(format!(
+            "This is not a manifest, as it has {}; a manifest is a JSON list of keys: {address}",
+            crate::domain::human_bytes(object.size_bytes)
+        )));
+    }
+    let content = s3.read(&address.bucket, &address.prefix, None, Some(control))?;
+    read_manifest(&content, address)
+}
+
+/// All objects whose keys begin with the prefix, in byte order.
+pub(crate) fn each_object(
+    s3: &S3,
+    address: &S3Address,
+    control: &TaskControl,
+    mut see: impl FnMut(ObjectInfo),
+) -> Result<(), JobError> {
+    let mut listing = s3.list(ListRequest::of(address))?;
+    let mut count = 0;
+    while let Some(page) = listing.next_page(Some(control)) {
+        let page = page?;
+        count += page.objects.len();
+        control.set_detail(format!("{count} objects"));
+        page.objects.into_iter().for_each(&mut see);
+    }
+    control.set_detail("");
+    Ok(())
+}

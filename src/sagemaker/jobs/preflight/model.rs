@@ -1,0 +1,276 @@
+//! Checks of a job's name, role, container and model.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use super::{Checks, ModelPlan, Service, unless_cancelled};
+use crate::aws::{AwsErrorKind, S3, SageMaker};
+use crate::domain::{S3Address, human_bytes};
+use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::jobs::new_model::content_in_s3;
+use crate::sagemaker::package::peek_file;
+use crate::sagemaker::spec::transform::{
+    ArchiveContent, CheckPoint, EcrImage, InstanceType, ModelSource, ModelSpec, TransformPlan, default_image,
+    image_problem, name_problem, role_problem,
+};
+use crate::tasks::{Cancelled, TaskControl};
+
+/// The magic number of gzip (RFC 1952).
+const GZIP: [u8; 2] = [0x1f, 0x8b];
+const ARCHIVE_END: &str = ".tar.gz";
+
+pub(crate) fn check_job_name(
+    checks: &mut Checks,
+    sagemaker: &SageMaker,
+    plan: &TransformPlan,
+    region: &str,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    let name = &plan.spec.job_name;
+    if name_problem(name).is_some() {
+        // The limits already report it, and SageMaker would only reject the request.
+        return Ok(());
+    }
+    match sagemaker.describe_transform_job(name, Some(control)) {
+        Err(error) if error.kind == AwsErrorKind::NotFound => {
+            checks.ok(CheckPoint::JobName, format!("{name} is free in {region}"));
+        }
+        Err(error) if error.kind == AwsErrorKind::Cancelled => return Err(Cancelled),
+        Ok(job) => checks.problem(
+            CheckPoint::JobName,
+            format!("Job {name} already exists ({}), and job names cannot be reused", job.status.into_str()),
+            "Choose another name",
+        ),
+        Err(error) => checks.failed(CheckPoint::JobName, Service::SageMaker, &error.into(), ""),
+    }
+    Ok(())
+}
+
+/// What is known about a model after its check.
+#[derive(Debug, Default)]
+pub(crate) struct KnownModel {
+    pub(crate) content: Option<ArchiveContent>,
+    pub(crate) image: Option<String>,
+}
+
+pub(crate) fn check_model(
+    checks: &mut Checks,
+    sagemaker: &SageMaker,
+    s3: &S3,
+    plan: ModelPlan<'_>,
+    region: &str,
+    control: &TaskControl,
+) -> Result<KnownModel, Cancelled> {
+    let name = plan.name;
+    if name_problem(name).is_some() {
+        return Ok(KnownModel::default());
+    }
+    let known = sagemaker.describe_model(name, Some(control));
+    if let (ModelSource::Existing, Err(error)) = (plan.source, &known)
+        && error.kind == AwsErrorKind::Unsupported
+    {
+        checks.warning(
+            CheckPoint::Model,
+            error.to_string(),
+            "The job can run; only the role, container and archive were not checked",
+        );
+        return Ok(KnownModel::default());
+    }
+    let place = Place { instance_type: plan.instance_type, region };
+    let known = unless_cancelled(known.map_err(JobError::from))?;
+    let image = match (plan.source, &known) {
+        (ModelSource::New { spec, .. }, _) => Some(spec.image.clone()),
+        (ModelSource::Existing, Ok(Some(model))) => Some(model.image.clone()),
+        (ModelSource::Existing, _) => None,
+    };
+    let content = match (plan.source, known) {
+        (source, Err(why)) => {
+            checks.failed(CheckPoint::Model, Service::SageMaker, &why, "");
+            // These checks need no request to SageMaker.
+            if let ModelSource::New { spec, local_archive } = source {
+                check_role(checks, &spec.role);
+                let path = local_archive.as_deref();
+                let content = path.and_then(|path| peek_file(path).ok().flatten());
+                check_image(checks, &spec.image, content, place);
+                if let Some(path) = path {
+                    check_local_archive(checks, path, &spec.archive, content);
+                }
+            }
+            None
+        }
+        (ModelSource::Existing, Ok(None)) => {
+            checks.problem(
+                CheckPoint::Model,
+                format!("Model {name} does not exist in {region}"),
+                "Check the spelling, or create one from an archive",
+            );
+            None
+        }
+        (ModelSource::Existing, Ok(Some(model))) => {
+            check_role(checks, &model.role);
+            let content = content_in_s3(s3, &model.archive, control)?;
+            check_image(checks, &model.image, content, place);
+            check_archive(checks, s3, &model.archive, content, control)?;
+            content
+        }
+        (ModelSource::New { spec, .. }, Ok(Some(model))) if !is_same_model(spec, &model) => {
+            checks.problem(
+                CheckPoint::Model,
+                format!("Another model {name} already exists, from {} in {}", model.archive, model.image),
+                "Choose another name, or use that model",
+            );
+            None
+        }
+        (ModelSource::New { spec, local_archive }, Ok(_)) => {
+            check_role(checks, &spec.role);
+            let content = match local_archive {
+                Some(path) => peek_file(path).ok().flatten(),
+                None => content_in_s3(s3, &spec.archive, control)?,
+            };
+            check_image(checks, &spec.image, content, place);
+            match local_archive {
+                Some(path) => check_local_archive(checks, path, &spec.archive, content),
+                None => check_archive(checks, s3, &spec.archive, content, control)?,
+            }
+            content
+        }
+    };
+    Ok(KnownModel { content, image })
+}
+
+/// The instances and region of a model.
+#[derive(Clone, Copy)]
+struct Place<'p> {
+    instance_type: &'p str,
+    region: &'p str,
+}
+
+/// Whether an existing model equals the new one.
+pub(crate) fn is_same_model(wanted: &ModelSpec, there: &ModelSpec) -> bool {
+    wanted.image == there.image
+        && wanted.archive == there.archive
+        && wanted.role == there.role
+        && wanted.environment == there.environment
+}
+
+fn check_role(checks: &mut Checks, role: &str) {
+    match role_problem(role) {
+        Some(problem) => checks.problem(CheckPoint::Role, format!("The role {problem}"), ""),
+        None => checks.ok(CheckPoint::Role, format!("{role}; its S3 permissions are checked at the start")),
+    }
+}
+
+fn check_image(
+    checks: &mut Checks,
+    image: &str,
+    content: Option<ArchiveContent>,
+    Place { instance_type: instance, region }: Place<'_>,
+) {
+    if let Some(problem) = image_problem(image) {
+        return checks.problem(CheckPoint::Image, format!("The container {problem}"), "");
+    }
+    let Some(ecr) = EcrImage::parse(image) else {
+        return checks.warning(
+            CheckPoint::Image,
+            format!("{image} does not look like a container in ECR"),
+            "SageMaker pulls from ECR of its own region: <account>.dkr.ecr.<region>.amazonaws.com/<repository>:<tag>",
+        );
+    };
+    if ecr.region != region {
+        return checks.problem(
+            CheckPoint::Image,
+            format!(
+                "The container is in {}, but the model would run in {region}; SageMaker pulls from its own region \
+                only",
+                ecr.region
+            ),
+            "Use the container of that region, or run in the other region",
+        );
+    }
+    if let Some(content) = content
+        && ecr.serves(content) == Some(false)
+    {
+        return checks.problem(
+            CheckPoint::Image,
+            format!("The archive contains {}, which {image} cannot serve", content.words()),
+            format!("Remove the container, or set {}", default_image(region, instance, content)),
+        );
+    }
+    let has_gpu = InstanceType::parse(instance).is_some_and(|instance| instance.has_gpu());
+    match ecr.needs_gpu() {
+        Some(true) if !has_gpu => checks.warning(
+            CheckPoint::Image,
+            format!("{image} needs a GPU, but {instance} has none"),
+            "Use the CPU container, or an instance type of the families p and g",
+        ),
+        Some(false) if has_gpu => checks.warning(
+            CheckPoint::Image,
+            format!("{image} does not use the GPU of {instance}, which is billed anyway"),
+            "Use the GPU container, or an instance type without a GPU",
+        ),
+        _ => checks.ok(CheckPoint::Image, image),
+    }
+}
+
+fn check_archive(
+    checks: &mut Checks,
+    s3: &S3,
+    archive: &S3Address,
+    content: Option<ArchiveContent>,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    if !archive.prefix.ends_with(ARCHIVE_END) {
+        checks.problem(
+            CheckPoint::Model,
+            format!("{archive} is not an archive: its name does not end in {ARCHIVE_END}"),
+            "Package the model first",
+        );
+        return Ok(());
+    }
+    let object = s3.object(&archive.bucket, &archive.prefix, Some(control));
+    match unless_cancelled(object.map_err(JobError::from))? {
+        Ok(object) => checks.ok(
+            CheckPoint::Model,
+            format!("{archive} ({}), {}", human_bytes(object.size_bytes), content_words(content)),
+        ),
+        Err(why) => {
+            let is_missing = why.aws_kind() == Some(AwsErrorKind::NotFound);
+            let advice = if is_missing { "Package the model and upload it" } else { "" };
+            checks.failed(CheckPoint::Model, Service::S3, &why, advice);
+        }
+    }
+    Ok(())
+}
+
+fn content_words(content: Option<ArchiveContent>) -> &'static str {
+    content.map_or(
+        "which Spotcheck did not pack, so it is unknown whether the container can serve it",
+        ArchiveContent::words,
+    )
+}
+
+fn check_local_archive(checks: &mut Checks, path: &Path, archive: &S3Address, content: Option<ArchiveContent>) {
+    let begins = || -> std::io::Result<(u64, [u8; 2])> {
+        let mut file = File::open(path)?;
+        let mut begin = [0; 2];
+        file.read_exact(&mut begin)?;
+        Ok((file.metadata()?.len(), begin))
+    };
+    match begins() {
+        Ok((size, GZIP)) => checks.ok(
+            CheckPoint::Model,
+            format!("The archive ({}), {}, will be uploaded to {archive}", human_bytes(size), content_words(content)),
+        ),
+        Ok(_) => checks.problem(
+            CheckPoint::Model,
+            format!("{} is not a gzip file; SageMaker accepts only model.tar.gz", path.display()),
+            "Package the model first",
+        ),
+        Err(error) => checks.problem(
+            CheckPoint::Model,
+            format!("Could not read the archive: {error}: {}", path.display()),
+            "Package the model first",
+        ),
+    }
+}

@@ -1,0 +1,88 @@
+//! Checks that all buckets are in the job's region: SageMaker accepts no others.
+
+use super::{Checks, Service, unless_cancelled};
+use crate::aws::{AwsErrorKind, S3};
+use crate::domain::S3Address;
+use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::spec::transform::{CheckPoint, ModelSource, TransformPlan};
+use crate::tasks::{Cancelled, TaskControl};
+
+/// A bucket, and how the job uses it.
+struct BucketUse<'p> {
+    bucket: &'p str,
+    purposes: Vec<&'static str>,
+}
+
+pub(crate) fn check_regions(
+    checks: &mut Checks,
+    s3: &S3,
+    plan: &TransformPlan,
+    region: &str,
+    control: &TaskControl,
+) -> Result<(), Cancelled> {
+    if checks.outages.contains(&Service::S3) {
+        return Ok(());
+    }
+    control.set_step("checking the regions of the buckets");
+    let before = checks.found.len();
+    let mut known = Vec::new();
+    let mut silent = Vec::new();
+    for used in buckets(plan) {
+        let asked = s3.bucket_region(used.bucket, Some(control));
+        // A missing or forbidden bucket is reported by its own check.
+        let is_told = asked
+            .as_ref()
+            .is_err_and(|error| matches!(error.kind, AwsErrorKind::NotFound | AwsErrorKind::AccessDenied));
+        match unless_cancelled(asked.map_err(JobError::from))? {
+            Ok(Some(found)) if found == region => known.push(used.bucket),
+            Ok(Some(found)) => checks.problem(
+                CheckPoint::Region,
+                format!(
+                    "The job runs in {region}, but bucket {} ({}) is in {found}: SageMaker accepts only buckets of \
+                    its own region",
+                    used.bucket,
+                    used.purposes.join(", ")
+                ),
+                format!("Start the job in {found}, or choose a bucket in {region}"),
+            ),
+            Ok(None) => silent.push(used.bucket),
+            Err(_) if is_told => silent.push(used.bucket),
+            Err(why) => checks.warning(CheckPoint::Region, why.to_string(), ""),
+        }
+    }
+    if checks.found.len() > before {
+        return Ok(());
+    }
+    let finding = match (known.is_empty(), silent.is_empty()) {
+        (_, true) => format!("The job runs in {region}, the region of {}", known.join(", ")),
+        (true, false) => format!("The job runs in {region}; the region of {} is unknown", silent.join(", ")),
+        (false, false) => format!(
+            "The job runs in {region}, the region of {}; the region of {} is unknown",
+            known.join(", "),
+            silent.join(", ")
+        ),
+    };
+    checks.ok(CheckPoint::Region, finding);
+    Ok(())
+}
+
+/// Each once, in the order of the job.
+fn buckets(plan: &TransformPlan) -> Vec<BucketUse<'_>> {
+    let archive = match &plan.model {
+        ModelSource::New { spec, .. } => Some((&spec.archive, "model")),
+        ModelSource::Existing => None,
+    };
+    let images = plan.manifest.as_ref().map(|plan| (&plan.folder, "input"));
+    let spec = &plan.spec;
+    let all: [Option<(&S3Address, &'static str)>; 4] =
+        [archive, images, Some((spec.input.objects.address(), "input")), Some((&spec.output.folder, "outputs"))];
+    let mut used: Vec<BucketUse<'_>> = Vec::new();
+    for (address, purpose) in all.into_iter().flatten() {
+        match used.iter_mut().find(|used| used.bucket == address.bucket) {
+            Some(known) if known.purposes.contains(&purpose) => {}
+            Some(known) => known.purposes.push(purpose),
+            None => used.push(BucketUse { bucket: &address.bucket, purposes: vec![purpose] }),
+        }
+    }
+    used
+}

@@ -1,0 +1,279 @@
+//! Starts a job: uploads files, creates the model and the job.
+
+use std::io::Write;
+use std::path::Path;
+
+use super::inputs::Inputs;
+use super::manifest::write_manifest;
+use super::preflight::is_same_model;
+use super::{JobError, JobRecords};
+use crate::aws::upload::{LocalFiles, files_below};
+use crate::aws::{Aws, AwsErrorKind, SageMaker};
+use crate::domain::S3Address;
+use crate::sagemaker::sending::Sender;
+use crate::sagemaker::spec::transform::{
+    InputObjects, JobRecord, Leftover, ModelSource, ModelSpec, SageMakerAccess, TransformPlan,
+};
+use crate::tasks::TaskControl;
+
+/// The local folders for records.
+#[derive(Debug, Clone, Copy)]
+pub struct StartFolders<'f> {
+    pub records: &'f JobRecords,
+    /// Records of unfinished uploads.
+    pub unfinished: &'f Path,
+}
+
+/// The record of a job that was started here with this plan: with the same name, model, input, output and instances.
+///
+/// # Errors
+/// No region is configured, or the record cannot be read.
+pub fn started_before(
+    aws: &Aws,
+    plan: &TransformPlan,
+    records: &JobRecords,
+    control: &TaskControl,
+) -> Result<Option<JobRecord>, JobError> {
+    let spec = &plan.spec;
+    let region = aws.sagemaker(&plan.sagemaker).region(Some(control))?;
+    let is_same = |record: &JobRecord| {
+        record.is_started
+            && is_same_job(spec, &record.spec)
+            && (&record.spec.instance_type, record.spec.instance_count) == (&spec.instance_type, spec.instance_count)
+    };
+    Ok(records.find(&spec.job_name, &region)?.filter(is_same))
+}
+
+/// Starts a job. Every resource is recorded before it is created, so that [`super::clean_up`] finds it whatever
+/// happens. A start that ended early can be repeated with the same plan, and continues with what is missing.
+///
+/// # Errors
+/// The plan cannot be carried out, an upload fails, or SageMaker rejects a step. No job runs then.
+pub fn start(
+    aws: &Aws,
+    plan: &TransformPlan,
+    folders: StartFolders<'_>,
+    now_ms: i64,
+    control: &TaskControl,
+) -> Result<JobRecord, JobError> {
+    check_plan(plan)?;
+    let sagemaker = aws.sagemaker(&plan.sagemaker);
+    let region = sagemaker.region(Some(control))?;
+    let begun = folders.records.find(&plan.spec.job_name, &region)?;
+    if begun.as_ref().is_some_and(|record| record.is_started) {
+        return Err(JobError::Plan(format!(
+            "Job {} was already started; check its status, or choose another name",
+            plan.spec.job_name
+        )));
+    }
+    let mut start = Start {
+        aws,
+        records: folders.records,
+        sender: Sender { aws, s3: &plan.s3, unfinished: folders.unfinished, control },
+        control,
+        record: JobRecord {
+            sagemaker: SageMakerAccess { region: Some(region), ..plan.sagemaker.clone() },
+            s3: plan.s3.clone(),
+            spec: plan.spec.clone(),
+            begun_ms: now_ms,
+            is_started: false,
+            model: match &plan.model {
+                ModelSource::New { spec, .. } => Some(spec.clone()),
+                ModelSource::Existing => None,
+            },
+            input_objects: None,
+            manifest_folder: plan.manifest.as_ref().map(|plan| plan.folder.clone()),
+            left: begun.map(|record| record.left).unwrap_or_default(),
+            usd_per_hour: plan.usd_per_hour,
+            images_per_s: None,
+            retry_of: plan.retry_of.clone(),
+        },
+    };
+    start.send_input(plan)?;
+    start.send_manifest(plan)?;
+    start.make_model(&sagemaker, plan)?;
+    start.count_inputs(plan)?;
+    start.create(&sagemaker)?;
+    Ok(start.record)
+}
+
+fn check_plan(plan: &TransformPlan) -> Result<(), JobError> {
+    let mut problems = plan.spec.problems();
+    if let ModelSource::New { spec, .. } = &plan.model {
+        problems.extend(spec.problems());
+        if spec.name != plan.spec.model_name {
+            return Err(JobError::Plan(format!(
+                "The job needs model {}, but the new one is {}",
+                plan.spec.model_name, spec.name
+            )));
+        }
+    }
+    problems.dedup();
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = problems.iter().map(|problem| format!("the {problem}")).collect();
+    Err(JobError::Plan(format!("SageMaker would reject this: {}", lines.join("; "))))
+}
+
+struct Start<'a> {
+    aws: &'a Aws,
+    records: &'a JobRecords,
+    sender: Sender<'a>,
+    control: &'a TaskControl,
+    record: JobRecord,
+}
+
+impl Start<'_> {
+    fn send_input(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
+        if let (Some(manifest), false) = (&plan.manifest, plan.input_files.is_empty()) {
+            let files = LocalFiles { files: plan.input_files.clone(), ..LocalFiles::default() };
+            self.control.set_step(format!("uploading the images to {}", manifest.folder));
+            return Ok(self.sender.send(&manifest.folder, files)?);
+        }
+        let Some(folder) = &plan.input_folder else {
+            return Ok(());
+        };
+        let InputObjects::Prefix(target) = &plan.spec.input.objects else {
+            return Err(JobError::Plan(
+                "A local folder becomes an S3 prefix, not a manifest; use the prefix as the input".to_owned(),
+            ));
+        };
+        self.control.set_step(format!("listing {}", folder.display()));
+        let files = files_below(folder, self.control)
+            .map_err(|error| JobError::of_source("Could not read the folder", folder, &error))?;
+        self.control.set_step(format!("uploading the images to {target}"));
+        Ok(self.sender.send(target, files)?)
+    }
+
+    fn send_manifest(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
+        let (Some(manifest), InputObjects::Manifest(address)) = (&plan.manifest, &plan.spec.input.objects) else {
+            return Ok(());
+        };
+        let failed =
+            |error: std::io::Error| JobError::local("Could not write the manifest", std::env::temp_dir(), error);
+        let mut file = tempfile::NamedTempFile::new().map_err(failed)?;
+        file.write_all(&write_manifest(manifest)).map_err(failed)?;
+        file.flush().map_err(failed)?;
+        self.control.set_step(format!("uploading the manifest to {address}"));
+        self.send_file(file.path(), address, &Leftover::Manifest(address.clone()))
+    }
+
+    fn make_model(&mut self, sagemaker: &SageMaker, plan: &TransformPlan) -> Result<(), JobError> {
+        let ModelSource::New { spec, local_archive } = &plan.model else {
+            return Ok(());
+        };
+        if let Some(path) = local_archive {
+            self.control.set_step(format!("uploading the model to {}", spec.archive));
+            self.send_file(path, &spec.archive, &Leftover::Archive(spec.archive.clone()))?;
+        }
+        self.control.set_step(format!("creating model {}", spec.name));
+        let there = sagemaker.describe_model(&spec.name, Some(self.control))?;
+        if let Some(there) = there {
+            return check_same_model(spec, &there);
+        }
+        let left = Leftover::Model(spec.name.clone());
+        record_leftover(&mut self.record, self.records, left.clone())?;
+        let Err(error) = sagemaker.create_model(spec, Some(self.control)) else {
+            return Ok(());
+        };
+        // Our own response may have been lost although the model was created.
+        let there = match error.kind {
+            AwsErrorKind::InUse => sagemaker.describe_model(&spec.name, Some(self.control))?,
+            _ => None,
+        };
+        let made = there.map_or(Err(error.into()), |there| check_same_model(spec, &there));
+        if made.as_ref().is_err_and(|error| !is_in_doubt(error)) {
+            self.forget_leftover(&left)?;
+        }
+        made
+    }
+
+    fn count_inputs(&mut self, plan: &TransformPlan) -> Result<(), JobError> {
+        let count = if let Some(manifest) = &plan.manifest {
+            manifest.names.len()
+        } else {
+            self.control.set_step("listing the input");
+            let s3 = self.aws.s3(&plan.s3);
+            Inputs::list(&s3, &plan.spec.input.objects, self.control)?.objects.len()
+        };
+        self.record.input_objects = Some(count as u64);
+        if count == 0 {
+            return Err(JobError::Plan(format!(
+                "No input in {}; check the spelling",
+                plan.spec.input.objects.address()
+            )));
+        }
+        Ok(())
+    }
+
+    fn create(&mut self, sagemaker: &SageMaker) -> Result<(), JobError> {
+        let spec = &self.record.spec;
+        self.control.set_step(format!("starting job {}", spec.job_name));
+        self.records.write(&self.record)?;
+        if let Err(error) = sagemaker.create_transform_job(spec, Some(self.control)) {
+            // Our own response may have been lost although the job was started.
+            let is_ours = error.kind == AwsErrorKind::InUse
+                && sagemaker
+                    .describe_transform_job(&spec.job_name, Some(self.control))
+                    .is_ok_and(|job| is_same_job(spec, &job.spec));
+            if !is_ours {
+                return Err(error.into());
+            }
+        }
+        self.record.is_started = true;
+        self.records.write(&self.record)
+    }
+
+    /// Uploads one file, and records that it exists only for the job, unless it existed before.
+    fn send_file(&mut self, path: &Path, address: &S3Address, leaves: &Leftover) -> Result<(), JobError> {
+        let sent =
+            self.sender.send_file(path, address, || record_leftover(&mut self.record, self.records, leaves.clone()));
+        let is_noted = self.record.left.contains(leaves);
+        if sent.is_err() && is_noted && self.sender.is_absent(address) {
+            self.forget_leftover(leaves)?;
+        }
+        sent
+    }
+
+    fn forget_leftover(&mut self, left: &Leftover) -> Result<(), JobError> {
+        self.record.left.retain(|other| other != left);
+        self.records.write(&self.record)
+    }
+}
+
+/// Whether SageMaker may have carried out a request that ended like this.
+fn is_in_doubt(error: &JobError) -> bool {
+    match error {
+        JobError::Cancelled => true,
+        error => error.aws_kind().is_some_and(AwsErrorKind::is_in_doubt),
+    }
+}
+
+/// Records a resource before it is created: an unrecorded one would stay forever.
+fn record_leftover(record: &mut JobRecord, records: &JobRecords, left: Leftover) -> Result<(), JobError> {
+    if !record.left.contains(&left) {
+        record.left.push(left);
+    }
+    records.write(record)
+}
+
+fn check_same_model(wanted: &ModelSpec, there: &ModelSpec) -> Result<(), JobError> {
+    if is_same_model(wanted, there) {
+        return Ok(());
+    }
+    Err(JobError::Plan(format!(
+        "Another model {} already exists, from {} in {}; choose another name, or use that model as it is",
+        wanted.name, there.archive, there.image
+    )))
+}
+
+/// Whether an existing job with this name is the requested one: only that one writes into its folder.
+fn is_same_job(
+    wanted: &crate::sagemaker::spec::transform::TransformSpec,
+    there: &crate::sagemaker::spec::transform::TransformSpec,
+) -> bool {
+    wanted.model_name == there.model_name
+        && wanted.input.objects == there.input.objects
+        && wanted.output.folder == there.output.folder
+}

@@ -1,0 +1,37 @@
+//! Remote outputs read as predictions: the `.out` objects of Batch Transform, and the responses of endpoints and
+//! TensorFlow Serving.
+//!
+//! The format is detected once, from the first readable output, and reported; every other output must have the same
+//! format. An output that is broken or implausible is a problem of its image, never a wrong prediction. Knows nothing
+//! about how the responses were requested.
+
+mod csv_line;
+mod examples;
+mod folder;
+mod image_size;
+mod join;
+mod json;
+mod named;
+mod of_job;
+mod open;
+mod pending;
+mod places;
+mod read;
+mod reader;
+mod recognize;
+mod responses;
+mod seen;
+mod shown;
+
+pub use examples::ExampleReadings;
+pub use folder::OutputFolder;
+pub use image_size::{NoSize, image_size};
+pub use json::MAX_RESPONSE_BYTES;
+pub use of_job::{OutputsOrigin, OutputsPart, RetryPart};
+pub use open::{FoundOutputs, OutputRun, OutputsError, ReadingChoice};
+pub use read::{OutputSink, ReadOutcome};
+pub use reader::{LabelSource, OutputReader};
+pub use recognize::{OutputShape, Recognition, Unrecognized};
+pub use seen::SeenOutputs;
+
+use crate::sagemaker::jobs::OUT;

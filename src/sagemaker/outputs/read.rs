@@ -1,0 +1,584 @@
+//! Reads outputs in parallel, with bounded memory, and passes on their predictions as they come.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use crossbeam_channel::{Receiver, Sender, bounded};
+
+use super::image_size::{NoSize, image_size};
+use super::join::Work;
+use super::json::Json;
+use super::named::Names;
+use super::open::{EXAMPLES, FoundOutputs, not_sent_text};
+use super::pending::PendingResults;
+use super::reader::{OutputReader, failure_in};
+use super::responses::{OneResponse, Responses};
+use crate::domain::{LabelSet, Prediction, Problem, Sample, SampleId, SampleSet, SampleUri, counted};
+use crate::image::source::{Source, SourceError};
+use crate::predict::{ByteBudget, Gate, ResultSink, SampleResult};
+use crate::tasks::{TaskControl, panic_text};
+
+/// The memory for outputs in progress and their parsed forms. A larger one goes alone.
+const MAX_BYTES: u64 = 256 << 20;
+/// The memory of a parsed output, per byte of its text.
+const TREE_BYTES: u64 = 8;
+/// The maximum distance between the fastest and the slowest reader, in outputs.
+const WINDOW: usize = 256;
+/// The number of results that can wait to be passed on.
+const WAITING: usize = 64;
+/// The number of responses in one output that are passed on together.
+const CHUNK: usize = 256;
+
+/// Receives the results, on the thread that called [`FoundOutputs::read`].
+pub trait OutputSink: ResultSink {
+    /// Reports new class names, before the results that need them.
+    fn labels(&mut self, labels: &LabelSet);
+}
+
+/// How the responses for a list are matched with images.
+enum LineRule {
+    /// Lines name images, after a common prefix.
+    Named { base: String },
+    /// Each response belongs to the same line of the list, which may have no image.
+    InOrder { list: String, lines: Vec<Result<usize, String>> },
+}
+
+#[derive(Debug, Default)]
+pub struct ReadOutcome {
+    /// Images that have a prediction now.
+    pub done: usize,
+    /// Images that have a problem instead.
+    pub failed: usize,
+    /// Problems that concern no single image.
+    pub problems: Vec<Problem>,
+    /// Indices of images without an output. For images that lists may contain, only once everything was read.
+    pub without_output: Vec<usize>,
+    /// The number of images that no list of the job names, so they were not sent to it.
+    pub not_sent: usize,
+    /// Responses whose stated image size was not compared with the image, because that would require a download.
+    pub sizes_unchecked: u64,
+    /// Whether the task was canceled; results passed on earlier are kept.
+    pub is_cancelled: bool,
+    /// Why outputs or images became unreadable. Unread images have no result.
+    pub unreachable: Option<String>,
+}
+
+impl ReadOutcome {
+    /// A note about images that no list names; `None` if there are none.
+    pub fn not_sent_text(&self) -> Option<String> {
+        not_sent_text(self.not_sent)
+    }
+
+    /// A note about unchecked values; `None` if all were checked.
+    pub fn unchecked_text(&self) -> Option<String> {
+        let (responses, images) = match self.sizes_unchecked {
+            0 => return None,
+            1 => ("1 response gives".to_owned(), "its image"),
+            count => (format!("{count} responses give"), "their images"),
+        };
+        Some(format!(
+            "{responses} the size of {images}; this was not checked, because it would download each image from S3"
+        ))
+    }
+}
+
+/// A delivery from a reader thread.
+struct Chunk {
+    work: usize,
+    results: Vec<(usize, SampleResult)>,
+    /// Images of a list, including those that were not requested.
+    named: Vec<usize>,
+    /// Whether a list may contain more images than those.
+    is_unclear: bool,
+    problems: Vec<Problem>,
+    is_last: bool,
+}
+
+struct Shared<'r> {
+    found: &'r FoundOutputs,
+    reader: &'r OutputReader,
+    /// The source of image sizes.
+    source: &'r dyn Source,
+    /// Whether reading image sizes is cheap, because images are local, so that sizes in outputs are checked. For remote
+    /// images, it would cost as much as the outputs.
+    is_near: bool,
+    sizes_unchecked: AtomicU64,
+    works: &'r [&'r Work],
+    wanted: &'r SampleSet,
+    /// The names of images in lines; empty without a list.
+    names: Names<'r>,
+    control: &'r TaskControl,
+    gate: &'r Gate,
+    room: &'r ByteBudget,
+    /// Why images became unreadable.
+    unreachable: OnceLock<String>,
+}
+
+impl FoundOutputs {
+    /// Reads the outputs of the images in `wanted` (indices into the listing) and passes on the results: as they come,
+    /// and in image order for images with an output of their own. A broken output is a problem of its image; reading
+    /// continues. If an ended job wrote no output for an image, the reason is passed on only in order, not as an
+    /// arrived result: a retry may still bring one.
+    pub fn read(
+        &self,
+        reader: &OutputReader,
+        source: &Arc<dyn Source>,
+        wanted: &SampleSet,
+        control: &TaskControl,
+        sink: &mut dyn OutputSink,
+    ) -> ReadOutcome {
+        let is_requested = |place: &usize| wanted.contains(SampleId::from_index(*place));
+        let works: Vec<&Work> = self
+            .joined
+            .works
+            .iter()
+            .filter(|work| match work {
+                Work::Named { .. } => !wanted.is_empty(),
+                work => work.places().any(|place| is_requested(&place)),
+            })
+            .collect();
+        let predicted = works.iter().flat_map(|work| work.places());
+        let mut places: Vec<usize> = predicted.filter(is_requested).collect();
+        let outputs = places.len();
+        let names_images = works.iter().any(|work| matches!(work, Work::Named { .. }));
+        let names = Names::of(if names_images { &self.samples[..] } else { &[] });
+        let all = if names_images { wanted.len() } else { outputs };
+        control.set_total(Some(all as u64));
+        control.set_done_before(0);
+        places.extend(self.permanently_missing().filter(is_requested));
+        places.sort_unstable();
+        let readers = self.useful_reads().clamp(1, works.len().max(1));
+        let gate = Arc::new(Gate::new(works.len(), WINDOW));
+        let room = Arc::new(ByteBudget::new(MAX_BYTES));
+        let (gate_of_hook, room_of_hook) = (Arc::clone(&gate), Arc::clone(&room));
+        let _close_on_cancel = control.on_cancel(move || {
+            gate_of_hook.close();
+            room_of_hook.close();
+        });
+        let of_task = source.for_task(control);
+        let is_near = of_task.is_none();
+        let source = of_task.unwrap_or_else(|| Arc::clone(source));
+        let shared = Shared {
+            found: self,
+            reader,
+            source: &*source,
+            is_near,
+            sizes_unchecked: AtomicU64::new(0),
+            works: &works,
+            wanted,
+            names,
+            control,
+            gate: &gate,
+            room: &room,
+            unreachable: OnceLock::new(),
+        };
+        // Taken before a reader adds labels.
+        let labels = reader.labels().len();
+        let mut outcome = std::thread::scope(|scope| {
+            let (sender, results) = bounded(WAITING);
+            for _ in 0..readers {
+                let (shared, sender) = (&shared, sender.clone());
+                scope.spawn(move || shared.read(&sender));
+            }
+            drop(sender);
+            deliver(&shared, &places, labels, &results, sink)
+        });
+        outcome.unreachable = shared.outage();
+        outcome.sizes_unchecked = shared.sizes_unchecked.into_inner();
+        outcome.problems.extend(self.problems());
+        if self.lists() > 0 {
+            // Images that are not requested keep their earlier prediction.
+            outcome.without_output.retain(is_requested);
+        }
+        outcome.is_cancelled = control.is_cancelled();
+        outcome
+    }
+}
+
+/// Passes results to the sink: as they arrive, and in the order of `places` if they are in it. `labels`: the number of
+/// classes that the sink knows.
+fn deliver(
+    shared: &Shared<'_>,
+    places: &[usize],
+    mut labels: usize,
+    chunks: &Receiver<Chunk>,
+    sink: &mut dyn OutputSink,
+) -> ReadOutcome {
+    let mut outcome = ReadOutcome::default();
+    let mut seen = SampleSet::default();
+    let mut named = SampleSet::default();
+    let mut is_unclear = false;
+    let mut twice = 0_usize;
+    let mut pending = PendingResults::new();
+    let mut written = 0;
+    let mut finished = vec![false; shared.works.len()];
+    let mut finished_before = 0;
+    for chunk in chunks {
+        outcome.problems.extend(chunk.problems);
+        is_unclear |= chunk.is_unclear;
+        for place in chunk.named {
+            named.insert(SampleId::from_index(place));
+        }
+        let now = shared.reader.labels();
+        if now.len() != labels {
+            labels = now.len();
+            sink.labels(&now);
+        }
+        let count = chunk.results.len();
+        for (place, result) in chunk.results {
+            let id = SampleId::from_index(place);
+            if seen.contains(id) {
+                twice += 1;
+                continue;
+            }
+            seen.insert(id);
+            match &result {
+                Ok(_) => outcome.done += 1,
+                Err(_) => outcome.failed += 1,
+            }
+            sink.arrived(place, &result);
+            pending.insert(place, result);
+        }
+        while let Some(&place) = places.get(written)
+            && let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place))
+        {
+            sink.in_order(place, result);
+            written += 1;
+        }
+        finished[chunk.work] |= chunk.is_last;
+        while finished.get(finished_before) == Some(&true) {
+            finished_before += 1;
+        }
+        shared.gate.set_written(finished_before);
+        shared.control.add_done(count as u64);
+    }
+    let without = shared.found.joined.without_output.iter().copied();
+    outcome.without_output = without.filter(|place| !named.contains(SampleId::from_index(*place))).collect();
+    if shared.found.all_lists_have_outputs() && !is_unclear && finished_before == finished.len() {
+        let before = outcome.without_output.len();
+        outcome.without_output.retain(|place| shared.found.missing_reason(*place).is_some());
+        outcome.not_sent = before - outcome.without_output.len();
+    }
+    // The images after a gap, and those without an output there.
+    for &place in places.get(written..).unwrap_or_default() {
+        if let Some(result) = pending.remove(place).or_else(|| shared.failed_there(place)) {
+            sink.in_order(place, result);
+        }
+    }
+    // The results of lines that name images.
+    while let Some((place, result)) = pending.remove_first() {
+        sink.in_order(place, result);
+    }
+    if twice > 0 {
+        outcome
+            .problems
+            .push(Problem::general(format!("skipped responses for images that another output covers: {twice}")));
+    }
+    outcome
+}
+
+impl Shared<'_> {
+    fn read(&self, sender: &Sender<Chunk>) {
+        while let Some(number) = self.gate.take() {
+            if self.control.checkpoint().is_err() {
+                return;
+            }
+            let work = self.works[number];
+            let file = &self.found.files[work.output()];
+            let Some(_room) = self.room.take(file.size_bytes.saturating_mul(TREE_BYTES)) else {
+                return;
+            };
+            let mut chunk = Chunk {
+                work: number,
+                results: Vec::new(),
+                named: Vec::new(),
+                is_unclear: false,
+                problems: Vec::new(),
+                is_last: false,
+            };
+            match work {
+                Work::One { place, .. } => {
+                    let result = self.one(work, *place);
+                    chunk.results.push((*place, result));
+                }
+                Work::Records { places, .. } => {
+                    self.records(work, places, &mut chunk, sender);
+                }
+                Work::Named { .. } => self.named(work, &mut chunk, sender),
+            }
+            // A canceled read is not a problem of the image, and an unreadable output is reported once for all its
+            // images.
+            if self.control.is_cancelled() || self.outage().is_some() {
+                self.gate.close();
+                return;
+            }
+            chunk.is_last = true;
+            if sender.send(chunk).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// The final result of an image without an output.
+    fn failed_there(&self, place: usize) -> Option<SampleResult> {
+        self.found.failure(place).map(Err)
+    }
+
+    fn outage(&self) -> Option<String> {
+        let of_images = self.unreachable.get().map(String::as_str);
+        of_images.or_else(|| self.found.outage()).map(str::to_owned)
+    }
+
+    fn one(&self, work: &Work, place: usize) -> SampleResult {
+        let sample = &self.found.samples[place];
+        let file = &self.found.files[work.output()];
+        let read = || {
+            let folder = self.found.folder_of(work.output());
+            let bytes = folder.read(file, self.control)?;
+            self.predict(&Json::parse(&bytes)?, sample)
+        };
+        guarded(read).map_err(|reason| self.problem(work, sample, &reason))
+    }
+
+    /// Matches responses with records. An output needs one response per record; otherwise, the match would be
+    /// ambiguous, and the output is rejected.
+    fn records(&self, work: &Work, places: &BTreeMap<u64, usize>, chunk: &mut Chunk, sender: &Sender<Chunk>) {
+        let responses = self.responses(work);
+        let counted = guarded(|| {
+            let count = responses.count()?;
+            check_count(count, self.record_count(places)?)
+        });
+        if let Err(reason) = counted {
+            for place in self.requested_in(places) {
+                let problem = self.problem(work, &self.found.samples[place], &reason);
+                chunk.results.push((place, Err(problem)));
+            }
+            return;
+        }
+        let mut number = 0;
+        let visited = responses.each(|response| {
+            let place = places.get(&number).copied();
+            number += 1;
+            if let Some(place) = place.filter(|place| self.is_requested(*place)) {
+                let sample = &self.found.samples[place];
+                let result = guarded(|| self.predict(&response?, sample));
+                let result = result.map_err(|reason| self.problem(work, sample, &reason));
+                chunk.results.push((place, result));
+                self.send_full(chunk, sender);
+            }
+        });
+        // The output was complete before.
+        if let Err(reason) = visited {
+            let rest = places.range(number..).map(|(_, place)| *place);
+            for place in rest.filter(|place| self.is_requested(*place)) {
+                let problem = self.problem(work, &self.found.samples[place], &reason);
+                chunk.results.push((place, Err(problem)));
+            }
+        }
+    }
+
+    /// The number of records in the file of these images: each has a response, even one without an image.
+    fn record_count(&self, places: &BTreeMap<u64, usize>) -> Result<u64, String> {
+        let place = places.values().next();
+        let uri = place.map(|place| &self.found.samples[*place].uri);
+        let file = uri.and_then(SampleUri::record).map(|(file, _)| file);
+        let counted = file.map(|file| self.source.record_count(&SampleUri::new(file)));
+        match counted.transpose() {
+            Ok(Some(Some(records))) => Ok(records),
+            Ok(_) => Err("the number of records in the file is unknown, so responses cannot be matched to \
+                records"
+                .to_owned()),
+            Err(error) => Err(format!("could not count the records of the file: {error}")),
+        }
+    }
+
+    /// Each response names its image, or belongs to the same line of the list.
+    fn named(&self, work: &Work, chunk: &mut Chunk, sender: &Sender<Chunk>) {
+        let name = self.found.name_of(work.output());
+        let responses = self.responses(work);
+        let rule = match self.rule_of(work.output(), &responses) {
+            Ok(rule) => rule,
+            Err(reason) => {
+                chunk.is_unclear = true;
+                chunk.problems.push(Problem::general(format!("{reason}: {name}")));
+                return;
+            }
+        };
+        let mut number = 0;
+        let mut lost = Unmatched::default();
+        let mut refused = Unmatched::default();
+        let visited = responses.each(|response: OneResponse| {
+            let place = match (&rule, &response) {
+                (LineRule::InOrder { lines, .. }, _) => {
+                    lines.get(number).cloned().unwrap_or_else(|| Err("it grew while it was read".to_owned()))
+                }
+                (LineRule::Named { base }, Ok(response)) => self.names.named_by(response, base),
+                (LineRule::Named { .. }, Err(reason)) => Err(reason.clone()),
+            };
+            number += 1;
+            match place {
+                Ok(place) => {
+                    chunk.named.push(place);
+                    if self.is_requested(place) {
+                        let sample = &self.found.samples[place];
+                        let result = guarded(|| self.predict(&response?, sample));
+                        let result = result.map_err(|reason| self.problem(work, sample, &reason));
+                        chunk.results.push((place, result));
+                    }
+                    self.send_full(chunk, sender);
+                }
+                Err(reason) => match response.as_ref().ok().and_then(failure_in) {
+                    Some(why) => refused.add(format!("image {number}: {why}")),
+                    None => lost.add(format!("response {number}: {reason}")),
+                },
+            }
+        });
+        chunk.is_unclear = visited.is_err() || lost.count > 0;
+        if let Err(reason) = visited {
+            chunk.problems.push(Problem::general(format!("{reason}: {name}")));
+        }
+        let list = match &rule {
+            LineRule::InOrder { list, .. } => list,
+            LineRule::Named { .. } => &name,
+        };
+        let lost = lost.problem(|count| {
+            let responses_match = counted(count, "response matches", "responses match");
+            format!("{name}: {responses_match} no image")
+        });
+        let refused =
+            refused.problem(|count| format!("{list}: the model rejected {}", counted(count, "image", "images")));
+        chunk.problems.extend(lost.into_iter().chain(refused));
+    }
+
+    /// The rule for a list. As with records, order counts only if each line has a response.
+    fn rule_of(&self, output: usize, responses: &Responses<'_>) -> Result<LineRule, String> {
+        if let Some(base) = self.names.base_of(responses)? {
+            return Ok(LineRule::Named { base });
+        }
+        let (folder, file) = self
+            .found
+            .list_of(output, self.control)
+            .map_err(|reason| format!("none of its responses names an image, and {reason}"))?;
+        let list = folder.files.name_of(&file);
+        let lines = Responses { folder, file: &file, control: self.control };
+        let lines = self
+            .names
+            .of_list(&lines, self.source)
+            .map_err(|reason| format!("could not read the input list of the job: {reason}: {list}"))?;
+        let count = responses.count()?;
+        if count != lines.len() as u64 {
+            return Err(format!(
+                "the output has {count} responses for the {} lines of {list}, so they cannot be matched",
+                lines.len()
+            ));
+        }
+        match lines.first() {
+            Some(Err(reason)) if lines.iter().all(Result::is_err) => {
+                Err(format!("none of the lines of {list} matches an image by name or content; line 1: {reason}"))
+            }
+            _ => Ok(LineRule::InOrder { list, lines }),
+        }
+    }
+
+    fn predict(&self, response: &Json, sample: &Sample) -> Result<Prediction, String> {
+        let size = match self.reader.shape().contains_size() {
+            // An image that is unreadable here may have been readable for the model.
+            true if self.is_near => self.size_of(sample).ok(),
+            true => None,
+            false => Some(self.size_of(sample)?),
+        };
+        let prediction = self.reader.read_json(response, size)?;
+        if !self.is_near && size.is_none() {
+            self.sizes_unchecked.fetch_add(1, Ordering::Relaxed);
+        }
+        Ok(prediction)
+    }
+
+    fn size_of(&self, sample: &Sample) -> Result<[u32; 2], String> {
+        image_size(self.source, &sample.uri).map_err(|error| {
+            if let NoSize::Unread(SourceError::Unreachable(reason)) = &error {
+                self.unreachable.get_or_init(|| reason.clone());
+            }
+            error.to_string()
+        })
+    }
+
+    fn send_full(&self, chunk: &mut Chunk, sender: &Sender<Chunk>) {
+        let is_over = self.control.is_cancelled() || self.outage().is_some();
+        if chunk.results.len().max(chunk.named.len()) >= CHUNK && !is_over {
+            let full = Chunk {
+                work: chunk.work,
+                results: std::mem::take(&mut chunk.results),
+                named: std::mem::take(&mut chunk.named),
+                is_unclear: false,
+                problems: Vec::new(),
+                is_last: false,
+            };
+            // The receiver is gone only if the task has ended.
+            let _ = sender.send(full);
+        }
+    }
+
+    fn responses(&self, work: &Work) -> Responses<'_> {
+        Responses {
+            folder: self.found.folder_of(work.output()),
+            file: &self.found.files[work.output()],
+            control: self.control,
+        }
+    }
+
+    fn is_requested(&self, place: usize) -> bool {
+        self.wanted.contains(SampleId::from_index(place))
+    }
+
+    fn requested_in(&self, places: &BTreeMap<u64, usize>) -> impl Iterator<Item = usize> {
+        places.values().copied().filter(|place| self.is_requested(*place))
+    }
+
+    fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {
+        let name = self.found.name_of(work.output());
+        Problem::of_sample(sample.uri.clone(), format!("{reason}: {name}"))
+    }
+}
+
+/// Responses for none of the images.
+#[derive(Default)]
+struct Unmatched {
+    count: u64,
+    examples: Vec<String>,
+}
+
+impl Unmatched {
+    fn add(&mut self, example: String) {
+        self.count += 1;
+        if self.examples.len() < EXAMPLES {
+            self.examples.push(example);
+        }
+    }
+
+    /// `text` says what is wrong with that many responses; the first ones follow.
+    fn problem(&self, text: impl FnOnce(u64) -> String) -> Option<Problem> {
+        let lead = match self.count {
+            0 => return None,
+            1 => ": ",
+            _ => ", for example ",
+        };
+        Some(Problem::general(format!("{}{lead}{}", text(self.count), self.examples.join("; "))))
+    }
+}
+
+fn check_count(count: u64, records: u64) -> Result<(), String> {
+    if count == records {
+        return Ok(());
+    }
+    Err(format!("the output has {count} responses for the {records} records of the file, so they cannot be matched"))
+}
+
+/// A panic affects only one image.
+fn guarded<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        Err(format!("an internal error stopped the read of the output: {}", panic_text(&*panic)))
+    })
+}

@@ -1,0 +1,299 @@
+//! Detects the format of outputs from one of them, with the necessary assumptions.
+
+use super::json::{Item, Json, excerpt};
+use crate::domain::ModelTask;
+use crate::sagemaker::spec::output_mapping::{
+    JsonPointer, MappedBoxFormat, MappedBoxSpace, MappedBoxes, MappedClasses, MappedContent, OutputMapping, ScoreValues,
+};
+
+/// The tolerance for the sum of probabilities: 8-bit models round to 1/255.
+pub(crate) const SUM_SLACK: f64 = 0.05;
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum OutputShape {
+    /// The format of our own container, which is that of `spotcheck predict`.
+    Spotcheck {
+        model: String,
+        task: ModelTask,
+    },
+    Mapped(Box<OutputMapping>),
+}
+
+/// The detected format of an output.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recognition {
+    pub shape: OutputShape,
+    /// Assumptions about values that the output does not contain.
+    pub assumed: Vec<String>,
+}
+
+/// Why the format of an output was not detected.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Unrecognized {
+    /// The output cannot be read, or is an error message. Other outputs may be fine.
+    #[error("{0}")]
+    Broken(String),
+    /// The output is JSON in an unknown format, which a mapping can describe.
+    #[error("the output format is unknown; add a mapping for scores, boxes and classes. For example: {0}")]
+    Unknown(String),
+}
+
+/// The number of ImageNet classes, without a background.
+const IMAGENET: usize = 1000;
+
+impl OutputShape {
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Spotcheck { .. } => "Spotcheck's JSON",
+            Self::Mapped(mapping) => &mapping.name,
+        }
+    }
+
+    pub fn task(&self) -> ModelTask {
+        match self {
+            Self::Spotcheck { task, .. } => *task,
+            Self::Mapped(mapping) => mapping.task(),
+        }
+    }
+
+    /// Whether outputs contain the image size, so that the image need not be read.
+    pub fn contains_size(&self) -> bool {
+        matches!(self, Self::Spotcheck { .. })
+    }
+
+    /// A one-line description of the format.
+    pub fn description(&self) -> String {
+        match self {
+            Self::Spotcheck { model, task } => {
+                format!("Spotcheck's JSON, the {} of {model}", task.into_str())
+            }
+            Self::Mapped(mapping) => format!("{} ({})", mapping.name, mapping.description()),
+        }
+    }
+}
+
+impl Unrecognized {
+    /// Quotes the beginning of the JSON.
+    pub(crate) fn unknown(output: &[u8]) -> Self {
+        let text = String::from_utf8_lossy(&output[..output.len().min(400)]);
+        Self::Unknown(excerpt(&text))
+    }
+}
+
+impl Recognition {
+    /// Detects the format of an output.
+    ///
+    /// # Errors
+    /// It cannot be read, or has no known format.
+    pub fn of(output: &[u8]) -> Result<Self, Unrecognized> {
+        let json = Json::parse(output).map_err(Unrecognized::Broken)?;
+        Self::of_json(&json, output)
+    }
+
+    pub(crate) fn of_json(json: &Json, output: &[u8]) -> Result<Self, Unrecognized> {
+        let inner = response_within(json);
+        // The reader checks their number.
+        let first = own_predictions(inner).and_then(<[Json]>::first);
+        let first = first.unwrap_or(inner);
+        if let Some(status) = first.get("status") {
+            return own(first, status);
+        }
+        if let Some(error) = inner.get("error")
+            && let Json::Object(fields) = inner
+            && fields.len() == 1
+        {
+            let reason = error.text().map_or("no reason reported".to_owned(), excerpt);
+            return Err(Unrecognized::Broken(format!("the model failed: {reason}")));
+        }
+        let found = match inner {
+            Json::Object(_) => of_serving(inner),
+            _ => of_list(inner, ""),
+        };
+        found.ok_or_else(|| Unrecognized::unknown(output))
+    }
+}
+
+/// The response for one image: next to its input if SageMaker joined both (`JoinSource: Input`), or inside the list
+/// that our own container returns for `instances`.
+pub(crate) fn response_within(output: &Json) -> &Json {
+    let output = output.get("SageMakerOutput").unwrap_or(output);
+    match own_predictions(output) {
+        Some([only]) => only,
+        _ => output,
+    }
+}
+
+/// The format of our own container, which is that of `spotcheck predict`.
+pub(crate) fn own_predictions(output: &Json) -> Option<&[Json]> {
+    match output.get("predictions")? {
+        Json::List(list) if list.iter().all(|each| each.get("status").is_some()) => Some(list),
+        _ => None,
+    }
+}
+
+fn own(output: &Json, status: &Json) -> Result<Recognition, Unrecognized> {
+    let text = |key: &str| output.get(key).and_then(Json::text).unwrap_or_default();
+    if status.text() == Some("failed") {
+        let reason = excerpt(text("error"));
+        return Err(Unrecognized::Broken(format!("the model failed: {reason}")));
+    }
+    let tasks = [ModelTask::Classification, ModelTask::Detection];
+    let task = tasks.into_iter().find(|task| task.into_str() == text("task"));
+    let task = task.ok_or_else(|| {
+        Unrecognized::Broken(format!(
+            "the output has the task “{}”, which this version does not support",
+            excerpt(text("task"))
+        ))
+    })?;
+    Ok(Recognition { shape: OutputShape::Spotcheck { model: excerpt(text("model")), task }, assumed: Vec::new() })
+}
+
+/// TensorFlow Serving returns `{"predictions": [one per input]}`, or `{"outputs": {"name": [one per input]}}`.
+fn of_serving(output: &Json) -> Option<Recognition> {
+    if let Some(predictions) = output.get("predictions") {
+        let first = first_of(predictions)?;
+        return match first {
+            Item::Json(Json::Object(_)) => {
+                let Item::Json(first) = first else {
+                    return None;
+                };
+                of_named(|key| first.get(key), |key| format!("/predictions/0/{key}"))
+                    .or_else(|| of_only_list(first, "/predictions/0"))
+            }
+            Item::Json(list) => of_list(list, "/predictions/0"),
+            Item::Number(_) => None,
+        };
+    }
+    let outputs = output.get("outputs")?;
+    if let Json::Object(_) = outputs {
+        let inner = |key: &str| match first_of(outputs.get(key)?)? {
+            Item::Json(json) => Some(json),
+            // A list with one number per input, such as the number of boxes.
+            Item::Number(_) => outputs.get(key),
+        };
+        return of_named(inner, |key| format!("/outputs/{key}/0"));
+    }
+    match first_of(outputs)? {
+        Item::Json(list) => of_list(list, "/outputs/0"),
+        Item::Number(_) => None,
+    }
+}
+
+fn first_of(list: &Json) -> Option<Item<'_>> {
+    match list {
+        Json::List(list) => list.first().map(Item::Json),
+        Json::Numbers(list) => list.first().copied().map(Item::Number),
+        _ => None,
+    }
+}
+
+/// Named outputs: those of TensorFlow Object Detection, or of a classifier such as TensorFlow's.
+fn of_named<'j>(get: impl Fn(&str) -> Option<&'j Json>, path: impl Fn(&str) -> String) -> Option<Recognition> {
+    let at = |key: &str| get(key).and(JsonPointer::parse(&path(key)).ok());
+    if let (Some(boxes), Some(classes), Some(scores)) =
+        (at("detection_boxes"), at("detection_classes"), at("detection_scores"))
+    {
+        let mapping = OutputMapping {
+            id: "tf-object-detection".to_owned(),
+            name: "TensorFlow Object Detection".to_owned(),
+            labels: None,
+            content: MappedContent::Detection(MappedBoxes {
+                boxes,
+                classes,
+                scores,
+                count: at("num_detections"),
+                box_format: MappedBoxFormat::Yxyx,
+                box_space: MappedBoxSpace::Normalized,
+                class_offset: 0,
+            }),
+        };
+        return Some(Recognition {
+            shape: OutputShape::Mapped(Box::new(mapping)),
+            assumed: vec![
+                "boxes are top, left, bottom, right as fractions of the image, as in TensorFlow Object \
+                Detection"
+                    .to_owned(),
+                "the container rotated images according to EXIF".to_owned(),
+            ],
+        });
+    }
+    let mut scores = Vec::new();
+    Item::Json(get("probabilities")?).collect_numbers(&mut scores).ok()?;
+    let mut recognized = classifier(&scores, &path("probabilities"))?;
+    if let OutputShape::Mapped(mapping) = &mut recognized.shape
+        && let MappedContent::Classification(classes) = &mut mapping.content
+    {
+        "tf-serving-classifier".clone_into(&mut mapping.id);
+        "TensorFlow Serving classifier".clone_into(&mut mapping.name);
+        // Its name indicates probabilities.
+        classes.values = ScoreValues::Probabilities;
+        recognized.assumed.retain(|line| !line.contains("logits"));
+        classes.best = at("classes");
+    }
+    Some(recognized)
+}
+
+/// An object in which only one list of numbers could be scores.
+fn of_only_list(output: &Json, path: &str) -> Option<Recognition> {
+    let Json::Object(fields) = output else {
+        return None;
+    };
+    let mut lists = fields.iter().filter(|(_, value)| matches!(value, Json::Numbers(_)));
+    let (name, Json::Numbers(scores)) = lists.next()? else {
+        return None;
+    };
+    if lists.next().is_some() {
+        return None;
+    }
+    let key = name.replace('~', "~0").replace('/', "~1");
+    let mut recognized = classifier(scores, &format!("{path}/{key}"))?;
+    recognized.assumed.push(format!("“{}” contains the class scores", excerpt(name)));
+    Some(recognized)
+}
+
+/// A list of scores, or of one list of scores.
+fn of_list(list: &Json, path: &str) -> Option<Recognition> {
+    match list {
+        Json::Numbers(scores) => classifier(scores, path),
+        Json::List(lists) => match &**lists {
+            [Json::Numbers(scores)] => classifier(scores, &format!("{path}/0")),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A classifier's output of one number per class.
+fn classifier(scores: &[f64], path: &str) -> Option<Recognition> {
+    if scores.len() < 2 {
+        return None;
+    }
+    let sum: f64 = scores.iter().sum();
+    let are_probabilities = scores.iter().all(|score| (0.0..=1.0).contains(score)) && (sum - 1.0).abs() <= SUM_SLACK;
+    let mut assumed = vec![if are_probabilities {
+        "the numbers are probabilities: in the first output they sum to 1".to_owned()
+    } else {
+        "the numbers are logits, so Spotcheck applies the softmax: in the first output they do not sum to 1".to_owned()
+    }];
+    let background = scores.len() == IMAGENET + 1;
+    if background {
+        assumed.push("class 0 of 1001 is the background".to_owned());
+    }
+    let labels = (background || scores.len() == IMAGENET).then(|| {
+        assumed.push("1000 classes: ImageNet in the standard order".to_owned());
+        "imagenet".to_owned()
+    });
+    let mapping = OutputMapping {
+        id: "score-list".to_owned(),
+        name: "List of scores".to_owned(),
+        labels,
+        content: MappedContent::Classification(MappedClasses {
+            scores: Some(JsonPointer::parse(path).ok()?),
+            classes: None,
+            values: if are_probabilities { ScoreValues::Probabilities } else { ScoreValues::Logits },
+            background,
+            best: None,
+        }),
+    };
+    Some(Recognition { shape: OutputShape::Mapped(Box::new(mapping)), assumed })
+}

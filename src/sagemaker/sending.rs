@@ -1,0 +1,122 @@
+//! Uploads local files that must be complete before anything else can start.
+
+use std::path::{Path, PathBuf};
+
+use crate::aws::upload;
+use crate::aws::upload::plan::{PlannedState, UploadPlan, UploadReport, UploadStop};
+use crate::aws::upload::{DEFAULT_CONCURRENCY, Existing, LocalFiles, UploadOptions};
+use crate::aws::{Aws, AwsError, AwsErrorKind};
+use crate::domain::{S3Access, S3Address, S3Place, Sample, SampleUri};
+use crate::tasks::TaskControl;
+
+/// Why an upload is incomplete. The message is complete.
+#[derive(Debug, thiserror::Error)]
+pub enum SendError {
+    #[error("canceled")]
+    Cancelled,
+    #[error("{0}")]
+    Aws(AwsError),
+    #[error("Could not read the file: {why}: {}", path.display())]
+    Unreadable { path: PathBuf, why: String },
+    /// A different object exists, or a file could not be sent.
+    #[error("{0}")]
+    Incomplete(String),
+}
+
+impl From<AwsError> for SendError {
+    fn from(error: AwsError) -> Self {
+        match error.kind {
+            AwsErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Aws(error),
+        }
+    }
+}
+
+/// Sends the files of a job or an endpoint.
+pub(crate) struct Sender<'s> {
+    pub(crate) aws: &'s Aws,
+    pub(crate) s3: &'s S3Access,
+    /// Records of unfinished uploads.
+    pub(crate) unfinished: &'s Path,
+    pub(crate) control: &'s TaskControl,
+}
+
+impl Sender<'_> {
+    /// Sends files to `folder`, keeping their names. Objects with the same content are left alone.
+    pub(crate) fn send(&self, folder: &S3Address, files: LocalFiles) -> Result<(), SendError> {
+        let plan = self.plan(folder, files)?;
+        self.carry_out(&plan)
+    }
+
+    /// Sends one file. `write_down` is called before a new object is created.
+    pub(crate) fn send_file<E: From<SendError>>(
+        &self,
+        path: &Path,
+        address: &S3Address,
+        write_down: impl FnOnce() -> Result<(), E>,
+    ) -> Result<(), E> {
+        let file = sample_of(path, address)?;
+        let folder = address.parent().unwrap_or_else(|| S3Address::new(&address.bucket, ""));
+        let files = LocalFiles { files: vec![file], ..LocalFiles::default() };
+        let plan = self.plan(&folder, files)?;
+        let is_new = |state: &PlannedState| *state == PlannedState::New;
+        if plan.files.iter().any(|planned| is_new(&planned.state)) {
+            write_down()?;
+        }
+        Ok(self.carry_out(&plan)?)
+    }
+
+    /// Whether there is definitely no object at an address.
+    pub(crate) fn is_absent(&self, address: &S3Address) -> bool {
+        let there = self.aws.s3(self.s3).object(&address.bucket, &address.prefix, Some(self.control));
+        there.is_err_and(|error| error.kind == AwsErrorKind::NotFound)
+    }
+
+    fn plan(&self, folder: &S3Address, files: LocalFiles) -> Result<UploadPlan, SendError> {
+        let place = S3Place { access: self.s3.clone(), ..S3Place::new(folder.clone()) };
+        Ok(upload::plan(self.aws, &place, files, self.control)?)
+    }
+
+    fn carry_out(&self, plan: &UploadPlan) -> Result<(), SendError> {
+        let step = self.control.progress().step;
+        let options =
+            UploadOptions { concurrency: DEFAULT_CONCURRENCY, existing: Existing::Keep, unfinished: self.unfinished };
+        let report = upload::upload(self.aws, plan, options, self.control);
+        self.control.set_step(step);
+        self.control.set_detail("");
+        self.control.set_total(None);
+        self.control.set_done_before(0);
+        must_be_complete(&report, &plan.target.address)
+    }
+}
+
+fn sample_of(path: &Path, address: &S3Address) -> Result<Sample, SendError> {
+    let metadata =
+        path.metadata().map_err(|error| SendError::Unreadable { path: path.to_owned(), why: error.to_string() })?;
+    Ok(Sample {
+        uri: SampleUri::new(path.to_string_lossy()),
+        name: address.last_part().to_owned(),
+        size_bytes: metadata.len(),
+        modified_ns: None,
+        etag: None,
+    })
+}
+
+fn must_be_complete(report: &UploadReport, target: &S3Address) -> Result<(), SendError> {
+    let first = report.conflicts.iter().chain(&report.failures).next();
+    match (&report.stopped, first) {
+        (Some(UploadStop::Cancelled), _) => Err(SendError::Cancelled),
+        (Some(UploadStop::Failed(why)), _) => Err(SendError::Incomplete(why.clone())),
+        (None, None) => Ok(()),
+        (None, Some(problem)) => {
+            let (files, first) = match report.conflicts.len() + report.failures.len() {
+                1 => ("A file is".to_owned(), ""),
+                count => (format!("{count} files are"), "For example: "),
+            };
+            Err(SendError::Incomplete(format!(
+                "{files} missing in {target} or different from the local file. Nothing was started. \
+                 {first}{problem}"
+            )))
+        }
+    }
+}

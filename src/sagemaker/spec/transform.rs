@@ -1,0 +1,122 @@
+//! A SageMaker Batch Transform job, as planned and as AWS describes it. Contains no secrets.
+//!
+//! Names, ranges and meanings are those of SageMaker's `CreateTransformJob` and `DescribeTransformJob`.
+
+mod container;
+mod cost;
+mod instance;
+mod limits;
+mod payload;
+mod plan;
+mod preflight;
+mod progress;
+mod record;
+mod spec;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use strum::{IntoStaticStr, VariantArray};
+
+pub use container::{ArchiveContent, EcrImage, default_image, known_images};
+pub use cost::{CostEstimate, HEADLINE, Headline, Price, PriceChange, PriceTable, cost_usd, human_usd};
+pub use instance::{InstanceType, known_instance_types};
+pub use limits::{
+    DEFAULT_PAYLOAD_MB, FieldProblem, MAX_PAYLOAD_IN_FLIGHT_MB, dated_name, image_problem, in_flight_problem,
+    name_problem, role_problem,
+};
+pub(crate) use limits::{MAX_INSTANCES, Problems};
+pub use payload::{PayloadSuggestion, needed_payload_mb};
+pub use plan::{
+    ImagesInside, ManifestPlan, ModelSource, TfsBatching, TransformPlan, archive_address, manifest_address,
+    output_folder, support_folder,
+};
+pub use preflight::{Check, CheckGrade, CheckPoint, InputSurvey, KeySample, Preflight};
+pub use progress::{
+    FailedObject, JobOutcome, JobPhase, JobProgress, JobRetry, LogLine, RetryChoice, Unexplained, predicted_by_retry,
+};
+pub use record::{JobRecord, Leftover};
+pub use spec::{
+    AssembleWith, BatchStrategy, Compression, DEFAULT_INSTANCE, DataCapture, DataProcessing, EXAMPLE_CONTENT_TYPE,
+    Experiment, IMAGE_CONTENT_TYPE, InputObjects, LINES_CONTENT_TYPE, ModelClient, SplitType, TransformInput,
+    TransformOutput, TransformSpec,
+};
+
+use crate::domain::{Credentials, ListPage, ListQuery, S3Access, S3Address};
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct SageMakerAccess {
+    pub credentials: Credentials,
+    /// `None` uses the user's AWS configuration.
+    pub region: Option<String>,
+}
+
+/// The parameters of `CreateModel`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ModelSpec {
+    /// 1 to 63 letters, digits and hyphens.
+    pub name: String,
+    /// The URI of the container in ECR.
+    pub image: String,
+    /// `model.tar.gz`
+    pub archive: S3Address,
+    /// The ARN of the role that the container runs as.
+    pub role: String,
+    pub environment: BTreeMap<String, String>,
+    pub tags: BTreeMap<String, String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase", const_into_str)]
+pub enum TransformStatus {
+    #[strum(serialize = "in progress")]
+    InProgress,
+    Completed,
+    Failed,
+    Stopping,
+    Stopped,
+}
+
+impl TransformStatus {
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Completed | Self::Failed | Self::Stopped)
+    }
+}
+
+/// An entry in the list of jobs. Times are milliseconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransformSummary {
+    pub name: String,
+    pub arn: String,
+    pub status: TransformStatus,
+    pub failure: Option<String>,
+    pub created_ms: i64,
+    pub ended_ms: Option<i64>,
+}
+
+/// A job as `DescribeTransformJob` returns it. Times are milliseconds since 1970-01-01 UTC.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TransformJob {
+    pub spec: TransformSpec,
+    pub arn: String,
+    pub status: TransformStatus,
+    /// SageMaker's reason, at most 1024 characters.
+    pub failure: Option<String>,
+    pub created_ms: i64,
+    /// Billing begins.
+    pub started_ms: Option<i64>,
+    /// Billing ends.
+    pub ended_ms: Option<i64>,
+}
+
+/// Filter for the list of jobs, newest first.
+pub type JobQuery = ListQuery<TransformStatus>;
+
+pub type JobPage = ListPage<TransformSummary>;
+
+impl From<&S3Access> for SageMakerAccess {
+    /// Jobs read a bucket in their own region, with the same credentials.
+    fn from(access: &S3Access) -> Self {
+        Self { credentials: access.credentials.clone(), region: access.region.clone() }
+    }
+}

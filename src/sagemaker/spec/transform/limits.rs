@@ -1,0 +1,310 @@
+//! SageMaker's limits for several kinds of requests: names, ranges and lengths. Those of jobs are next to the job's
+//! spec.
+//!
+//! The numbers are from the service's own description (botocore's `service-2.json` of 2017-07-24); the limit on payload
+//! times concurrency is from its documentation.
+
+use std::collections::BTreeMap;
+
+use super::ModelSpec;
+
+/// The largest product of `MaxPayloadInMB` and `MaxConcurrentTransforms`, and the largest payload.
+pub const MAX_PAYLOAD_IN_FLIGHT_MB: u32 = 100;
+/// SageMaker's default for the largest request.
+pub const DEFAULT_PAYLOAD_MB: u32 = 6;
+
+const MAX_NAME: usize = 63;
+const MAX_ENVIRONMENT: usize = 16;
+const MAX_ENVIRONMENT_KEY: usize = 1024;
+const MAX_ENVIRONMENT_VALUE: usize = 10_240;
+const MAX_TAGS: usize = 50;
+const MAX_TAG_KEY: usize = 128;
+const MAX_TAG_VALUE: usize = 256;
+const MAX_KMS_KEY: usize = 2048;
+pub(crate) const MAX_S3_URI: usize = 1024;
+const MAX_IMAGE: usize = 255;
+pub(crate) const MAX_INSTANCES: u32 = 100;
+
+/// Why SageMaker would reject a payload in MB with this many parallel requests, to follow their names.
+pub fn in_flight_problem(max_payload_mb: u32, max_concurrent: u32) -> Option<String> {
+    let in_flight = u64::from(max_payload_mb) * u64::from(max_concurrent);
+    (in_flight > u64::from(MAX_PAYLOAD_IN_FLIGHT_MB)).then(|| {
+        format!(
+            "is {max_payload_mb} MB × {max_concurrent} = {in_flight} MB; the limit is {MAX_PAYLOAD_IN_FLIGHT_MB} MB. \
+             Lower one of them"
+        )
+    })
+}
+
+/// A value that SageMaker would reject.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FieldProblem {
+    /// The field's name on screen: “job name”.
+    pub field: &'static str,
+    /// To follow the field: “is missing; …”.
+    pub message: String,
+}
+
+/// “job name is missing; …”
+impl std::fmt::Display for FieldProblem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(formatter, "{} {}", self.field, self.message)
+    }
+}
+
+impl ModelSpec {
+    pub fn problems(&self) -> Vec<FieldProblem> {
+        let mut found = Problems::default();
+        found.name("model name", &self.name);
+        if let Some(problem) = role_problem(&self.role) {
+            found.add("role", problem);
+        }
+        if let Some(problem) = image_problem(&self.image) {
+            found.add("container image", problem);
+        }
+        found.0.extend(self.problems_of_details());
+        found.0
+    }
+
+    /// The problems of the archive, environment and tags: a preflight lists name, role and container separately.
+    pub fn problems_of_details(&self) -> Vec<FieldProblem> {
+        let mut found = Problems::default();
+        found.length("model archive", &self.archive.to_string(), MAX_S3_URI);
+        found.environment(&self.environment);
+        found.tags(&self.tags);
+        found.0
+    }
+}
+
+/// Why the name of a job or model is not valid: `[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}`.
+pub fn name_problem(name: &str) -> Option<String> {
+    if name.is_empty() {
+        return Some("is missing".to_owned());
+    }
+    if name.len() > MAX_NAME {
+        return Some(format!("“{name}” has {} characters; the limit is {MAX_NAME}. Shorten it", name.len()));
+    }
+    (!is_name(name, MAX_NAME))
+        .then(|| format!("“{name}” is not valid: use letters a to z, digits, and hyphens between them"))
+}
+
+/// Why the ARN of a role is not valid.
+pub fn role_problem(role: &str) -> Option<String> {
+    if role.is_empty() {
+        return Some(
+            "is missing; enter the ARN of a role that SageMaker can assume, for example \
+             arn:aws:iam::123456789012:role/SageMaker"
+                .to_owned(),
+        );
+    }
+    let is_arn = || {
+        let rest = role.strip_prefix("arn:")?;
+        let (partition, rest) = rest.split_once(":iam::")?;
+        let (account, name) = rest.split_once(":role/")?;
+        let is_account = account.len() == 12 && account.bytes().all(|byte| byte.is_ascii_digit());
+        let is_name_byte = |byte: u8| byte.is_ascii_alphanumeric() || b"+=,.@-_/".contains(&byte);
+        let fits = partition.starts_with("aws") && is_account && !name.is_empty() && name.bytes().all(is_name_byte);
+        fits.then_some(())
+    };
+    is_arn()
+        .is_none()
+        .then(|| format!("“{role}” is not the ARN of a role, for example arn:aws:iam::123456789012:role/SageMaker"))
+}
+
+/// Why the URI of a container is not valid.
+pub fn image_problem(image: &str) -> Option<String> {
+    if image.is_empty() {
+        return Some("is missing; enter the URI of a container in ECR that serves the model".to_owned());
+    }
+    if image.len() > MAX_IMAGE || image.contains(char::is_whitespace) {
+        return Some(format!("“{image}” is not valid: a URI has at most {MAX_IMAGE} characters and no spaces"));
+    }
+    None
+}
+
+/// A unique name for a job or a model: `stem` in allowed characters, and the time (UTC) to the millisecond:
+/// `resnet50-20261121-140509123`.
+pub fn dated_name(stem: &str, unix_ms: i64) -> String {
+    let mut plain = String::new();
+    for letter in stem.chars() {
+        if letter.is_ascii_alphanumeric() {
+            plain.push(letter.to_ascii_lowercase());
+        } else if !plain.is_empty() && !plain.ends_with('-') {
+            plain.push('-');
+        }
+    }
+    let seconds = unix_ms.div_euclid(1000);
+    let (year, month, day) = civil_from_days(seconds.div_euclid(86_400));
+    let of_day = seconds.rem_euclid(86_400);
+    let (hour, minute, second) = (of_day / 3600, of_day / 60 % 60, of_day % 60);
+    let milli = unix_ms.rem_euclid(1000);
+    let date = format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}{milli:03}");
+    plain.truncate(MAX_NAME - date.len() - 1);
+    match plain.trim_end_matches('-') {
+        "" => format!("spotcheck-{date}"),
+        plain => format!("{plain}-{date}"),
+    }
+}
+
+/// The year, month and day of a day number since 1970-01-01. Howard Hinnant, “chrono-Compatible Low-Level Date
+/// Algorithms”.
+fn civil_from_days(days: i64) -> (i64, i64, i64) {
+    let shifted = days + 719_468;
+    let era = shifted.div_euclid(146_097);
+    let of_era = shifted.rem_euclid(146_097);
+    let year_of_era = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
+    let of_year = of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let march_month = (5 * of_year + 2) / 153;
+    let day = of_year - (153 * march_month + 2) / 5 + 1;
+    let month = if march_month < 10 { march_month + 3 } else { march_month - 9 };
+    let year = year_of_era + era * 400 + i64::from(month <= 2);
+    (year, month, day)
+}
+
+/// `[a-zA-Z0-9](-*[a-zA-Z0-9])*`
+pub(crate) fn is_name(name: &str, longest: usize) -> bool {
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
+    (1..=longest).contains(&name.len()) && name.bytes().all(fits) && !name.starts_with('-') && !name.ends_with('-')
+}
+
+/// `[a-zA-Z0-9]+(-[a-zA-Z0-9]+)*`
+fn is_hyphenated(name: &str, longest: usize) -> bool {
+    is_name(name, longest) && !name.contains("--")
+}
+
+/// Collects the problems of a request's fields.
+#[derive(Default)]
+pub(crate) struct Problems(pub(crate) Vec<FieldProblem>);
+
+impl Problems {
+    pub(crate) fn add(&mut self, field: &'static str, message: impl Into<String>) {
+        self.0.push(FieldProblem { field, message: message.into() });
+    }
+
+    pub(crate) fn name(&mut self, field: &'static str, name: &str) {
+        if let Some(problem) = name_problem(name) {
+            self.add(field, problem);
+        }
+    }
+
+    pub(crate) fn range(&mut self, field: &'static str, value: u32, least: u32, most: u32) {
+        if !(least..=most).contains(&value) {
+            self.add(field, format!("is {value}; it must be {least} to {most}"));
+        }
+    }
+
+    pub(crate) fn length(&mut self, field: &'static str, text: &str, longest: usize) {
+        let count = text.chars().count();
+        if count > longest {
+            self.add(field, format!("has {count} characters; the limit is {longest}"));
+        }
+    }
+
+    pub(crate) fn kms_key(&mut self, field: &'static str, key: Option<&str>) {
+        let Some(key) = key else { return };
+        let fits = |byte: u8| byte.is_ascii_alphanumeric() || b":/_-".contains(&byte);
+        if key.len() > MAX_KMS_KEY || !key.bytes().all(fits) {
+            self.add(field, format!("“{key}” is not the id, ARN or alias of a key"));
+        }
+    }
+
+    pub(crate) fn ami_version(&mut self, version: Option<&str>) {
+        if version.is_some_and(|version| !is_hyphenated(version, MAX_NAME)) {
+            self.add("AMI version", "is not valid: use 1 to 63 letters, digits and single inner hyphens");
+        }
+    }
+
+    pub(crate) fn environment(&mut self, environment: &BTreeMap<String, String>) {
+        let count = environment.len();
+        if count > MAX_ENVIRONMENT {
+            self.add("environment", format!("has {count} variables; the limit is {MAX_ENVIRONMENT}"));
+        }
+        for (key, value) in environment {
+            let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+            let begins_well = !key.starts_with(|first: char| first.is_ascii_digit());
+            if key.is_empty() || key.len() > MAX_ENVIRONMENT_KEY || !begins_well || !key.bytes().all(fits) {
+                self.add(
+                    "environment",
+                    format!("cannot have the variable “{key}”: use letters, digits and _, and no digit at the start"),
+                );
+            }
+            if value.chars().count() > MAX_ENVIRONMENT_VALUE {
+                self.add("environment", format!("has more than {MAX_ENVIRONMENT_VALUE} characters in {key}"));
+            }
+        }
+    }
+
+    pub(crate) fn tags(&mut self, tags: &BTreeMap<String, String>) {
+        if tags.len() > MAX_TAGS {
+            self.add("tags", format!("are {}; the limit is {MAX_TAGS}", tags.len()));
+        }
+        let fits = |letter: char| letter.is_alphanumeric() || letter == ' ' || "_.:/=+-@".contains(letter);
+        for (key, value) in tags {
+            let is_key = (1..=MAX_TAG_KEY).contains(&key.chars().count()) && key.chars().all(fits);
+            let is_value = value.chars().count() <= MAX_TAG_VALUE && value.chars().all(fits);
+            if !is_key || !is_value || key.starts_with("aws:") {
+                self.add(
+                    "tags",
+                    format!(
+                        "cannot have “{key}={value}”: a key has 1 to {MAX_TAG_KEY} characters and does not begin with \
+                         aws:, a value has at most {MAX_TAG_VALUE}; both consist of letters, digits, spaces and \
+                         _ . : / = + - @"
+                    ),
+                );
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::S3Address;
+
+    #[test]
+    fn model_needs_a_role_and_an_image() {
+        let spec = ModelSpec {
+            name: "model".to_owned(),
+            image: String::new(),
+            archive: S3Address::new("bucket", "model.tar.gz"),
+            role: "SageMaker".to_owned(),
+            environment: BTreeMap::new(),
+            tags: BTreeMap::new(),
+        };
+        let problems = spec.problems();
+        let fields: Vec<&str> = problems.iter().map(|problem| problem.field).collect();
+        assert_eq!(fields, ["role", "container image"]);
+        for role in
+            ["arn:aws:iam::123456789012:role/SageMaker", "arn:aws-cn:iam::123456789012:role/service-role/Sage.Maker_1"]
+        {
+            assert_eq!(role_problem(role), None);
+        }
+        for role in [
+            "arn:aws:iam::12345678901:role/SageMaker",
+            "arn:aws:iam::123456789012:user/alice",
+            "arn:aws:iam::123456789012:role/",
+        ] {
+            assert!(role_problem(role).is_some(), "{role}");
+        }
+    }
+
+    #[test]
+    fn names_are_sanitized_and_dated() {
+        // 2026-11-21 14:05:09 UTC
+        let at = 1_795_269_909_007;
+        for (stem, expected) in [
+            ("ResNet-50 v2", "resnet-50-v2-20261121-140509007"),
+            ("고양이", "spotcheck-20261121-140509007"),
+            ("--", "spotcheck-20261121-140509007"),
+        ] {
+            let name = dated_name(stem, at);
+            assert_eq!(name, expected);
+        }
+        let long = dated_name(&"model-".repeat(20), at);
+        assert_eq!(name_problem(&long), None, "{long}");
+        assert!(long.ends_with("-20261121-140509007"));
+        // 2024-02-29 23:59:59 UTC, and before 1970.
+        assert!(dated_name("a", 1_709_251_199_999).ends_with("-20240229-235959999"));
+        assert!(dated_name("a", -1).ends_with("-19691231-235959999"));
+    }
+}

@@ -1,0 +1,199 @@
+//! Commands, effects and events about the open source and its images.
+
+pub(crate) mod samples;
+pub(crate) mod selection;
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::domain::{ListingChange, Page, S3Place, Sample, SampleUri, TileKey};
+use crate::review::Outcomes;
+use crate::window::state::{
+    AnnotationsPick, CacheUsage, DisplayInfo, FilePick, Prediction, Relisting, SampleId, SourceId, SourceSpec, Step,
+    TaskId, ThumbnailRequest, Ticket, ViewSettings,
+};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum BrowseCommand {
+    /// A folder or file of images, a project, or an address in S3.
+    Open(PathBuf),
+    /// A typed path or address: any of these, or anything else that can be dropped on the window.
+    OpenTyped(PathBuf),
+    /// A path typed because no file dialog appeared.
+    TypePath(PathBuf),
+    CancelPath,
+    /// A location in S3, with the way to access it.
+    OpenPlace(Box<S3Place>),
+    /// Files and folders dropped on the window.
+    Drop(Vec<PathBuf>),
+    PickAnnotations(AnnotationsPick),
+    /// Shows one sample and selects only it.
+    Show(SampleId),
+    /// Adds a sample to the selection or removes it.
+    ToggleSelected(SampleId),
+    /// Selects everything from the anchor of the selection to this sample.
+    ExtendSelection(SampleId),
+    /// Deselects all samples except the shown one.
+    ClearSelection,
+    Walk(Step),
+    /// Makes the thumbnails on screen that have no pixels yet, most urgent first. Replaces the previous request.
+    LoadThumbnails {
+        /// The longer side in pixels.
+        side: u32,
+        requested: Vec<SampleId>,
+    },
+    /// Shows the first image whose name starts with this text, or else contains it, or else the image at this position.
+    GoTo(String),
+    /// Shows the next match after the shown image.
+    GoToNext(String),
+    /// The limit of the disk cache; zero disables it.
+    SetCacheBytes(u64),
+    /// Measures the size of the disk cache.
+    MeasureCache,
+    ClearCache,
+    /// Shows a file or folder in the file manager.
+    Reveal(SampleUri),
+    /// Loads the missing visible tiles of the image, most urgent first. Replaces the previous request.
+    LoadTiles(Vec<TileKey>),
+    /// The limit for images opened from now on.
+    SetMaxMegapixels(u64),
+    ForgetRecent(PathBuf),
+    /// Removes this location from the recent ones, however it was accessed.
+    ForgetRecentPlace(Box<S3Place>),
+}
+
+#[derive(Debug, Clone)]
+pub enum BrowseEffect {
+    Open {
+        source: SourceId,
+        spec: SourceSpec,
+        ticket: Ticket,
+    },
+    /// Make thumbnails, most urgent first; replaces the previous request.
+    MakeThumbnails {
+        source: SourceId,
+        /// The longer side in pixels.
+        side: u32,
+        requested: Vec<ThumbnailRequest>,
+    },
+    LimitCache(u64),
+    MeasureCache,
+    ClearCache,
+    /// List the source again; changes are reported page by page.
+    ListAgain {
+        source: SourceId,
+        ticket: Ticket,
+    },
+    /// Decode the images likely to be viewed next, after everything on screen. Replaces the previous list.
+    ReadAhead {
+        source: SourceId,
+        samples: Vec<Sample>,
+    },
+    /// Decode an image for the canvas; replaces the previous request.
+    Display {
+        source: SourceId,
+        sample: SampleId,
+        uri: SampleUri,
+    },
+    /// Make tiles of the displayed image, most urgent first; replaces the previous request.
+    MakeTiles {
+        source: SourceId,
+        sample: SampleId,
+        requested: Vec<TileKey>,
+    },
+    /// Reject larger images from now on.
+    LimitMegapixels(u64),
+    /// Start the next file dialog in this folder, or in the folder of this file.
+    BeginDialogsAt(PathBuf),
+    /// Identify what was dropped while images are open.
+    LookAtDropped {
+        source: SourceId,
+        paths: Vec<PathBuf>,
+        ticket: Ticket,
+    },
+    Reveal(SampleUri),
+    CopyImage {
+        source: SourceId,
+        uri: SampleUri,
+        prediction: Option<Prediction>,
+        view: ViewSettings,
+        /// The boxes that are visible regardless of the view.
+        confirmed: Vec<u32>,
+        /// The comparison of the boxes with ground truth.
+        truth: Option<DrawnTruth>,
+    },
+}
+
+/// The ground truth of an image as shown on screen.
+#[derive(Debug, Clone)]
+pub struct DrawnTruth {
+    pub outcomes: Arc<Outcomes>,
+    pub sample: SampleId,
+    pub shows_objects: bool,
+}
+
+#[derive(Debug)]
+pub enum BrowseEvent {
+    /// A source was opened and its listing starts.
+    Opened {
+        source: SourceId,
+        name: String,
+        /// Its address in S3, if it is there.
+        place: Option<S3Place>,
+    },
+    /// A part of a listing.
+    Listed {
+        source: SourceId,
+        page: Page,
+    },
+    /// Files appeared, changed or vanished.
+    ListingChanged {
+        source: SourceId,
+        change: ListingChange,
+    },
+    /// The size of the disk cache.
+    CacheMeasured(CacheUsage),
+    /// A location was listed again; its changes were reported before.
+    ListedAgain {
+        source: SourceId,
+        task: TaskId,
+        result: Result<Relisting, String>,
+    },
+    ListingEnded {
+        source: SourceId,
+        task: TaskId,
+        result: Result<(), String>,
+    },
+    /// A thumbnail could not be made.
+    ThumbnailFailed {
+        source: SourceId,
+        sample: SampleId,
+        version: u32,
+        reason: String,
+    },
+    /// The image for the canvas has been decoded; its pixels went to `ui`.
+    Displayed {
+        source: SourceId,
+        sample: SampleId,
+        result: Result<DisplayInfo, String>,
+    },
+    FilesPicked(FilePick),
+    /// The kind of what was dropped, or why it cannot be used.
+    LookedAtDropped {
+        source: SourceId,
+        task: TaskId,
+        paths: Vec<PathBuf>,
+        result: Result<DroppedKind, String>,
+    },
+}
+
+/// The kind of files and folders dropped while images are open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DroppedKind {
+    /// A source to open in place of the open images.
+    Images,
+    /// Annotations with scores.
+    Predictions,
+    /// Annotations without scores.
+    Truth,
+}

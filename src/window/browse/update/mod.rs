@@ -1,0 +1,515 @@
+//! Opening a source, walking through it and viewing an image.
+
+pub(crate) mod go_to;
+pub(crate) mod shown;
+pub(crate) mod watch;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::domain::{Location, Page, Problem, S3Link, S3Place, Sample, SampleId, TileKey};
+use crate::tasks::ProgressUnit;
+use crate::window::evaluation;
+use crate::window::outputs;
+use crate::window::state::{
+    BoxToSelect, BrowseCommand, BrowseEffect, BrowseEvent, CanvasView, Display, DisplayInfo, DrawnTruth, DroppedKind,
+    Effect, FilePick, FileRequest, ImportSubject, Listing, OpenSource, Overlay, PathQuestion, Queue, Shown, SourceId,
+    SourceSpec, State, Step, TaskId, TaskKind, TaskOutcome, ThumbnailRequest, TruthAt, TruthReading,
+};
+use crate::window::{models, predict, project, s3, search, tasks};
+
+pub(crate) fn on_command(state: &mut State, command: BrowseCommand, effects: &mut Queue<Effect>) {
+    match command {
+        BrowseCommand::OpenTyped(path) => open_typed(state, path, effects),
+        BrowseCommand::Open(path) => open_path(state, path, effects),
+        BrowseCommand::TypePath(path) => path_typed(state, path, effects),
+        BrowseCommand::CancelPath => state.path_question = None,
+        BrowseCommand::OpenPlace(place) => {
+            state.overlay = Overlay::None;
+            open_place(state, *place, effects);
+        }
+        BrowseCommand::Drop(paths) => dropped(state, paths, effects),
+        BrowseCommand::PickAnnotations(kind) => effects.push(Effect::PickFile(FileRequest::Annotations(kind))),
+        BrowseCommand::Show(sample) => {
+            evaluation::update::show_panel(state, false);
+            show(state, sample, effects);
+        }
+        BrowseCommand::ToggleSelected(sample) => toggle_selected(state, sample, effects),
+        BrowseCommand::ExtendSelection(sample) => extend_selection(state, sample, effects),
+        BrowseCommand::ClearSelection => state.selection.clear_to_shown(),
+        BrowseCommand::Walk(step) => {
+            evaluation::update::show_panel(state, false);
+            walk(state, step, effects);
+        }
+        BrowseCommand::LoadThumbnails { side, requested } => {
+            request_thumbnails(state, side, &requested, effects);
+        }
+        BrowseCommand::SetCacheBytes(bytes) => {
+            state.settings.cache_bytes = bytes;
+            effects.push(BrowseEffect::LimitCache(bytes));
+        }
+        BrowseCommand::GoTo(text) => go_to::first(state, &text, effects),
+        BrowseCommand::GoToNext(text) => go_to::next(state, &text, effects),
+        BrowseCommand::MeasureCache => effects.push(BrowseEffect::MeasureCache),
+        BrowseCommand::ClearCache => effects.push(BrowseEffect::ClearCache),
+        BrowseCommand::Reveal(path) => effects.push(BrowseEffect::Reveal(path)),
+        BrowseCommand::LoadTiles(requested) => request_tiles(state, requested, effects),
+        BrowseCommand::SetMaxMegapixels(max) => {
+            state.settings.max_megapixels = max;
+            effects.push(BrowseEffect::LimitMegapixels(max));
+        }
+        BrowseCommand::ForgetRecent(path) => state.settings.recent.retain(|known| *known != path),
+        BrowseCommand::ForgetRecentPlace(place) => state.settings.forget_place(&place),
+    }
+}
+
+pub(crate) fn on_event(state: &mut State, event: BrowseEvent, effects: &mut Queue<Effect>) {
+    match event {
+        BrowseEvent::Opened { source, name, place } => opened(state, source, name, place, effects),
+        BrowseEvent::Listed { source, page } => listed(state, source, page, effects),
+        BrowseEvent::ListingChanged { source, change } => {
+            watch::changed(state, source, change, effects);
+        }
+        BrowseEvent::CacheMeasured(usage) => state.cache_usage = Some(usage),
+        BrowseEvent::ListedAgain { source, task, result } => watch::listed_again(state, source, task, result, effects),
+        BrowseEvent::ListingEnded { source, task, result } => listing_ended(state, source, task, result, effects),
+        BrowseEvent::ThumbnailFailed { source, sample, version, reason } => {
+            if state.samples.version(sample) == version {
+                unreadable(state, source, sample, reason);
+            }
+        }
+        BrowseEvent::Displayed { source, sample, result } => displayed(state, source, sample, result, effects),
+        BrowseEvent::FilesPicked(pick) => picked(state, pick, effects),
+        BrowseEvent::LookedAtDropped { source, task, paths, result } => {
+            looked_at_dropped(state, source, task, (paths, result), effects);
+        }
+    }
+}
+
+pub(crate) fn open_path(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    if s3::update::open_typed(state, &path, effects) {
+        return;
+    }
+    let name = path.display().to_string();
+    let spec = if has_extension(&path, "spotcheck") {
+        SourceSpec::Project(path.clone())
+    } else {
+        SourceSpec::Path(path.clone())
+    };
+    open(state, spec, &name, effects);
+    if let Some(source) = &mut state.source {
+        source.location = Some(Location::Path(path));
+    }
+}
+
+pub(crate) fn open_place(state: &mut State, place: S3Place, effects: &mut Queue<Effect>) {
+    let name = place.address.to_string();
+    open(state, SourceSpec::S3(place.clone()), &name, effects);
+    s3::update::check_sign_in(state, &place.access, effects);
+    if let Some(source) = &mut state.source {
+        source.location = Some(Location::S3(Box::new(place)));
+    }
+}
+
+pub(crate) fn open_samples(state: &mut State, effects: &mut Queue<Effect>) {
+    let spec = SourceSpec::SampleImages;
+    open(state, spec, "Sample images", effects);
+}
+
+/// Opens anything that can be dropped on the window, or an address in S3.
+fn open_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    if path.to_str().is_some_and(S3Link::is_address) {
+        open_path(state, path, effects);
+    } else {
+        dropped(state, vec![path], effects);
+    }
+}
+
+/// Opens what was dropped. While images are open, this may also be predictions or ground truth, depending on the
+/// content.
+fn dropped(state: &mut State, paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
+    let is_told_by_name = |path: &PathBuf| has_extension(path, "onnx") || has_extension(path, "spotcheck");
+    let source = state.source.as_ref().map(|open| open.id).filter(|_| !state.samples.is_empty());
+    let (Some(source), false) = (source, paths.iter().any(is_told_by_name)) else {
+        return open_dropped(state, paths, effects);
+    };
+    let title = match &paths[..] {
+        [path] => format!("Open {}", path.display()),
+        paths => format!("Open {} dropped paths", paths.len()),
+    };
+    let ticket = tasks::update::begin(state, TaskKind::LookAtDropped, ProgressUnit::Bytes, title);
+    effects.push(BrowseEffect::LookAtDropped { source, paths, ticket });
+}
+
+fn looked_at_dropped(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    (mut paths, result): (Vec<PathBuf>, Result<DroppedKind, String>),
+    effects: &mut Queue<Effect>,
+) {
+    let is_cancelled = state.tasks.get(task).is_some_and(|task| task.control.is_cancelled());
+    state.tasks.forget(task);
+    if is_cancelled || !state.is_open(source) {
+        return;
+    }
+    match (result, paths.pop()) {
+        (Ok(DroppedKind::Predictions), Some(path)) => {
+            outputs::update::open_predictions(state, Location::Path(path).into(), effects);
+        }
+        (Ok(DroppedKind::Truth), Some(path)) => {
+            let at = TruthAt::Files(Location::Path(path));
+            evaluation::update::open(state, at, TruthReading::default(), None, effects);
+        }
+        (Ok(DroppedKind::Images), last) => {
+            paths.extend(last);
+            open_dropped(state, paths, effects);
+        }
+        (Err(reason), _) => crate::window::update::report_problem(state, Problem::general(reason)),
+        (_, None) => {}
+    }
+}
+
+fn open_dropped(state: &mut State, mut paths: Vec<PathBuf>, effects: &mut Queue<Effect>) {
+    let is_model = |path: &PathBuf| has_extension(path, "onnx");
+    if let Some(position) = paths.iter().position(is_model) {
+        models::add::update::open(state, ImportSubject::File(paths.swap_remove(position)), effects);
+        return;
+    }
+    match paths.len() {
+        0 => {}
+        1 => open_path(state, paths.remove(0), effects),
+        count => {
+            let name = format!("{count} dropped paths");
+            open(state, SourceSpec::Paths(paths), &name, effects);
+        }
+    }
+}
+
+/// Opens the source again with the same settings.
+pub(crate) fn open_again(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(source) = &state.source else {
+        return;
+    };
+    match source.location.clone() {
+        Some(Location::S3(place)) => open_place(state, *place, effects),
+        Some(Location::Path(path)) => open_path(state, path, effects),
+        None => state.show_notice("Open it again to retry"),
+    }
+}
+
+pub(crate) fn has_extension(path: &Path, requested: &str) -> bool {
+    let extension = path.extension();
+    extension.is_some_and(|extension| extension.eq_ignore_ascii_case(requested))
+}
+
+fn picked(state: &mut State, pick: FilePick, effects: &mut Queue<Effect>) {
+    match pick {
+        FilePick::Picked(FileRequest::Images, paths) => open_dropped(state, paths, effects),
+        FilePick::Picked(request, mut paths) => {
+            if let Some(path) = paths.pop() {
+                path_picked(state, request, path, effects);
+            }
+        }
+        FilePick::Cancelled => {}
+        FilePick::Unavailable { request, reason } => state.path_question = Some(PathQuestion { request, reason }),
+    }
+}
+
+fn path_picked(state: &mut State, request: FileRequest, path: PathBuf, effects: &mut Queue<Effect>) {
+    match request {
+        FileRequest::Folder | FileRequest::Project | FileRequest::Images => open_path(state, path, effects),
+        FileRequest::Model => models::add::update::open(state, ImportSubject::File(path), effects),
+        FileRequest::Annotations(pick) => state.picked_annotations = Some((state.ids.next(), pick, path)),
+        FileRequest::Labels => models::add::update::labels_picked(state, path, effects),
+        FileRequest::Weights(id) => models::update::fetch_model(state, id, Some(path), effects),
+        FileRequest::Mapping => outputs::reading::update::load(state, path, effects),
+        FileRequest::ProjectTarget { .. } => project::update::save_as(state, path, effects),
+        FileRequest::MovedFolder => project::update::move_to(state, path, effects),
+        FileRequest::ExportTarget { .. } => state.export.picked = Some(path),
+    }
+}
+
+/// Handles a path that was typed because no file dialog appeared.
+fn path_typed(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    if let Some(question) = state.path_question.take() {
+        path_picked(state, question.request, path, effects);
+    }
+}
+
+/// Closes the open source: its tasks are canceled and its late predictions will be dropped.
+fn open(state: &mut State, spec: SourceSpec, name: &str, effects: &mut Queue<Effect>) {
+    tasks::update::cancel_work_on_samples(state, effects);
+    let id = SourceId(state.ids.next());
+    state.source = Some(OpenSource {
+        id,
+        name: name.to_owned(),
+        location: None,
+        listing: Listing::Running,
+        unwatched: None,
+        notes: Vec::new(),
+    });
+    state.samples.clear();
+    state.selection.clear();
+    state.arranging.source_changed();
+    state.runs.clear();
+    state.judgments.clear();
+    predict::update::run_on_screen::forget(state);
+    state.reset_filters = None;
+    state.project.reopen();
+    state.problems.clear();
+    evaluation::update::source_changed(state, effects);
+    state.remote.reading.forget_examples();
+    state.shown = Shown::default();
+    state.canvas = CanvasView::Fit;
+    predict::update::predict::source_changed(state);
+    state.tasks.dismiss(|kind| matches!(kind, TaskKind::Fetch { .. }));
+    let title = format!("List {name}");
+    let ticket = tasks::update::begin(state, TaskKind::List, ProgressUnit::Images, title);
+    effects.push(BrowseEffect::Open { source: id, spec, ticket });
+}
+
+fn opened(state: &mut State, source: SourceId, name: String, place: Option<S3Place>, effects: &mut Queue<Effect>) {
+    let Some(open) = state.source.as_mut().filter(|open| open.id == source) else {
+        return;
+    };
+    if let Some(place) = place {
+        state.settings.remember_place(&place);
+        open.name = name;
+        let access = place.access.clone();
+        open.location = Some(Location::S3(Box::new(place)));
+        // A project may have referred to it.
+        s3::update::check_sign_in(state, &access, effects);
+        return;
+    }
+    if let Some(Location::Path(path)) = &mut open.location {
+        *path = PathBuf::from(&name);
+        state.settings.remember_recent(path);
+    }
+    open.name = name;
+}
+
+fn listed(state: &mut State, source: SourceId, page: Page, effects: &mut Queue<Effect>) {
+    if !state.is_open(source) {
+        return;
+    }
+    for problem in page.problems {
+        state.problems.add(problem, None);
+    }
+    if let Some(open) = &mut state.source {
+        open.notes.extend(page.notes);
+    }
+    append(state, page.samples, effects);
+}
+
+/// Adds samples. The very first one is shown immediately.
+pub(crate) fn append(state: &mut State, samples: Vec<Sample>, effects: &mut Queue<Effect>) {
+    let is_first = state.samples.is_empty() && !samples.is_empty();
+    let first_new = state.samples.len();
+    state.samples.append(samples);
+    for sample in (first_new..state.samples.len()).map(SampleId::from_index) {
+        if let Some(entry) = state.samples.get(sample) {
+            state.judgments.listed(sample, &entry.uri);
+        }
+    }
+    if is_first {
+        show(state, SampleId(0), effects);
+    }
+}
+
+fn listing_ended(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    result: Result<(), String>,
+    effects: &mut Queue<Effect>,
+) {
+    match &result {
+        Ok(()) => state.tasks.forget(task),
+        Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
+    }
+    if let Some(open) = state.source.as_mut().filter(|open| open.id == source) {
+        open.listing = match result {
+            Ok(()) => Listing::Done,
+            Err(reason) => Listing::Failed(reason),
+        };
+        project::update::requests::load_runs_on_screen(state, effects);
+    }
+}
+
+pub(crate) fn show(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+    if state.samples.get(sample).is_some() {
+        state.selection.show(sample);
+        shown_changed(state, effects);
+    }
+}
+
+fn toggle_selected(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+    if state.samples.get(sample).is_some() {
+        let before = state.selection.shown();
+        state.selection.toggle(sample);
+        if state.selection.shown() != before {
+            shown_changed(state, effects);
+        }
+    }
+}
+
+fn extend_selection(state: &mut State, sample: SampleId, effects: &mut Queue<Effect>) {
+    if state.samples.get(sample).is_some() {
+        let order = state.order();
+        state.selection.extend_to(sample, &order);
+        shown_changed(state, effects);
+    }
+}
+
+pub(crate) fn select_all(state: &mut State, effects: &mut Queue<Effect>) {
+    let before = state.selection.shown();
+    let order = state.order();
+    state.selection.select_all(order.ids());
+    if state.selection.shown() != before {
+        shown_changed(state, effects);
+    }
+}
+
+pub(crate) fn walk(state: &mut State, step: Step, effects: &mut Queue<Effect>) {
+    let order = state.order();
+    let shown = state.selection.shown();
+    let (place, extends) = match step {
+        Step::By(by) => (search::update::place_after(state, by), false),
+        Step::ExtendBy(by) => (search::update::place_after(state, by), true),
+        Step::First => (Some(0), false),
+        Step::Last => (order.len().checked_sub(1), false),
+    };
+    let Some(target) = place.and_then(|place| order.at(place)) else {
+        return;
+    };
+    if extends {
+        extend_selection(state, target, effects);
+    } else if shown != Some(target) || !matches!(step, Step::By(_)) {
+        show(state, target, effects);
+    }
+}
+
+/// Decodes and predicts the newly shown image.
+pub(crate) fn shown_changed(state: &mut State, effects: &mut Queue<Effect>) {
+    state.canvas = CanvasView::Fit;
+    state.canvas_requests.clear();
+    state.shown = Shown::default();
+    let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) else {
+        return;
+    };
+    let Some(entry) = state.samples.get(sample) else {
+        return;
+    };
+    state.shown.display = Display::Loading;
+    state.shown.box_to_select = state.judges_boxes.then_some(BoxToSelect::First);
+    effects.push(BrowseEffect::Display { source: source.id, sample, uri: entry.uri.clone() });
+    shown::refresh(state, effects);
+    predict::update::predict::predict_shown_if_wanted(state, effects);
+}
+
+fn displayed(
+    state: &mut State,
+    source: SourceId,
+    sample: SampleId,
+    result: Result<DisplayInfo, String>,
+    effects: &mut Queue<Effect>,
+) {
+    if !state.is_open(source) {
+        return;
+    }
+    if let Err(reason) = &result {
+        unreadable(state, source, sample, reason.clone());
+    }
+    if state.selection.shown() == Some(sample) {
+        read_neighbors_ahead(state, source, sample, effects);
+        state.shown.display = match result {
+            Ok(info) => Display::Ready(info),
+            Err(reason) => Display::Failed(reason),
+        };
+        shown::take(state);
+    }
+}
+
+/// The next image comes first, because most users go forward.
+fn read_neighbors_ahead(state: &State, source: SourceId, sample: SampleId, effects: &mut Queue<Effect>) {
+    let order = state.order();
+    let Some(place) = order.place_of(sample) else {
+        return;
+    };
+    let places = [place.checked_add(1), place.checked_sub(1)];
+    let samples =
+        places.into_iter().flatten().filter_map(|place| state.samples.get(order.at(place)?).cloned()).collect();
+    effects.push(BrowseEffect::ReadAhead { source, samples });
+}
+
+fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: String) {
+    if !state.is_open(source) {
+        return;
+    }
+    let Some(uri) = state.samples.get(sample).map(|entry| entry.uri.clone()) else {
+        return;
+    };
+    let has_failed_before = state.runs.current().is_some_and(|run| run.failure(sample).is_some());
+    if state.samples.mark_unreadable(sample, reason.clone()) && !has_failed_before {
+        let problem = Problem::of_sample(uri, reason);
+        state.problems.add(problem, Some(sample));
+    }
+}
+
+fn request_thumbnails(state: &State, side: u32, requested: &[SampleId], effects: &mut Queue<Effect>) {
+    let Some(source) = &state.source else {
+        return;
+    };
+    let request = |&sample: &SampleId| {
+        Some(ThumbnailRequest {
+            sample,
+            version: state.samples.version(sample),
+            entry: state.samples.get(sample)?.clone(),
+        })
+    };
+    effects.push(BrowseEffect::MakeThumbnails {
+        source: source.id,
+        side,
+        requested: requested.iter().filter_map(request).collect(),
+    });
+}
+
+fn request_tiles(state: &State, requested: Vec<TileKey>, effects: &mut Queue<Effect>) {
+    if let (Some(sample), Some(source)) = (state.selection.shown(), &state.source) {
+        effects.push(BrowseEffect::MakeTiles { source: source.id, sample, requested });
+    }
+}
+
+pub(crate) fn copy_image(state: &State, effects: &mut Queue<Effect>) {
+    if let (Some(entry), Some(source)) = (shown_entry(state), &state.source) {
+        effects.push(BrowseEffect::CopyImage {
+            source: source.id,
+            uri: entry.uri.clone(),
+            prediction: state.shown.prediction.as_deref().cloned(),
+            view: state.view().into_owned(),
+            confirmed: state.confirmed_boxes(),
+            truth: state.selection.shown().zip(state.evaluated()).map(|(sample, evaluated)| DrawnTruth {
+                outcomes: Arc::clone(&evaluated.outcomes),
+                sample,
+                shows_objects: state.settings.show_stored_boxes,
+            }),
+        });
+    }
+}
+
+pub(crate) fn copy_path(state: &State, effects: &mut Queue<Effect>) {
+    if let Some(entry) = shown_entry(state) {
+        effects.push(Effect::CopyText { text: entry.uri.as_str().to_owned(), notice: "Copied the path".to_owned() });
+    }
+}
+
+pub(crate) fn reveal(state: &State, effects: &mut Queue<Effect>) {
+    if let Some(entry) = shown_entry(state) {
+        effects.push(BrowseEffect::Reveal(entry.uri.clone()));
+    }
+}
+
+fn shown_entry(state: &State) -> Option<&crate::domain::Sample> {
+    state.samples.get(state.selection.shown()?)
+}

@@ -1,0 +1,60 @@
+//! The prediction of the image on screen.
+
+use crate::domain::Prediction;
+use crate::window::state::{BoxToSelect, Display, Effect, Explanation, Queue, State};
+use crate::window::{explain, project};
+
+/// Takes the prediction of the shown image from the current run, or reads it from the project.
+pub(crate) fn refresh(state: &mut State, effects: &mut Queue<Effect>) {
+    take(state);
+    explain::update::cancel_forgotten(state, effects);
+    project::update::requests::read_missing(state, effects);
+}
+
+/// Takes the prediction of the shown image if it is in memory.
+pub(crate) fn take(state: &mut State) {
+    let (prediction, failure) = match (state.runs.current(), state.selection.shown()) {
+        (Some(run), Some(sample)) => {
+            (state.runs.prediction(run.id(), sample).cloned(), run.failure(sample).map(str::to_owned))
+        }
+        _ => (None, None),
+    };
+    let (prediction, failure) = match prediction.as_deref().and_then(|it| other_size(state, it)) {
+        Some(reason) => (None, Some(reason)),
+        None => (prediction, failure),
+    };
+    if state.shown.prediction != prediction {
+        state.shown.selected_box = None;
+        state.shown.selected_class = None;
+        state.shown.explanation = Explanation::None;
+    }
+    state.shown.prediction = prediction;
+    if state.shown.prediction.is_some()
+        && let Some(requested) = state.shown.box_to_select.take()
+    {
+        state.shown.selected_box = match requested {
+            BoxToSelect::Index(index) => Some(index).filter(|_| state.has_boxes()),
+            BoxToSelect::First => state.shown_boxes().first().copied(),
+        };
+    }
+    state.shown.failure = failure;
+}
+
+/// Why a remote prediction cannot be for this image, now that its size is known: job outputs are opened without reading
+/// the images.
+fn other_size(state: &State, prediction: &Prediction) -> Option<String> {
+    let Display::Ready(info) = &state.shown.display else {
+        return None;
+    };
+    let (run, sample) = (state.runs.current()?, state.selection.shown()?);
+    let predicted_size = [prediction.width, prediction.height];
+    if run.info.key.made.is_here() || run.is_outdated(sample) || predicted_size == info.size {
+        return None;
+    }
+    let [width, height] = info.size;
+    Some(format!(
+        "the prediction is for an image of {} x {} pixels, but this one has {width} x {height}: it belongs to \
+         another image or to an earlier version of this one",
+        predicted_size[0], predicted_size[1]
+    ))
+}

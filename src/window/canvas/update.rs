@@ -1,0 +1,230 @@
+//! View settings: live filters, zoom, panels, theme.
+
+use crate::domain::{Change, ModelCard, ViewSettings};
+use crate::window::project;
+use crate::window::state;
+use crate::window::state::settings::THUMBNAIL_SIDES;
+use crate::window::state::{
+    Action, CanvasView, Effect, Listing, Loadable, NoticeOffer, Queue, State, ThemeChoice, ViewChange,
+};
+
+const THUMBNAIL_STEP: f32 = 24.0;
+const INTERFACE_STEP: f32 = 0.1;
+const LAST_PROBLEMS: usize = 20;
+
+pub(crate) fn change(state: &mut State, change: ViewChange, effects: &mut Queue<Effect>) {
+    let Some(card) = state.viewed_card().cloned() else {
+        return;
+    };
+    state.reset_filters = None;
+    let view = state.settings.view_of_mut(&card);
+    match change {
+        ViewChange::MinScore(score) => view.min_score = score.clamp(0.0, 1.0),
+        ViewChange::ClassMinScore(class, Some(score)) => {
+            view.min_score_by_class.insert(class, score.clamp(0.0, 1.0));
+        }
+        ViewChange::ClassMinScore(class, None) => {
+            view.min_score_by_class.remove(&class);
+        }
+        ViewChange::ShowClass(class) => {
+            view.hidden_classes.remove(&class);
+        }
+        ViewChange::HideClass(class) => {
+            view.hidden_classes.insert(class);
+        }
+        ViewChange::Solo(class) => view.solo_class = class,
+        ViewChange::NmsIou(iou) => view.nms_iou = iou.map(|iou| iou.clamp(0.0, 1.0)),
+        ViewChange::TopK(count) => view.top_k = count.max(1),
+        ViewChange::MinClassScore(score) => view.min_class_score = score.clamp(0.0, 1.0),
+    }
+    save_filters(state, &card, effects);
+}
+
+/// Sets the minimum score of any model, on screen or not.
+pub(crate) fn set_min_score(state: &mut State, card: &ModelCard, score: f32, effects: &mut Queue<Effect>) {
+    state.settings.view_of_mut(card).min_score = score.clamp(0.0, 1.0);
+    save_filters(state, card, effects);
+}
+
+/// Restores the filters before the last reset. Returns whether there are any.
+pub(crate) fn undo_reset(state: &mut State, effects: &mut Queue<Effect>) -> bool {
+    let Some((card, view)) = state.reset_filters.take() else {
+        return false;
+    };
+    set_filters(state, &card, view, effects);
+    state.show_notice("Undone: reset filters");
+    true
+}
+
+fn set_filters(state: &mut State, card: &ModelCard, view: ViewSettings, effects: &mut Queue<Effect>) {
+    state.settings.set_view(&card.id, view);
+    save_filters(state, card, effects);
+}
+
+/// Saves the live filters of a model in the project as well, so that they travel with it.
+fn save_filters(state: &mut State, card: &ModelCard, effects: &mut Queue<Effect>) {
+    if !state.project.is_writable() {
+        return;
+    }
+    let Ok(json) = serde_json::to_string(&*state.settings.view_of(card)) else {
+        return;
+    };
+    let name = ViewSettings::name_in_project(&card.id);
+    project::update::requests::save(state, vec![Change::SetView { name, json }], effects);
+}
+
+/// Restores the last view of the project. Unreadable values from a newer version are left unchanged.
+pub(crate) fn restore(state: &mut State, name: &str, json: &str) {
+    if let Some(model_id) = ViewSettings::model_of_name(name)
+        && let Ok(view) = serde_json::from_str(json)
+    {
+        state.settings.set_view(model_id, view);
+    }
+}
+
+pub(crate) fn set_thumbnail_side(state: &mut State, side: f32) {
+    state.settings.thumbnail_side = side.clamp(*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
+}
+
+pub(crate) fn on_action(state: &mut State, action: Action, effects: &mut Queue<Effect>) {
+    let settings = &mut state.settings;
+    match action {
+        Action::LargeImage => state.large_image ^= true,
+        Action::ThumbnailsOnly => {
+            settings.thumbnails_only ^= true;
+            state.large_image = false;
+        }
+        Action::ToggleImages => settings.show_images_panel ^= true,
+        Action::ToggleInspector => settings.show_inspector ^= true,
+        Action::ToggleTasks => settings.show_tasks_panel ^= true,
+        Action::ToggleJudging => settings.show_judging ^= true,
+        Action::GoOnAfterVerdict => settings.next_after_verdict ^= true,
+        Action::ToggleStoredBoxes => settings.show_stored_boxes ^= true,
+        Action::ToggleThumbnailBoxes => settings.show_thumbnail_boxes ^= true,
+        Action::ThemeSystem => settings.theme = ThemeChoice::System,
+        Action::ThemeLight => settings.theme = ThemeChoice::Light,
+        Action::ThemeDark => settings.theme = ThemeChoice::Dark,
+        Action::InterfaceLarger => zoom_interface(state, INTERFACE_STEP),
+        Action::InterfaceSmaller => zoom_interface(state, -INTERFACE_STEP),
+        Action::InterfaceNormal => settings.interface_zoom = 1.0,
+        Action::LargerThumbnails => {
+            let side = settings.thumbnail_side + THUMBNAIL_STEP;
+            set_thumbnail_side(state, side);
+        }
+        Action::SmallerThumbnails => {
+            let side = settings.thumbnail_side - THUMBNAIL_STEP;
+            set_thumbnail_side(state, side);
+        }
+        Action::FitImage => state.canvas = CanvasView::Fit,
+        Action::ResetView => {
+            if let Some(card) = state.viewed_card().cloned() {
+                let before = state.view().into_owned();
+                set_filters(state, &card, ViewSettings::of_model(&card), effects);
+                state.show_offer("Filters reset", NoticeOffer::Undo);
+                state.reset_filters = Some((card, before));
+            }
+        }
+        // The canvas turns these into a `SetCanvas`, because only it knows its size.
+        _ => state.canvas_requests.push(action),
+    }
+}
+
+/// Selects the next box in the list, starting with the highest score; the first follows the last. An enlarged image
+/// moves along.
+pub(crate) fn walk_boxes(state: &mut State, by: isize) {
+    let Some(prediction) = state.shown.prediction.clone() else {
+        return;
+    };
+    let visible = state.shown_boxes();
+    if visible.is_empty() {
+        state.show_notice("No boxes are visible on this image");
+        return;
+    }
+    let selected = state.shown.selected_box;
+    let place = visible.iter().position(|index| Some(*index) == selected);
+    let next = match place {
+        Some(place) => (place as isize + by).rem_euclid(visible.len() as isize) as usize,
+        None if by < 0 => visible.len() - 1,
+        None => 0,
+    };
+    state.shown.selected_box = Some(visible[next]);
+    if let CanvasView::Free { zoom, .. } = state.canvas {
+        let bounds = prediction.detections()[visible[next]].bounds.clipped(prediction.width, prediction.height);
+        let center = [f32::midpoint(bounds.x1, bounds.x2), f32::midpoint(bounds.y1, bounds.y2)];
+        state.canvas = CanvasView::Free { zoom, center };
+    }
+}
+
+/// Deselects a box hidden by the filters, so that no key judges an invisible box. Called after every message.
+pub(crate) fn follow(state: &mut State) {
+    let is_hidden = |index: &mut usize| state.shown.prediction.is_some() && !state.shown_boxes().contains(index);
+    let mut selected = state.shown.selected_box;
+    selected.take_if(is_hidden);
+    state.shown.selected_box = selected;
+}
+
+/// Closes the dialogs over the panels, because they are not for the audience.
+pub(crate) fn present(state: &mut State) {
+    state.overlay = state::Overlay::None;
+    state.presenting = Some(crate::window::state::Presenting { is_playing: false });
+}
+
+fn zoom_interface(state: &mut State, by: f32) {
+    let zoom = ((state.settings.interface_zoom + by) * 10.0).round() / 10.0;
+    state.settings.interface_zoom = zoom.clamp(0.5, 3.0);
+}
+
+/// The state for diagnostics. Contains no secrets, only paths and messages.
+pub(crate) fn diagnostics(state: &State) -> Vec<String> {
+    let mut lines = vec![format!("graphics: {}", state.graphics)];
+    let model = state.models.chosen_id().unwrap_or("none");
+    lines.push(format!("model: {model}"));
+    lines.push(format!("device chosen: {}", state.settings.device));
+    if let Some(remote) = &state.inference.remote {
+        lines.push(match &remote.status {
+            Loadable::Failed(failure) => format!("remote model: failed, {}", failure.message),
+            _ => format!("remote model: {}", remote.model.name()),
+        });
+    }
+    match &state.inference.local.status {
+        Loadable::NotLoaded => lines.push("engine: not used yet".to_owned()),
+        Loadable::Loading(_) => lines.push("engine: being prepared".to_owned()),
+        Loadable::Failed(failure) => lines.push(format!("engine: failed, {}", failure.message)),
+        Loadable::Ready(report) => {
+            lines.push(format!("engine: {} because {}", report.device.name(), report.reason));
+            if let Some(adapter) = &report.adapter {
+                lines.push(format!("device adapter: {adapter}"));
+            }
+            for refused in &report.refused {
+                lines.push(format!("not {}: {}", refused.device.name(), refused.reason));
+            }
+            lines.push(format!("ONNX Runtime {} from {}", report.runtime_version, report.runtime_path));
+            lines.push(format!(
+                "sessions {}, threads each {}, batch {}, warm-up {:.1} ms",
+                report.sessions, report.threads_per_session, report.batch, report.warm_up_ms
+            ));
+            if let Some(latency) = report.latency {
+                lines.push(format!(
+                    "latency of {} calls: p50 {:.1} ms, p95 {:.1} ms",
+                    latency.calls, latency.p50, latency.p95
+                ));
+            }
+        }
+    }
+    let listing = match state.source.as_ref().map(|source| &source.listing) {
+        None => "nothing open",
+        Some(Listing::Running) => "still being listed",
+        Some(Listing::Done) => "listed",
+        Some(Listing::Failed(_)) => "could not be listed",
+    };
+    lines.push(format!("images: {}, {listing}", state.samples.len()));
+    if let Some(run) = state.run() {
+        let (predicted, failed) = (run.predictions.predicted(), run.predictions.failed());
+        lines.push(format!("predictions: {predicted}, failed: {failed}"));
+    }
+    lines.push(format!("problems: {}", state.problems.len()));
+    let problems = state.problems.entries();
+    let newest = problems.iter().rev().take(LAST_PROBLEMS);
+    lines.extend(newest.map(|entry| format!("- {}", entry.problem)));
+    lines
+}

@@ -1,0 +1,6 @@
+//! Two runs over the same images.
+
+pub(crate) mod effects;
+pub(crate) mod state;
+pub(crate) mod ui;
+pub(crate) mod update;

@@ -1,0 +1,112 @@
+//! The comparison of two runs.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Prediction, RunId, Sample, SharedList, ViewSettings};
+use crate::evaluation::{Agreement, ClassMap, Comparison};
+use crate::review::ClassChanges;
+use crate::window::state::{Loadable, Run, SourceId, State};
+
+/// The run on screen (left) and the one it is compared with (right).
+#[derive(Debug)]
+pub struct Comparing {
+    pub left: RunId,
+    pub right: RunId,
+    pub status: Loadable<Compared>,
+    /// The class of the left run for each class of the right one.
+    pub classes: ClassMap,
+    /// The filters used for the comparison, left and right.
+    pub(crate) views: [ViewSettings; 2],
+}
+
+/// The layout of two compared runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CompareLayout {
+    /// The boxes of both over one image.
+    #[default]
+    Overlaid,
+    /// The image twice, with synchronized zoom and position.
+    SideBySide,
+}
+
+/// Two runs, left and right, to compare image by image.
+#[derive(Debug, Clone)]
+pub struct CompareRequest {
+    pub source: SourceId,
+    pub runs: [RunId; 2],
+    pub samples: SharedList<Sample>,
+    pub comparison: Box<Comparison>,
+}
+
+#[derive(Debug)]
+pub struct Compared {
+    pub agreement: Arc<Agreement>,
+    /// The disagreement per sample, the key of the order by disagreement.
+    pub(crate) column: Arc<[f32]>,
+    /// The samples whose class changed.
+    pub(crate) changes: Arc<ClassChanges>,
+}
+
+impl Comparing {
+    /// The agreement; `None` before it is computed.
+    pub fn agreement(&self) -> Option<&Arc<Agreement>> {
+        Some(&self.status.ready()?.agreement)
+    }
+
+    pub(crate) fn changes(&self) -> Arc<ClassChanges> {
+        let compared = self.status.ready();
+        compared.map_or_else(Arc::default, |compared| Arc::clone(&compared.changes))
+    }
+
+    pub(crate) fn column(&self) -> Option<&Arc<[f32]>> {
+        Some(&self.status.ready()?.column)
+    }
+}
+
+impl State {
+    /// The runs that the one on screen can be compared with, oldest first.
+    pub fn comparable_runs(&self) -> impl Iterator<Item = &Run> {
+        let current = self.run();
+        self.runs
+            .iter()
+            .filter(move |run| current.is_some_and(|current| current.id() != run.id() && current.task() == run.task()))
+    }
+
+    /// The comparison, if its runs are drawn side by side.
+    pub fn side_by_side(&self) -> Option<&Comparing> {
+        let is_wanted = self.settings.compare_layout == CompareLayout::SideBySide;
+        self.comparing.as_ref().filter(|_| is_wanted)
+    }
+
+    /// The right run's prediction for the shown image, if it is in memory.
+    pub fn compared_prediction(&self) -> Option<&Prediction> {
+        let right = self.comparing.as_ref()?.right;
+        let prediction = self.runs.prediction(right, self.shown_sample()?)?;
+        Some(prediction)
+    }
+
+    /// The visible boxes of that prediction, highest score first.
+    pub fn compared_boxes(&self) -> Vec<usize> {
+        let right = self.comparing.as_ref().map(|comparing| comparing.right);
+        let shown = right.zip(self.shown_sample());
+        let shown = shown.zip(self.compared_prediction());
+        shown.map_or_else(Vec::new, |((right, sample), prediction)| self.visible_boxes(right, sample, prediction))
+    }
+
+    /// The live filters of a run's model.
+    pub fn view_of_run(&self, run: RunId) -> Cow<'_, ViewSettings> {
+        self.runs.get(run).map_or_else(Cow::default, |run| self.settings.view_of(&run.info.card))
+    }
+
+    /// Whether the filters have changed since the comparison.
+    pub fn comparison_is_outdated(&self) -> bool {
+        self.comparing.as_ref().is_some_and(|comparing| {
+            let views = [comparing.left, comparing.right].map(|run| self.view_of_run(run));
+            *views[0] != comparing.views[0] || *views[1] != comparing.views[1]
+        })
+    }
+}

@@ -1,0 +1,149 @@
+//! Comparing two runs.
+
+use std::sync::Arc;
+
+use crate::domain::{RunId, SampleId};
+use crate::evaluation::{Agreement, ClassMap, Comparison};
+use crate::review::{ClassChanges, Direction, Sort, SortBy, change_key, without_changes};
+use crate::tasks::ProgressUnit;
+use crate::window::state::{
+    CompareRequest, Compared, Comparing, Effect, Failure, Loadable, Queue, ReviewEffect, Run, Runs, State, TaskId,
+    TaskKind, TaskSignal,
+};
+use crate::window::tasks;
+use crate::window::tasks::update::settle;
+use crate::window::{canvas, project};
+
+/// Compares the run on screen with the newest other one, or ends the comparison.
+pub(crate) fn toggle(state: &mut State, effects: &mut Queue<Effect>) {
+    if state.comparing.is_some() {
+        stop(state, effects);
+        return;
+    }
+    let newest = state.comparable_runs().last().map(Run::id);
+    if let Some(newest) = newest {
+        state.settings.show_inspector = true;
+        start(state, newest, effects);
+    }
+}
+
+/// Compares the run on screen with this one.
+pub(crate) fn start(state: &mut State, right: RunId, effects: &mut Queue<Effect>) {
+    stop(state, effects);
+    let (Some(left_run), Some(right_run)) = (state.run(), state.runs.get(right)) else {
+        return;
+    };
+    if left_run.task() != right_run.task() {
+        let text = "A classifier and a detector cannot be compared; choose two runs of the same type";
+        state.show_notice(text);
+        return;
+    }
+    let left = left_run.id();
+    let title = format!("Compare {} with {}", left_run.info.name, right_run.info.name);
+    let classes = ClassMap::between(left_run.labels(), right_run.labels());
+    let views = [left, right].map(|run| state.view_of_run(run).into_owned());
+    let Some(source) = &state.source else {
+        return;
+    };
+    let source = source.id;
+    let ticket = tasks::update::begin(state, TaskKind::Compare, ProgressUnit::Images, title);
+    ticket.control.set_total(Some(state.samples.len() as u64));
+    let [left_view, right_view] = views.clone();
+    let task = ticket.id;
+    let request = CompareRequest {
+        source,
+        runs: [left, right],
+        samples: state.samples.snapshot(),
+        comparison: Box::new(Comparison::new(classes.clone(), left_view, right_view)),
+    };
+    effects.push(ReviewEffect::Compare { request, ticket });
+    state.comparing = Some(Comparing { left, right, status: Loadable::Loading(task), classes, views });
+    project::update::requests::load_runs_on_screen(state, effects);
+    project::update::requests::read_missing(state, effects);
+}
+
+/// Compares the same runs again with the current filters.
+pub(crate) fn again(state: &mut State, effects: &mut Queue<Effect>) {
+    if let Some(right) = state.comparing.as_ref().map(|comparing| comparing.right) {
+        start(state, right, effects);
+    }
+}
+
+/// Sets the minimum scores of the left and the right run.
+pub(crate) fn set_scores(state: &mut State, scores: [f32; 2], effects: &mut Queue<Effect>) {
+    let Some(runs) = state.comparing.as_ref().map(|comparing| [comparing.left, comparing.right]) else {
+        return;
+    };
+    for (run, score) in runs.into_iter().zip(scores) {
+        if let Some(card) = state.runs.get(run).map(|run| run.info.card.clone()) {
+            canvas::update::set_min_score(state, &card, score, effects);
+        }
+    }
+    again(state, effects);
+}
+
+pub(crate) fn stop(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(comparing) = state.comparing.take() else {
+        return;
+    };
+    state.comparison_number += 1;
+    if let Some(task) = comparing.status.task() {
+        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
+    }
+    if state.arranging.sort().by == SortBy::Disagreement {
+        state.arranging.set_sort(Sort::default());
+    }
+    // Without a comparison they match nothing.
+    let text = without_changes(state.arranging.text());
+    if text != state.arranging.text() {
+        state.arranging.set_text(text);
+    }
+}
+
+/// Stores a comparison. The worst images come first.
+pub(crate) fn compared(state: &mut State, task: TaskId, result: Result<Agreement, Failure>) {
+    let sides = state.comparing.as_ref();
+    let sides = sides.map(|comparing| [comparing.left, comparing.right]);
+    let compared = result.map(|agreement| Compared {
+        changes: Arc::new(sides.map_or_else(ClassChanges::new, |sides| changes(&state.runs, sides, &agreement))),
+        column: agreement.column().into(),
+        agreement: Arc::new(agreement),
+    });
+    if !settle(state, task, compared, |state| Some(&mut state.comparing.as_mut()?.status)) {
+        return;
+    }
+    state.comparison_number += 1;
+    if state.comparing.as_ref().is_some_and(|comparing| comparing.agreement().is_some()) {
+        state.arranging.set_sort(Sort { by: SortBy::Disagreement, direction: Direction::Descending });
+    }
+}
+
+/// Matches classes by name.
+fn changes(runs: &Runs, [left, right]: [RunId; 2], agreement: &Agreement) -> ClassChanges {
+    let name = |run, class| {
+        let run = runs.get(run);
+        run.map_or_else(String::new, |run| run.labels().name(class))
+    };
+    let mut changes = ClassChanges::new();
+    for change in &agreement.summary.confusion {
+        let key = change_key(&name(left, change.left), &name(right, change.right));
+        // Two classes may share a name.
+        let images = changes.entry(key).or_default();
+        let mut all: Vec<SampleId> = images.iter().chain(&*change.images).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        *images = all.into();
+    }
+    changes
+}
+
+/// Ends the comparison if another run is on screen or one was deleted. Called after every message.
+pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(comparing) = &state.comparing else {
+        return;
+    };
+    let is_current = state.run().map(Run::id) == Some(comparing.left);
+    if !is_current || state.runs.get(comparing.right).is_none() {
+        stop(state, effects);
+    }
+}

@@ -1,0 +1,424 @@
+//! The endpoints of an account and region, and those deployed with Spotcheck.
+
+use crate::domain::S3Access;
+use crate::sagemaker::spec::endpoint::{
+    Endpoint, EndpointConfig, EndpointPage, EndpointPlan, EndpointQuery, EndpointRecord, EndpointStatus,
+    EndpointSummary,
+};
+use crate::sagemaker::spec::transform::{LogLine, SageMakerAccess, cost_usd};
+use crate::window::remote::state::Loadable;
+use crate::window::remote::state::remote_list::RemoteList;
+use crate::window::state::{Arc, EndpointDraft, EndpointRequest, Failure, FormCheck, State, TaskId, Ticket};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum EndpointsCommand {
+    Check(Box<EndpointDraft>),
+    Deploy,
+    /// Lists endpoints from the start.
+    List(EndpointQuery),
+    ListMore,
+    /// Shows the page of an endpoint.
+    Open(EndpointId),
+    /// Shows only the list.
+    Close,
+    Watch(EndpointId),
+    StopWatching(EndpointId),
+    /// Reads the end of its containers' log.
+    ReadLog(EndpointId),
+    /// Shows the page of an endpoint, with what would be deleted.
+    ConfirmDeletion(EndpointId),
+    Keep,
+    /// Deletes an endpoint with its configuration and its other resources.
+    Delete(EndpointId),
+    /// Sets the deletion time in milliseconds since 1970-01-01 UTC; `None` disables automatic deletion.
+    SetDeletionTime(EndpointId, Option<i64>),
+}
+
+#[derive(Debug, Clone)]
+pub enum EndpointsEffect {
+    /// Keep reporting the endpoint records of this computer and the endpoints due for deletion.
+    FollowRecords,
+    /// Check a planned endpoint for problems.
+    Check {
+        request: Box<EndpointRequest>,
+        ticket: Ticket,
+    },
+    /// Pack and upload the model, and start the endpoint.
+    Deploy {
+        plan: Arc<EndpointPlan>,
+        ticket: Ticket,
+    },
+    List {
+        access: S3Access,
+        query: EndpointQuery,
+        ticket: Ticket,
+    },
+    /// Poll an endpoint until it no longer changes by itself.
+    Watch {
+        id: EndpointId,
+        ticket: Ticket,
+    },
+    /// Read the end of its containers' log.
+    ReadLog {
+        id: EndpointId,
+        ticket: Ticket,
+    },
+    /// Delete an endpoint with its configuration and its other resources.
+    Delete {
+        id: EndpointId,
+        cause: DeletionCause,
+        ticket: Ticket,
+    },
+    SetDeletionTime {
+        id: EndpointId,
+        delete_at_ms: Option<i64>,
+    },
+}
+
+#[derive(Debug)]
+pub enum EndpointsEvent {
+    /// The records of this computer, those that cannot be read, and the endpoints whose deletion time has passed.
+    RecordsRead {
+        records: Vec<EndpointRecord>,
+        unreadable: Vec<String>,
+        due: Vec<EndpointId>,
+    },
+    /// The last poll of the endpoints was a while ago.
+    Outdated,
+    Checked {
+        task: TaskId,
+        result: Result<Box<FormCheck<EndpointPlan>>, Failure>,
+    },
+    /// The endpoint is being created.
+    Deployed {
+        task: TaskId,
+        result: Result<EndpointId, Failure>,
+    },
+    /// A page of the list of endpoints, and its region.
+    Listed {
+        task: TaskId,
+        is_first: bool,
+        result: Result<(SageMakerAccess, EndpointPage), Failure>,
+    },
+    /// The current state of an endpoint; `None` if no endpoint has this name.
+    Seen {
+        id: EndpointId,
+        task: TaskId,
+        endpoint: Option<Box<Endpoint>>,
+        /// Its configuration, if SageMaker returns it.
+        config: Option<EndpointConfig>,
+        /// The price per hour of one instance, if the price table has it.
+        usd_per_hour: Option<f64>,
+    },
+    /// The endpoint could not be polled; polling continues.
+    Trouble {
+        id: EndpointId,
+        task: TaskId,
+        text: String,
+    },
+    /// The endpoint no longer changes by itself, or cannot be polled.
+    WatchEnded {
+        id: EndpointId,
+        task: TaskId,
+        result: Result<(), Failure>,
+    },
+    LogRead {
+        id: EndpointId,
+        task: TaskId,
+        result: Result<Vec<LogLine>, Failure>,
+    },
+    Deleted {
+        id: EndpointId,
+        task: TaskId,
+        cause: DeletionCause,
+        result: Result<EndpointDeletion, Failure>,
+    },
+}
+
+/// An endpoint, and how to access it.
+#[derive(Debug, Clone)]
+pub struct EndpointId {
+    /// The credentials and region, with the name of the endpoint.
+    pub sagemaker: SageMakerAccess,
+    pub name: String,
+}
+
+/// Two ids are equal if they name the same endpoint, with any credentials.
+impl PartialEq for EndpointId {
+    fn eq(&self, other: &Self) -> bool {
+        self.name == other.name && self.sagemaker.region == other.sagemaker.region
+    }
+}
+
+impl Eq for EndpointId {}
+
+impl From<&EndpointRecord> for EndpointId {
+    fn from(record: &EndpointRecord) -> Self {
+        Self { sagemaker: record.sagemaker.clone(), name: record.name.clone() }
+    }
+}
+
+impl EndpointId {
+    /// Empty if the region is unknown.
+    pub fn region(&self) -> &str {
+        self.sagemaker.region.as_deref().unwrap_or_default()
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Endpoints {
+    pub list: EndpointList,
+    /// The account and region of the list; `None` before it was first requested.
+    pub listed_in: Option<SageMakerAccess>,
+    /// The endpoints deployed with Spotcheck or opened, oldest first.
+    pub known: Vec<KnownEndpoint>,
+    /// The endpoint that the dialog shows.
+    pub open: Option<EndpointId>,
+    /// The endpoint to delete once the user confirms it.
+    pub confirming: Option<EndpointId>,
+    /// Unreadable records of this computer, with the reasons.
+    pub unreadable: Vec<String>,
+}
+
+pub type EndpointList = RemoteList<EndpointStatus, EndpointSummary>;
+
+#[derive(Debug)]
+pub struct KnownEndpoint {
+    pub id: EndpointId,
+    /// The record on this computer, if it was deployed from here.
+    pub record: Option<EndpointRecord>,
+    pub presence: EndpointPresence,
+    /// Its instances and models, if SageMaker returns them.
+    pub config: Option<EndpointConfig>,
+    /// The price per hour of one instance in the price table.
+    pub usd_per_hour: Option<f64>,
+    pub watching: Option<TaskId>,
+    pub failure: Option<Failure>,
+    /// Why the last poll failed; polling continues.
+    pub trouble: Option<String>,
+    pub deleting: Option<TaskId>,
+    /// The end of its containers' log.
+    pub log: Loadable<Vec<LogLine>>,
+    /// The result of the last deletion.
+    pub deletion: Option<EndpointDeletion>,
+    /// Why the deletion failed; the endpoint still costs money.
+    pub undeleted: Option<Failure>,
+}
+
+/// Whether an endpoint exists, as of its last listing or poll.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum EndpointPresence {
+    #[default]
+    Unknown,
+    Present(Box<Endpoint>),
+    /// No endpoint has this name.
+    Absent,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletionCause {
+    UserRequest,
+    TimeIsOver,
+}
+
+/// The result of a deletion, for display.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EndpointDeletion {
+    /// Such as “endpoint cats”; includes resources that were already gone.
+    pub deleted: Vec<String>,
+    /// The remaining resources, with the reasons.
+    pub kept: Vec<(String, String)>,
+}
+
+/// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
+impl std::fmt::Display for EndpointDeletion {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.deleted.as_slice() {
+            [] => formatter.write_str("Nothing was deleted")?,
+            deleted => write!(formatter, "Deleted: {}", deleted.join(", "))?,
+        }
+        for (index, (what, why)) in self.kept.iter().enumerate() {
+            let before = if index == 0 { ". Left: " } else { ", " };
+            write!(formatter, "{before}{what} ({why})")?;
+        }
+        Ok(())
+    }
+}
+
+impl EndpointPresence {
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Present(endpoint) => Some(endpoint),
+            Self::Unknown | Self::Absent => None,
+        }
+    }
+
+    pub fn status(&self) -> Option<EndpointStatus> {
+        Some(self.endpoint()?.status)
+    }
+}
+
+impl KnownEndpoint {
+    fn new(id: EndpointId) -> Self {
+        Self {
+            id,
+            record: None,
+            presence: EndpointPresence::Unknown,
+            config: None,
+            usd_per_hour: None,
+            watching: None,
+            failure: None,
+            trouble: None,
+            deleting: None,
+            log: Loadable::NotLoaded,
+            deletion: None,
+            undeleted: None,
+        }
+    }
+
+    /// Whether it was created from this computer and its resources may still exist.
+    pub fn is_ours(&self) -> bool {
+        self.record.as_ref().is_some_and(|record| record.is_started)
+    }
+
+    /// Whether it was deployed from this computer and costs money, as far as known.
+    pub fn is_at_our_cost(&self) -> bool {
+        self.is_ours() && self.presence != EndpointPresence::Absent
+    }
+
+    /// Whether it accepts requests now.
+    pub fn accepts_requests(&self) -> bool {
+        self.presence.status().is_some_and(EndpointStatus::accepts_requests)
+    }
+
+    /// The configuration recorded at deployment, or else the one SageMaker returns.
+    pub fn config(&self) -> Option<&EndpointConfig> {
+        let record = self.record.as_ref().map(|record| &record.config);
+        record.or(self.config.as_ref())
+    }
+
+    /// Its cost so far, slightly more than AWS will bill, and its hourly price in US dollars: the price at deployment,
+    /// or else the one in the price table; `None` if neither is known.
+    pub fn cost_usd(&self, now_ms: i64) -> Option<(f64, f64)> {
+        let record = self.record.as_ref();
+        let price = record.and_then(|record| record.usd_per_hour);
+        let price = price.or(self.usd_per_hour)?;
+        let since_ms = match record {
+            Some(record) => record.created_ms,
+            None => self.presence.endpoint()?.created_ms,
+        };
+        let instances = self.config()?.instance_count;
+        let seconds = (now_ms - since_ms).max(0) as f64 / 1e3;
+        Some((cost_usd(price, instances, seconds), cost_usd(price, instances, 3600.0)))
+    }
+
+    /// The resources deleted with it, in this order, for display.
+    pub fn goes_with_it(&self) -> Vec<String> {
+        if let (EndpointPresence::Absent, Some(deletion)) = (&self.presence, &self.deletion) {
+            let stays = self.model_that_stays().map(|name| format!("model {name}"));
+            let kept = deletion.kept.iter().map(|(what, _)| what);
+            let kept = kept.filter(|what| Some(*what) != stays.as_ref());
+            return kept.map(|what| format!("the {what}")).collect();
+        }
+        let mut parts = Vec::new();
+        if self.presence != EndpointPresence::Absent {
+            parts.push(format!("the endpoint {}", self.id.name));
+        }
+        let Some(config) = self.config() else {
+            return parts;
+        };
+        parts.push(format!("its configuration {}", config.name));
+        let Some(record) = &self.record else {
+            return parts;
+        };
+        if record.owns_model {
+            parts.push(format!("its model {}", config.model_name));
+        }
+        if let Some(archive) = &record.archive {
+            parts.push(format!("the archive {}", archive.address));
+        }
+        parts
+    }
+
+    /// A model that existed before it and is kept.
+    pub fn model_that_stays(&self) -> Option<&str> {
+        let owns_model = self.record.as_ref().is_some_and(|record| record.owns_model);
+        let config = self.config().filter(|_| !owns_model)?;
+        Some(config.model_name.as_str())
+    }
+}
+
+impl Endpoints {
+    pub fn get(&self, id: &EndpointId) -> Option<&KnownEndpoint> {
+        self.known.iter().find(|endpoint| endpoint.id == *id)
+    }
+
+    /// The endpoint that the dialog shows.
+    pub fn open_endpoint(&self) -> Option<&KnownEndpoint> {
+        self.get(self.open.as_ref()?)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: &EndpointId) -> Option<&mut KnownEndpoint> {
+        self.known.iter_mut().find(|endpoint| endpoint.id == *id)
+    }
+
+    /// The state of this endpoint, which is created empty if it does not exist.
+    pub(crate) fn of(&mut self, id: &EndpointId) -> &mut KnownEndpoint {
+        let position = self.known.iter().position(|endpoint| endpoint.id == *id);
+        let position = position.unwrap_or_else(|| {
+            self.known.push(KnownEndpoint::new(id.clone()));
+            self.known.len() - 1
+        });
+        &mut self.known[position]
+    }
+}
+
+impl State {
+    /// Endpoints deployed from this computer that cost money now, oldest first.
+    pub fn endpoints_at_our_cost(&self) -> impl Iterator<Item = &KnownEndpoint> {
+        let known = self.remote.endpoints.known.iter();
+        known.filter(|endpoint| endpoint.is_at_our_cost())
+    }
+}
+
+#[cfg(test)]
+impl KnownEndpoint {
+    /// Deployed from this computer on one instance, at an unknown price.
+    pub(crate) fn example() -> Self {
+        let config = EndpointConfig {
+            name: "cats".to_owned(),
+            model_name: "cats".to_owned(),
+            instance_type: Some("ml.m5.xlarge".to_owned()),
+            instance_count: 1,
+            ami_version: None,
+            startup_timeout_s: None,
+            download_timeout_s: None,
+            kms_key: None,
+            tags: std::collections::BTreeMap::new(),
+        };
+        let access = SageMakerAccess { region: Some("eu-west-1".to_owned()), ..SageMakerAccess::default() };
+        let record = EndpointRecord {
+            is_started: true,
+            owns_config: true,
+            owns_model: true,
+            ..EndpointRecord::new(access, config, 0)
+        };
+        Self { record: Some(record.clone()), ..Self::new(EndpointId::from(&record)) }
+    }
+}
+
+#[cfg(test)]
+impl EndpointPresence {
+    pub(crate) fn example(status: EndpointStatus) -> Self {
+        Self::Present(Box::new(Endpoint {
+            name: "cats".to_owned(),
+            arn: String::new(),
+            config_name: Some("cats".to_owned()),
+            status,
+            failure: None,
+            created_ms: 0,
+            modified_ms: 0,
+            variants: Vec::new(),
+        }))
+    }
+}

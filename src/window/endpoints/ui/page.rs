@@ -1,0 +1,315 @@
+//! The page of one endpoint: its status, its cost, when it is deleted, and what is deleted with it.
+
+use eframe::egui::{Align, Button, CollapsingHeader, Label, Layout, RichText, ScrollArea, Ui};
+
+use crate::domain::{Utc, capitalized};
+use crate::sagemaker::spec::endpoint::{Endpoint, EndpointRecord, EndpointStatus};
+use crate::sagemaker::spec::remote_model::RemoteModel;
+use crate::tasks::now_ms;
+use crate::window::state::{
+    Command, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure, InferenceCommand,
+    KnownEndpoint, Loadable, Queue, State,
+};
+use crate::window::ui::log::log_lines_ui;
+use crate::window::ui::widgets::{
+    Tone, banner_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign,
+    endpoint_word, key_value_ui, strong,
+};
+
+const HOUR_MS: i64 = 60 * 60_000;
+/// Hours by which the deletion can be postponed with one click.
+const LATER_H: [i64; 3] = [1, 4, 12];
+
+pub(crate) fn page_ui(
+    ui: &mut Ui,
+    state: &State,
+    endpoint: &KnownEndpoint,
+    height: f32,
+    commands: &mut Queue<Command>,
+) {
+    ScrollArea::vertical()
+        .id_salt(("endpoint", &endpoint.id.name))
+        .max_height(height)
+        .min_scrolled_height(height)
+        .auto_shrink([false, true])
+        .show(ui, |ui| {
+            name_ui(ui, endpoint, commands);
+            failure_ui(ui, endpoint, commands);
+            status_ui(ui, endpoint, commands);
+            deletion_ui(ui, state, endpoint, commands);
+            log_ui(ui, endpoint, commands);
+            facts_ui(ui, endpoint);
+        });
+}
+
+fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+    ui.horizontal(|ui| {
+        ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
+            if endpoint.watching.is_some() {
+                let stop = ui.button("Stop watching");
+                let stop = stop.on_hover_text("The endpoint keeps running and is still billed");
+                if stop.clicked() {
+                    commands.push(EndpointsCommand::StopWatching(endpoint.id.clone()));
+                }
+            } else {
+                let is_free = endpoint.deleting.is_none();
+                let look = ui.add_enabled(is_free, Button::new("Refresh"));
+                if look.clicked() {
+                    commands.push(EndpointsCommand::Watch(endpoint.id.clone()));
+                }
+            }
+            ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
+                let name = strong(endpoint.id.name.as_str()).size(15.0);
+                ui.add(Label::new(name).truncate());
+            });
+        });
+    });
+}
+
+fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+    if let Some(trouble) = &endpoint.trouble {
+        banner_ui(ui, Tone::Warning, trouble, |_| {});
+    }
+    for failure in [&endpoint.failure, &endpoint.undeleted] {
+        if let Some(Failure::Failed { message, .. }) = failure {
+            banner_ui(ui, Tone::Error, message, |ui| {
+                copy_sign_in_ui(ui, failure.as_ref(), commands);
+            });
+        }
+    }
+}
+
+fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+    let word = endpoint_word(endpoint);
+    ui.horizontal_wrapped(|ui| {
+        let sign = endpoint.presence.status().map_or("■", endpoint_sign);
+        ui.label(strong(format!("{sign} {word}")));
+        if endpoint.watching.is_some() || endpoint.deleting.is_some() {
+            ui.spinner();
+        }
+    });
+    if endpoint.accepts_requests() {
+        predict_here_ui(ui, endpoint, commands);
+    }
+    match &endpoint.presence {
+        EndpointPresence::Present(there) => there_ui(ui, there),
+        EndpointPresence::Absent if endpoint.deletion.is_some() => {}
+        EndpointPresence::Absent if endpoint.is_ours() => {
+            let text = "This endpoint no longer exists and is not billed: it was deleted outside this window. The \
+                resources created for it still exist";
+            banner_ui(ui, Tone::Warning, text, |_| {});
+        }
+        EndpointPresence::Absent if endpoint.record.is_some() => {
+            let text = "This endpoint was never started and is not billed. The resources created for it still exist";
+            banner_ui(ui, Tone::Warning, text, |_| {});
+        }
+        EndpointPresence::Absent => {
+            ui.weak(format!("There is no endpoint with this name in {}", endpoint.id.region()));
+        }
+        EndpointPresence::Unknown => {}
+    }
+    let has_failed = endpoint.presence.status() == Some(EndpointStatus::Failed);
+    if !has_failed && (endpoint.presence.endpoint().is_some() || endpoint.is_at_our_cost()) {
+        ui.label(capitalized(&endpoint_cost_text(endpoint, now_ms())));
+    }
+    if endpoint.record.is_none() && endpoint.presence.endpoint().is_some() {
+        ui.weak("Not deployed from this computer; it may be in use");
+    }
+}
+
+/// The status and the failure that SageMaker reports.
+fn there_ui(ui: &mut Ui, there: &Endpoint) {
+    match there.status {
+        EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
+            let why = there.failure_words();
+            let text = format!(
+                "The endpoint failed: {why}. Check its log below. Delete the endpoint, fix the problem, then deploy \
+                 again"
+            );
+            banner_ui(ui, Tone::Error, &text, |_| {});
+        }
+        EndpointStatus::Creating => {
+            ui.weak("Starting the instances and downloading the container and the model. This takes several minutes");
+        }
+        _ => {
+            if let Some(why) = &there.failure {
+                banner_ui(ui, Tone::Warning, why, |_| {});
+            }
+        }
+    }
+}
+
+/// When the endpoint is deleted, and what is deleted with it.
+fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+    if let Some(deletion) = &endpoint.deletion {
+        done_ui(ui, deletion);
+    }
+    if let Some(record) = endpoint.record.as_ref().filter(|_| endpoint.is_at_our_cost()) {
+        end_ui(ui, endpoint, record, commands);
+    }
+    let goes = endpoint.goes_with_it();
+    if goes.is_empty() {
+        return;
+    }
+    ui.add_space(4.0);
+    if state.remote.endpoints.confirming.as_ref() != Some(&endpoint.id) {
+        if delete_endpoint_button(ui, endpoint).clicked() {
+            commands.push(EndpointsCommand::ConfirmDeletion(endpoint.id.clone()));
+        }
+        return;
+    }
+    banner_ui(ui, Tone::Warning, "This will be deleted:", |ui| {
+        for what in &goes {
+            ui.add(Label::new(format!("•  {what}")).wrap());
+        }
+        ui.add_space(2.0);
+        if let Some(model) = endpoint.model_that_stays() {
+            let text = format!("The model {model} is kept: it was not created for this endpoint and is not billed");
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+        }
+        if endpoint.record.is_none() {
+            let text = "Not deployed from this computer; make sure it is not in use";
+            ui.add(Label::new(text).wrap());
+        }
+        ui.add_space(4.0);
+        ui.horizontal(|ui| {
+            if ui.button("Delete it").clicked() {
+                commands.push(EndpointsCommand::Delete(endpoint.id.clone()));
+            }
+            if ui.button("Keep it").clicked() {
+                commands.push(EndpointsCommand::Keep);
+            }
+        });
+    });
+}
+
+/// The results of the last deletion, line by line.
+fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
+    let (tone, message) = if deletion.kept.is_empty() {
+        (Tone::Hint, "Deleted:")
+    } else {
+        (Tone::Warning, "Not everything was deleted:")
+    };
+    banner_ui(ui, tone, message, |ui| {
+        for what in &deletion.deleted {
+            ui.add(Label::new(format!("✓  {what}")).wrap());
+        }
+        for (what, why) in &deletion.kept {
+            ui.add(Label::new(format!("✗  Kept: {what}: {why}")).wrap());
+        }
+    });
+}
+
+/// The buttons that predict with this endpoint.
+fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+    let EndpointId { sagemaker, name } = &endpoint.id;
+    ui.horizontal(|ui| {
+        let predict = ui
+            .button("Predict here")
+            .on_hover_text("Sends only the image in view and images that you predict to this endpoint");
+        if predict.clicked() {
+            let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
+            commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
+        }
+        let other = ui.button("Predict here with options…").on_hover_text("Request format and response mapping");
+        if other.clicked() {
+            let model = RemoteModel::at_endpoint(name.as_str(), sagemaker.clone());
+            commands.push(InferenceCommand::EditRemoteModel(Box::new(model)));
+        }
+    });
+}
+
+/// When Spotcheck deletes it, and buttons for another time.
+fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, commands: &mut Queue<Command>) {
+    let text = endpoint_end_text(endpoint, now_ms());
+    ui.label(match record.delete_at_ms {
+        Some(at) if at > now_ms() && endpoint.undeleted.is_none() => format!("Will be {text}"),
+        _ => capitalized(&text),
+    });
+    if record.delete_at_ms.is_some() {
+        ui.weak("If Spotcheck is running at that time, otherwise at its next start");
+    }
+    ui.horizontal_wrapped(|ui| {
+        let from = record.delete_at_ms.unwrap_or_else(now_ms).max(now_ms());
+        let mut set = |at: Option<i64>| {
+            commands.push(EndpointsCommand::SetDeletionTime(endpoint.id.clone(), at));
+        };
+        for hours in LATER_H {
+            let label = match record.delete_at_ms {
+                Some(_) => format!("{hours} h later"),
+                None => format!("In {hours} h"),
+            };
+            if ui.button(label).clicked() {
+                set(Some(from + hours * HOUR_MS));
+            }
+        }
+        if record.delete_at_ms.is_some() {
+            let never = ui.button("No automatic deletion");
+            let never = never.on_hover_text("Billed until it is deleted");
+            if never.clicked() {
+                set(None);
+            }
+        }
+    });
+}
+
+/// The log is read only on request. CloudWatch keeps it as long as configured, even after the endpoint is deleted.
+fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+    ui.add_space(4.0);
+    let has_failed = endpoint.presence.status() == Some(EndpointStatus::Failed);
+    CollapsingHeader::new("Container log")
+        // An endpoint that fails while its page is shown opens the log.
+        .id_salt(("log", has_failed))
+        .default_open(has_failed)
+        .show(ui, |ui| {
+            let label = match &endpoint.log {
+                Loadable::NotLoaded => "Read the log",
+                Loadable::Loading(_) => {
+                    ui.spinner();
+                    return;
+                }
+                Loadable::Ready(lines) => {
+                    log_lines_ui(ui, lines);
+                    "Read again"
+                }
+                Loadable::Failed(why) => {
+                    banner_ui(ui, Tone::Error, why.message(), |_| {});
+                    "Retry"
+                }
+            };
+            if ui.button(label).clicked() {
+                commands.push(EndpointsCommand::ReadLog(endpoint.id.clone()));
+            }
+        });
+}
+
+fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
+    ui.add_space(4.0);
+    CollapsingHeader::new("Details").default_open(true).show(ui, |ui| {
+        key_value_ui(ui, "Region", endpoint.id.region());
+        let who = endpoint.id.sagemaker.credentials.to_string();
+        key_value_ui(ui, "Credentials", &who);
+        if let Some(config) = endpoint.config() {
+            key_value_ui(ui, "Model", &config.model_name);
+            key_value_ui(ui, "Configuration", &config.name);
+            let kind = config.instance_type.as_deref().unwrap_or("serverless");
+            let instances = format!("{} × {kind}", config.instance_count);
+            key_value_ui(ui, "Instances", &instances);
+            if let Some(version) = &config.ami_version {
+                key_value_ui(ui, "AMI", version);
+            }
+        }
+        let Some(there) = endpoint.presence.endpoint() else {
+            return;
+        };
+        for variant in &there.variants {
+            if let Some(image) = &variant.image {
+                key_value_ui(ui, "Container", image);
+            }
+        }
+        key_value_ui(ui, "Created", &Utc::of_ms(there.created_ms).to_string());
+        key_value_ui(ui, "Last modified", &Utc::of_ms(there.modified_ms).to_string());
+        let log = format!("/aws/sagemaker/Endpoints/{}", there.name);
+        key_value_ui(ui, "Log", &log);
+    });
+}

@@ -1,0 +1,406 @@
+//! The list of endpoints, and watching and deleting single ones.
+
+use crate::domain::Problem;
+use crate::sagemaker::spec::endpoint::{
+    Endpoint, EndpointConfig, EndpointPage, EndpointRecord, EndpointStatus, EndpointSummary,
+};
+use crate::sagemaker::spec::transform::{LogLine, SageMakerAccess};
+use crate::tasks::ProgressUnit;
+use crate::window::endpoints;
+use crate::window::remote::update::lists::ListOf;
+use crate::window::remote::update::{begin, end, settle};
+use crate::window::state::{
+    DeletionCause, Effect, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, EndpointsEffect,
+    EndpointsEvent, Failure, Loadable, Overlay, Queue, State, TaskId, TaskKind, TaskOutcome, TaskSignal,
+};
+use crate::window::tasks;
+
+pub(crate) fn on_command(state: &mut State, command: EndpointsCommand, effects: &mut Queue<Effect>) {
+    match command {
+        EndpointsCommand::Check(draft) => endpoints::form::update::check(state, *draft, effects),
+        EndpointsCommand::Deploy => endpoints::form::update::deploy(state, effects),
+        EndpointsCommand::List(query) => LIST.read(state, query, effects),
+        EndpointsCommand::ListMore => LIST.read_more(state, effects),
+        EndpointsCommand::Open(id) => open(state, &id, effects),
+        EndpointsCommand::Close => state.remote.endpoints.open = None,
+        EndpointsCommand::Watch(id) => watch(state, &id, effects),
+        EndpointsCommand::StopWatching(id) => {
+            stop_watching(state, &id, effects);
+        }
+        EndpointsCommand::ReadLog(id) => read_log(state, &id, effects),
+        EndpointsCommand::ConfirmDeletion(id) => ask_to_delete(state, &id, effects),
+        EndpointsCommand::Keep => state.remote.endpoints.confirming = None,
+        EndpointsCommand::Delete(id) => {
+            delete(state, &id, DeletionCause::UserRequest, effects);
+        }
+        EndpointsCommand::SetDeletionTime(id, delete_at_ms) => {
+            set_end(state, id, delete_at_ms, effects);
+        }
+    }
+}
+
+pub(crate) fn on_event(state: &mut State, event: EndpointsEvent, effects: &mut Queue<Effect>) {
+    match event {
+        EndpointsEvent::RecordsRead { records, unreadable, due } => {
+            records_read(state, records, unreadable, &due, effects);
+        }
+        EndpointsEvent::Outdated => watch_deployed(state, effects),
+        EndpointsEvent::Checked { task, result } => {
+            endpoints::form::update::checked(state, task, result);
+        }
+        EndpointsEvent::Deployed { task, result } => {
+            endpoints::form::update::deployed(state, task, result, effects);
+        }
+        EndpointsEvent::Listed { task, is_first, result } => listed(state, task, is_first, result),
+        EndpointsEvent::Seen { id, task, endpoint, config, usd_per_hour } => {
+            let known = (config, usd_per_hour);
+            polled(state, &id, task, endpoint, known);
+        }
+        EndpointsEvent::Trouble { id, task, text } => {
+            trouble(state, &id, task, text);
+        }
+        EndpointsEvent::WatchEnded { id, task, result } => {
+            watch_ended(state, &id, task, result);
+        }
+        EndpointsEvent::LogRead { id, task, result } => {
+            log_read(state, &id, task, result);
+        }
+        EndpointsEvent::Deleted { id, task, cause, result } => deleted(state, &id, task, cause, result),
+    }
+}
+
+const LIST: ListOf<EndpointStatus, EndpointSummary> = ListOf {
+    dialog: Overlay::Endpoints,
+    kind: TaskKind::Endpoints,
+    title: "List SageMaker endpoints",
+    place: |state| &mut state.remote.endpoints.list,
+    effect: |access, query, ticket| Effect::Endpoints(EndpointsEffect::List { access, query, ticket }),
+};
+
+pub(crate) fn open_endpoints(state: &mut State, effects: &mut Queue<Effect>) {
+    LIST.toggle_dialog(state, effects);
+}
+
+fn listed(state: &mut State, task: TaskId, is_first: bool, result: Result<(SageMakerAccess, EndpointPage), Failure>) {
+    let (page, listed_in) = match result {
+        Ok((sagemaker, page)) => (Ok(page), Some(sagemaker)),
+        Err(failure) => (Err(failure), None),
+    };
+    if LIST.take(state, task, is_first, page) {
+        let endpoints = &mut state.remote.endpoints;
+        endpoints.listed_in = listed_in.or(endpoints.listed_in.take());
+    }
+}
+
+/// Shows the page of an endpoint, and polls the endpoint.
+pub(crate) fn open(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+    state.overlay = Overlay::Endpoints;
+    let endpoints = &mut state.remote.endpoints;
+    endpoints.open = Some(id.clone());
+    if endpoints.confirming.as_ref() != Some(id) {
+        endpoints.confirming = None;
+    }
+    if endpoints.of(id).deleting.is_none() {
+        watch(state, id, effects);
+    }
+}
+
+/// Asks for confirmation before the endpoint is deleted.
+fn ask_to_delete(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+    state.remote.endpoints.confirming = Some(id.clone());
+    open(state, id, effects);
+}
+
+/// Stores the records of this computer, and deletes the endpoints whose deletion time has passed.
+fn records_read(
+    state: &mut State,
+    records: Vec<EndpointRecord>,
+    unreadable: Vec<String>,
+    due: &[EndpointId],
+    effects: &mut Queue<Effect>,
+) {
+    for problem in &unreadable {
+        if !state.remote.endpoints.unreadable.contains(problem) {
+            let text =
+                format!("{problem}. Check in “Endpoints…” or the AWS console whether that endpoint is still billed");
+            state.problems.add(Problem::general(text), None);
+        }
+    }
+    let endpoints = &mut state.remote.endpoints;
+    endpoints.unreadable = unreadable;
+    let before = endpoints.known.iter().filter(|endpoint| endpoint.is_ours());
+    let before: Vec<EndpointId> = before.map(|endpoint| endpoint.id.clone()).collect();
+    for endpoint in &mut endpoints.known {
+        endpoint.record = None;
+    }
+    let mut new = Vec::new();
+    for record in records {
+        let id = EndpointId::from(&record);
+        if record.is_started && !before.contains(&id) && !due.contains(&id) {
+            new.push(id.clone());
+        }
+        let endpoint = endpoints.of(&id);
+        // It was listed with the current credentials; the stored ones may be older.
+        endpoint.id = id;
+        endpoint.record = Some(record);
+    }
+    for id in due {
+        delete(state, id, DeletionCause::TimeIsOver, effects);
+    }
+    for id in new {
+        watch(state, &id, effects);
+    }
+}
+
+/// Polls the endpoints deployed from this computer again, because another program may have changed or deleted them.
+fn watch_deployed(state: &mut State, effects: &mut Queue<Effect>) {
+    let known = state.remote.endpoints.known.iter();
+    let ours = known.filter(|endpoint| endpoint.is_at_our_cost() && endpoint.deleting.is_none());
+    let ids: Vec<EndpointId> = ours.map(|endpoint| endpoint.id.clone()).collect();
+    for id in ids {
+        watch(state, &id, effects);
+    }
+}
+
+/// Polls an endpoint until it no longer changes by itself.
+pub(crate) fn watch(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+    if state.remote.endpoints.of(id).watching.is_some() {
+        return;
+    }
+    let title = format!("Watch the endpoint {}", id.name);
+    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let endpoint = state.remote.endpoints.of(id);
+    endpoint.watching = Some(ticket.id);
+    endpoint.failure = None;
+    effects.push(EndpointsEffect::Watch { id: endpoint.id.clone(), ticket });
+}
+
+fn stop_watching(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+    let watching = state.remote.endpoints.get(id);
+    if let Some(task) = watching.and_then(|endpoint| endpoint.watching) {
+        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
+/// `None` if no endpoint has this name, or no longer.
+fn polled(
+    state: &mut State,
+    id: &EndpointId,
+    task: TaskId,
+    found: Option<Box<Endpoint>>,
+    (config, usd_per_hour): (Option<EndpointConfig>, Option<f64>),
+) {
+    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
+        return;
+    };
+    if endpoint.watching != Some(task) {
+        return;
+    }
+    endpoint.failure = None;
+    endpoint.trouble = None;
+    endpoint.config = config.or(endpoint.config.take());
+    endpoint.usd_per_hour = usd_per_hour;
+    let presence = found.map_or(EndpointPresence::Absent, EndpointPresence::Present);
+    let before = std::mem::replace(&mut endpoint.presence, presence);
+    let now = endpoint.presence.clone();
+    let is_ours = endpoint.is_ours();
+    if let Some(status) = now.status() {
+        list_as(state, id, status);
+    }
+    if before != now && is_ours {
+        show_change(state, id, &before, &now);
+    }
+}
+
+/// Shows a notice if the status of an endpoint deployed from this computer has changed.
+fn show_change(state: &mut State, id: &EndpointId, before: &EndpointPresence, now: &EndpointPresence) {
+    let (name, is_on_screen) = (&id.name, is_on_screen(state, id));
+    match (before, now) {
+        (_, EndpointPresence::Present(endpoint)) => match endpoint.status {
+            // When it is polled for the first time, nothing has changed since it was deployed.
+            EndpointStatus::InService if *before != EndpointPresence::Unknown => {
+                state.show_notice(format!("The endpoint {name} is in service"));
+            }
+            EndpointStatus::Failed | EndpointStatus::UpdateRollbackFailed => {
+                let why = endpoint.failure_words();
+                let text = format!(
+                    "The endpoint {name} failed: {why}. Check its log in CloudWatch, /aws/sagemaker/Endpoints/{name}, \
+                    and delete it"
+                );
+                if !is_on_screen {
+                    state.show_notice(text.clone());
+                }
+                state.problems.add(Problem::general(text), None);
+            }
+            _ => {}
+        },
+        (_, EndpointPresence::Absent) => state.show_notice(format!(
+            "The endpoint {name} no longer exists: it was deleted outside this window. Delete its leftovers in \
+            “Endpoints…”"
+        )),
+        (_, EndpointPresence::Unknown) => {}
+    }
+}
+
+fn trouble(state: &mut State, id: &EndpointId, task: TaskId, text: String) {
+    let endpoint = state.remote.endpoints.get_mut(id);
+    if let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) {
+        endpoint.trouble = Some(text);
+    }
+}
+
+fn watch_ended(state: &mut State, id: &EndpointId, task: TaskId, result: Result<(), Failure>) {
+    end(state, task, result.as_ref().err());
+    let endpoint = state.remote.endpoints.get_mut(id);
+    let Some(endpoint) = endpoint.filter(|endpoint| endpoint.watching == Some(task)) else {
+        return;
+    };
+    endpoint.watching = None;
+    endpoint.trouble = None;
+    if let Err(failure @ Failure::Failed { .. }) = result {
+        endpoint.failure = Some(failure);
+    }
+}
+
+/// Reads the end of its containers' log, which shows why one does not start.
+fn read_log(state: &mut State, id: &EndpointId, effects: &mut Queue<Effect>) {
+    if state.remote.endpoints.of(id).log.is_loading() {
+        return;
+    }
+    let title = format!("Read the log of the endpoint {}", id.name);
+    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let endpoint = state.remote.endpoints.of(id);
+    endpoint.log = Loadable::Loading(ticket.id);
+    effects.push(EndpointsEffect::ReadLog { id: endpoint.id.clone(), ticket });
+}
+
+fn log_read(state: &mut State, id: &EndpointId, task: TaskId, result: Result<Vec<LogLine>, Failure>) {
+    settle(state, task, result, |state| Some(&mut state.remote.endpoints.get_mut(id)?.log));
+}
+
+/// Changes the time of the automatic deletion.
+fn set_end(state: &mut State, id: EndpointId, delete_at_ms: Option<i64>, effects: &mut Queue<Effect>) {
+    if let Some(endpoint) = state.remote.endpoints.get_mut(&id) {
+        endpoint.undeleted = None;
+    }
+    effects.push(EndpointsEffect::SetDeletionTime { id, delete_at_ms });
+}
+
+/// Deletes an endpoint with its configuration and its other resources.
+fn delete(state: &mut State, id: &EndpointId, cause: DeletionCause, effects: &mut Queue<Effect>) {
+    if state.remote.endpoints.of(id).deleting.is_some() {
+        return;
+    }
+    stop_watching(state, id, effects);
+    let title = match cause {
+        DeletionCause::UserRequest => format!("Delete the endpoint {}", id.name),
+        DeletionCause::TimeIsOver => {
+            format!("Delete the endpoint {} at its deletion time", id.name)
+        }
+    };
+    let ticket = begin(state, TaskKind::Endpoints, ProgressUnit::Steps, title);
+    let endpoints = &mut state.remote.endpoints;
+    if endpoints.confirming.as_ref() == Some(id) {
+        endpoints.confirming = None;
+    }
+    let endpoint = endpoints.of(id);
+    endpoint.deleting = Some(ticket.id);
+    effects.push(EndpointsEffect::Delete { id: endpoint.id.clone(), cause, ticket });
+}
+
+fn deleted(
+    state: &mut State,
+    id: &EndpointId,
+    task: TaskId,
+    cause: DeletionCause,
+    result: Result<EndpointDeletion, Failure>,
+) {
+    let Some(endpoint) = state.remote.endpoints.get_mut(id) else {
+        return;
+    };
+    if endpoint.deleting == Some(task) {
+        endpoint.deleting = None;
+    }
+    match result {
+        Ok(deletion) => deletion_done(state, id, task, cause, deletion),
+        Err(failure) => {
+            end(state, task, Some(&failure));
+            not_deleted(state, id, cause, &failure);
+        }
+    }
+}
+
+fn deletion_done(state: &mut State, id: &EndpointId, task: TaskId, cause: DeletionCause, deletion: EndpointDeletion) {
+    let said = words_of_deletion(&id.name, cause, &deletion);
+    drop(state.tasks.end(task, TaskOutcome::Done(said.clone())));
+    list_as(state, id, EndpointStatus::Deleting);
+    let endpoint = state.remote.endpoints.of(id);
+    endpoint.presence = EndpointPresence::Absent;
+    endpoint.undeleted = None;
+    let is_left = !deletion.kept.is_empty();
+    let before = endpoint.deletion.replace(deletion);
+    let kept_before = before.map(|before| before.kept);
+    let kept = endpoint.deletion.as_ref().map(|now| &now.kept);
+    // A failed deletion is retried periodically and reported once.
+    if is_left && kept_before.as_ref() == kept {
+        return;
+    }
+    if is_left {
+        state.problems.add(Problem::general(said.clone()), None);
+    }
+    if cause == DeletionCause::TimeIsOver || !is_on_screen(state, id) {
+        state.show_notice(said);
+    }
+}
+
+fn not_deleted(state: &mut State, id: &EndpointId, cause: DeletionCause, failure: &Failure) {
+    let name = &id.name;
+    if *failure == Failure::Cancelled {
+        if cause == DeletionCause::TimeIsOver {
+            state.show_notice(format!(
+                "The endpoint {name} is about to be deleted; postpone this in “Endpoints…” to keep it"
+            ));
+        }
+        return;
+    }
+    let endpoint = state.remote.endpoints.of(id);
+    let before = endpoint.undeleted.replace(failure.clone());
+    if before.as_ref() == Some(failure) {
+        return;
+    }
+    let why = failure.message();
+    let text = format!(
+        "The endpoint {name} could not be deleted and is still billed: {why}. Spotcheck retries while it runs and at \
+         its next start. If that fails, delete the endpoint in the AWS console"
+    );
+    state.show_notice(text.clone());
+    state.problems.add(Problem::general(text), None);
+}
+
+/// Whether the endpoint's page is open, which makes a notice redundant.
+fn is_on_screen(state: &State, id: &EndpointId) -> bool {
+    state.overlay == Overlay::Endpoints && state.remote.endpoints.open.as_ref() == Some(id)
+}
+
+/// Updates the status in the list, if the endpoint is in it.
+fn list_as(state: &mut State, id: &EndpointId, status: EndpointStatus) {
+    let endpoints = &mut state.remote.endpoints;
+    let region = endpoints.listed_in.as_ref().map(|access| &access.region);
+    if region != Some(&id.sagemaker.region) {
+        return;
+    }
+    let same = endpoints.list.rows.iter_mut();
+    for listed in same.filter(|listed| listed.name == id.name) {
+        listed.status = status;
+    }
+}
+
+/// “Deleted: endpoint cats, configuration cats. Left: model cats (…)”
+fn words_of_deletion(name: &str, cause: DeletionCause, deletion: &EndpointDeletion) -> String {
+    let mut said = match cause {
+        DeletionCause::TimeIsOver => format!("The endpoint {name} has reached its deletion time. "),
+        DeletionCause::UserRequest => String::new(),
+    };
+    said.push_str(&deletion.to_string());
+    said
+}

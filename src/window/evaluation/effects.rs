@@ -1,0 +1,182 @@
+//! Reading ground truth, and evaluating runs.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::annotations::matching::{Folders, ImageKey, ImageMatches, MatchRules};
+use crate::domain::{FileStamp, NamePattern, Sample, SampleId, SampleUri, SharedList};
+use crate::evaluation::pipeline::{
+    EvaluateError, RunSide, TruthFrom, TruthScores, measure, measure_all, of_run, open_truth, truth_of,
+};
+use crate::evaluation::{DRAWS, Evaluated, GroundTruth, NoTruth, Sides};
+use crate::review::Outcomes;
+use crate::tasks::TaskControl;
+use crate::window::effects::{Effects, Shared};
+use crate::window::models::add::effects::{corrections_in, files_at};
+use crate::window::outputs::reading::effects::labels_of;
+use crate::window::state::{
+    EvaluateRequest, EvaluatedRun, EvaluationEffect, EvaluationEvent, Failure, NO_IMAGE, OpenedTruth, Ticket, TruthAt,
+    TruthImages, TruthNames, TruthRequest, TruthSource,
+};
+
+/// The limit of images named in a message.
+const MAX_NAMED: usize = 5;
+
+pub(crate) fn carry_out(effects: &mut Effects, effect: EvaluationEffect) {
+    let shared = &effects.shared;
+    match effect {
+        EvaluationEffect::OpenTruth { request, ticket } => open(shared, request, ticket),
+        EvaluationEffect::Evaluate { request, ticket } => evaluate(shared, request, ticket),
+    }
+}
+
+fn open(shared: &Arc<Shared>, request: TruthRequest, ticket: Ticket) {
+    let TruthRequest { from, reading, class_map, samples } = request;
+    shared.run_task(
+        "open ground truth",
+        ticket,
+        move |shared, ticket| {
+            let corrections = class_map.as_deref().map(corrections_in).transpose()?.unwrap_or_default();
+            let (at, from) = truth_from(shared, from, reading.split, &samples)?;
+            let labels = match reading.names {
+                Some(TruthNames::Set(set)) => labels_of(&set)?,
+                Some(TruthNames::Listed(names)) => Some((0..).zip(names).collect()),
+                None => None,
+            };
+            let control = &ticket.control;
+            let truth = match &from {
+                TruthFrom::Files { files, split: None, .. }
+                    if let Some(found) = shared.take_dropped(files, control) =>
+                {
+                    truth_of(files.name(), found, labels.as_ref())
+                }
+                _ => open_truth(&from, labels.as_ref(), control),
+            };
+            let truth = truth.map_err(|error| failure(&error))?;
+            corrections.check_targets(&truth.labels).map_err(|error| {
+                let file = class_map.unwrap_or_default();
+                format!("Could not use {}: {error}", file.display())
+            })?;
+            let images = match_images(&truth, &samples);
+            Ok(OpenedTruth { at, truth: Arc::new(truth), images, corrections })
+        },
+        |task, result| EvaluationEvent::TruthOpened { task, result },
+    );
+}
+
+fn truth_from(
+    shared: &Shared,
+    from: TruthSource,
+    split: Option<String>,
+    samples: &SharedList<Sample>,
+) -> Result<(TruthAt, TruthFrom), Failure> {
+    Ok(match from {
+        TruthSource::Files(at) => {
+            let (at, files) = files_at(shared, &at)?;
+            (TruthAt::Files(at), TruthFrom::Files { files, split, scores: TruthScores::default() })
+        }
+        TruthSource::Verdicts { source, run, view } => {
+            let project = shared.project(source).ok_or(Failure::Cancelled)?;
+            // The ground truth is read from the project, so all verdicts must be saved first.
+            project.flush().map_err(|error| error.to_string())?;
+            (TruthAt::Verdicts(run.id), TruthFrom::Verdicts { project, run, view })
+        }
+        TruthSource::Names(pattern) => {
+            let names = samples.iter().map(|sample| sample.name.clone()).collect();
+            let parsed = NamePattern::parse(&pattern)?;
+            (TruthAt::Names(pattern), TruthFrom::Names { names, pattern: parsed })
+        }
+    })
+}
+
+fn match_images(truth: &GroundTruth, samples: &SharedList<Sample>) -> TruthImages {
+    let names: Vec<&str> = samples.iter().map(|sample| sample.name.as_str()).collect();
+    let keys: Vec<ImageKey<'_>> = names.iter().map(|name| ImageKey::named(name)).collect();
+    let matches = ImageMatches::between(&truth.keys(), &keys, Folders::Agree);
+    let mut by_sample = vec![NO_IMAGE; names.len()];
+    let mut missing = (0, Vec::new());
+    for index in 0..truth.images.len() {
+        if let Some(sample) = matches.index(index) {
+            by_sample[sample as usize] = index as u32;
+        } else {
+            missing.0 += 1;
+            if missing.1.len() < MAX_NAMED {
+                missing.1.push(truth.images[index].shown_name());
+            }
+        }
+    }
+    let (matched, other_folders) = (truth.images.len() - missing.0, matches.other_folders);
+    TruthImages { by_sample: by_sample.into(), matched, missing, other_folders }
+}
+
+fn evaluate(shared: &Arc<Shared>, request: EvaluateRequest, ticket: Ticket) {
+    let run = request.run.id;
+    shared.run_task(
+        "evaluate a run",
+        ticket,
+        move |shared, ticket| evaluated(shared, &request, ticket).map(Box::new),
+        move |task, result| EvaluationEvent::Evaluated { task, run, result },
+    );
+}
+
+fn evaluated(shared: &Shared, request: &EvaluateRequest, ticket: &Ticket) -> Result<EvaluatedRun, Failure> {
+    let begun = Instant::now();
+    let control = &ticket.control;
+    let sides = sides_of(shared, request, control)?;
+    let named = sides.classes.iter().map(|class| (class.id, class.name.clone()));
+    let mut outcomes = Outcomes::new(request.predictions.clone(), named, sides.model_classes.iter().copied());
+    let notes = sides.notes.clone();
+    let (mut evaluated, draws) =
+        measure(sides, DRAWS, Some(&mut outcomes), control).map_err(|error| failure(&error))?;
+    let mut run = EvaluatedRun {
+        evaluated: Arc::new(evaluated.clone()),
+        outcomes: Arc::new(outcomes),
+        drawn: Arc::default(),
+        notes,
+        secs: begun.elapsed().as_secs_f32(),
+    };
+    let (task, of) = (ticket.id, request.run.id);
+    shared.report(EvaluationEvent::Measured { task, run: of, evaluated: Box::new(run.clone()) });
+    if let Some(draws) = draws {
+        run.drawn = draws.add_intervals(&mut evaluated, control).map_err(|error| failure(&error))?.into();
+    }
+    run.evaluated = Arc::new(evaluated);
+    Ok(run)
+}
+
+/// All metrics of a run, for an export.
+pub(crate) fn measured(
+    shared: &Shared,
+    request: &EvaluateRequest,
+    control: &TaskControl,
+) -> Result<Evaluated, Failure> {
+    let sides = sides_of(shared, request, control)?;
+    measure_all(sides, DRAWS, control).map_err(|error| failure(&error))
+}
+
+fn sides_of(shared: &Shared, request: &EvaluateRequest, control: &TaskControl) -> Result<Sides, Failure> {
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    // The evaluation reads the project, so everything must be saved first.
+    project.flush().map_err(|error| error.to_string())?;
+    let stamped =
+        |(at, sample): (usize, &Sample)| (sample.uri.clone(), (Some(SampleId::from_index(at)), sample.stamp()));
+    let listed: HashMap<SampleUri, (Option<SampleId>, FileStamp)> =
+        request.samples.iter().enumerate().map(stamped).collect();
+    let listing = |uri: &SampleUri| listed.get(uri).cloned();
+    let side = RunSide { project: &project, run: &request.run, view: &request.view, listing: &listing };
+    let rules = MatchRules { corrections: &request.corrections, folders: Folders::Agree };
+    of_run(&request.truth, &side, rules, control).map_err(|error| failure(&error))
+}
+
+fn failure(error: &EvaluateError) -> Failure {
+    let advice = match error {
+        EvaluateError::Cancelled(_) => return Failure::Cancelled,
+        EvaluateError::NoClassInCommon { .. } => ". Correct the classes under Class matching",
+        EvaluateError::NoTruth { reason: NoTruth::Scores, .. } => ". Open predictions with “Open predictions…”",
+        EvaluateError::OtherFolders { .. } => ". If they are the same, open their parent folder",
+        EvaluateError::OtherTask { .. } => ". Choose another run under Runs",
+        _ => "",
+    };
+    Failure::new(format!("{error}{advice}"))
+}

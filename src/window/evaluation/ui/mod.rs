@@ -1,0 +1,142 @@
+//! The evaluation of the run on screen against ground truth, in place of the image. Every number leads to its boxes.
+
+mod cards;
+mod chart;
+mod curves;
+mod errors;
+mod head;
+mod matching;
+mod matrix;
+pub(crate) mod open_annotations;
+mod overview;
+mod queries;
+mod reliability;
+mod table;
+
+use std::sync::Arc;
+
+use eframe::egui::{CentralPanel, Ui};
+use strum::{IntoStaticStr, VariantArray};
+
+use crate::domain::LabelSet;
+use crate::evaluation::{Evaluated, Metrics};
+use crate::review::{OutcomeCounts, Outcomes, Statistics};
+use crate::window::state::{Command, EvaluationCommand, Queue, State};
+
+/// The panel's state between frames.
+#[derive(Default)]
+pub(crate) struct EvaluationMemory {
+    part: Part,
+    /// The openings of the panel after which a tab had the focus.
+    openings: u32,
+    table: table::TableMemory,
+    matrix: matrix::MatrixMemory,
+    matching: matching::MatchingMemory,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, IntoStaticStr, VariantArray)]
+#[strum(const_into_str)]
+enum Part {
+    #[default]
+    Overview,
+    Classes,
+    #[strum(serialize = "Confusion matrix")]
+    Confusion,
+    #[strum(serialize = "Class matching")]
+    Matching,
+}
+
+/// The metrics of the run on screen, and its outcomes with the current filters.
+#[derive(Clone, Copy)]
+struct Shown<'s> {
+    state: &'s State,
+    labels: &'s LabelSet,
+    evaluated: &'s Arc<Evaluated>,
+    outcomes: &'s Outcomes,
+    statistics: &'s Arc<Statistics>,
+    counts: &'s OutcomeCounts,
+}
+
+impl<'s> Shown<'s> {
+    /// `None` before the first evaluation, and while boxes are counted for the first time.
+    fn new(state: &'s State) -> Option<Self> {
+        let run = state.evaluated()?;
+        let statistics = state.arranging.statistics()?;
+        Some(Self {
+            state,
+            labels: state.run()?.labels(),
+            evaluated: &run.evaluated,
+            outcomes: &run.outcomes,
+            statistics,
+            counts: statistics.outcomes.as_ref()?,
+        })
+    }
+
+    fn is_detection(&self) -> bool {
+        matches!(self.evaluated.metrics, Metrics::Detection { .. })
+    }
+
+    /// The name of a ground-truth class.
+    fn name(&self, place: u32) -> &'s str {
+        self.outcomes.classes.get(place as usize).map_or("", |class| class.name.as_str())
+    }
+}
+
+pub(crate) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationMemory, commands: &mut Queue<Command>) {
+    let Some(evaluating) = &state.evaluating else {
+        return;
+    };
+    CentralPanel::default().show(ui, |ui| {
+        ui.add_space(6.0);
+        head::head_ui(ui, state, evaluating, commands);
+        // The last numbers stay while the ground truth is read again.
+        let has_truth = evaluating.truth.ready().is_some() || evaluating.truth.is_loading();
+        let Some(evaluation) = state.evaluation().filter(|_| has_truth) else {
+            return;
+        };
+        let shown = Shown::new(state);
+        if shown.is_some() {
+            let takes_keyboard = std::mem::replace(&mut memory.openings, evaluating.openings) < evaluating.openings;
+            parts_ui(ui, &mut memory.part, takes_keyboard);
+        } else if evaluation.classes.matches.rows.is_empty() {
+            return;
+        } else if evaluation.status.failure().is_none() {
+            ui.weak("Counting boxes…");
+            return;
+        }
+        if shown.is_none() {
+            memory.part = Part::Matching;
+        }
+        match (memory.part, &shown) {
+            (Part::Overview, Some(shown)) => overview::overview_ui(ui, shown, commands),
+            (Part::Classes, Some(shown)) => table::classes_ui(ui, shown, &mut memory.table, commands),
+            (Part::Confusion, Some(shown)) => matrix::matrix_ui(ui, shown, &mut memory.matrix, commands),
+            _ => matching::matching_ui(ui, state, evaluation, &mut memory.matching, commands),
+        }
+    });
+}
+
+fn parts_ui(ui: &mut Ui, part: &mut Part, takes_keyboard: bool) {
+    ui.horizontal_wrapped(|ui| {
+        ui.spacing_mut().item_spacing.x = 4.0;
+        for choice in Part::VARIANTS {
+            let tab = ui.selectable_label(*part == *choice, choice.into_str());
+            if takes_keyboard && *part == *choice {
+                tab.request_focus();
+            }
+            if tab.clicked() {
+                *part = *choice;
+            }
+        }
+    });
+    ui.separator();
+}
+
+fn show_boxes(commands: &mut Queue<Command>, query: String) {
+    commands.push(EvaluationCommand::ShowBoxes(query));
+}
+
+/// A fraction or an average as written in papers: `0.452`.
+fn decimals(number: Option<f64>) -> String {
+    number.map_or_else(|| "–".to_owned(), |number| format!("{number:.3}"))
+}

@@ -1,0 +1,178 @@
+//! Exports from the project and the images of the open source.
+
+use std::sync::Arc;
+
+use crate::domain::SampleId;
+use crate::project::PredictionPairs;
+use crate::project::export;
+use crate::project::export::evaluation::{write_classes_csv, write_json, write_plots};
+use crate::project::export::options::EvaluationFormat;
+use crate::project::export::{
+    ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
+};
+use crate::review::count_boxes;
+use crate::tasks::TaskControl;
+use crate::window::browse::effects::with_home;
+use crate::window::effects::latest::{LatestSender, worker};
+use crate::window::effects::{Effects, Shared, guarded};
+use crate::window::evaluation::effects::measured;
+use crate::window::state::{
+    BoxCountRequest, BoxCounts, ExportComparisonRequest, ExportEffect, ExportEvaluationRequest, ExportEvent,
+    ExportFile, ExportRequest, Exported, Failure, RequestId, Ticket,
+};
+
+pub(crate) fn carry_out(effects: &mut Effects, effect: ExportEffect) {
+    let shared = &effects.shared;
+    match effect {
+        ExportEffect::Start { request, ticket } => export(shared, *request, ticket),
+        ExportEffect::StartComparison { request, ticket } => {
+            export_comparison(shared, request, ticket);
+        }
+        ExportEffect::StartEvaluation { request, ticket } => export_evaluation(shared, *request, ticket),
+        ExportEffect::CountBoxes { id, what } => {
+            effects.box_counts.put((id, what));
+        }
+    }
+}
+
+/// Counts the boxes available for export.
+pub(crate) fn box_counter(shared: &Arc<Shared>) -> LatestSender<(RequestId, Box<BoxCountRequest>)> {
+    worker(shared, "count boxes", |shared, (id, what): (RequestId, Box<BoxCountRequest>), _| {
+        let counts = guarded(|| Ok(counts(&what)));
+        let counts = counts.map_err(|reason| shared.report_problem(reason)).ok();
+        shared.report(ExportEvent::BoxesCounted { id, counts })
+    })
+}
+
+fn counts(what: &BoxCountRequest) -> BoxCounts {
+    let count = |samples: &mut dyn Iterator<Item = SampleId>| {
+        let samples = samples.filter(|sample| !what.outdated.contains(*sample));
+        let (view, suppressed) = (what.view.as_ref(), what.suppressed.as_ref());
+        count_boxes(&what.predictions, view, suppressed, &what.marks, samples)
+    };
+    BoxCounts {
+        filter: count(&mut what.order.ids()),
+        selection: count(&mut what.selected.iter()),
+        all: count(&mut what.predictions.iter().map(|(sample, _)| sample)),
+    }
+}
+
+fn target(file: &ExportFile) -> ExportTarget {
+    ExportTarget {
+        path: with_home(&file.path),
+        existing: if file.replaces { Existing::Replace } else { Existing::Keep },
+    }
+}
+
+fn export(shared: &Arc<Shared>, request: ExportRequest, ticket: Ticket) {
+    shared.run_task(
+        "export",
+        ticket,
+        move |shared, ticket| write(shared, request, &ticket.control),
+        |task, result| ExportEvent::Ended { task, result },
+    );
+}
+
+fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Result<Exported, Failure> {
+    let source = shared.source(request.source).ok_or(Failure::Cancelled)?;
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    // The export includes the last verdicts.
+    project.flush().map_err(|error| failed(&error))?;
+    let judgments = project.judgments().map_err(|error| failed(&error))?;
+    let evaluation = request.evaluation.as_ref().map(|evaluation| measured(shared, evaluation, control)).transpose()?;
+    control.set_total(Some(request.samples.len() as u64));
+    control.set_done_before(0);
+    control.set_step("");
+    let samples = request.samples.into_iter();
+    let mut rows = ProjectRows::new(project, request.run.id, samples, judgments);
+    let context = ExportContext {
+        run: *request.run,
+        view: request.view,
+        source_name: request.source_name,
+        source,
+        limits: shared.limits(),
+        evaluation,
+        truth: request.truth.map(|(outcomes, samples)| EvaluatedBoxes { outcomes, samples }),
+    };
+    let target = target(&request.target);
+    let report = export::export(&mut rows, &context, request.options, &target, control);
+    let report = report.map_err(of_export)?;
+    let problems = report.problems.iter().map(ToString::to_string);
+    Ok(Exported {
+        summary: report.to_string(),
+        notes: report.notes.iter().cloned().chain(problems).collect(),
+        path: report.path,
+    })
+}
+
+fn export_comparison(shared: &Arc<Shared>, request: ExportComparisonRequest, ticket: Ticket) {
+    shared.run_task(
+        "export a comparison",
+        ticket,
+        move |shared, ticket| write_comparison(shared, request, &ticket.control),
+        |task, result| ExportEvent::Ended { task, result },
+    );
+}
+
+fn write_comparison(
+    shared: &Shared,
+    request: ExportComparisonRequest,
+    control: &TaskControl,
+) -> Result<Exported, Failure> {
+    let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
+    let runs = request.runs.each_ref().map(|run| run.id);
+    let pairs = PredictionPairs::new(project, runs, request.samples.iter().cloned());
+    let context = ComparisonContext { runs: *request.runs, views: *request.views, source_name: request.source_name };
+    let target = target(&request.target);
+    let report = export::export_comparison(pairs, &context, request.format, &target, control);
+    let report = report.map_err(of_export)?;
+    Ok(Exported { summary: report.to_string(), notes: Vec::new(), path: report.path })
+}
+
+fn export_evaluation(shared: &Arc<Shared>, request: ExportEvaluationRequest, ticket: Ticket) {
+    shared.run_task(
+        "export an evaluation",
+        ticket,
+        move |shared, ticket| write_evaluation(shared, &request, &ticket.control),
+        |task, result| ExportEvent::Ended { task, result },
+    );
+}
+
+fn write_evaluation(
+    shared: &Shared,
+    request: &ExportEvaluationRequest,
+    control: &TaskControl,
+) -> Result<Exported, Failure> {
+    let ExportEvaluationRequest { evaluation, format, target: file } = request;
+    let source = shared.source(evaluation.source).ok_or(Failure::Cancelled)?;
+    let evaluated = measured(shared, evaluation, control)?;
+    let target = target(file);
+    let written = match format {
+        EvaluationFormat::Json => write_json(&evaluated, &target).map(|()| Vec::new()),
+        EvaluationFormat::Csv => write_classes_csv(&evaluated, &target).map(|()| Vec::new()),
+        EvaluationFormat::Plots => write_plots(&evaluated, &target, control).map(|_| Vec::new()),
+        EvaluationFormat::Report => {
+            let limits = shared.limits();
+            let samples = evaluation.samples.iter().map(|sample| (sample.name.as_str(), &sample.uri)).collect();
+            let images = EvaluatedImages { source: &*source, samples, limits: &limits };
+            export::write_evaluation_report(&evaluated, Some(&images), &target, control)
+        }
+    };
+    let problems = written.map_err(of_export)?;
+    Ok(Exported {
+        summary: format!("{} written: {}", format.content(), target.path.display()),
+        notes: problems.iter().map(ToString::to_string).collect(),
+        path: target.path,
+    })
+}
+
+fn of_export(error: ExportError) -> Failure {
+    match error {
+        ExportError::Cancelled(_) => Failure::Cancelled,
+        error => failed(&error),
+    }
+}
+
+fn failed(reason: &dyn std::fmt::Display) -> Failure {
+    Failure::new(format!("Could not export: {reason}"))
+}

@@ -1,0 +1,422 @@
+//! The export dialogs, and the notice when one is finished.
+
+use std::path::PathBuf;
+
+use eframe::egui::{self, Button, Frame, Key, Label, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2};
+use strum::VariantArray;
+
+use crate::domain::{ModelTask, SampleUri};
+use crate::project::export::options::{
+    AnnotatedKind, BoxChoice, ClassChoice, ComparisonFormat, EvaluationFormat, ExportFormat, ExportOptions,
+    VerdictChoice,
+};
+use crate::window::state::{
+    BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, Queue, State, TaskId, TaskSignal,
+};
+use crate::window::ui::dialog::dialog;
+use crate::window::ui::theme;
+use crate::window::ui::widgets::{
+    Tone, banner_ui, box_count, checkbox_ui, ends_ui, focus_whole_text, grouped, primary_button, radio_ui, strong,
+};
+
+const WIDTH: f32 = 600.0;
+const FORMATS_WIDTH: f32 = 160.0;
+/// The height of the format with the most options.
+const CHOICES_HEIGHT: f32 = 400.0;
+/// The heading above the options, and the target and the buttons below them.
+const ROOM_OF_BUTTONS: f32 = 290.0;
+
+#[derive(Default)]
+pub(crate) struct ExportMemory {
+    /// The file of the predictions; a comparison of two runs has its own.
+    export: Target,
+    comparison: Target,
+    evaluation: Target,
+    taken_over: Option<PathBuf>,
+    /// Whether the notice about a finished export is open.
+    was_exported: bool,
+}
+
+/// The target path while it is typed.
+#[derive(Default)]
+struct Target {
+    path: String,
+    /// The last suggestion. While the field contains it, it follows what is open and selected.
+    suggested: String,
+    /// The extension of the format that the path was made for.
+    extension: Option<&'static str>,
+    replaces: bool,
+    /// The path of the last attempt: its error applies to no other.
+    tried: Option<PathBuf>,
+    /// Whether its field has had the focus since the dialog opened.
+    has_had_keyboard: bool,
+}
+
+pub(crate) fn export_ui(ctx: &egui::Context, state: &State, memory: &mut ExportMemory, commands: &mut Queue<Command>) {
+    let was_exported = std::mem::replace(&mut memory.was_exported, state.exported.is_some());
+    if let Some(exported) = &state.exported {
+        exported_ui(ctx, exported, !was_exported, commands);
+    }
+    let target = match state.overlay {
+        Overlay::Export => &mut memory.export,
+        Overlay::ExportComparison => &mut memory.comparison,
+        Overlay::ExportEvaluation => &mut memory.evaluation,
+        _ => {
+            for target in [&mut memory.export, &mut memory.comparison, &mut memory.evaluation] {
+                (target.replaces, target.has_had_keyboard) = (false, false);
+            }
+            return;
+        }
+    };
+    let picked = &state.export.picked;
+    if *picked != memory.taken_over {
+        memory.taken_over.clone_from(picked);
+        if let Some(path) = picked {
+            target.path = path.display().to_string();
+        }
+    }
+    target.follow(state);
+    let modal = dialog(ctx, "export").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        match state.overlay {
+            Overlay::ExportComparison => comparison_ui(ui, state, target, commands),
+            Overlay::ExportEvaluation => evaluation_ui(ui, state, target, commands),
+            _ => contents_ui(ui, state, target, commands),
+        }
+    });
+    if modal.should_close() {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+impl Target {
+    /// Another format has another extension.
+    fn follow(&mut self, state: &State) {
+        let suggested = state.suggested_export().display().to_string();
+        let extension = state.export_extension();
+        if self.path == self.suggested {
+            self.path.clone_from(&suggested);
+        } else if self.extension != extension {
+            self.path = with_ending(&self.path, self.extension, extension);
+        }
+        (self.suggested, self.extension) = (suggested, extension);
+    }
+}
+
+/// A path for another format: of a file (`Some` extension) or a folder. A path whose extension the user changed is
+/// kept.
+fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
+    let stem = match before.map(|before| format!(".{before}")) {
+        None => Some(path.trim_end_matches(['/', '\\'])),
+        Some(before) => path.strip_suffix(before.as_str()),
+    };
+    match (stem.filter(|stem| !stem.is_empty()), now) {
+        (None, _) => path.to_owned(),
+        (Some(stem), None) => stem.to_owned(),
+        (Some(stem), Some(now)) => format!("{stem}.{now}"),
+    }
+}
+
+fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
+    let task = state.run().map(|run| run.info.card.task);
+    let mut options = state.export.options;
+    let mut scope = state.export.scope;
+    let about = state.run().map_or_else(String::new, |run| format!("Predictions of the run “{}”", run.info.name));
+    heading_ui(ui, "Export", &about);
+    let room = ui.ctx().content_rect().height() - ROOM_OF_BUTTONS;
+    let choices_ui = |ui: &mut Ui| {
+        formats_ui(ui, task, &mut options);
+        ui.add_space(8.0);
+        ui.vertical(|ui| {
+            ui.set_width(ui.available_width());
+            // No format moves the buttons below.
+            ui.set_min_height(CHOICES_HEIGHT.min(room));
+            let mut description = options.format.description().to_owned();
+            let is_evaluated = state.evaluation().is_some_and(|evaluation| evaluation.last.is_some());
+            if options.format == ExportFormat::Report && is_evaluated {
+                description.push_str(", and the evaluation of all images");
+            }
+            ui.add(Label::new(RichText::new(description).weak()).wrap());
+            ui.add_space(6.0);
+            ui.label(strong("Images"));
+            for &choice in ExportScope::VARIANTS {
+                radio_ui(ui, &mut scope, choice, scope_text(state, choice));
+            }
+            ui.add_space(6.0);
+            options_ui(ui, task, &mut options);
+        });
+    };
+    ScrollArea::vertical().max_height(room).show(ui, |ui| ui.horizontal_top(choices_ui));
+    if (options, scope) != (state.export.options, state.export.scope) {
+        commands.push(ExportCommand::Set(options, scope));
+    }
+    let name = match options.format.extension() {
+        Some(_) => "Target file",
+        None => "Target folder",
+    };
+    let is_entered = target_ui(ui, name, target, commands);
+    let is_possible = task.is_some_and(|task| options.format.takes(task)) && scope.len(state) > 0;
+    if let Some(path) = confirmed_ui(ui, state, target, is_possible, is_entered, commands) {
+        commands.push(ExportCommand::Start { path, replaces: target.replaces });
+    }
+}
+
+/// “Selected images (3, with 17 boxes)”.
+fn scope_text(state: &State, scope: ExportScope) -> String {
+    let images = grouped(scope.len(state));
+    let is_detector = state.run().is_some_and(|run| run.info.card.task == ModelTask::Detection);
+    let counts = state.export_boxes.value().copied().flatten().filter(|_| is_detector);
+    let Some(count) = counts.map(|counts| counts.of(scope)) else {
+        return format!("{} ({images})", scope.into_str());
+    };
+    let boxes = box_count(count);
+    // Verdicts are checked while writing.
+    let at_most = match state.export.options.verdicts {
+        VerdictChoice::All => "",
+        VerdictChoice::WithoutRejected | VerdictChoice::Accepted => "at most ",
+    };
+    format!("{} ({images}, with {at_most}{boxes})", scope.into_str())
+}
+
+/// The export of a comparison.
+fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
+    let name = |run| state.runs.get(run).map_or("", |run| run.info.name.as_str());
+    let about = state
+        .comparing
+        .as_ref()
+        .map_or_else(String::new, |compared| format!("A: {}\nB: {}", name(compared.left), name(compared.right)));
+    heading_ui(ui, "Export comparison", &about);
+    let mut format = state.export.comparison;
+    ui.label(strong("Format"));
+    for &choice in ComparisonFormat::VARIANTS {
+        let text = format!("{}: {}", choice.name(), choice.description());
+        radio_ui(ui, &mut format, choice, text);
+    }
+    if format != state.export.comparison {
+        commands.push(ExportCommand::SetComparisonFormat(format));
+    }
+    let is_entered = target_ui(ui, "Target file", target, commands);
+    if let Some(path) = confirmed_ui(ui, state, target, true, is_entered, commands) {
+        commands.push(ExportCommand::StartComparison { path, replaces: target.replaces });
+    }
+}
+
+/// The export of an evaluation.
+fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
+    let run = state.run().map_or("", |run| run.info.name.as_str());
+    let truth = state.evaluating.as_ref().map(|evaluating| evaluating.at.name()).unwrap_or_default();
+    let about = format!("Run “{run}” against the ground truth {truth}, evaluated with the current filters");
+    heading_ui(ui, "Export evaluation", &about);
+    let mut format = state.export.evaluation;
+    ui.label(strong("Format"));
+    for &choice in EvaluationFormat::VARIANTS {
+        let text = format!("{}: {}", choice.name(), choice.description());
+        radio_ui(ui, &mut format, choice, text);
+    }
+    if format != state.export.evaluation {
+        commands.push(ExportCommand::SetEvaluationFormat(format));
+    }
+    let name = if format.extension().is_some() { "Target file" } else { "Target folder" };
+    let is_entered = target_ui(ui, name, target, commands);
+    if let Some(path) = confirmed_ui(ui, state, target, true, is_entered, commands) {
+        commands.push(ExportCommand::StartEvaluation { path, replaces: target.replaces });
+    }
+}
+
+fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
+    ui.label(strong(title).size(18.0));
+    ui.add(Label::new(RichText::new(about).weak()).wrap());
+    ui.add_space(8.0);
+}
+
+/// The formats in a list; those that do not fit the model's predictions are disabled.
+fn formats_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
+    let fill = theme::sunken_fill(ui.visuals());
+    let frame = Frame::new().fill(fill).corner_radius(8).inner_margin(6);
+    frame.show(ui, |ui| {
+        ui.vertical(|ui| {
+            ui.set_width(FORMATS_WIDTH);
+            ui.spacing_mut().item_spacing.y = 2.0;
+            for &format in ExportFormat::VARIANTS {
+                let is_possible = task.is_some_and(|task| format.takes(task));
+                let is_chosen = options.format == format;
+                // The empty right side keeps the name on the left.
+                let button =
+                    Button::selectable(is_chosen, format.name()).right_text("").min_size(vec2(FORMATS_WIDTH, 0.0));
+                let entry = ui
+                    .add_enabled(is_possible, button)
+                    .on_hover_text(format.description())
+                    .on_disabled_hover_text("This format is for boxes; a classifier has none");
+                if entry.clicked() {
+                    options.format = format;
+                }
+                entry.accessible_name(format.name());
+            }
+        });
+    });
+}
+
+fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions) {
+    let format = options.format;
+    ui.label(strong("Contents"));
+    let mut all = options.boxes == BoxChoice::All;
+    let things = if task == Some(ModelTask::Classification) { "classes" } else { "boxes" };
+    checkbox_ui(ui, &mut all, format!("All stored {things}, including hidden ones"));
+    options.boxes = if all { BoxChoice::All } else { BoxChoice::Visible };
+    for &choice in VerdictChoice::VARIANTS {
+        radio_ui(ui, &mut options.verdicts, choice, choice.name());
+    }
+    if format.is_dataset() {
+        let mut judged = options.classes == ClassChoice::Judged;
+        checkbox_ui(ui, &mut judged, "Use the corrected classes");
+        options.classes = if judged { ClassChoice::Judged } else { ClassChoice::Model };
+    }
+    if format == ExportFormat::Yolo {
+        checkbox_ui(ui, &mut options.yolo_scores, "Write scores as a sixth column")
+            .on_hover_text("Many training tools reject a sixth column");
+    }
+    if matches!(format, ExportFormat::Yolo | ExportFormat::Voc) {
+        checkbox_ui(ui, &mut options.with_images, "Copy the images next to the labels");
+    }
+    if format == ExportFormat::AnnotatedImages {
+        ui.horizontal_wrapped(|ui| {
+            for &kind in AnnotatedKind::VARIANTS {
+                radio_ui(ui, &mut options.annotated_kind, kind, kind.name());
+            }
+        });
+    }
+}
+
+/// Returns whether Enter was pressed in the field.
+fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<Command>) -> bool {
+    let mut is_entered = false;
+    ui.add_space(8.0);
+    ui.label(strong(name));
+    let field_ui = |ui: &mut Ui, _: &mut _| {
+        let field = ui.add(
+            TextEdit::singleline(&mut target.path).hint_text("Type a path, or choose one").desired_width(f32::INFINITY),
+        );
+        if !std::mem::replace(&mut target.has_had_keyboard, true) {
+            focus_whole_text(&field, &target.path);
+        }
+        is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        field.accessible_name(name);
+    };
+    ends_ui(ui, "target", commands, field_ui, |ui, commands| {
+        if ui.button("Choose…").clicked() {
+            commands.push(ExportCommand::PickTarget);
+        }
+    });
+    checkbox_ui(ui, &mut target.replaces, "Overwrite if it exists");
+    ui.add_space(10.0);
+    is_entered
+}
+
+/// The path, if the export should start.
+fn confirmed_ui(
+    ui: &mut Ui,
+    state: &State,
+    target: &mut Target,
+    is_possible: bool,
+    is_entered: bool,
+    commands: &mut Queue<Command>,
+) -> Option<PathBuf> {
+    let path = PathBuf::from(target.path.trim());
+    match &state.export.stage {
+        Loadable::Loading(task) => {
+            running_ui(ui, state, *task, commands);
+            return None;
+        }
+        Loadable::Failed(why) if target.tried.as_ref() == Some(&path) => {
+            banner_ui(ui, Tone::Error, why.message(), |_| {});
+            ui.add_space(6.0);
+        }
+        Loadable::NotLoaded | Loadable::Ready(()) | Loadable::Failed(_) => {}
+    }
+    let is_ready = is_possible && !path.as_os_str().is_empty();
+    let is_clicked = ui.horizontal(|ui| {
+        let button = primary_button(ui, "Export now");
+        let export = ui
+            .add_enabled(is_ready, button)
+            .on_disabled_hover_text("Choose a format for this type of model, at least one image, and a target");
+        if ui.button("Cancel").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+        export.clicked()
+    });
+    let confirmed = (is_clicked.inner || is_entered && is_ready).then_some(path);
+    if confirmed.is_some() {
+        target.tried.clone_from(&confirmed);
+    }
+    confirmed
+}
+
+/// The progress, in place of the buttons while exporting.
+fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
+    let fraction = state.tasks.get(task).and_then(|task| task.control.progress().fraction());
+    ui.horizontal(|ui| {
+        let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(160.0);
+        ui.add(bar);
+        if ui.button("Cancel the export").clicked() {
+            commands.push(Command::SignalTask(task, TaskSignal::Cancel));
+        }
+        if ui.button("Continue in the background").clicked() {
+            commands.push(Command::SetOverlay(Overlay::None));
+        }
+    });
+}
+
+fn exported_ui(ctx: &egui::Context, exported: &Exported, is_new: bool, commands: &mut Queue<Command>) {
+    let modal = dialog(ctx, "exported").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        ui.label(strong("Exported").size(18.0));
+        ui.add(Label::new(&exported.summary).wrap());
+        if !exported.notes.is_empty() {
+            ScrollArea::vertical().max_height(260.0).show(ui, |ui| {
+                for note in exported.notes.iter().take(100) {
+                    ui.label(RichText::new(note).weak());
+                }
+                let more = exported.notes.len().saturating_sub(100);
+                if more > 0 {
+                    ui.weak(format!("and {more} more"));
+                }
+            });
+        }
+        ui.add_space(8.0);
+        ui.horizontal(|ui| {
+            if ui.button("Show in file manager").clicked() {
+                let path = exported.path.display().to_string();
+                commands.push(BrowseCommand::Reveal(SampleUri::new(path)));
+            }
+            let close = ui.button("Close");
+            if is_new {
+                close.request_focus();
+            }
+            if close.clicked() {
+                commands.push(ExportCommand::Dismiss);
+            }
+        });
+    });
+    if modal.should_close() {
+        commands.push(ExportCommand::Dismiss);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn new_format_changes_only_its_extension() {
+        for (path, before, now, expected) in [
+            ("/out/cats.json", Some("json"), Some("csv"), "/out/cats.csv"),
+            ("/out/cats.json", Some("json"), None, "/out/cats"),
+            ("/out/cats.v2/", None, Some("json"), "/out/cats.v2.json"),
+            ("/out/cats.txt", Some("json"), Some("csv"), "/out/cats.txt"),
+            ("/out/cats", Some("json"), Some("csv"), "/out/cats"),
+            ("", None, Some("csv"), ""),
+        ] {
+            assert_eq!(with_ending(path, before, now), expected, "{path}");
+        }
+    }
+}

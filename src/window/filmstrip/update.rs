@@ -1,0 +1,132 @@
+//! The strip with all boxes of one class: opening it, updating it, and opening one of its images.
+
+use crate::domain::{ModelTask, SampleId};
+use crate::review::{ArrangeRequest, FilmBox, FilmFrame, FilmOrder, FilmRequest, Suppressed};
+use crate::window::browse;
+use crate::window::filmstrip::state::FilmBasis;
+use crate::window::state::{
+    BoxToSelect, CropRequest, Derived, Effect, Filmstrip, Queue, RequestId, ReviewEffect, State,
+};
+
+/// Opens or closes the strip.
+pub(crate) fn toggle(state: &mut State) {
+    state.filmstrip = match &state.filmstrip {
+        Some(_) => None,
+        None => Some(Filmstrip::new(state.class_at_hand())),
+    };
+}
+
+pub(crate) fn open(state: &mut State, class: u32) {
+    match &mut state.filmstrip {
+        Some(strip) => strip.class = Some(class),
+        None => state.filmstrip = Some(Filmstrip::new(Some(class))),
+    }
+}
+
+pub(crate) fn set_class(state: &mut State, class: Option<u32>) {
+    if let Some(strip) = &mut state.filmstrip {
+        strip.class = class;
+    }
+}
+
+pub(crate) fn set_order(state: &mut State, order: FilmOrder) {
+    if let Some(strip) = &mut state.filmstrip {
+        strip.order = order;
+    }
+}
+
+/// Requests new frames if the current or pending ones do not match the state. Called after every message.
+pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+    let basis = basis(state);
+    let awaits_overlaps = awaits_overlaps(state);
+    let Some(strip) = &mut state.filmstrip else {
+        return;
+    };
+    let Some(basis) = basis else {
+        strip.frames = Derived::default();
+        return;
+    };
+    // Frames of another source or run are invalid.
+    if strip.frames.newest().is_some_and(|newest| !newest.images.is_same_run(&basis.images)) {
+        strip.frames = Derived::default();
+    }
+    if awaits_overlaps || !strip.needs(&basis) {
+        return;
+    }
+    let images = ArrangeRequest { suppressed: hidden_overlaps(state).cloned(), ..state.arrange_request() };
+    let id = RequestId(state.ids.next());
+    let what = Box::new(FilmRequest { images, class: basis.class, order: basis.order });
+    effects.push(ReviewEffect::GatherFilmstrip { id, what });
+    if let Some(strip) = &mut state.filmstrip {
+        strip.frames.keep_if(|gathered| gathered.is_same_question(&basis));
+        strip.frames.begin(id, basis);
+    }
+}
+
+/// The boxes that the view hides because better ones overlap them; `None` if it hides none or they are unknown.
+fn hidden_overlaps(state: &State) -> Option<&Suppressed> {
+    let max_iou = state.view().nms_iou?;
+    let bits = state.suppressed()?;
+    (bits.max_iou() == max_iou).then_some(bits)
+}
+
+/// Whether the hidden boxes are still being computed. They arrive with the order: until then the current frames stay,
+/// so that all boxes do not appear for a moment.
+fn awaits_overlaps(state: &State) -> bool {
+    let is_detection = state.run().is_some_and(|run| run.task() == ModelTask::Detection);
+    let hides_overlaps = is_detection && state.view().nms_iou.is_some();
+    hides_overlaps && hidden_overlaps(state).is_none() && state.arranging.is_under_way()
+}
+
+/// `None` if there is nothing to gather: no run, or neither a class nor a search that determines the boxes.
+fn basis(state: &State) -> Option<FilmBasis> {
+    let strip = state.filmstrip.as_ref()?;
+    state.runs.current()?;
+    if strip.class.is_none() && !state.arranging.is_about_truth() {
+        return None;
+    }
+    Some(FilmBasis {
+        images: state.basis()?,
+        class: strip.class,
+        hidden: hidden_overlaps(state).map(|bits| (bits.max_iou(), bits.revision())),
+        order: strip.order,
+    })
+}
+
+pub(crate) fn gathered(state: &mut State, id: RequestId, frames: Vec<FilmFrame>) {
+    if let Some(strip) = &mut state.filmstrip {
+        strip.frames.take(id, frames);
+    }
+}
+
+pub(crate) fn request_crops(state: &State, requested: &[FilmFrame], effects: &mut Queue<Effect>) {
+    let (Some(source), Some(run)) = (&state.source, state.runs.current()) else {
+        return;
+    };
+    let request = |frame: &FilmFrame| {
+        let entry = state.samples.get(frame.sample)?;
+        Some(CropRequest {
+            sample: frame.sample,
+            shows: frame.shows,
+            bounds: frame.bounds,
+            uri: entry.uri.clone(),
+            prediction: state.runs.prediction(run.id(), frame.sample).cloned(),
+        })
+    };
+    effects.push(ReviewEffect::MakeCrops {
+        source: source.id,
+        run: run.id(),
+        requested: requested.iter().filter_map(request).collect(),
+    });
+}
+
+/// Shows an image with one of its boxes selected, once its prediction is available.
+pub(crate) fn show_box(state: &mut State, sample: SampleId, shows: FilmBox, effects: &mut Queue<Effect>) {
+    if state.selection.shown() != Some(sample) {
+        browse::update::show(state, sample, effects);
+    }
+    if let FilmBox::Predicted(index) = shows {
+        state.shown.box_to_select = Some(BoxToSelect::Index(index as usize));
+        browse::update::shown::take(state);
+    }
+}

@@ -1,0 +1,246 @@
+//! The jobs of an account: listing them, and watching, stopping, retrying and cleaning up single ones.
+
+pub(crate) mod rehearse;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::aws::AwsErrorKind;
+use crate::domain::S3Access;
+use crate::sagemaker;
+use crate::sagemaker::jobs::{
+    Checked, JobError, PlannedRetry, Retry, RetryChanges, StartFolders, Watch, WatchEvent, clean_up, find_record,
+    outcome, preflight, read_prices,
+};
+use crate::sagemaker::spec::transform::{
+    JobOutcome, JobProgress, JobQuery, JobRecord, Leftover, RetryChoice, SageMakerAccess, TransformJob, TransformPlan,
+};
+use crate::tasks::{TaskControl, now_ms};
+use crate::window::effects::{Effects, Shared};
+use crate::window::jobs;
+use crate::window::remote::effects::{failure_of, records};
+use crate::window::s3::effects::failure;
+use crate::window::state::{Failure, JobId, JobsEffect, JobsEvent, Leftovers, RetryPlan, TaskId, Ticket, WatchEnd};
+
+pub(crate) fn carry_out(effects: &mut Effects, effect: JobsEffect) {
+    let shared = &effects.shared;
+    match effect {
+        JobsEffect::Check { request, ticket } => jobs::form::effects::check(shared, *request, ticket),
+        JobsEffect::Rehearse { request, ticket } => rehearse::start(shared, *request, ticket),
+        JobsEffect::ReadPrices => jobs::prices::effects::read(shared),
+        JobsEffect::KeepPrice(price) => jobs::prices::effects::save(shared, *price),
+        JobsEffect::ChangePrice(change) => jobs::prices::effects::change(shared, *change),
+        JobsEffect::Start { plan, ticket } => jobs::form::effects::start(shared, plan, ticket),
+        JobsEffect::List { access, query, ticket } => list(shared, access, query, ticket),
+        JobsEffect::Watch { id, ticket } => watch(shared, id, ticket),
+        JobsEffect::Stop { id, ticket } => stop(shared, id, ticket),
+        JobsEffect::FindOutcome { id, ticket } => {
+            find_outcome(shared, id, ticket);
+        }
+        JobsEffect::PlanRetry { id, choice, ticket } => plan_retry(shared, id, choice, ticket),
+        JobsEffect::StartRetry { id, plan, ticket } => start_retry(shared, id, plan, ticket),
+        JobsEffect::FindLeftovers { id, ticket } => {
+            find_leftovers(shared, id, ticket);
+        }
+        JobsEffect::DeleteLeftovers { id, found, ticket } => {
+            delete_leftovers(shared, id, found, ticket);
+        }
+    }
+}
+
+fn list(shared: &Arc<Shared>, access: S3Access, query: JobQuery, ticket: Ticket) {
+    let is_first = query.page_token.is_none();
+    shared.run_task(
+        "list jobs",
+        ticket,
+        move |shared, ticket| {
+            let sagemaker = shared.aws.sagemaker(&SageMakerAccess::from(&access));
+            let page = sagemaker.list_transform_jobs(&query, Some(&ticket.control));
+            page.map_err(|error| failure(shared, &access, error))
+        },
+        move |task, result| JobsEvent::Listed { task, is_first, result },
+    );
+}
+
+/// Polls the job until it ends.
+fn watch(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let of_event = id.clone();
+    shared.run_task(
+        "watch a job",
+        ticket,
+        move |shared, ticket| {
+            Ok(match follow(shared, &id, ticket) {
+                Ok(()) => WatchEnd::JobOver,
+                Err(error) if error.aws_kind() == Some(AwsErrorKind::NotFound) => {
+                    WatchEnd::NoSuchJob(failure_of(shared, &id, error))
+                }
+                Err(error) => WatchEnd::Failed(failure_of(shared, &id, error)),
+            })
+        },
+        move |task, end| JobsEvent::WatchEnded { id: of_event, task, end: end.unwrap_or_else(WatchEnd::Failed) },
+    );
+}
+
+fn follow(shared: &Shared, id: &JobId, ticket: &Ticket) -> Result<(), JobError> {
+    let (task, control) = (ticket.id, &ticket.control);
+    let record = record_of(shared, id, control)?;
+    let prices = read_prices(&shared.dirs.prices())?;
+    let mut watch = Watch::of(&shared.aws, &id.sagemaker, &id.s3, &id.name, record.clone(), prices, None);
+    let seen = |progress: &JobProgress| {
+        control.set_step(progress.phase.into_str());
+        let is_open = shared.report(JobsEvent::Seen { id: id.clone(), task, progress: Box::new(progress.clone()) });
+        if !is_open {
+            control.cancel();
+        }
+    };
+    let last = watch.follow(control, |event| match event {
+        WatchEvent::Progress(progress) => seen(progress),
+        WatchEvent::Trouble { why, again_in } => {
+            let text = format!("{why}. Retry in {} s", again_in.as_secs());
+            shared.report(JobsEvent::Trouble { id: id.clone(), task, text });
+        }
+    })?;
+    seen(&last);
+    if let Some(Err(error)) = record.map(|record| records(shared).note_speed(&record, &last)) {
+        log::warn!("{error}");
+    }
+    Ok(())
+}
+
+/// The record of the job, if it was started here.
+fn record_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<Option<JobRecord>, JobError> {
+    find_record(&shared.aws, &records(shared), &id.sagemaker, &id.name, control)
+}
+
+/// Runs one request about a job as a task.
+fn run_once<T: Send + 'static>(
+    shared: &Arc<Shared>,
+    name: &str,
+    (id, ticket): (JobId, Ticket),
+    work: impl FnOnce(&Shared, &JobId, &TaskControl) -> Result<T, JobError> + Send + 'static,
+    event: impl FnOnce(JobId, TaskId, Result<T, Failure>) -> JobsEvent + Clone + Send + 'static,
+) {
+    let of_event = id.clone();
+    shared.run_task(
+        name,
+        ticket,
+        move |shared, ticket| {
+            let result = work(shared, &id, &ticket.control);
+            result.map_err(|error| failure_of(shared, &id, error))
+        },
+        move |task, result| event(of_event, task, result),
+    );
+}
+
+fn stop(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
+        let sagemaker = shared.aws.sagemaker(&id.sagemaker);
+        Ok(sagemaker.stop_transform_job(&id.name, Some(control))?)
+    };
+    run_once(shared, "stop a job", (id, ticket), work, |id, task, result| JobsEvent::StopRequested {
+        id,
+        task,
+        result,
+    });
+}
+
+fn find_outcome(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
+        let (_, outcome) = outcome_of(shared, id, control)?;
+        Ok(outcome)
+    };
+    run_once(shared, "find failed images", (id, ticket), work, |id, task, result| JobsEvent::OutcomeFound {
+        id,
+        task,
+        result,
+    });
+}
+
+fn outcome_of(shared: &Shared, id: &JobId, control: &TaskControl) -> Result<(TransformJob, JobOutcome), JobError> {
+    let job = shared.aws.sagemaker(&id.sagemaker).describe_transform_job(&id.name, Some(control))?;
+    let outcome = outcome(&shared.aws, (&id.sagemaker, &id.s3), &job, &records(shared), control)?;
+    Ok((job, outcome))
+}
+
+/// Plans a separate job for the images that have no output now: some may have been replaced since they failed.
+fn plan_retry(shared: &Arc<Shared>, id: JobId, choice: RetryChoice, ticket: Ticket) {
+    let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
+        let (job, outcome) = outcome_of(shared, id, control)?;
+        let record = record_of(shared, id, control)?;
+        let again = Retry {
+            sagemaker: &id.sagemaker,
+            s3: &id.s3,
+            job: &job,
+            record: record.as_ref(),
+            outcome: &outcome,
+            choice,
+            changes: RetryChanges::default(),
+            model_environment: BTreeMap::new(),
+        };
+        let PlannedRetry { plan, notes, doubt } = sagemaker::jobs::plan_retry(&shared.aws, &again, now_ms(), control)?;
+        let notes = doubt.into_iter().chain(notes).collect();
+        let prices = read_prices(&shared.dirs.prices())?;
+        let Checked { plan, preflight } = preflight(&shared.aws, plan, (&prices, &records(shared)), control)?;
+        Ok(Box::new(RetryPlan { plan: Arc::new(plan), preflight, notes }))
+    };
+    run_once(shared, "plan a retry", (id, ticket), work, |id, task, result| JobsEvent::RetryPlanned {
+        id,
+        task,
+        result,
+    });
+}
+
+fn start_retry(shared: &Arc<Shared>, id: JobId, plan: Arc<TransformPlan>, ticket: Ticket) {
+    let work = move |shared: &Shared, _: &JobId, control: &TaskControl| {
+        let record = start_plan(shared, &plan, control)?;
+        Ok(record.spec.job_name)
+    };
+    run_once(shared, "retry failed images", (id, ticket), work, |id, task, result| JobsEvent::RetryStarted {
+        id,
+        task,
+        result,
+    });
+}
+
+pub(crate) fn start_plan(shared: &Shared, plan: &TransformPlan, control: &TaskControl) -> Result<JobRecord, JobError> {
+    let folders = StartFolders { records: &records(shared), unfinished: &shared.dirs.uploads() };
+    sagemaker::jobs::start(&shared.aws, plan, folders, now_ms(), control)
+}
+
+fn find_leftovers(shared: &Arc<Shared>, id: JobId, ticket: Ticket) {
+    let work = |shared: &Shared, id: &JobId, control: &TaskControl| {
+        let record = record_of(shared, id, control)?;
+        Ok(record.map_or(Leftovers::Unrecorded, |record| Leftovers::Recorded(record.left)))
+    };
+    run_once(shared, "find the leftovers of a job", (id, ticket), work, |id, task, result| JobsEvent::LeftoversFound {
+        id,
+        task,
+        result,
+    });
+}
+
+fn delete_leftovers(shared: &Arc<Shared>, id: JobId, found: Vec<Leftover>, ticket: Ticket) {
+    let work = move |shared: &Shared, id: &JobId, control: &TaskControl| {
+        let record = record_of(shared, id, control)?;
+        let record = record.filter(|record| record.left == found);
+        let record =
+            record.ok_or_else(|| JobError::Plan("The job's leftovers have changed; list them again".to_owned()))?;
+        let done = clean_up(&shared.aws, &records(shared), record, control)?;
+        let deleted = match done.deleted.as_slice() {
+            [] => "Nothing was deleted".to_owned(),
+            deleted => {
+                let names: Vec<String> = deleted.iter().map(ToString::to_string).collect();
+                format!("Deleted: {}", names.join(", "))
+            }
+        };
+        let kept = done.kept.iter();
+        let kept: Vec<String> = kept.map(|(left, why)| format!("{left} ({why})")).collect();
+        let said = if kept.is_empty() { deleted } else { format!("{deleted}. Left: {}", kept.join(", ")) };
+        Ok((said, done.kept.into_iter().map(|(left, _)| left).collect()))
+    };
+    run_once(shared, "clean up after a job", (id, ticket), work, |id, task, result| JobsEvent::LeftoversDeleted {
+        id,
+        task,
+        result,
+    });
+}

@@ -1,0 +1,281 @@
+//! The jobs of an account and region, and details of single jobs.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::S3Access;
+use crate::sagemaker::spec::transform::{
+    CheckGrade, JobOutcome, JobPage, JobProgress, JobQuery, Leftover, Preflight, Price, PriceChange, PriceTable,
+    RetryChoice, SageMakerAccess, TransformPlan, TransformStatus, TransformSummary,
+};
+use crate::window::jobs::form::state::RehearsalRequest;
+use crate::window::remote::state::remote_list::RemoteList;
+use crate::window::state::{
+    Failure, FormCheck, JobDraft, JobRequest, Loadable, RehearsalOptions, RehearsalReport, TaskId, Ticket,
+};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum JobsCommand {
+    Check(Box<JobDraft>),
+    /// Tests the job in the form on this computer.
+    Rehearse(RehearsalOptions),
+    Start,
+    /// Adds a price to the user's price table.
+    KeepPrice(Box<Price>),
+    /// Replaces a price in the price table.
+    ChangePrice(Box<PriceChange>),
+    /// Lists jobs from the start.
+    List(JobQuery),
+    ListMore,
+    /// Shows the page of a job.
+    Open(JobId),
+    /// Shows only the list.
+    Close,
+    Watch(JobId),
+    StopWatching(JobId),
+    Stop(JobId),
+    /// Lists the objects without an output, and the reasons.
+    FindOutcome(JobId),
+    /// Plans a job for only the objects without an output, and checks it.
+    PlanRetry(JobId, RetryChoice),
+    StartRetry(JobId),
+    DropRetry(JobId),
+    FindLeftovers(JobId),
+    DeleteLeftovers(JobId),
+}
+
+#[derive(Debug, Clone)]
+pub enum JobsEffect {
+    /// Check a planned job for problems.
+    Check {
+        request: Box<JobRequest>,
+        ticket: Ticket,
+    },
+    /// Test the job with some of the images on this computer.
+    Rehearse {
+        request: Box<RehearsalRequest>,
+        ticket: Ticket,
+    },
+    ReadPrices,
+    KeepPrice(Box<Price>),
+    ChangePrice(Box<PriceChange>),
+    /// Upload what the job needs, and start it.
+    Start {
+        plan: Arc<TransformPlan>,
+        ticket: Ticket,
+    },
+    List {
+        access: S3Access,
+        query: JobQuery,
+        ticket: Ticket,
+    },
+    /// Poll a job until it ends.
+    Watch {
+        id: JobId,
+        ticket: Ticket,
+    },
+    Stop {
+        id: JobId,
+        ticket: Ticket,
+    },
+    /// Find the objects without an output, and the reasons.
+    FindOutcome {
+        id: JobId,
+        ticket: Ticket,
+    },
+    /// Plan a job for only those objects, and check it.
+    PlanRetry {
+        id: JobId,
+        choice: RetryChoice,
+        ticket: Ticket,
+    },
+    StartRetry {
+        id: JobId,
+        plan: Arc<TransformPlan>,
+        ticket: Ticket,
+    },
+    FindLeftovers {
+        id: JobId,
+        ticket: Ticket,
+    },
+    DeleteLeftovers {
+        id: JobId,
+        found: Vec<Leftover>,
+        ticket: Ticket,
+    },
+}
+
+#[derive(Debug)]
+pub enum JobsEvent {
+    /// The price table was read, or written and read.
+    PricesRead {
+        path: String,
+        result: Result<PriceTable, String>,
+    },
+    Checked {
+        task: TaskId,
+        result: Result<Box<FormCheck<TransformPlan>>, Failure>,
+    },
+    /// The result of the local test, for display.
+    Rehearsed {
+        task: TaskId,
+        result: Result<Box<RehearsalReport>, Failure>,
+    },
+    Started {
+        task: TaskId,
+        result: Result<JobId, Failure>,
+    },
+    /// A page of the list of jobs.
+    Listed {
+        task: TaskId,
+        is_first: bool,
+        result: Result<JobPage, Failure>,
+    },
+    /// The current state of a job.
+    Seen {
+        id: JobId,
+        task: TaskId,
+        progress: Box<JobProgress>,
+    },
+    /// The job could not be polled; polling continues.
+    Trouble {
+        id: JobId,
+        task: TaskId,
+        text: String,
+    },
+    /// The job has ended, or cannot be polled.
+    WatchEnded {
+        id: JobId,
+        task: TaskId,
+        end: WatchEnd,
+    },
+    StopRequested {
+        id: JobId,
+        task: TaskId,
+        result: Result<(), Failure>,
+    },
+    OutcomeFound {
+        id: JobId,
+        task: TaskId,
+        result: Result<JobOutcome, Failure>,
+    },
+    RetryPlanned {
+        id: JobId,
+        task: TaskId,
+        result: Result<Box<RetryPlan>, Failure>,
+    },
+    /// The name of the job started for the failed images.
+    RetryStarted {
+        id: JobId,
+        task: TaskId,
+        result: Result<String, Failure>,
+    },
+    LeftoversFound {
+        id: JobId,
+        task: TaskId,
+        result: Result<Leftovers, Failure>,
+    },
+    /// A summary of the deletion for display, and the remaining leftovers.
+    LeftoversDeleted {
+        id: JobId,
+        task: TaskId,
+        result: Result<(String, Vec<Leftover>), Failure>,
+    },
+}
+
+/// A job, and how to access it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct JobId {
+    pub sagemaker: SageMakerAccess,
+    /// The access to its inputs and outputs.
+    pub s3: S3Access,
+    pub name: String,
+}
+
+impl JobId {
+    /// The id of a job in the region of the S3 access.
+    pub fn new(access: &S3Access, name: impl Into<String>) -> Self {
+        Self { sagemaker: SageMakerAccess::from(access), s3: access.clone(), name: name.into() }
+    }
+}
+
+pub type JobList = RemoteList<TransformStatus, TransformSummary>;
+
+#[derive(Debug)]
+pub struct KnownJob {
+    pub id: JobId,
+    pub progress: Option<JobProgress>,
+    pub watching: Option<TaskId>,
+    pub failure: Option<Failure>,
+    /// Why the last poll failed; polling continues.
+    pub trouble: Option<String>,
+    pub stopping: Option<TaskId>,
+    pub outcome: Loadable<JobOutcome>,
+    pub left: Loadable<Leftovers>,
+    pub cleaning: Option<TaskId>,
+    /// A summary of the deletion, for display.
+    pub cleaned: Option<String>,
+    /// A job for only the failed objects, before it is started.
+    pub retry: Loadable<RetryPlan>,
+    pub retrying: Option<TaskId>,
+}
+
+/// A reviewed job for what failed in another one, not started yet.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RetryPlan {
+    /// The plan of the retry, as checked and started.
+    pub plan: Arc<TransformPlan>,
+    pub preflight: Preflight,
+    /// The differences from the other job, with the reasons, for display.
+    pub notes: Vec<String>,
+}
+
+impl RetryPlan {
+    /// Whether nothing prevents the start.
+    pub fn is_startable(&self) -> bool {
+        self.preflight.grade() != CheckGrade::Problem
+    }
+}
+
+/// How polling a job ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum WatchEnd {
+    JobOver,
+    /// There is no such job, so polling again would not help.
+    NoSuchJob(Failure),
+    /// The job could not be polled. Polling may succeed later, after a sign-in or with a permission.
+    Failed(Failure),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leftovers {
+    /// Nothing is recorded, because the job was started from another computer.
+    Unrecorded,
+    /// The resources that were created only for the job and are not deleted yet.
+    Recorded(Vec<Leftover>),
+}
+
+impl KnownJob {
+    pub(crate) fn new(id: JobId) -> Self {
+        Self {
+            id,
+            progress: None,
+            watching: None,
+            failure: None,
+            trouble: None,
+            stopping: None,
+            outcome: Loadable::NotLoaded,
+            left: Loadable::NotLoaded,
+            cleaning: None,
+            cleaned: None,
+            retry: Loadable::NotLoaded,
+            retrying: None,
+        }
+    }
+
+    pub fn is_over(&self) -> bool {
+        let progress = self.progress.as_ref();
+        progress.is_some_and(|progress| progress.job.status.is_over())
+    }
+}

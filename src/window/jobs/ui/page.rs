@@ -1,0 +1,616 @@
+//! The page of one job: its progress, cost and failures, and what to do about them.
+
+use std::time::Duration;
+
+use eframe::egui::{self, Button, CollapsingHeader, Label, ProgressBar, RichText, ScrollArea, Ui};
+use strum::VariantArray;
+
+use super::status_sign;
+use crate::domain::{S3Place, Utc};
+use crate::sagemaker::spec::output_mapping::ReadingRequest;
+use crate::sagemaker::spec::transform::{
+    DEFAULT_PAYLOAD_MB, InputObjects, JobOutcome, JobPhase, JobProgress, Leftover, RetryChoice, TransformJob,
+    TransformSpec, TransformStatus, human_usd, predicted_by_retry,
+};
+use crate::tasks::now_ms;
+use crate::window::jobs::prices::ui::{PriceMemory, keep_price_ui, price_problem_ui};
+use crate::window::state::{
+    Action, BrowseCommand, Command, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt,
+    OutputsCommand, OutputsRequest, Queue, RetryPlan, State,
+};
+use crate::window::ui::form::{preflight_ui, price_ui};
+use crate::window::ui::log::log_lines_ui;
+use crate::window::ui::theme;
+use crate::window::ui::widgets::{
+    Tone, banner_ui, copy_sign_in_ui, ends_ui, grouped, human_duration, key_value_ui, primary_button, strong,
+};
+
+const FAILED_HEIGHT: f32 = 140.0;
+/// How often the time left and the age of a count are redrawn.
+const PERIOD: Duration = Duration::from_secs(1);
+
+/// What waits for confirmation.
+#[derive(Default)]
+pub(crate) struct PageMemory {
+    stopping: Option<JobId>,
+    cleaning: Option<JobId>,
+    /// The job whose price is being typed.
+    price_of: Option<JobId>,
+    price: PriceMemory,
+    usd_per_hour: Option<f64>,
+}
+
+pub(crate) fn page_ui(
+    ui: &mut Ui,
+    state: &State,
+    job: &KnownJob,
+    memory: &mut PageMemory,
+    height: f32,
+    commands: &mut Queue<Command>,
+) {
+    ScrollArea::vertical()
+        .id_salt(("job", &job.id.name))
+        .max_height(height)
+        .min_scrolled_height(height)
+        .auto_shrink(false)
+        .show(ui, |ui| {
+            name_ui(ui, state, job, commands);
+            failure_ui(ui, job, commands);
+            let Some(progress) = &job.progress else {
+                if job.watching.is_some() {
+                    ui.horizontal(|ui| {
+                        ui.spinner();
+                        ui.weak("Asking AWS about the job…");
+                    });
+                }
+                return;
+            };
+            loud_ui(ui, progress, job.outcome.ready());
+            progress_ui(ui, progress);
+            missing_price_ui(ui, state, job, progress, memory, commands);
+            actions_ui(ui, state, job, progress, memory, commands);
+            ui.add_space(4.0);
+            facts_ui(ui, progress);
+            outcome_ui(ui, job, progress, commands);
+            left_ui(ui, job, progress, memory, commands);
+            log_ui(ui, progress);
+        });
+}
+
+fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
+    let name_ui = |ui: &mut Ui, _: &mut _| {
+        let name = strong(job.id.name.as_str()).size(15.0);
+        ui.add(Label::new(name).truncate());
+    };
+    ends_ui(ui, "job name", commands, name_ui, |ui, commands| {
+        if job.watching.is_some() {
+            let stop = ui.button("Stop watching");
+            let stop = stop.on_hover_text("The job keeps running");
+            if stop.clicked() {
+                commands.push(JobsCommand::StopWatching(job.id.clone()));
+            }
+            return;
+        }
+        if state.settings.watched_jobs.contains(&job.id) {
+            let forget = ui.button("Stop watching");
+            let forget = forget.on_hover_text(
+                "Otherwise, Spotcheck checks it again at the next start. The job keeps \
+                running",
+            );
+            if forget.clicked() {
+                commands.push(JobsCommand::StopWatching(job.id.clone()));
+            }
+        }
+        if ui.button("Refresh").clicked() {
+            commands.push(JobsCommand::Watch(job.id.clone()));
+        }
+    });
+}
+
+fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
+    if let Some(trouble) = &job.trouble {
+        banner_ui(ui, Tone::Warning, trouble, |_| {});
+    }
+    if let Some(Failure::Failed { message, .. }) = &job.failure {
+        banner_ui(ui, Tone::Error, message, |ui| {
+            copy_sign_in_ui(ui, job.failure.as_ref(), commands);
+        });
+    }
+}
+
+/// Problems that must not be overlooked. Images that a retry has predicted are no longer missing.
+fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
+    let missing = match outcome {
+        Some(outcome) => outcome.failed.len() as u64,
+        None => progress.missing().unwrap_or_default(),
+    };
+    let missing_text = match missing {
+        1 => "1 image has no output".to_owned(),
+        count => format!("{} images have no output", grouped(count as usize)),
+    };
+    if progress.is_short() && missing > 0 {
+        let text = format!("{missing_text}, although SageMaker reports this job as completed. See the reasons below");
+        banner_ui(ui, Tone::Error, &text, |_| {});
+        return;
+    }
+    match (progress.job.status, &progress.job.failure) {
+        (TransformStatus::Failed, failure) => {
+            let why = failure.as_deref().unwrap_or("SageMaker reports no reason");
+            let rest =
+                if missing > 0 { format!(". {missing_text}; the existing outputs are valid") } else { String::new() };
+            banner_ui(ui, Tone::Error, &format!("The job failed: {why}{rest}"), |_| {});
+        }
+        (TransformStatus::Stopped, _) if missing > 0 => {
+            banner_ui(ui, Tone::Warning, &format!("The job was stopped; {missing_text}"), |_| {});
+        }
+        _ => {}
+    }
+}
+
+fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
+    ui.horizontal_wrapped(|ui| {
+        let status = progress.job.status;
+        ui.label(strong(format!("{} {}", status_sign(status), status.into_str())));
+        ui.weak("·");
+        for (index, phase) in JobPhase::VARIANTS.iter().copied().enumerate() {
+            if index > 0 {
+                ui.weak("→");
+            }
+            let is_current = phase == progress.phase;
+            if is_current {
+                ui.label(strong(phase.into_str()).color(theme::accent(ui.visuals())));
+            } else {
+                ui.weak(phase.into_str());
+            }
+        }
+    });
+    ui.add(ProgressBar::new(progress.fraction().unwrap_or(0.0)).desired_height(8.0));
+    let outputs = progress.outputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
+    let inputs = progress.inputs.map_or_else(|| "?".to_owned(), |count| grouped(count as usize));
+    let mut parts = vec![format!("{outputs} of {inputs} outputs")];
+    parts.extend(progress.outputs_per_s.map(|rate| format!("{rate:.1} per second")));
+    if !progress.job.status.is_over() {
+        let now = now_ms();
+        let left = progress.seconds_left(now).filter(|secs| secs.is_finite() && *secs >= 0.0);
+        let left = left.map(|secs| human_duration(Duration::from_secs_f64(secs.min(1e9))));
+        parts.extend(left.map(|left| format!("{left} left")));
+        parts.extend(progress.count_age_text(now));
+        ui.ctx().request_repaint_after(PERIOD);
+    }
+    ui.label(parts.join(", "));
+    ui.label(cost_text(progress));
+    if let Some(uncounted) = &progress.uncounted {
+        banner_ui(ui, Tone::Warning, uncounted, |_| {});
+    }
+    for note in &progress.notes {
+        ui.add(Label::new(RichText::new(note).weak()).wrap());
+    }
+}
+
+/// A price is never guessed: the user enters it, once for all jobs.
+fn missing_price_ui(
+    ui: &mut Ui,
+    state: &State,
+    job: &KnownJob,
+    progress: &JobProgress,
+    memory: &mut PageMemory,
+    commands: &mut Queue<Command>,
+) {
+    if progress.billed_s.is_none() || progress.cost_usd.is_some() {
+        return;
+    }
+    if memory.price_of.as_ref() != Some(&job.id) {
+        memory.price_of = Some(job.id.clone());
+        memory.price = PriceMemory::default();
+        memory.usd_per_hour = None;
+    }
+    let instance_type = &progress.job.spec.instance_type;
+    CollapsingHeader::new(format!("Enter the price of {instance_type}")).default_open(false).show(ui, |ui| {
+        price_ui(ui, &mut memory.price.amount, &mut memory.usd_per_hour);
+        let region = job.id.sagemaker.region.as_deref();
+        let amount = memory.usd_per_hour;
+        keep_price_ui(ui, &mut memory.price, instance_type, region, amount, commands);
+        price_problem_ui(ui, state);
+    });
+}
+
+/// “$0.08, 12 min 3 s of 2 × ml.m5.xlarge”.
+fn cost_text(progress: &JobProgress) -> String {
+    let spec = &progress.job.spec;
+    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
+    let Some(billed) = progress.billed_s.filter(|secs| secs.is_finite() && *secs >= 0.0) else {
+        return format!("Nothing is billed yet ({instances})");
+    };
+    let time = human_duration(Duration::from_secs_f64(billed.min(1e9)));
+    let so_far = if progress.job.status.is_over() { "" } else { " so far" };
+    match progress.cost_usd {
+        Some(usd) => format!("{}{so_far}: {time} of {instances}", human_usd(usd)),
+        None => format!("{time} of {instances} billed{so_far}; price unknown"),
+    }
+}
+
+fn actions_ui(
+    ui: &mut Ui,
+    state: &State,
+    job: &KnownJob,
+    progress: &JobProgress,
+    memory: &mut PageMemory,
+    commands: &mut Queue<Command>,
+) {
+    ui.horizontal_wrapped(|ui| {
+        if progress.outputs.is_some_and(|outputs| outputs > 0) {
+            outputs_ui(ui, state, job, commands);
+        }
+        images_ui(ui, state, job, progress, commands);
+    });
+    ui.add_space(4.0);
+    if progress.job.status != TransformStatus::InProgress {
+        return;
+    }
+    ui.add_space(4.0);
+    if memory.stopping.as_ref() != Some(&job.id) {
+        let stop = ui.add_enabled(job.stopping.is_none(), Button::new("Stop the job…"));
+        if stop.clicked() {
+            memory.stopping = Some(job.id.clone());
+        }
+        return;
+    }
+    let message = "Stop this job? Existing outputs are kept. Images without an output can be resent";
+    banner_ui(ui, Tone::Warning, message, |ui| {
+        ui.horizontal(|ui| {
+            if ui.button("Stop it").clicked() {
+                commands.push(JobsCommand::Stop(job.id.clone()));
+                memory.stopping = None;
+            }
+            if ui.button("Keep running").clicked() {
+                memory.stopping = None;
+            }
+        });
+    });
+}
+
+/// The button that opens the outputs as a run over the open images.
+fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
+    let check = Action::OpenOutputs.check(state);
+    let is_free = state.remote.outputs.task.is_none();
+    let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
+    let open = open.on_hover_text("Shows the predictions as a run over the open images");
+    let open = match check {
+        Ok(()) => open,
+        Err(reason) => open.on_disabled_hover_text(reason),
+    };
+    if open.clicked() {
+        commands.push(OutputsCommand::Open(Box::new(OutputsRequest {
+            at: OutputsAt::Job(job.id.clone()),
+            reading: ReadingRequest::default(),
+        })));
+    }
+    if !is_free {
+        ui.spinner();
+    }
+}
+
+/// The button that opens the folder of its images.
+fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress, commands: &mut Queue<Command>) {
+    let Some(address) = &progress.images_in else {
+        return;
+    };
+    let place = S3Place { access: job.id.s3.clone(), ..S3Place::new(address.clone()) };
+    if state.place() == Some(&place) {
+        return;
+    }
+    let open = ui.button("Open its images");
+    let open = match &progress.job.spec.input.objects {
+        InputObjects::Prefix(_) => open.on_hover_text(format!("Opens {address}")),
+        InputObjects::Manifest(_) => open.on_hover_text(format!(
+            "Opens {address}, the folder of the images in the manifest. With the outputs open, the filter \
+             “predicted” shows only these images"
+        )),
+    };
+    if open.clicked() {
+        commands.push(BrowseCommand::OpenPlace(Box::new(place)));
+    }
+}
+
+fn facts_ui(ui: &mut Ui, progress: &JobProgress) {
+    let TransformJob { spec, created_ms, started_ms, ended_ms, .. } = &progress.job;
+    CollapsingHeader::new("Details").default_open(false).show(ui, |ui| {
+        key_value_ui(ui, "Model", &spec.model_name);
+        let (input, address) = match &spec.input.objects {
+            InputObjects::Prefix(address) => ("Prefix", address),
+            InputObjects::Manifest(address) => ("Manifest", address),
+        };
+        key_value_ui(ui, input, &address.to_string());
+        key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
+        key_value_ui(ui, "Created", &Utc::of_ms(*created_ms).to_string());
+        if let Some(started) = started_ms {
+            key_value_ui(ui, "Billed from", &Utc::of_ms(*started).to_string());
+        }
+        if let Some(ended) = ended_ms {
+            key_value_ui(ui, "Billed until", &Utc::of_ms(*ended).to_string());
+        }
+    });
+}
+
+fn log_ui(ui: &mut Ui, progress: &JobProgress) {
+    CollapsingHeader::new("Container log").default_open(false).show(ui, |ui| {
+        log_lines_ui(ui, &progress.log_tail);
+    });
+}
+
+fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mut Queue<Command>) {
+    if !progress.job.status.is_over() {
+        return;
+    }
+    match &job.outcome {
+        Loadable::NotLoaded => {
+            let has_failed = progress.job.status == TransformStatus::Failed;
+            let may_miss = has_failed || progress.missing() != Some(0);
+            if may_miss && ui.button("Find failed images").clicked() {
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
+            }
+        }
+        Loadable::Loading(_) => {
+            ui.horizontal(|ui| {
+                ui.spinner();
+                ui.weak("Looking for failed images…");
+            });
+        }
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
+            if ui.button("Retry").clicked() {
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
+            }
+        }),
+        Loadable::Ready(outcome) => known_outcome_ui(ui, job, progress, outcome, commands),
+    }
+}
+
+fn known_outcome_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    progress: &JobProgress,
+    outcome: &JobOutcome,
+    commands: &mut Queue<Command>,
+) {
+    if outcome.failed.is_empty() {
+        let retried = outcome.retries_text();
+        let retried = retried.map_or_else(String::new, |retried| format!(", {retried}"));
+        ui.label(format!("All {} images have an output{retried}", grouped(outcome.inputs as usize)));
+        return;
+    }
+    ui.add_space(4.0);
+    ui.label(strong(match outcome.failed.len() {
+        1 => "1 image has no output".to_owned(),
+        count => format!("{} images have no output", grouped(count)),
+    }));
+    for retry in outcome.retries.iter().filter(|retry| retry.predicted > 0) {
+        ui.label(predicted_by_retry(retry.predicted, &retry.job_name));
+    }
+    let unexplained = outcome.unexplained.words(&progress.job);
+    let row_height = ui.text_style_height(&egui::TextStyle::Body) + 2.0;
+    ScrollArea::vertical().id_salt("failed objects").max_height(FAILED_HEIGHT).auto_shrink([false, true]).show_rows(
+        ui,
+        row_height,
+        outcome.failed.len(),
+        |ui, rows| {
+            for failed in &outcome.failed[rows] {
+                let why = failed.reason.as_deref().unwrap_or(&unexplained);
+                let text = format!("{}: {why}", failed.key);
+                ui.add(Label::new(text).truncate());
+            }
+        },
+    );
+    for note in &outcome.notes {
+        ui.add(Label::new(RichText::new(note).weak()).wrap());
+    }
+    let Some(running) = outcome.retry_under_way() else {
+        return retry_ui(ui, job, outcome, commands);
+    };
+    let text = format!("Retry {} is running for {} of them", running.job_name, grouped(running.under_way as usize));
+    banner_ui(ui, Tone::Hint, &text, |ui| {
+        if ui.button("Check its progress").clicked() {
+            commands.push(JobsCommand::FindOutcome(job.id.clone()));
+        }
+    });
+}
+
+/// A job of the same kind for only these images: planned, checked, shown, and only then started.
+fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
+    match &job.retry {
+        Loadable::NotLoaded => offer_retry_ui(ui, job, outcome, commands),
+        Loadable::Loading(_) => {
+            ui.horizontal(|ui| {
+                ui.spinner();
+                ui.weak("Checking the retry…");
+                if ui.button("Not now").clicked() {
+                    commands.push(JobsCommand::DropRetry(job.id.clone()));
+                }
+            });
+        }
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
+            if ui.button("Check again").clicked() {
+                commands.push(JobsCommand::DropRetry(job.id.clone()));
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
+            }
+        }),
+        Loadable::Ready(planned) => retry_plan_ui(ui, job, planned, commands),
+    }
+}
+
+/// Offers only a retry that can help; others need another click.
+fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
+    const PLANS: &str = "Plans a similar job for only these images, listed in a manifest. Nothing is started yet";
+    let refused = outcome.refused();
+    if refused > 0 {
+        let refused_text = match refused {
+            1 => "The model rejected 1 image and would reject it again unless the image is replaced".to_owned(),
+            count => format!(
+                "The model rejected {} images and would reject them again unless they are replaced",
+                grouped(count)
+            ),
+        };
+        ui.add(Label::new(refused_text).wrap());
+    }
+    if let Some(obstacle) = &outcome.retry_obstacle {
+        ui.add(Label::new(obstacle.as_str()).wrap());
+        return;
+    }
+    ui.horizontal_wrapped(|ui| {
+        if outcome.worth_a_retry() > 0 {
+            let text = if refused > 0 { "Retry the others…" } else { "Retry failed images…" };
+            if ui.add(primary_button(ui, text)).on_hover_text(PLANS).clicked() {
+                commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::NotRefused));
+            }
+        }
+        if refused > 0 {
+            let again = ui.button("Check again").on_hover_text("Looks for replaced images");
+            if again.clicked() {
+                commands.push(JobsCommand::FindOutcome(job.id.clone()));
+            }
+            let all = ui.button("Retry all anyway…");
+            let all = all.on_hover_text("Sends even the images that the model rejected. Nothing is started yet");
+            if all.clicked() {
+                commands.push(JobsCommand::PlanRetry(job.id.clone(), RetryChoice::All));
+            }
+        }
+    });
+}
+
+fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mut Queue<Command>) {
+    let spec = &planned.plan.spec;
+    ui.add_space(4.0);
+    ui.label(strong("The retry"));
+    let images = planned.plan.manifest.as_ref();
+    let images = images.map_or(0, |manifest| manifest.names.len());
+    key_value_ui(ui, "Job", &spec.job_name);
+    key_value_ui(ui, "Images", &grouped(images));
+    let instances = format!("{} × {}", spec.instance_count, spec.instance_type);
+    key_value_ui(ui, "Instances", &instances);
+    key_value_ui(ui, "Requests", &requests_text(spec));
+    key_value_ui(ui, "Tags", &tags_text(spec));
+    key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
+    for note in &planned.notes {
+        ui.add(Label::new(format!("⚠ {note}")).wrap());
+    }
+    if !planned.is_startable() {
+        let message = "The check below found a problem that would make the retry fail";
+        banner_ui(ui, Tone::Error, message, |_| {});
+    }
+    CollapsingHeader::new("Retry check")
+        .default_open(!planned.is_startable())
+        .show(ui, |ui| preflight_ui(ui, &planned.preflight, "the retry"));
+    ui.horizontal(|ui| {
+        let is_free = job.retrying.is_none();
+        let start = primary_button(ui, "Start the retry");
+        let start = ui.add_enabled(is_free && planned.is_startable(), start);
+        if start.clicked() {
+            commands.push(JobsCommand::StartRetry(job.id.clone()));
+        }
+        if ui.add_enabled(is_free, Button::new("Not now")).clicked() {
+            commands.push(JobsCommand::DropRetry(job.id.clone()));
+        }
+        if !is_free {
+            ui.spinner();
+        }
+    });
+}
+
+/// “up to 12 MB each, 4 in parallel per instance”
+fn requests_text(spec: &TransformSpec) -> String {
+    let payload = match spec.max_payload_mb.unwrap_or(DEFAULT_PAYLOAD_MB) {
+        0 => "streamed".to_owned(),
+        payload => format!("up to {payload} MB each"),
+    };
+    match spec.max_concurrent.filter(|count| *count > 0) {
+        Some(count) => format!("{payload}, {count} in parallel per instance"),
+        None => format!("{payload}, as many in parallel as the container allows"),
+    }
+}
+
+/// “team=vision, stage=test”
+fn tags_text(spec: &TransformSpec) -> String {
+    if spec.tags.is_empty() {
+        return "none".to_owned();
+    }
+    let tags = spec.tags.iter().map(|(key, value)| format!("{key}={value}"));
+    tags.collect::<Vec<String>>().join(", ")
+}
+
+/// What the job no longer needs once it has ended, offered for deletion.
+fn left_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    progress: &JobProgress,
+    memory: &mut PageMemory,
+    commands: &mut Queue<Command>,
+) {
+    if !progress.job.status.is_over() {
+        return;
+    }
+    ui.add_space(4.0);
+    ui.label(strong("Clean up"));
+    if let Some(said) = &job.cleaned {
+        ui.label(said);
+    }
+    match &job.left {
+        Loadable::NotLoaded => {
+            ui.weak("The model in SageMaker, its archive and the manifest stay until they are deleted");
+            if ui.button("Show leftovers").clicked() {
+                commands.push(JobsCommand::FindLeftovers(job.id.clone()));
+            }
+        }
+        Loadable::Loading(_) => drop(ui.spinner()),
+        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
+            if ui.button("Retry").clicked() {
+                commands.push(JobsCommand::FindLeftovers(job.id.clone()));
+            }
+        }),
+        Loadable::Ready(Leftovers::Unrecorded) => {
+            let text = format!(
+                "This job was not started on this computer, so Spotcheck does not know which resources were created \
+                 for it. Check its model {} in the AWS console",
+                progress.job.spec.model_name
+            );
+            ui.add(Label::new(RichText::new(text).weak()).wrap());
+        }
+        Loadable::Ready(Leftovers::Recorded(left)) if left.is_empty() => {
+            drop(ui.weak("No leftovers; images and outputs are kept"));
+        }
+        Loadable::Ready(Leftovers::Recorded(left)) => known_left_ui(ui, job, left, memory, commands),
+    }
+}
+
+fn known_left_ui(
+    ui: &mut Ui,
+    job: &KnownJob,
+    left: &[Leftover],
+    memory: &mut PageMemory,
+    commands: &mut Queue<Command>,
+) {
+    ui.weak("No longer needed by the job:");
+    for thing in left {
+        ui.add(Label::new(format!("The {thing}")).wrap());
+    }
+    if job.cleaning.is_some() {
+        ui.spinner();
+        return;
+    }
+    if memory.cleaning.as_ref() != Some(&job.id) {
+        if ui.button("Delete these…").clicked() {
+            memory.cleaning = Some(job.id.clone());
+        }
+        return;
+    }
+    let message = "The job can then no longer be retried with this model. Images and outputs are kept";
+    banner_ui(ui, Tone::Warning, message, |ui| {
+        ui.horizontal(|ui| {
+            if ui.button("Delete them").clicked() {
+                commands.push(JobsCommand::DeleteLeftovers(job.id.clone()));
+                memory.cleaning = None;
+            }
+            if ui.button("Keep them").clicked() {
+                memory.cleaning = None;
+            }
+        });
+    });
+}

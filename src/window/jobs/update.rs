@@ -1,0 +1,424 @@
+//! The list of jobs, and the pages of single ones.
+
+use std::sync::Arc;
+
+use crate::domain::Problem;
+use crate::sagemaker::spec::transform::{
+    JobOutcome, JobProgress, JobRetry, Leftover, RetryChoice, SageMakerAccess, TransformStatus, TransformSummary,
+};
+use crate::tasks::ProgressUnit;
+use crate::window::jobs;
+use crate::window::remote::update::lists::ListOf;
+use crate::window::remote::update::{begin, end, settle};
+use crate::window::state::{
+    Effect, Failure, JobId, JobsCommand, JobsEffect, JobsEvent, KnownJob, Leftovers, Loadable, Overlay, Queue,
+    RetryPlan, State, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket, WatchEnd,
+};
+use crate::window::tasks;
+
+pub(crate) fn on_command(state: &mut State, command: JobsCommand, effects: &mut Queue<Effect>) {
+    match command {
+        JobsCommand::Check(draft) => jobs::form::update::check(state, *draft, effects),
+        JobsCommand::Rehearse(request) => jobs::form::update::rehearse(state, request, effects),
+        JobsCommand::Start => jobs::form::update::start(state, effects),
+        JobsCommand::KeepPrice(price) => effects.push(JobsEffect::KeepPrice(price)),
+        JobsCommand::ChangePrice(change) => effects.push(JobsEffect::ChangePrice(change)),
+        JobsCommand::List(query) => LIST.read(state, query, effects),
+        JobsCommand::ListMore => LIST.read_more(state, effects),
+        JobsCommand::Close => state.remote.open = None,
+        JobsCommand::Open(id) => open(state, &id, effects),
+        JobsCommand::Watch(id) => watch(state, &id, effects),
+        JobsCommand::StopWatching(id) => stop_watching(state, &id, effects),
+        JobsCommand::Stop(id) => stop(state, &id, effects),
+        JobsCommand::FindOutcome(id) => find_outcome(state, &id, effects),
+        JobsCommand::PlanRetry(id, choice) => plan_retry(state, &id, choice, effects),
+        JobsCommand::StartRetry(id) => start_retry(state, &id, effects),
+        JobsCommand::DropRetry(id) => drop_retry(state, &id, effects),
+        JobsCommand::FindLeftovers(id) => find_leftovers(state, &id, effects),
+        JobsCommand::DeleteLeftovers(id) => delete_leftovers(state, &id, effects),
+    }
+}
+
+pub(crate) fn on_event(state: &mut State, event: JobsEvent, effects: &mut Queue<Effect>) {
+    match event {
+        JobsEvent::PricesRead { path, result } => jobs::prices::update::prices_read(state, path, result, effects),
+        JobsEvent::Checked { task, result } => jobs::form::update::checked(state, task, result),
+        JobsEvent::Rehearsed { task, result } => jobs::form::update::rehearsed(state, task, result),
+        JobsEvent::Started { task, result } => jobs::form::update::started(state, task, result, effects),
+        JobsEvent::Listed { task, is_first, result } => drop(LIST.take(state, task, is_first, result)),
+        JobsEvent::Seen { id, task, progress } => polled(state, &id, task, *progress),
+        JobsEvent::Trouble { id, task, text } => trouble(state, &id, task, text),
+        JobsEvent::WatchEnded { id, task, end: ending } => {
+            watch_ended(state, &id, task, ending, effects);
+        }
+        JobsEvent::StopRequested { id, task, result } => {
+            stop_requested(state, &id, task, result, effects);
+        }
+        JobsEvent::OutcomeFound { id, task, result } => {
+            outcome_found(state, &id, task, result);
+        }
+        JobsEvent::RetryPlanned { id, task, result } => {
+            retry_planned(state, &id, task, result);
+        }
+        JobsEvent::RetryStarted { id, task, result } => {
+            retry_started(state, &id, task, result, effects);
+        }
+        JobsEvent::LeftoversFound { id, task, result } => {
+            leftovers_found(state, &id, task, result);
+        }
+        JobsEvent::LeftoversDeleted { id, task, result } => {
+            leftovers_deleted(state, &id, task, result, effects);
+        }
+    }
+}
+
+const LIST: ListOf<TransformStatus, TransformSummary> = ListOf {
+    dialog: Overlay::Jobs,
+    kind: TaskKind::Jobs,
+    title: "List SageMaker jobs",
+    place: |state| &mut state.remote.list,
+    effect: |access, query, ticket| Effect::Jobs(JobsEffect::List { access, query, ticket }),
+};
+
+pub(crate) fn open_jobs(state: &mut State, effects: &mut Queue<Effect>) {
+    LIST.toggle_dialog(state, effects);
+}
+
+/// Shows the page of a job, and polls the job.
+fn open(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    state.overlay = Overlay::Jobs;
+    state.remote.open = Some(id.clone());
+    let job = state.remote.job_of(id);
+    if job.watching.is_none() && !job.is_over() {
+        watch(state, id, effects);
+    }
+    // A retry may have changed the outcome meanwhile.
+    let known = job_outcome(state, id);
+    if known.is_some_and(|outcome| outcome.retry_under_way().is_some()) {
+        find_outcome(state, id, effects);
+    }
+}
+
+fn job_outcome<'s>(state: &'s State, id: &JobId) -> Option<&'s JobOutcome> {
+    state.remote.job(id)?.outcome.ready()
+}
+
+/// Resumes watching the jobs that were watched when Spotcheck ended.
+pub(crate) fn watch_again(state: &mut State, effects: &mut Queue<Effect>) {
+    for id in state.settings.watched_jobs.clone() {
+        watch(state, &id, effects);
+    }
+}
+
+/// Polls a job until it ends.
+pub(crate) fn watch(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    if state.remote.job_of(id).watching.is_some() {
+        return;
+    }
+    let title = format!("Watch the job {}", id.name);
+    let ticket = begin(state, TaskKind::WatchJob, ProgressUnit::Images, title);
+    let job = state.remote.job_of(id);
+    job.watching = Some(ticket.id);
+    job.failure = None;
+    if !state.settings.watched_jobs.contains(id) {
+        state.settings.watched_jobs.push(id.clone());
+    }
+    effects.push(JobsEffect::Watch { id: id.clone(), ticket });
+}
+
+/// Restarts polling a job, because the basis of its counts has changed.
+pub(crate) fn watch_anew(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    stop_watching(state, id, effects);
+    state.remote.job_of(id).watching = None;
+    watch(state, id, effects);
+}
+
+/// Stops watching, now and after the next start.
+fn stop_watching(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    forget_watching(state, id);
+    let watching = state.remote.job(id).and_then(|job| job.watching);
+    if let Some(task) = watching {
+        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
+fn forget_watching(state: &mut State, id: &JobId) {
+    state.settings.watched_jobs.retain(|watched| watched != id);
+}
+
+fn polled(state: &mut State, id: &JobId, task: TaskId, progress: JobProgress) {
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    if job.watching != Some(task) {
+        return;
+    }
+    job.failure = None;
+    job.trouble = None;
+    let status = progress.job.status;
+    job.progress = Some(progress);
+    let list = &mut state.remote.list;
+    let is_listed = list.requested.as_ref().is_some_and(|(access, _)| SageMakerAccess::from(access) == id.sagemaker);
+    let same = list.rows.iter_mut().filter(|job| is_listed && job.name == id.name);
+    for job in same {
+        job.status = status;
+    }
+}
+
+fn trouble(state: &mut State, id: &JobId, task: TaskId, text: String) {
+    let job = state.remote.job_mut(id);
+    if let Some(job) = job.filter(|job| job.watching == Some(task)) {
+        job.trouble = Some(text);
+    }
+}
+
+fn watch_ended(state: &mut State, id: &JobId, task: TaskId, ending: WatchEnd, effects: &mut Queue<Effect>) {
+    let failure = match &ending {
+        WatchEnd::JobOver => None,
+        WatchEnd::NoSuchJob(failure) | WatchEnd::Failed(failure) => Some(failure),
+    };
+    end(state, task, failure);
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    if job.watching != Some(task) {
+        return;
+    }
+    job.watching = None;
+    job.trouble = None;
+    match ending {
+        WatchEnd::JobOver => {
+            forget_watching(state, id);
+            job_ended(state, id, effects);
+        }
+        WatchEnd::Failed(Failure::Cancelled) => forget_watching(state, id),
+        WatchEnd::NoSuchJob(failure) => {
+            job.failure = Some(failure);
+            forget_watching(state, id);
+        }
+        // The job itself continues and is watched again at the next start.
+        WatchEnd::Failed(failure) => job.failure = Some(failure),
+    }
+}
+
+/// Reports the end of a watched job, as a problem if outputs are missing, and lists its leftovers.
+fn job_ended(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    let Some(progress) = state.remote.job(id).and_then(|job| job.progress.as_ref()) else {
+        return;
+    };
+    let has_failed = progress.job.status == TransformStatus::Failed;
+    let (name, status) = (&id.name, progress.job.status.into_str());
+    let outputs = progress.outputs.unwrap_or_default();
+    match progress.missing() {
+        Some(missing) if missing > 0 => {
+            let text = format!("Job {name} {status}. Outputs: {outputs} found, {missing} missing");
+            state.show_notice(text.clone());
+            state.problems.add(Problem::general(text), None);
+            find_outcome(state, id, effects);
+        }
+        _ => {
+            state.show_notice(format!("Job {name} {status}. Outputs: {outputs}"));
+            // Failed objects may have been uploaded again since, and would look as if they were newer.
+            if has_failed {
+                find_outcome(state, id, effects);
+            }
+        }
+    }
+    find_leftovers(state, id, effects);
+}
+
+/// Starts a task for a known job: `note` stores its id with the job.
+fn begin_for(
+    state: &mut State,
+    id: &JobId,
+    title: String,
+    note: impl FnOnce(&mut KnownJob, TaskId),
+    effect: impl FnOnce(JobId, Ticket) -> Effect,
+) -> Option<Effect> {
+    state.remote.job(id)?;
+    let ticket = begin(state, TaskKind::Jobs, ProgressUnit::Steps, title);
+    note(state.remote.job_of(id), ticket.id);
+    Some(effect(id.clone(), ticket))
+}
+
+fn stop(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Stop the job {}", id.name),
+        |job, task| job.stopping = Some(task),
+        |id, ticket| Effect::Jobs(JobsEffect::Stop { id, ticket }),
+    ));
+}
+
+fn stop_requested(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<(), Failure>,
+    effects: &mut Queue<Effect>,
+) {
+    end(state, task, result.as_ref().err());
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    job.stopping = None;
+    match result {
+        Ok(()) => watch(state, id, effects),
+        Err(failure) => job.failure = Some(failure),
+    }
+}
+
+/// Lists the objects without an output, and the reasons.
+fn find_outcome(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Find failed images of the job {}", id.name),
+        |job, task| job.outcome = Loadable::Loading(task),
+        |id, ticket| Effect::Jobs(JobsEffect::FindOutcome { id, ticket }),
+    ));
+}
+
+fn outcome_found(state: &mut State, id: &JobId, task: TaskId, result: Result<JobOutcome, Failure>) {
+    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.outcome));
+}
+
+/// Plans a separate job for only the failed objects.
+fn plan_retry(state: &mut State, id: &JobId, choice: RetryChoice, effects: &mut Queue<Effect>) {
+    if job_outcome(state, id).is_none_or(|found| found.failed.is_empty()) {
+        return;
+    }
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Plan a retry of the job {}", id.name),
+        |job, task| job.retry = Loadable::Loading(task),
+        |id, ticket| Effect::Jobs(JobsEffect::PlanRetry { id, choice, ticket }),
+    ));
+}
+
+fn retry_planned(state: &mut State, id: &JobId, task: TaskId, result: Result<Box<RetryPlan>, Failure>) {
+    let result = result.map(|plan| *plan);
+    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.retry));
+}
+
+fn drop_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    if let Loadable::Loading(task) = std::mem::take(&mut job.retry) {
+        tasks::update::signal(state, task, TaskSignal::Cancel, effects);
+    }
+}
+
+/// Starts the plan, unless the check predicts a failure.
+fn start_retry(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    let Some(job) = state.remote.job(id) else {
+        return;
+    };
+    let planned = job.retry.ready().filter(|planned| planned.is_startable());
+    let (Some(planned), None) = (planned, job.retrying) else {
+        return;
+    };
+    let plan = Arc::clone(&planned.plan);
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Retry failed images of the job {}", id.name),
+        |job, task| job.retrying = Some(task),
+        |id, ticket| Effect::Jobs(JobsEffect::StartRetry { id, plan, ticket }),
+    ));
+}
+
+fn retry_started(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<String, Failure>,
+    effects: &mut Queue<Effect>,
+) {
+    end(state, task, result.as_ref().err());
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    job.retrying = None;
+    match result {
+        Ok(name) => {
+            let planned = std::mem::replace(&mut job.retry, Loadable::NotLoaded);
+            let images = planned.ready().and_then(|planned| Some(planned.plan.manifest.as_ref()?.names.len()));
+            if let Loadable::Ready(outcome) = &mut job.outcome {
+                let under_way = images.unwrap_or_default() as u64;
+                outcome.retries.push(JobRetry { job_name: name.clone(), predicted: 0, under_way });
+            }
+            state.show_notice(format!("Started the job {name}"));
+            let next = JobId { name, ..id.clone() };
+            if state.remote.open.as_ref() == Some(id) {
+                state.remote.open = Some(next.clone());
+            }
+            watch(state, &next, effects);
+        }
+        Err(failure) => job.failure = Some(failure),
+    }
+}
+
+fn find_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Find the leftovers of the job {}", id.name),
+        |job, task| {
+            job.left = Loadable::Loading(task);
+            job.cleaned = None;
+        },
+        |id, ticket| Effect::Jobs(JobsEffect::FindLeftovers { id, ticket }),
+    ));
+}
+
+fn leftovers_found(state: &mut State, id: &JobId, task: TaskId, result: Result<Leftovers, Failure>) {
+    settle(state, task, result, |state| Some(&mut state.remote.job_mut(id)?.left));
+}
+
+fn delete_leftovers(state: &mut State, id: &JobId, effects: &mut Queue<Effect>) {
+    let left = state.remote.job(id).and_then(|job| job.left.ready());
+    let found = match left {
+        Some(Leftovers::Recorded(found)) if !found.is_empty() => found.clone(),
+        _ => return,
+    };
+    effects.extend(begin_for(
+        state,
+        id,
+        format!("Clean up after the job {}", id.name),
+        |job, task| job.cleaning = Some(task),
+        |id, ticket| Effect::Jobs(JobsEffect::DeleteLeftovers { id, found, ticket }),
+    ));
+}
+
+fn leftovers_deleted(
+    state: &mut State,
+    id: &JobId,
+    task: TaskId,
+    result: Result<(String, Vec<Leftover>), Failure>,
+    effects: &mut Queue<Effect>,
+) {
+    match &result {
+        Ok((said, _)) => drop(state.tasks.end(task, TaskOutcome::Done(said.clone()))),
+        Err(failure) => end(state, task, Some(failure)),
+    }
+    let Some(job) = state.remote.job_mut(id) else {
+        return;
+    };
+    job.cleaning = None;
+    match result {
+        Ok((said, left)) => {
+            job.cleaned = Some(said);
+            job.left = Loadable::Ready(Leftovers::Recorded(left));
+            // A retry may need what was deleted.
+            job.retry = Loadable::NotLoaded;
+            if job.outcome.ready().is_some_and(|outcome| !outcome.failed.is_empty()) {
+                find_outcome(state, id, effects);
+            }
+        }
+        Err(failure) => job.failure = Some(failure),
+    }
+}

@@ -1,0 +1,119 @@
+//! Commands, effects and events about searching, comparing and judging.
+
+pub(crate) mod judgments;
+
+use crate::domain::{Saliency, SampleSet};
+use crate::evaluation::Agreement;
+use crate::review::{
+    ArrangeRequest, Arrangement, FilmBox, FilmFrame, FilmOrder, FilmRequest, Sort, Statistics, Suppressed,
+};
+use crate::window::state::{
+    Arc, CanvasView, CompareLayout, CompareRequest, CropRequest, ExplainRequest, Failure, Pace, RequestId, RunId,
+    SampleId, SourceId, TaskId, Ticket, Verdict, ViewChange,
+};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum ReviewCommand {
+    SetQuery(String),
+    /// Shows the first search result.
+    ShowFirstFound,
+    SetSort(Sort),
+    SetCanvas(CanvasView),
+    SelectBox(Option<usize>),
+    /// Shows one sample with one of its boxes selected.
+    ShowBox(SampleId, FilmBox),
+    /// Opens the strip with all boxes of a class, or switches it to this class.
+    OpenFilmstrip(u32),
+    SetFilmOrder(FilmOrder),
+    /// `None` for all classes found by a search about the ground truth.
+    SetFilmClass(Option<u32>),
+    /// The boxes of the strip on screen that have no pixels yet, most urgent first. Replaces the previous request.
+    LoadCrops(Vec<FilmFrame>),
+    /// The class of a classifier that “Explain” refers to; `None` is the top class.
+    SelectClass(Option<u32>),
+    HideExplanation,
+    /// `0.0..=1.0`
+    SetExplanationOpacity(f32),
+    /// Compares the predictions of the run on screen with those of this one.
+    Compare(RunId),
+    /// Compares again with the current filters.
+    CompareAgain,
+    /// Changes the minimum scores of both runs, and compares again.
+    SetComparedScores([f32; 2]),
+    SetCompareLayout(CompareLayout),
+    StopComparing,
+    /// Starts or ends presentation mode.
+    Present(bool),
+    /// Whether images advance automatically.
+    PlaySlides(bool),
+    SetSlideSecs(f32),
+    /// Sets a verdict on the selected box, or else on every selected image; `None` clears it. Asks before judging many
+    /// images.
+    SetVerdict(Option<Verdict>),
+    /// Confirms the verdict for many images.
+    ConfirmMassVerdict,
+    /// Replaces the note of these images; an empty text removes it.
+    SetNote {
+        samples: SampleSet,
+        text: String,
+    },
+    AddTag(String),
+    RemoveTag(String),
+    ChangeView(ViewChange),
+    SetThumbnailSide(f32),
+}
+
+#[derive(Debug, Clone)]
+pub enum ReviewEffect {
+    /// Gather all boxes of a class. A newer request replaces the previous one.
+    GatherFilmstrip { id: RequestId, what: Box<FilmRequest> },
+    /// Crop boxes from their images, most urgent first; replaces the previous request.
+    MakeCrops { source: SourceId, run: RunId, requested: Vec<CropRequest> },
+    /// Determine which parts of an image a prediction depends on.
+    Explain { request: ExplainRequest, ticket: Ticket },
+    /// Compare the predictions of two runs, left and right, image by image.
+    Compare { request: CompareRequest, ticket: Ticket },
+    /// Search, sort and count. Replaces the previous request.
+    Arrange {
+        id: RequestId,
+        pace: Pace,
+        /// The run whose predictions are in the request: the positions of their boxes are in the project.
+        run: Option<(SourceId, RunId)>,
+        request: Box<ArrangeRequest>,
+    },
+}
+
+#[derive(Debug)]
+pub enum ReviewEvent {
+    /// The result of comparing two runs.
+    Compared {
+        task: TaskId,
+        result: Result<Agreement, Failure>,
+    },
+    /// The parts of the shown image that a prediction depends on, or why they are unknown.
+    Explained {
+        task: TaskId,
+        result: Result<Arc<Saliency>, Failure>,
+    },
+    /// All boxes of the class in the open strip.
+    FilmstripGathered {
+        id: RequestId,
+        frames: Vec<FilmFrame>,
+    },
+    /// The requested order.
+    Arranged {
+        id: RequestId,
+        arrangement: Arrangement,
+        /// The boxes hidden by better ones, if the view hides any.
+        suppressed: Option<Suppressed>,
+    },
+    /// The statistics of the order, which come last; `None` without a run.
+    Counted {
+        id: RequestId,
+        statistics: Option<Statistics>,
+    },
+    ArrangeFailed {
+        id: RequestId,
+        reason: String,
+    },
+}

@@ -1,0 +1,124 @@
+//! The dialog for the right class, with completion from the model's classes.
+
+use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
+
+use crate::domain::{ModelTask, Verdict};
+use crate::window::state::{Command, Overlay, Queue, ReviewCommand, State};
+use crate::window::ui::dialog::dialog;
+use crate::window::ui::typing::{TypedKeys, Typing};
+use crate::window::ui::widgets::{stepped_line, strong};
+
+const MAX_LINES: usize = 50;
+const LIST_HEIGHT: f32 = 240.0;
+
+#[derive(Default)]
+pub(crate) struct WrongClassMemory {
+    typing: Typing,
+    /// The line that Enter selects; `None` for the typed text.
+    line: Option<usize>,
+}
+
+pub(crate) fn wrong_class_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut WrongClassMemory,
+    commands: &mut Queue<Command>,
+) {
+    if !memory.typing.follow(state.overlay == Overlay::WrongClass) {
+        return;
+    }
+    let modal = dialog(ctx, "wrong class").show(ctx, |ui| {
+        ui.set_width(360.0);
+        contents_ui(ui, state, memory, commands);
+    });
+    if modal.should_close() {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Queue<Command>) {
+    ui.label(strong("What is the correct class?").size(15.0));
+    let TypedKeys { is_changed, steps, enter } = memory.typing.field_ui(ui, "Type a class", "Correct class");
+    let typed = memory.typing.text().trim();
+    let classes = classes_like(state, typed);
+    if is_changed {
+        // A class that begins like this is most likely meant; anything else is used as typed.
+        let typed = typed.to_lowercase();
+        let begins = |class: &&str| class.to_lowercase().starts_with(&typed);
+        memory.line = (!typed.is_empty() && classes.first().is_some_and(begins)).then_some(0);
+    }
+    memory.line = stepped_line(memory.line, steps, classes.len());
+    let mut chosen = None;
+    // Not lower if there is room: it would stay as low as the last short list.
+    let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
+    list.show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        for (line, class) in classes.iter().enumerate() {
+            let is_current = memory.line == Some(line);
+            let size = vec2(ui.available_width(), 0.0);
+            // The empty right side keeps the name on the left.
+            let button = Button::selectable(is_current, *class).right_text("").min_size(size).sense(Sense::CLICK);
+            let response = ui.add(button).accessible_name(*class);
+            if is_current && steps != 0 {
+                response.scroll_to_me(None);
+            }
+            if response.clicked() {
+                chosen = Some((*class).to_owned());
+            }
+        }
+    });
+    let taken = match memory.line {
+        Some(line) => classes[line],
+        None => typed,
+    };
+    hint_ui(ui, taken, typed, &classes, memory.line.is_some());
+    if enter && !taken.is_empty() {
+        chosen = Some(taken.to_owned());
+    }
+    if let Some(class) = chosen {
+        commands.push(ReviewCommand::SetVerdict(Some(Verdict::WrongClass(class))));
+    }
+}
+
+/// A hint at what Enter does.
+fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_line: bool) {
+    let text = if taken.is_empty() {
+        "Type a name or choose one with the arrow keys".to_owned()
+    } else if is_line || classes.contains(&typed) {
+        format!("Enter uses “{taken}”")
+    } else {
+        format!("“{taken}” is not a class of this model; Enter uses it anyway")
+    };
+    ui.add(Label::new(RichText::new(text).weak()).wrap());
+}
+
+/// The ground-truth class of the selected box, or of the image.
+fn right_class(state: &State) -> Option<&str> {
+    let of_image = (state.run()?.task() == ModelTask::Classification).then_some(0);
+    state.outcome_of_box(state.shown_sample()?, state.shown.selected_box.or(of_image)?)?.right_class
+}
+
+/// The model's classes that contain every typed word: first the ground-truth class, then those that begin with the
+/// typed text.
+fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
+    let Some(run) = state.run() else {
+        return Vec::new();
+    };
+    let typed = typed.trim().to_lowercase();
+    let words: Vec<&str> = typed.split_whitespace().collect();
+    let is_like = |class: &&str| {
+        let class = class.to_lowercase();
+        words.iter().all(|word| class.contains(word))
+    };
+    let mut classes: Vec<&str> = run.labels().iter().map(|(_, name)| name).collect();
+    classes.retain(is_like);
+    let right = right_class(state).map(str::to_lowercase);
+    let is_right = |class: &String| right.as_ref() == Some(class);
+    classes.sort_by_key(|class| {
+        let class = class.to_lowercase();
+        (!is_right(&class), class != typed, !class.starts_with(&typed))
+    });
+    classes.dedup();
+    classes.truncate(MAX_LINES);
+    classes
+}

@@ -1,0 +1,71 @@
+//! Dispatches commands and events about searching, comparing and judging.
+
+pub(crate) mod verdicts;
+
+use crate::window::evaluation;
+use crate::window::state::{Effect, Queue, ReviewCommand, ReviewEvent, SLIDE_SECS, State};
+use crate::window::{canvas, comparison, explain, filmstrip, search};
+
+pub(crate) fn on_command(state: &mut State, command: ReviewCommand, effects: &mut Queue<Effect>) {
+    match command {
+        ReviewCommand::SetQuery(text) => search::update::set_query(state, text, effects),
+        ReviewCommand::ShowFirstFound => search::update::show_first_found(state, effects),
+        ReviewCommand::SetSort(sort) => search::update::set_sort(state, sort, effects),
+        ReviewCommand::SetCanvas(view) => {
+            state.canvas = view;
+            state.canvas_requests.clear();
+        }
+        ReviewCommand::SelectBox(selected) => verdicts::select_box(state, selected),
+        ReviewCommand::ShowBox(sample, shows) => {
+            evaluation::update::show_panel(state, false);
+            filmstrip::update::show_box(state, sample, shows, effects);
+        }
+        ReviewCommand::OpenFilmstrip(class) => filmstrip::update::open(state, class),
+        ReviewCommand::SetFilmClass(class) => filmstrip::update::set_class(state, class),
+        ReviewCommand::SetFilmOrder(order) => filmstrip::update::set_order(state, order),
+        ReviewCommand::LoadCrops(requested) => filmstrip::update::request_crops(state, &requested, effects),
+        ReviewCommand::SelectClass(selected) => state.shown.selected_class = selected,
+        ReviewCommand::HideExplanation => explain::update::hide(state, effects),
+        ReviewCommand::SetExplanationOpacity(opacity) => {
+            state.settings.explanation_opacity = opacity.clamp(0.0, 1.0);
+        }
+        ReviewCommand::Compare(run) => comparison::update::start(state, run, effects),
+        ReviewCommand::CompareAgain => comparison::update::again(state, effects),
+        ReviewCommand::SetComparedScores(scores) => comparison::update::set_scores(state, scores, effects),
+        ReviewCommand::SetCompareLayout(layout) => state.settings.compare_layout = layout,
+        ReviewCommand::StopComparing => comparison::update::stop(state, effects),
+        ReviewCommand::Present(true) => canvas::update::present(state),
+        ReviewCommand::Present(false) => state.presenting = None,
+        ReviewCommand::PlaySlides(is_playing) => {
+            if let Some(presenting) = &mut state.presenting {
+                presenting.is_playing = is_playing;
+            }
+        }
+        ReviewCommand::SetSlideSecs(secs) => {
+            let (low, high) = (*SLIDE_SECS.start(), *SLIDE_SECS.end());
+            state.settings.slide_secs = secs.clamp(low, high);
+        }
+        ReviewCommand::SetVerdict(verdict) => verdicts::set_verdict(state, verdict.as_ref(), effects),
+        ReviewCommand::ConfirmMassVerdict => verdicts::confirm_mass_verdict(state, effects),
+        ReviewCommand::SetNote { samples, text } => {
+            verdicts::set_note(state, &samples, &text, effects);
+        }
+        ReviewCommand::AddTag(tag) => verdicts::add_tag(state, &tag, effects),
+        ReviewCommand::RemoveTag(tag) => verdicts::remove_tag(state, &tag, effects),
+        ReviewCommand::ChangeView(change) => canvas::update::change(state, change, effects),
+        ReviewCommand::SetThumbnailSide(side) => canvas::update::set_thumbnail_side(state, side),
+    }
+}
+
+pub(crate) fn on_event(state: &mut State, event: ReviewEvent, effects: &mut Queue<Effect>) {
+    match event {
+        ReviewEvent::Compared { task, result } => comparison::update::compared(state, task, result),
+        ReviewEvent::FilmstripGathered { id, frames } => filmstrip::update::gathered(state, id, frames),
+        ReviewEvent::Explained { task, result } => explain::update::explained(state, task, result),
+        ReviewEvent::Arranged { id, arrangement, suppressed } => {
+            search::update::arranged(state, id, arrangement, suppressed, effects);
+        }
+        ReviewEvent::Counted { id, statistics } => search::update::counted(state, id, statistics),
+        ReviewEvent::ArrangeFailed { id, reason } => search::update::failed(state, id, &reason),
+    }
+}

@@ -1,0 +1,326 @@
+//! Judging: every verdict, note and tag passes through here, to memory and to the project immediately.
+
+use crate::domain::{Change, RunId, SampleId, SampleSet, Verdict, VerdictTarget};
+use crate::review::{PredictionStatus, next_less_certain};
+use crate::window::judge::state::judgments::{EditOutcome, Mark, in_order};
+use crate::window::state::{Effect, JudgeField, NoticeOffer, Overlay, Queue, Run, State, Step};
+use crate::window::{browse, canvas, project};
+
+/// Judging more images than this requires a confirmation.
+const MOST_AT_ONCE: usize = 20;
+
+/// Sets a verdict on the selected box, or else on every selected image; `None` clears it.
+pub(crate) fn set_verdict(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effect>) {
+    if state.overlay == Overlay::WrongClass {
+        state.overlay = Overlay::None;
+    }
+    if let Err(reason) = can_judge(state).and_then(|()| state.check_judged_is_found()) {
+        state.show_notice(reason);
+        return;
+    }
+    if let Some(question) = whole_image_question(state) {
+        state.show_notice(question);
+        return;
+    }
+    if state.selection.selected().len() > MOST_AT_ONCE {
+        state.mass_verdict = verdict.cloned();
+        state.overlay = Overlay::MassVerdict;
+        return;
+    }
+    judge(state, verdict, effects);
+}
+
+/// After verdicts on boxes, the first key on an image without a selected box only announces what the next one will
+/// judge.
+fn whole_image_question(state: &mut State) -> Option<&'static str> {
+    let is_whole_image = judged_box(state).is_none() && state.selection.selected().len() == 1;
+    if !state.judges_boxes || !is_whole_image {
+        return None;
+    }
+    if state.shown.box_to_select.is_some() && state.prediction_is_coming() {
+        return Some("The boxes of this image are not loaded yet");
+    }
+    state.judges_boxes = false;
+    state.shown.box_to_select = None;
+    Some("No box is selected, so the next verdict applies to the whole image")
+}
+
+/// Selects a box. Without one, verdicts apply to the image again.
+pub(crate) fn select_box(state: &mut State, selected: Option<usize>) {
+    state.shown.selected_box = selected;
+    state.judges_boxes &= selected.is_some();
+}
+
+/// Judges many images after the user's confirmation.
+pub(crate) fn confirm_mass_verdict(state: &mut State, effects: &mut Queue<Effect>) {
+    if state.overlay == Overlay::MassVerdict {
+        state.overlay = Overlay::None;
+        let verdict = state.mass_verdict.take();
+        judge(state, verdict.as_ref(), effects);
+    }
+}
+
+fn judge(state: &mut State, verdict: Option<&Verdict>, effects: &mut Queue<Effect>) {
+    let judged = judged_box(state);
+    state.judges_boxes = judged.is_some();
+    let was_judged = judged.is_some_and(|(sample, _, box_index)| {
+        let verdict = state.judgments.box_verdict(sample, box_index as usize);
+        verdict.is_some()
+    });
+    let (label, marks) = if let Some((sample, run, box_index)) = judged {
+        let target = VerdictTarget { run: Some(run), box_index: Some(box_index) };
+        let what = box_name(state, sample, box_index as usize);
+        let mark = Mark::Verdict(target, verdict.cloned());
+        (verdict_label(verdict, &what), vec![(sample, mark)])
+    } else {
+        let what = images_name(state, state.selection.selected());
+        let label = verdict_label(verdict, &what);
+        (label, image_marks(state, verdict))
+    };
+    edit(state, label, marks, effects);
+    if verdict.is_none() || !state.settings.next_after_verdict {
+        return;
+    }
+    match judged {
+        Some((sample, _, box_index)) => {
+            go_on_from_box(state, sample, box_index, was_judged, effects);
+        }
+        None if state.selection.selected().len() == 1 => {
+            browse::update::walk(state, Step::By(1), effects);
+        }
+        None => {}
+    }
+}
+
+/// The marks that give every selected image this verdict.
+fn image_marks(state: &State, verdict: Option<&Verdict>) -> Vec<(SampleId, Mark)> {
+    let run = state.run();
+    let mut marks = Vec::new();
+    for sample in state.selection.selected().iter() {
+        let predicted = run.filter(|run| run.status(sample) == PredictionStatus::Predicted);
+        let of = |run| VerdictTarget { run, box_index: None };
+        let target = of(predicted.map(Run::id));
+        marks.push((sample, Mark::Verdict(target, verdict.cloned())));
+        // Clearing a verdict must not reveal an older one that was given without a prediction.
+        if verdict.is_none() && target.run.is_some() {
+            marks.push((sample, Mark::Verdict(of(None), None)));
+        }
+    }
+    marks
+}
+
+/// Clears every verdict on a run's prediction for this image.
+pub(crate) fn take_back_prediction(state: &mut State, run: RunId, sample: SampleId, effects: &mut Queue<Effect>) {
+    let name = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    let label = format!("clear the verdicts on {name}");
+    let targets = state.judgments.verdicts_on_prediction(run, sample);
+    let marks = targets.map(|target| (sample, Mark::Verdict(target, None)));
+    let marks = marks.collect();
+    edit(state, label, marks, effects);
+}
+
+/// The box that a verdict would apply to, if any.
+fn judged_box(state: &State) -> Option<(SampleId, RunId, u32)> {
+    let sample = state.shown_sample()?;
+    let run = state.run()?.id();
+    let selected = state.shown.selected_box?;
+    let is_alone = state.selection.selected().len() == 1;
+    let is_box = state.shown.prediction.as_ref().is_some_and(|prediction| selected < prediction.detections().len());
+    let box_index = u32::try_from(selected).ok()?;
+    (is_alone && is_box).then_some((sample, run, box_index))
+}
+
+/// Advances to the next box without a verdict, and from the last box of an image to the next image; after a changed
+/// verdict, to the next box in the list.
+fn go_on_from_box(state: &mut State, sample: SampleId, judged: u32, was_judged: bool, effects: &mut Queue<Effect>) {
+    let visible = state.shown_boxes();
+    let place = visible.iter().position(|&index| index == judged as usize);
+    let (before, after) = visible.split_at(place.map_or(0, |place| place + 1));
+    let is_open = |index: &&usize| state.judgments.box_verdict(sample, **index).is_none();
+    let next = if was_judged { after.first() } else { after.iter().chain(before).find(is_open) };
+    match next {
+        Some(&next) => select_box(state, Some(next)),
+        None if was_judged => {}
+        None => browse::update::walk(state, Step::By(1), effects),
+    }
+}
+
+pub(crate) fn set_note(state: &mut State, samples: &SampleSet, text: &str, effects: &mut Queue<Effect>) {
+    let text = text.trim();
+    let what = images_name(state, samples);
+    let label =
+        if text.is_empty() { format!("remove the note from {what}") } else { format!("write a note on {what}") };
+    let marks = samples.iter().map(|sample| (sample, Mark::Note(text.to_owned())));
+    edit(state, label, marks.collect(), effects);
+}
+
+pub(crate) fn add_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
+    let tag = tag.trim();
+    if tag.is_empty() {
+        return;
+    }
+    let label = format!("tag {} “{tag}”", selected_name(state));
+    let with_tag = |tags: &[String]| {
+        let tags = tags.iter().cloned().chain(std::iter::once(tag.to_owned()));
+        in_order(tags.collect())
+    };
+    edit_tags(state, label, with_tag, effects);
+}
+
+pub(crate) fn remove_tag(state: &mut State, tag: &str, effects: &mut Queue<Effect>) {
+    let label = format!("remove the tag “{tag}” from {}", selected_name(state));
+    let without_tag = |tags: &[String]| {
+        let tags = tags.iter().filter(|other| *other != tag);
+        tags.cloned().collect()
+    };
+    edit_tags(state, label, without_tag, effects);
+}
+
+fn edit_tags(state: &mut State, label: String, change: impl Fn(&[String]) -> Vec<String>, effects: &mut Queue<Effect>) {
+    let selected = state.selection.selected().iter();
+    let marks = selected.map(|sample| {
+        let tags = change(state.judgments.tags(sample));
+        (sample, Mark::Tags(tags))
+    });
+    let marks = marks.collect();
+    edit(state, label, marks, effects);
+}
+
+fn edit(state: &mut State, label: String, marks: Vec<(SampleId, Mark)>, effects: &mut Queue<Effect>) {
+    if let Err(reason) = can_judge(state) {
+        state.show_notice(reason);
+        return;
+    }
+    if let Some(outcome) = state.judgments.edit(label, marks) {
+        state.reset_filters = None;
+        save(state, &outcome, effects);
+        // An older notice may offer to undo an edit that is no longer the last one.
+        state.notice.take_if(|notice| notice.offer == Some(NoticeOffer::Undo));
+        if outcome.samples().len() > 1 {
+            state.show_offer(format!("Done: {}", outcome.label), NoticeOffer::Undo);
+        }
+    }
+}
+
+pub(crate) fn undo(state: &mut State, effects: &mut Queue<Effect>) {
+    if canvas::update::undo_reset(state, effects) {
+        return;
+    }
+    if let Some(outcome) = state.judgments.undo() {
+        notify_and_show(state, "Undone", &outcome, effects);
+        save(state, &outcome, effects);
+    }
+}
+
+pub(crate) fn redo(state: &mut State, effects: &mut Queue<Effect>) {
+    if let Some(outcome) = state.judgments.redo() {
+        notify_and_show(state, "Redone", &outcome, effects);
+        save(state, &outcome, effects);
+    }
+}
+
+/// Reports a change and makes it visible: a single image is shown even if it does not match the search.
+fn notify_and_show(state: &mut State, what: &str, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
+    state.show_notice(format!("{what}: {}", outcome.label));
+    let samples = outcome.samples();
+    let single = samples.iter().next().filter(|_| samples.len() == 1);
+    if let Some(sample) = single
+        && state.shown_sample() != Some(sample)
+    {
+        browse::update::show(state, sample, effects);
+    }
+}
+
+fn save(state: &mut State, outcome: &EditOutcome, effects: &mut Queue<Effect>) {
+    let change = |(sample, mark): &(SampleId, Mark)| {
+        let sample = state.samples.get(*sample)?.uri.clone();
+        Some(match mark.clone() {
+            Mark::Verdict(target, verdict) => Change::SetVerdict { sample, target, verdict },
+            Mark::Note(text) => Change::SetNote { sample, text },
+            Mark::Tags(tags) => Change::SetTags { sample, tags },
+        })
+    };
+    let changes: Vec<Change> = outcome.marks.iter().filter_map(change).collect();
+    let ticket = project::update::requests::save(state, changes, effects);
+    state.judgments.begin_saving(ticket, &outcome.samples());
+}
+
+/// Shows the next unjudged image in the order on screen, from the shown one and around the end.
+pub(crate) fn next_unjudged(state: &mut State, effects: &mut Queue<Effect>) {
+    let order = state.order();
+    let shown = state.shown_sample().and_then(|id| order.place_of(id));
+    let first = shown.map_or(0, |place| place + 1);
+    let count = order.len();
+    let found = (0..count)
+        .filter_map(|step| order.at((first + step) % count))
+        .find(|&sample| state.verdict_of(sample).is_none());
+    go_to(state, found, effects);
+}
+
+/// Among the images on screen with a prediction and no verdict, shows the one with the next higher uncertainty rank
+/// after the shown one; restarts with the least certain.
+pub(crate) fn next_uncertain(state: &mut State, effects: &mut Queue<Effect>) {
+    let Some(run) = state.run() else {
+        state.show_notice("Choose a model first");
+        return;
+    };
+    let order = state.order();
+    let unjudged = order.ids().filter(|&id| state.verdict_of(id).is_none());
+    let found = next_less_certain(&run.predictions, &state.view(), unjudged, state.shown_sample());
+    go_to(state, found, effects);
+}
+
+fn go_to(state: &mut State, found: Option<SampleId>, effects: &mut Queue<Effect>) {
+    match found {
+        Some(sample) if state.shown_sample() == Some(sample) => {
+            state.show_notice("This is the last image without a verdict");
+        }
+        Some(sample) => browse::update::show(state, sample, effects),
+        None => state.show_notice("All images have a verdict"),
+    }
+}
+
+/// Focuses the field in the next frame.
+pub(crate) fn focus(state: &mut State, field: JudgeField) {
+    state.settings.show_judging = true;
+    state.judge_focus = Some((field, state.ids.next()));
+}
+
+fn can_judge(state: &State) -> Result<(), &'static str> {
+    if state.selection.selected().is_empty() {
+        return Err("Choose an image first");
+    }
+    state.project.check_writable()
+}
+
+/// “accept coffee.png”, to follow “Undo: ”.
+fn verdict_label(verdict: Option<&Verdict>, what: &str) -> String {
+    match verdict {
+        Some(Verdict::Accept) => format!("accept {what}"),
+        Some(Verdict::Reject) => format!("reject {what}"),
+        Some(Verdict::Unsure) => format!("mark {what} as unsure"),
+        Some(Verdict::WrongClass(class)) => format!("set the class of {what} to “{class}”"),
+        None => format!("clear the verdict on {what}"),
+    }
+}
+
+fn selected_name(state: &State) -> String {
+    images_name(state, state.selection.selected())
+}
+
+/// The file name of a single image, or the number of images.
+fn images_name(state: &State, samples: &SampleSet) -> String {
+    let single = samples.iter().next().filter(|_| samples.len() == 1);
+    match single.and_then(|sample| state.samples.get(sample)) {
+        Some(entry) => entry.uri.file_name().to_owned(),
+        None => crate::window::update::images(samples.len()),
+    }
+}
+
+fn box_name(state: &State, sample: SampleId, box_index: usize) -> String {
+    let prediction = state.shown.prediction.as_ref();
+    let detection = prediction.and_then(|prediction| prediction.detections().get(box_index));
+    let label = detection.map_or("box", |detection| detection.label.as_str());
+    let image = state.samples.get(sample).map_or("", |entry| entry.uri.file_name());
+    format!("the {label} in {image}")
+}

@@ -1,0 +1,261 @@
+//! Opening outputs of jobs or folders as a run of the open images.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::domain::{InferenceLocation, LabelSet, RunId, Sample, SampleId, counted, grouped};
+use crate::image::source::Source;
+use crate::predict::{ResultSink, SampleResult};
+use crate::sagemaker::client::known_to;
+use crate::sagemaker::jobs::JobError;
+use crate::sagemaker::outputs::{FoundOutputs, OutputFolder, OutputSink, OutputsError, OutputsOrigin, ReadOutcome};
+use crate::sagemaker::spec::output_mapping::ResponseExamples;
+use crate::tasks::{TaskControl, now_ms};
+use crate::window::effects::{Effects, Shared};
+use crate::window::models;
+use crate::window::outputs;
+use crate::window::outputs::reading::effects::choice_of;
+use crate::window::remote::effects::records;
+use crate::window::state::{
+    FoundRun, InferenceEvent, NewPrediction, OpenOutputsRequest, OutputsAt, OutputsEffect, OutputsEnd, OutputsEvent,
+    OutputsFailure, OutputsPlace, SourceId, TaskOutcome, Ticket,
+};
+
+pub(crate) fn carry_out(effects: &mut Effects, effect: OutputsEffect) {
+    let shared = &effects.shared;
+    match effect {
+        OutputsEffect::Open { request, ticket } => open(shared, request, ticket),
+        OutputsEffect::OpenPredictions { request, ticket } => models::add::effects::open(shared, request, ticket),
+        OutputsEffect::Preview { place, ticket } => preview(shared, place, ticket),
+        OutputsEffect::TryReading { question, examples, request } => {
+            outputs::reading::effects::try_it(shared, question, examples, request);
+        }
+        OutputsEffect::ListMappings => outputs::reading::effects::list(shared),
+        OutputsEffect::SaveMapping(request) => outputs::reading::effects::save(shared, request),
+        OutputsEffect::LoadMapping(path) => outputs::reading::effects::load(shared, path),
+        OutputsEffect::DeleteMapping(path) => outputs::reading::effects::delete(shared, path),
+    }
+}
+
+/// The longest time for collecting predictions into a bundle for the window.
+const BUNDLE_PERIOD: Duration = Duration::from_millis(100);
+const BUNDLE_LEN: usize = 256;
+
+fn preview(shared: &Arc<Shared>, place: OutputsPlace, ticket: Ticket) {
+    let source = place.source;
+    shared.run_task(
+        "preview outputs",
+        ticket,
+        move |shared, ticket| first_outputs(shared, &place, &ticket.control).map(Arc::new),
+        move |task, result| OutputsEvent::Previewed { source, task, result },
+    );
+}
+
+fn open(shared: &Arc<Shared>, request: OpenOutputsRequest, ticket: Ticket) {
+    let source = request.place.source;
+    shared.run_task(
+        "open outputs",
+        ticket,
+        move |shared, ticket| open_all(shared, &request, ticket),
+        move |task, result| OutputsEvent::Read { source, task, result },
+    );
+}
+
+fn failure_of(error: &OutputsError, examples: Option<ResponseExamples>) -> OutputsFailure {
+    match error {
+        OutputsError::Cancelled(_) => OutputsFailure::Cancelled,
+        error => OutputsFailure::Failed { message: error.to_string(), examples: examples.map(Arc::new) },
+    }
+}
+
+fn first_outputs(
+    shared: &Shared,
+    place: &OutputsPlace,
+    control: &TaskControl,
+) -> Result<ResponseExamples, OutputsFailure> {
+    let Found { source, outputs, .. } = find(shared, place, control)?;
+    control.set_step("reading the first outputs");
+    let examples = outputs.examples(&source, control);
+    if control.is_cancelled() {
+        return Err(OutputsFailure::Cancelled);
+    }
+    if examples.responses.is_empty() {
+        return Err("None of the first outputs could be read".to_owned().into());
+    }
+    Ok(examples)
+}
+
+/// Outputs for the open images.
+struct Found {
+    source: Arc<dyn Source>,
+    outputs: FoundOutputs,
+    made: InferenceLocation,
+    /// Why something could not be read, for display.
+    notes: Vec<String>,
+}
+
+fn find(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<Found, OutputsFailure> {
+    let source = shared.source(place.source).ok_or(OutputsFailure::Cancelled)?;
+    let OutputsOrigin { parts, made, notes, .. } = origin_of(shared, place, control)?;
+    control.set_step("listing the outputs");
+    let samples: Arc<[Sample]> = place.samples.iter().cloned().collect();
+    let outputs =
+        FoundOutputs::find(parts, &samples, &place.root, control).map_err(|error| failure_of(&error, None))?;
+    Ok(Found { source, outputs, made, notes })
+}
+
+fn open_all(shared: &Shared, request: &OpenOutputsRequest, ticket: &Ticket) -> Result<OutputsEnd, OutputsFailure> {
+    let (place, control) = (&request.place, &ticket.control);
+    let choice = choice_of(&request.reading).map_err(OutputsFailure::from)?;
+    let Found { source, outputs: found, made, notes } = find(shared, place, control)?;
+    let run = found.describe(made, &choice, known_to(&shared.library), control).map_err(|error| {
+        let is_of_shape = matches!(error, OutputsError::Unknown { .. } | OutputsError::Broken { .. });
+        let examples = is_of_shape.then(|| found.examples(&source, control));
+        failure_of(&error, examples)
+    })?;
+    let same = request.known.iter().find(|known| known.key == run.key);
+    let run_id = match same {
+        Some(known) => {
+            run.reader.learn(&known.labels);
+            known.id
+        }
+        None => request.new_run,
+    };
+    let described = FoundRun { key: run.key.clone(), card: run.card.clone(), labels: run.labels.clone() };
+    announce(shared, (place.source, run_id), ticket, described)?;
+    let samples = found.samples();
+    let everything = (0..samples.len()).map(SampleId::from_index).collect();
+    let mut sink = Bundles::new(shared, (place.source, run_id), samples, control);
+    let outcome = found.read(&run.reader, &source, &everything, control, &mut sink);
+    sink.send();
+    Ok(OutputsEnd {
+        is_complete: outcome.failed == 0 && outcome.without_output.is_empty(),
+        outcome: ended(&outcome, &found, notes),
+        notes: Vec::new(),
+    })
+}
+
+/// Reports the run that the predictions are added to.
+///
+/// # Errors
+/// The window was closed.
+pub(crate) fn announce(
+    shared: &Shared,
+    (source, run): (SourceId, RunId),
+    ticket: &Ticket,
+    found: FoundRun,
+) -> Result<(), OutputsFailure> {
+    ticket.control.set_step("");
+    let is_open = shared.report(OutputsEvent::Found { source, task: ticket.id, run, found: Box::new(found) });
+    if is_open { Ok(()) } else { Err(OutputsFailure::Cancelled) }
+}
+
+fn ended(outcome: &ReadOutcome, found: &FoundOutputs, notes: Vec<String>) -> TaskOutcome {
+    if outcome.is_cancelled {
+        return TaskOutcome::Cancelled;
+    }
+    if let Some(reason) = &outcome.unreachable {
+        return TaskOutcome::Failed(format!(
+            "Outputs or images can no longer be read. {} predictions were read; open the outputs again when the \
+             source is available. {reason}",
+            outcome.done
+        ));
+    }
+    let mut parts = vec![format!("{} read", counted(outcome.done, "prediction", "predictions"))];
+    if outcome.failed > 0 {
+        parts.push(format!("{} could not be read", grouped(outcome.failed)));
+    }
+    parts.extend(found.retries_text());
+    let without = outcome.without_output.len();
+    if without > 0 {
+        parts.push(counted(without, "image has no output", "images have no output"));
+    }
+    parts.extend(found.notes());
+    parts.extend(outcome.not_sent_text());
+    parts.extend(outcome.unchecked_text());
+    parts.extend(notes);
+    let problems = outcome.problems.iter();
+    parts.extend(problems.map(|problem| problem.message.clone()));
+    TaskOutcome::Done(parts.join("; "))
+}
+
+fn origin_of(shared: &Shared, place: &OutputsPlace, control: &TaskControl) -> Result<OutputsOrigin, OutputsFailure> {
+    match &place.at {
+        OutputsAt::Folder(location) => Ok(OutputsOrigin::from_folder(OutputFolder::new(&shared.aws, location))),
+        OutputsAt::Job(id) => {
+            let asked = (&id.sagemaker, &id.s3);
+            OutputsOrigin::find(&shared.aws, asked, &id.name, &records(shared), control).map_err(|error| match error {
+                JobError::Cancelled => OutputsFailure::Cancelled,
+                error => error.to_string().into(),
+            })
+        }
+    }
+}
+
+/// Sends predictions to the window in bundles.
+pub(crate) struct Bundles<'b> {
+    shared: &'b Shared,
+    source: SourceId,
+    run: RunId,
+    samples: &'b [Sample],
+    waiting: Vec<NewPrediction>,
+    sent: Instant,
+    control: &'b TaskControl,
+}
+
+impl<'b> Bundles<'b> {
+    pub(crate) fn new(
+        shared: &'b Shared,
+        (source, run): (SourceId, RunId),
+        samples: &'b [Sample],
+        control: &'b TaskControl,
+    ) -> Self {
+        Self { shared, source, run, samples, waiting: Vec::new(), sent: Instant::now(), control }
+    }
+
+    /// Sends the pending bundle.
+    pub(crate) fn send(&mut self) {
+        self.sent = Instant::now();
+        if self.waiting.is_empty() {
+            return;
+        }
+        let is_open = self.shared.report(InferenceEvent::Predicted {
+            source: self.source,
+            run: self.run,
+            at_ms: now_ms(),
+            predictions: std::mem::take(&mut self.waiting),
+        });
+        if !is_open {
+            self.control.cancel();
+        }
+    }
+}
+
+impl ResultSink for Bundles<'_> {
+    fn arrived(&mut self, index: usize, result: &SampleResult) {
+        let Some(sample) = self.samples.get(index) else {
+            return;
+        };
+        self.waiting.push(NewPrediction {
+            sample: SampleId::from_index(index),
+            stamp: sample.stamp(),
+            result: result.clone().map_err(|problem| problem.message),
+        });
+        if self.waiting.len() >= BUNDLE_LEN || self.sent.elapsed() >= BUNDLE_PERIOD {
+            self.send();
+        }
+    }
+
+    fn in_order(&mut self, _: usize, _: SampleResult) {}
+}
+
+impl OutputSink for Bundles<'_> {
+    fn labels(&mut self, labels: &LabelSet) {
+        self.send();
+        self.shared.report(OutputsEvent::Labeled {
+            source: self.source,
+            run: self.run,
+            labels: Box::new(labels.clone()),
+        });
+    }
+}

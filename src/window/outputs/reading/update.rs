@@ -1,0 +1,92 @@
+//! How remote responses are read: examples for testing a mapping, and the user's mappings.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use crate::sagemaker::spec::output_mapping::{ReadingRequest, ResponseExamples};
+use crate::sagemaker::spec::remote_model::RemoteAddress;
+use crate::window::state::{Effect, OutputsEffect, Queue, ReadingTrial, SavedMapping, SourceId, State};
+
+/// Stores examples; drops those of images that are not open.
+pub(crate) fn set_examples(
+    state: &mut State,
+    source: SourceId,
+    of: Option<RemoteAddress>,
+    examples: Arc<ResponseExamples>,
+    effects: &mut Queue<Effect>,
+) {
+    if state.source.as_ref().is_none_or(|open| open.id != source) {
+        return;
+    }
+    let reading = &mut state.remote.reading;
+    reading.examples = Some(examples);
+    reading.examples_of = of;
+    reading.trial = None;
+    let request = reading.requested.clone().unwrap_or_default();
+    try_it(state, request, effects);
+}
+
+/// Reads the examples this way.
+pub(crate) fn try_it(state: &mut State, request: ReadingRequest, effects: &mut Queue<Effect>) {
+    let question = state.ids.next();
+    let reading = &mut state.remote.reading;
+    reading.requested = Some(request.clone());
+    reading.question = question;
+    if let Some(examples) = &reading.examples {
+        effects.push(OutputsEffect::TryReading { question, examples: Arc::clone(examples), request });
+    }
+}
+
+pub(crate) fn tried(state: &mut State, question: u64, trial: ReadingTrial) {
+    let reading = &mut state.remote.reading;
+    if reading.question == question {
+        reading.trial = Some(trial);
+    }
+}
+
+pub(crate) fn listed(state: &mut State, saved: Vec<SavedMapping>, problems: Vec<String>) {
+    state.remote.reading.saved = saved;
+    state.remote.reading.problems = problems;
+}
+
+pub(crate) fn save(state: &mut State, request: ReadingRequest, effects: &mut Queue<Effect>) {
+    state.remote.reading.failure = None;
+    effects.push(OutputsEffect::SaveMapping(request));
+}
+
+pub(crate) fn load(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    state.remote.reading.failure = None;
+    effects.push(OutputsEffect::LoadMapping(path));
+}
+
+pub(crate) fn loaded(state: &mut State, result: Result<SavedMapping, String>) {
+    match result {
+        Ok(mapping) => {
+            let number = state.ids.next();
+            state.remote.reading.loaded = Some((number, mapping));
+        }
+        Err(reason) => state.remote.reading.failure = Some(reason),
+    }
+}
+
+pub(crate) fn saved(state: &mut State, result: Result<SavedMapping, String>, effects: &mut Queue<Effect>) {
+    if let Ok(saved) = &result {
+        state.show_notice(format!("Saved the mapping {}: {}", saved.mapping.name, saved.path.display()));
+        effects.push(OutputsEffect::ListMappings);
+    }
+    loaded(state, result);
+}
+
+pub(crate) fn delete(state: &mut State, path: PathBuf, effects: &mut Queue<Effect>) {
+    state.remote.reading.failure = None;
+    effects.push(OutputsEffect::DeleteMapping(path));
+}
+
+/// Removes a deleted mapping. Its fields stay in the form, so that it can be saved again.
+pub(crate) fn deleted(state: &mut State, result: Result<String, String>, effects: &mut Queue<Effect>) {
+    match result {
+        Ok(name) => state.show_notice(format!("Deleted the mapping {name}")),
+        Err(reason) => state.remote.reading.failure = Some(reason),
+    }
+    effects.push(OutputsEffect::ListMappings);
+}

@@ -1,0 +1,264 @@
+//! Outputs of remote jobs that become a run of the open images.
+
+use std::sync::Arc;
+
+use crate::domain::{Change, InferenceLocation, LabelSet, Problem, RunId, RunInfo};
+use crate::sagemaker::spec::output_mapping::ResponseExamples;
+use crate::tasks::ProgressUnit;
+use crate::window::outputs;
+use crate::window::remote::update::begin;
+use crate::window::state::{
+    Action, Effect, FileRequest, FoundRun, OpenOutputsRequest, OpenPredictionsRequest, OutputsAt, OutputsCommand,
+    OutputsEffect, OutputsEnd, OutputsEvent, OutputsFailure, OutputsPlace, OutputsRequest, Overlay, PredictionsFrom,
+    Queue, Run, SourceId, State, TaskId, TaskKind, TaskOutcome, Ticket,
+};
+use crate::window::{comparison, predict, project, tasks};
+
+pub(crate) fn on_command(state: &mut State, command: OutputsCommand, effects: &mut Queue<Effect>) {
+    match command {
+        OutputsCommand::Open(request) => open_outputs(state, *request, effects),
+        OutputsCommand::OpenPredictions(from) => open_predictions(state, from, effects),
+        OutputsCommand::Preview(at) => preview_outputs(state, *at, effects),
+        OutputsCommand::TryReading(request) => outputs::reading::update::try_it(state, *request, effects),
+        OutputsCommand::SaveMapping(request) => outputs::reading::update::save(state, *request, effects),
+        OutputsCommand::LoadMapping(path) => outputs::reading::update::load(state, path, effects),
+        OutputsCommand::DeleteMapping(path) => outputs::reading::update::delete(state, path, effects),
+        OutputsCommand::PickMapping => effects.push(Effect::PickFile(FileRequest::Mapping)),
+    }
+}
+
+pub(crate) fn on_event(state: &mut State, event: OutputsEvent, effects: &mut Queue<Effect>) {
+    match event {
+        OutputsEvent::Found { source, run, found, .. } => outputs_found(state, source, run, *found, effects),
+        OutputsEvent::Labeled { source, run, labels } => labeled(state, source, run, *labels, effects),
+        OutputsEvent::Read { source, task, result } => outputs_read(state, source, task, result, effects),
+        OutputsEvent::Previewed { source, task, result } => outputs_previewed(state, source, task, result, effects),
+        OutputsEvent::Tried { question, trial } => {
+            outputs::reading::update::tried(state, question, *trial);
+        }
+        OutputsEvent::MappingsListed { saved, problems } => {
+            outputs::reading::update::listed(state, saved, problems);
+        }
+        OutputsEvent::MappingSaved(result) => {
+            outputs::reading::update::saved(state, result.map(|saved| *saved), effects);
+        }
+        OutputsEvent::MappingLoaded(result) => {
+            outputs::reading::update::loaded(state, result.map(|loaded| *loaded));
+        }
+        OutputsEvent::MappingDeleted(result) => outputs::reading::update::deleted(state, result, effects),
+    }
+}
+
+/// Handles opening or closing the dialog.
+pub(crate) fn outputs_dialog(state: &mut State, effects: &mut Queue<Effect>) {
+    state.remote.outputs.failure = None;
+    if state.overlay == Overlay::OpenOutputs {
+        let reading = &mut state.remote.reading;
+        reading.failure = None;
+        if reading.examples_of.is_some() {
+            reading.forget_examples();
+        }
+        effects.push(OutputsEffect::ListMappings);
+    }
+}
+
+/// Previews the first predictions, to show how they are read before all of them are.
+fn preview_outputs(state: &mut State, at: OutputsAt, effects: &mut Queue<Effect>) {
+    let (None, Some(open)) = (state.remote.outputs.task, &state.source) else {
+        return;
+    };
+    let (source, root) = (open.id, open.root());
+    let title = format!("Preview the outputs of {}", at.name());
+    let ticket = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
+    state.remote.outputs.task = Some(ticket.id);
+    state.remote.outputs.failure = None;
+    let place = OutputsPlace { source, root, samples: state.samples.snapshot(), at };
+    effects.push(OutputsEffect::Preview { place, ticket });
+}
+
+fn outputs_previewed(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    result: Result<Arc<ResponseExamples>, OutputsFailure>,
+    effects: &mut Queue<Effect>,
+) {
+    if state.remote.outputs.task == Some(task) {
+        state.remote.outputs.task = None;
+    }
+    match result {
+        Ok(examples) => {
+            state.tasks.forget(task);
+            outputs::reading::update::set_examples(state, source, None, examples, effects);
+        }
+        Err(failure) => {
+            drop(state.tasks.end(task, outcome_of(&failure)));
+            state.remote.outputs.failure = Some(failure);
+        }
+    }
+}
+
+fn outcome_of(failure: &OutputsFailure) -> TaskOutcome {
+    match failure {
+        OutputsFailure::Cancelled => TaskOutcome::Cancelled,
+        OutputsFailure::GroundTruth { message } | OutputsFailure::Failed { message, .. } => {
+            TaskOutcome::Failed(message.clone())
+        }
+    }
+}
+
+fn open_outputs(state: &mut State, request: OutputsRequest, effects: &mut Queue<Effect>) {
+    if state.remote.outputs.task.is_some() {
+        return;
+    }
+    if let Err(reason) = state.project.check_writable() {
+        state.remote.outputs.failure = Some(OutputsFailure::Failed { message: reason.to_owned(), examples: None });
+        return;
+    }
+    let Some(open) = &state.source else {
+        return;
+    };
+    let (source, root) = (open.id, open.root());
+    let ticket = begin_opening(state, format!("Open the outputs of {}", request.at.name()));
+    state.remote.outputs.request = Some(request.clone());
+    let request = OpenOutputsRequest {
+        place: OutputsPlace { source, root, samples: state.samples.snapshot(), at: request.at },
+        reading: request.reading,
+        known: known_runs(state),
+        new_run: state.runs.new_id(),
+    };
+    effects.push(OutputsEffect::Open { request, ticket });
+}
+
+/// Opens predictions from another tool, if that is possible now.
+pub(crate) fn open_predictions(state: &mut State, from: PredictionsFrom, effects: &mut Queue<Effect>) {
+    let is_idle = state.remote.outputs.task.is_none();
+    let busy = "Other predictions are still being read; wait, or cancel that task";
+    let check = Action::OpenPredictions.check(state).and(if is_idle { Ok(()) } else { Err(busy) });
+    if let Err(reason) = check {
+        return state.show_notice(reason);
+    }
+    let Some(source) = state.source.as_ref().map(|open| open.id) else {
+        return;
+    };
+    let ticket = begin_opening(state, format!("Open predictions: {}", from.at.name()));
+    let request = OpenPredictionsRequest {
+        source,
+        samples: state.samples.snapshot(),
+        from,
+        truth: state.opened_truth().map(|opened| Arc::clone(&opened.truth)),
+        known: known_runs(state),
+        new_run: state.runs.new_id(),
+    };
+    effects.push(OutputsEffect::OpenPredictions { request, ticket });
+}
+
+fn begin_opening(state: &mut State, title: String) -> Ticket {
+    let ticket = begin(state, TaskKind::ReadOutputs, ProgressUnit::Images, title);
+    state.remote.outputs.task = Some(ticket.id);
+    state.remote.outputs.failure = None;
+    ticket
+}
+
+fn known_runs(state: &State) -> Vec<RunInfo> {
+    state.runs.iter().map(|run| run.info.clone()).collect()
+}
+
+/// Shows the new run; its predictions follow.
+fn outputs_found(state: &mut State, source: SourceId, run: RunId, found: FoundRun, effects: &mut Queue<Effect>) {
+    if state.source.as_ref().is_none_or(|open| open.id != source) {
+        return;
+    }
+    if state.runs.get(run).is_none() {
+        let is_taken = |name: &str| state.runs.iter().any(|run| run.info.name == name);
+        let name = found.key.run_name(&found.card.name, is_taken);
+        state.runs.add(Run::new(RunInfo {
+            id: run,
+            name,
+            key: found.key,
+            card: found.card,
+            labels: found.labels,
+            // Set with the first prediction.
+            created_ms: 0,
+        }));
+    }
+    state.runs.switch_to(Some(run));
+    predict::update::predict::run_changed(state, effects);
+    // The user who opened the outputs expects to see them.
+    if matches!(state.overlay, Overlay::Jobs | Overlay::OpenOutputs | Overlay::OpenPredictions) {
+        state.overlay = Overlay::None;
+    }
+}
+
+/// Stores the class names, which are discovered with the predictions.
+fn labeled(state: &mut State, source: SourceId, run: RunId, labels: LabelSet, effects: &mut Queue<Effect>) {
+    let is_open = state.source.as_ref().is_some_and(|open| open.id == source);
+    let Some(run) = state.runs.get_mut(run).filter(|_| is_open) else {
+        return;
+    };
+    run.info.labels = run.info.labels.with_more(&labels);
+    let (id, is_in_project) = (run.id(), run.is_in_project);
+    if is_in_project {
+        project::update::requests::save(state, vec![Change::SetRunLabels(id, labels)], effects);
+    }
+}
+
+fn outputs_read(
+    state: &mut State,
+    source: SourceId,
+    task: TaskId,
+    mut result: Result<OutputsEnd, OutputsFailure>,
+    effects: &mut Queue<Effect>,
+) {
+    let is_wanted = state.remote.outputs.task == Some(task);
+    let outcome = match &result {
+        Ok(end) => end.outcome.clone(),
+        Err(failure) => outcome_of(failure),
+    };
+    // A dialog shows the reason itself.
+    if let (TaskOutcome::Failed(text), Overlay::None) = (&outcome, state.overlay) {
+        state.show_notice(text.clone());
+    }
+    if let TaskOutcome::Done(text) = &outcome {
+        state.show_notice(text.clone());
+        if result.as_ref().is_ok_and(|end| !end.is_complete && end.notes.is_empty()) {
+            state.problems.add(Problem::general(text.clone()), None);
+        }
+    }
+    let notes = result.as_mut().map_or_else(|_| Vec::new(), |end| std::mem::take(&mut end.notes));
+    tasks::update::ends::ended(state, task, outcome, notes, effects);
+    if is_wanted {
+        state.remote.outputs.task = None;
+        if let Err(OutputsFailure::Failed { examples: Some(examples), .. }) = &result {
+            outputs::reading::update::set_examples(state, source, None, Arc::clone(examples), effects);
+        }
+        state.remote.outputs.failure = result.err();
+        if state.remote.outputs.failure.is_some() && state.overlay == Overlay::Jobs {
+            // The labels and the mapping can be chosen there.
+            state.overlay = Overlay::OpenOutputs;
+            effects.push(OutputsEffect::ListMappings);
+        }
+    }
+}
+
+/// Compares the remote run with the local one, whichever of them is on screen.
+pub(crate) fn compare_with_local(state: &mut State, effects: &mut Queue<Effect>) {
+    if let Some(other) = state.other_side() {
+        comparison::update::start(state, other, effects);
+    }
+}
+
+impl State {
+    /// The newest run to compare with the one on screen: a local one for a remote one, and vice versa; of the same
+    /// model, or else for the same task.
+    pub fn other_side(&self) -> Option<RunId> {
+        let current = self.run()?;
+        let is_here = |run: &Run| run.info.key.made == InferenceLocation::Here;
+        let others = || {
+            let all = self.runs.iter().filter(|run| is_here(run) != is_here(current));
+            all.filter(|run| run.task() == current.task())
+        };
+        let same = others().filter(|run| run.info.card.id == current.info.card.id);
+        same.last().or_else(|| others().last()).map(Run::id)
+    }
+}

@@ -1,0 +1,217 @@
+//! The classes of a whole run: counts and scores. A click searches for a class, or shows all its boxes in the
+//! filmstrip.
+
+use std::sync::Arc;
+
+use eframe::egui::{
+    self, Rect, ScrollArea, Sense, Stroke, StrokeKind, Ui, Vec2, containers::scroll_area::ScrollSource, vec2,
+};
+
+use crate::domain::{LabelSet, ModelTask};
+use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
+use crate::window::state::{Command, Queue, ReviewCommand, Run, State};
+use crate::window::ui::theme;
+use crate::window::ui::widgets::{
+    ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, box_count, grouped, image_count, table_number_ui,
+};
+
+const ROW_GAP: f32 = 1.0;
+/// As many rows as fit, but never fewer or more than these.
+const ROWS_SHOWN: std::ops::RangeInclusive<usize> = 6..=20;
+const STRIP_WIDTH: f32 = 24.0;
+/// Below this width, three number columns would leave too little for the names.
+const NARROW: f32 = 280.0;
+
+#[derive(Default)]
+pub(crate) struct ClassesMemory {
+    table: ClassTableMemory<ClassRow>,
+    wheel: Wheel,
+}
+
+/// Whether the wheel scrolls the table or the panel. A table that moves under a resting pointer while the panel scrolls
+/// does not take the wheel from it; one that the pointer is moved onto does.
+#[derive(Default)]
+struct Wheel {
+    /// The top of the table in the last frame.
+    top: f32,
+    is_panels: bool,
+}
+
+impl Wheel {
+    fn is_tables(&mut self, ui: &Ui) -> bool {
+        let top = ui.cursor().top();
+        if ui.input(|input| input.pointer.delta() != Vec2::ZERO) {
+            self.is_panels = false;
+        } else if self.top != top {
+            self.is_panels = true;
+        }
+        self.top = top;
+        !self.is_panels
+    }
+}
+
+/// Images, boxes and the mean score, each wide enough for its title with the sort mark, and for its numbers.
+fn columns(statistics: &Statistics, is_narrow: bool) -> [TableColumn<ClassRow>; 3] {
+    const MANY: usize = 100_000;
+    let is_detection = statistics.task == ModelTask::Detection;
+    let images = match statistics.images {
+        // The names take precedence.
+        _ if is_detection && is_narrow => 0.0,
+        MANY.. => 64.0,
+        _ => 52.0,
+    };
+    let boxes = match statistics.classes.rows.iter().map(|row| row.boxes).max() {
+        _ if !is_detection => 0.0,
+        Some(MANY..) => 64.0,
+        _ => 50.0,
+    };
+    let count = |count: Option<f64>| count.map_or_else(String::new, |count| grouped(count as usize));
+    [
+        TableColumn {
+            title: "Images",
+            tooltip: "Images with the class",
+            width: images,
+            number: |row| Some(row.images as f64),
+            text: count,
+            outcome: None,
+        },
+        TableColumn {
+            title: "Boxes",
+            tooltip: "Visible boxes of the class",
+            width: boxes,
+            number: |row| Some(row.boxes as f64),
+            text: count,
+            outcome: None,
+        },
+        TableColumn {
+            title: "Mean",
+            tooltip: "Mean score of the visible predictions",
+            width: 44.0,
+            number: |row| Some(row.mean_score.into()),
+            text: |mean| mean.map_or_else(String::new, |mean| format!("{mean:.2}")),
+            outcome: None,
+        },
+    ]
+}
+
+/// “Classes in 8 images”
+pub(crate) fn classes_title(state: &State) -> String {
+    counted(state).map_or_else(
+        || "Classes".to_owned(),
+        |(_, statistics)| format!("Classes in {}", image_count(statistics.images)),
+    )
+}
+
+/// The run on screen and the statistics of its predictions, if there are any.
+fn counted(state: &State) -> Option<(&Run, &Arc<Statistics>)> {
+    let (run, statistics) = (state.run()?, state.arranging.statistics()?);
+    (statistics.images > 0 && statistics.task == run.task()).then_some((run, statistics))
+}
+
+/// As high as `room` and the number of the model's classes allow, whatever the content: nothing below it moves.
+pub(crate) fn class_table_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut ClassesMemory,
+    room: f32,
+    commands: &mut Queue<Command>,
+) {
+    let classes = state.viewed_labels().map_or(0, LabelSet::len);
+    let height = rows_height(room, classes);
+    ui.spacing_mut().item_spacing.y = ROW_GAP;
+    let found = counted(state);
+    let Some((run, statistics)) = found.filter(|(_, statistics)| !statistics.classes.rows.is_empty()) else {
+        let text = if found.is_some() { "None above the threshold" } else { "No predictions yet" };
+        let size = vec2(ui.available_width(), TABLE_ROW_HEIGHT + ROW_GAP + height);
+        ui.allocate_ui(size, |ui| {
+            ui.set_min_size(size);
+            ui.weak(text);
+        });
+        return;
+    };
+    let columns = columns(statistics, ui.available_width() < NARROW);
+    let sort_label = |title: &str| format!("Sort classes by {}", title.to_lowercase());
+    let table = ClassTable { columns: &columns, sorted_by: "Images", sort_label };
+    table.header_ui(ui, &mut memory.table);
+    let rows = table.sorted(&mut memory.table, statistics, || named(statistics, run).collect());
+    let scroll = ScrollSource { mouse_wheel: memory.wheel.is_tables(ui), ..ScrollSource::default() };
+    ScrollArea::vertical()
+        .id_salt("classes")
+        .scroll_source(scroll)
+        .max_height(height)
+        // The panel around it also scrolls, and would leave it next to nothing.
+        .min_scrolled_height(height)
+        .auto_shrink(false)
+        .show_rows(ui, TABLE_ROW_HEIGHT, rows.len(), |ui, visible| {
+            for (name, row) in &rows[visible] {
+                row_ui(ui, state, &table, (name, row), commands);
+            }
+        });
+}
+
+/// The height of the visible rows. `classes` is their maximum number; zero if unknown.
+fn rows_height(room: f32, classes: usize) -> f32 {
+    let row = TABLE_ROW_HEIGHT + ROW_GAP;
+    // The header is also a row.
+    let rows = (room / row).max(0.0) as usize;
+    let rows = rows.saturating_sub(1).clamp(*ROWS_SHOWN.start(), *ROWS_SHOWN.end());
+    let rows = if classes > 0 { rows.min(classes) } else { rows };
+    row * rows as f32 - ROW_GAP
+}
+
+fn named<'s>(statistics: &'s Statistics, run: &'s Run) -> impl Iterator<Item = (String, ClassRow)> + 's {
+    statistics.classes.rows.iter().map(|row| (run.labels().name(row.class), *row))
+}
+
+fn row_ui(
+    ui: &mut Ui,
+    state: &State,
+    table: &ClassTable<'_, ClassRow>,
+    (name, row): (&str, &ClassRow),
+    commands: &mut Queue<Command>,
+) {
+    let text = state.arranging.text();
+    let term = class_term(name);
+    let is_searched = has_term(text, &term);
+    let is_detection = state.arranging.statistics().is_some_and(|found| found.task == ModelTask::Detection);
+    let boxes = if is_detection { format!(", {}", box_count(row.boxes)) } else { String::new() };
+    let label = format!("{name}, {}{boxes}, mean score {:.2}", image_count(row.images), row.mean_score);
+    let color = Some(theme::class_color(name));
+    let (rect, response) = table.row_ui(ui, (name, color), STRIP_WIDTH, (&label, is_searched));
+    for (column, cell) in table.cells(rect) {
+        table_number_ui(ui, cell, &column.text_of(row), ui.visuals().text_color());
+    }
+    let strip = rect.with_max_x(table.numbers_left(rect));
+    let strip = strip.with_min_x(strip.right() - STRIP_WIDTH);
+    if strip_ui(ui, strip, row.class, name).clicked() {
+        commands.push(ReviewCommand::OpenFilmstrip(row.class));
+    }
+    let tooltip = if is_searched {
+        format!("{name}\nClick to show the other images again")
+    } else {
+        format!("{name}\nClick to search for {term}")
+    };
+    if response.on_hover_text(tooltip).clicked() {
+        // One class at a time.
+        let others = counted(state).into_iter().flat_map(|(run, statistics)| named(statistics, run));
+        let without = others.fold(text.to_owned(), |text, (other, _)| without_term(&text, &class_term(&other)));
+        let text = if is_searched { without } else { with_term(&without, &term) };
+        commands.push(ReviewCommand::SetQuery(text));
+    }
+}
+
+/// A button before the numbers, with three film frames on it.
+fn strip_ui(ui: &Ui, rect: Rect, class: u32, name: &str) -> egui::Response {
+    let response = ui.interact(rect, ui.scope_id().with(("strip", class)), Sense::click());
+    let label = format!("Filmstrip of {name}");
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &label));
+    let is_marked = response.hovered() || response.has_focus();
+    let color = if is_marked { theme::accent(ui.visuals()) } else { ui.visuals().weak_text_color() };
+    let film = Rect::from_center_size(rect.center(), vec2(18.0, 11.0));
+    let (painter, pen) = (ui.painter(), Stroke::new(1.0, color));
+    painter.rect_stroke(film, 2.0, pen, StrokeKind::Inside);
+    for share in [1.0 / 3.0, 2.0 / 3.0] {
+        painter.vline(film.left() + film.width() * share, film.y_range(), pen);
+    }
+    response.on_hover_text("Show all boxes of this class across all images")
+}

@@ -1,0 +1,59 @@
+//! Where predictions and verdicts are saved, unless that is the default location.
+
+use eframe::egui::{RichText, Ui};
+
+use crate::domain::counted;
+use crate::window::state::{Action, Command, Listing, ProjectStatus, Queue, State};
+use crate::window::ui::widgets::{Tone, action_button_ui, banner_ui};
+
+/// Above the thumbnails: what prevents changes from being saved, and what to do about it.
+pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    match &state.project.status {
+        ProjectStatus::ReadOnly { reason } => {
+            let message = format!("This project is read-only: {reason}");
+            banner_ui(ui, Tone::Warning, &message, |ui| {
+                action_button_ui(ui, state, Action::SaveProjectAs, commands);
+            });
+        }
+        ProjectStatus::InMemory { reason } => {
+            let message =
+                format!("Nothing is saved; predictions and verdicts will be lost when this window closes: {reason}");
+            banner_ui(ui, Tone::Warning, &message, |ui| {
+                action_button_ui(ui, state, Action::SaveProjectAs, commands);
+            });
+        }
+        ProjectStatus::Closed | ProjectStatus::Opening | ProjectStatus::Writable => {}
+    }
+    if let Some(reason) = &state.project.trouble {
+        let unsaved = state.project.unsaved();
+        let message = format!("Not saved yet ({}): {reason}", counted(unsaved as usize, "change", "changes"));
+        banner_ui(ui, Tone::Error, &message, |ui| {
+            action_button_ui(ui, state, Action::SaveProjectAs, commands);
+        });
+    }
+}
+
+/// For an open project whose folder cannot be listed, because it may have been moved.
+pub(crate) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    let listing = state.source.as_ref().map(|source| &source.listing);
+    if matches!(listing, Some(Listing::Failed(_))) && state.project.path.is_some() {
+        action_button_ui(ui, state, Action::MoveProject, commands);
+    }
+}
+
+/// At the bottom: whether everything is on disk.
+pub(crate) fn saved_ui(ui: &mut Ui, state: &State) {
+    let project = &state.project;
+    let text = match &project.status {
+        ProjectStatus::Closed | ProjectStatus::Opening => return,
+        ProjectStatus::ReadOnly { .. } => "Read-only",
+        ProjectStatus::InMemory { .. } => "⚠ Not saved",
+        ProjectStatus::Writable if project.trouble.is_some() => "⚠ Not saved yet",
+        ProjectStatus::Writable if project.unsaved() > 0 => "Saving…",
+        ProjectStatus::Writable => "All saved",
+    };
+    let label = ui.label(RichText::new(text).weak());
+    if let Some(path) = &project.path {
+        label.on_hover_text(path.display().to_string());
+    }
+}

@@ -1,0 +1,312 @@
+//! Reading from and writing to the project.
+
+pub(crate) mod requests;
+
+use std::path::PathBuf;
+
+use crate::domain::{Change, Prediction, Problem, RunId, Sample, SampleId};
+use crate::review::PredictionStatus;
+use crate::window::canvas;
+use crate::window::evaluation;
+use crate::window::predict::state::runs::Loading;
+use crate::window::search;
+use crate::window::state;
+use crate::window::state::{
+    Effect, ProjectCommand, ProjectContent, ProjectEffect, ProjectEvent, Queue, Run, SourceId, State, StoredPrediction,
+    StoredRow, TaskId, TaskOutcome, TaskSignal,
+};
+use crate::window::{browse, predict, tasks};
+
+pub(crate) fn on_command(state: &mut State, command: ProjectCommand, effects: &mut Queue<Effect>) {
+    match command {
+        ProjectCommand::LoadPredictions(requested) => requests::load_predictions(state, &requested, effects),
+        ProjectCommand::SwitchRun(run) => switch_run(state, run, effects),
+        ProjectCommand::RenameRun(run, name) => rename_run(state, run, &name, effects),
+        ProjectCommand::DeleteRun(run) => delete_run(state, run, effects),
+        ProjectCommand::SaveAs(path) => save_as(state, path, effects),
+        ProjectCommand::Move(folder) => move_to(state, folder, effects),
+    }
+}
+
+pub(crate) fn on_event(state: &mut State, event: ProjectEvent, effects: &mut Queue<Effect>) {
+    match event {
+        ProjectEvent::Opened { source, content } => {
+            opened(state, source, *content, effects);
+        }
+        ProjectEvent::Saved { source, up_to } => saved(state, source, up_to, effects),
+        ProjectEvent::SaveFailed { source, reason } => {
+            save_failed(state, source, reason, effects);
+        }
+        ProjectEvent::RunLoaded { source, run, predictions } => run_loaded(state, source, run, predictions),
+        ProjectEvent::RunLoadingEnded { source, run, task, result } => {
+            run_loading_ended(state, source, run, task, result, effects);
+        }
+        ProjectEvent::PredictionsLoaded { source, predictions } => {
+            predictions_loaded(state, source, predictions, effects);
+        }
+        ProjectEvent::SavedAs { source, result } => saved_as(state, source, result),
+    }
+}
+
+fn opened(state: &mut State, source: SourceId, mut content: ProjectContent, effects: &mut Queue<Effect>) {
+    if !state.is_open(source) {
+        return;
+    }
+    state.project.status = content.status.clone();
+    state.project.path = content.path.take();
+    state.runs.begin_ids_at(content.next_run);
+    predict::update::run_on_screen::restore(state, &mut content, effects);
+    for info in content.runs {
+        let mut run = Run::stored(info);
+        run.is_automatic = predict::update::run_on_screen::is_automatic(state, run.id());
+        state.runs.add(run);
+    }
+    let samples = &state.samples;
+    state.judgments.restore(content.judgments, |uri| samples.find(uri));
+    for (name, json) in &content.views {
+        canvas::update::restore(state, name, json);
+        search::update::restore(state, name, json);
+        evaluation::update::restore(state, name, json);
+    }
+    for note in content.notes {
+        crate::window::update::report_problem(state, Problem::general(note));
+    }
+    predict::update::run_on_screen::show(state, effects);
+    predict::update::predict::prepare_queued(state, effects);
+}
+
+fn saved(state: &mut State, source: SourceId, up_to: u64, effects: &mut Queue<Effect>) {
+    if !state.is_open(source) {
+        return;
+    }
+    state.project.set_saved(up_to);
+    state.runs.set_saved(up_to);
+    state.judgments.saved(up_to);
+    for task in std::mem::take(&mut state.project.held_back) {
+        tasks::update::signal(state, task, TaskSignal::Resume, effects);
+    }
+}
+
+/// Pauses predictions, because unsaved changes stay in memory until there is room on the disk.
+fn save_failed(state: &mut State, source: SourceId, reason: String, effects: &mut Queue<Effect>) {
+    if !state.is_open(source) || state.project.trouble.as_ref() == Some(&reason) {
+        return;
+    }
+    crate::window::update::report_problem(state, Problem::general(reason.clone()));
+    state.project.trouble = Some(reason);
+    let runs = state.tasks.running().iter();
+    let held_back: Vec<TaskId> =
+        runs.filter(|task| task.can_pause() && !task.control.is_paused()).map(|task| task.id).collect();
+    for task in &held_back {
+        tasks::update::signal(state, *task, TaskSignal::Pause, effects);
+    }
+    state.project.held_back.extend(held_back);
+}
+
+fn run_loaded(state: &mut State, source: SourceId, run_id: RunId, predictions: Vec<StoredRow>) {
+    if !state.is_open(source) {
+        return;
+    }
+    let Some(run) = state.runs.get_mut(run_id) else {
+        return;
+    };
+    for row in predictions {
+        // The predictions of images that were moved away stay in the project.
+        let Some(sample) = state.samples.find(&row.sample) else {
+            continue;
+        };
+        let is_of_this_file = |entry: &Sample| row.stamp.is_none_or(|seen| seen == entry.stamp());
+        let is_outdated = !state.samples.get(sample).is_some_and(is_of_this_file);
+        let is_judged = matches!(row.prediction, StoredPrediction::Predicted { .. })
+            && state.judgments.is_prediction_judged(run_id, sample);
+        if is_outdated && !is_judged {
+            run.outdated_count += 1;
+            continue;
+        }
+        // Predictions made meanwhile are newer.
+        if matches!(run.predictions.status(sample), PredictionStatus::Predicted | PredictionStatus::Failed) {
+            continue;
+        }
+        if is_outdated {
+            run.outdated.insert(sample);
+            run.kept += 1;
+        }
+        match row.prediction {
+            StoredPrediction::Predicted { width, height, classes, scores, warnings } => {
+                run.predictions.record_summary(sample, width, height, &classes, &scores);
+                run.predictions.set_warnings(sample, warnings);
+            }
+            StoredPrediction::Failed(reason) => run.predictions.record_failure(sample, reason),
+        }
+    }
+}
+
+fn run_loading_ended(
+    state: &mut State,
+    source: SourceId,
+    run_id: RunId,
+    task: TaskId,
+    result: Result<(), String>,
+    effects: &mut Queue<Effect>,
+) {
+    match &result {
+        Ok(()) => state.tasks.forget(task),
+        Err(reason) => drop(state.tasks.end(task, TaskOutcome::Failed(reason.clone()))),
+    }
+    if !state.is_open(source) {
+        return;
+    }
+    if let Some(run) = state.runs.get_mut(run_id) {
+        run.loading = if result.is_ok() { Loading::Done } else { Loading::NotYet };
+    }
+    match result {
+        Ok(()) => {
+            report_outdated(state, run_id);
+            browse::update::shown::refresh(state, effects);
+            predict::update::predict::predict_shown_if_wanted(state, effects);
+            predict::update::predict::start_queued(state, effects);
+        }
+        Err(reason) => crate::window::update::report_problem(state, Problem::general(reason)),
+    }
+}
+
+fn report_outdated(state: &mut State, run_id: RunId) {
+    let counts = state.runs.get(run_id).map(|run| (run.outdated_count, run.kept));
+    let (outdated, kept) = counts.unwrap_or_default();
+    let mut texts = Vec::new();
+    match outdated {
+        0 => {}
+        1 => {
+            texts.push("1 image is outdated: it changed after it was predicted. Predict it again".to_owned());
+        }
+        count => texts.push(format!(
+            "{} are outdated: they changed after they were predicted. Predict them again",
+            crate::window::update::images(count)
+        )),
+    }
+    match kept {
+        0 => {}
+        1 => texts
+            .push("1 image is outdated: it changed after its prediction was judged. The prediction is kept".to_owned()),
+        count => texts.push(format!(
+            "{} are outdated: they changed after their predictions were judged. The predictions are kept",
+            crate::window::update::images(count)
+        )),
+    }
+    for text in texts {
+        crate::window::update::report_problem(state, Problem::general(text));
+    }
+}
+
+fn predictions_loaded(
+    state: &mut State,
+    source: SourceId,
+    predictions: Vec<(RunId, SampleId, Option<Prediction>)>,
+    effects: &mut Queue<Effect>,
+) {
+    if !state.is_open(source) {
+        return;
+    }
+    let shown = state.runs.current().map(Run::id).zip(state.selection.shown());
+    let mut is_shown_missing = false;
+    for (run_id, sample, prediction) in predictions {
+        let Some(prediction) = prediction else {
+            is_shown_missing |= shown == Some((run_id, sample));
+            continue;
+        };
+        if let Some(run) = state.runs.get_mut(run_id)
+            && !run.is_loaded()
+            && matches!(run.status(sample), PredictionStatus::Unpredicted | PredictionStatus::Waiting)
+        {
+            run.predictions.record(sample, &prediction);
+        }
+        state.runs.page_in(run_id, sample, prediction);
+    }
+    browse::update::shown::take(state);
+    if is_shown_missing {
+        predict::update::predict::predict_shown_if_missing(state, effects);
+    }
+}
+
+pub(crate) fn switch_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+    let Some(key) = state.runs.get(run_id).map(|run| run.info.key.clone()) else {
+        return;
+    };
+    // This lets further predictions continue this run, if its model is still available. No image is sent anywhere for
+    // that.
+    if key.made.is_here() {
+        predict::update::predict::switch_to_local(state, effects);
+    }
+    if key.made.is_here() && state.models.get(&key.model_id).is_some() {
+        state.settings.model = Some(key.model_id.clone());
+        state.models.choose(Some(key.model_id));
+        state.settings.device = key.device;
+        state.settings.batch = key.batch;
+        state.settings.threads = key.threads;
+    }
+    state.runs.switch_to(Some(run_id));
+    predict::update::predict::run_changed(state, effects);
+}
+
+fn rename_run(state: &mut State, run_id: RunId, name: &str, effects: &mut Queue<Effect>) {
+    let name = name.trim();
+    if let Err(reason) = state.project.check_writable() {
+        state.show_notice(reason);
+        return;
+    }
+    let Some(run) = state.runs.get_mut(run_id).filter(|_| !name.is_empty()) else {
+        return;
+    };
+    name.clone_into(&mut run.info.name);
+    run.is_automatic = false;
+    if run.is_in_project {
+        requests::save(state, vec![Change::RenameRun(run_id, name.to_owned())], effects);
+    }
+}
+
+fn delete_run(state: &mut State, run_id: RunId, effects: &mut Queue<Effect>) {
+    if let Err(reason) = state.project.check_writable() {
+        state.show_notice(reason);
+        return;
+    }
+    let Some(run) = state.runs.get(run_id) else {
+        return;
+    };
+    let is_in_project = run.is_in_project;
+    tasks::update::cancel_run(state, run_id, effects);
+    state.runs.remove(run_id);
+    state.judgments.forget_run(run_id);
+    evaluation::update::forget_run(state, run_id);
+    if is_in_project {
+        requests::save(state, vec![Change::DeleteRun(run_id)], effects);
+    }
+    browse::update::shown::take(state);
+}
+
+pub(crate) fn save_as(state: &State, path: PathBuf, effects: &mut Queue<Effect>) {
+    if let Some(source) = &state.source {
+        effects.push(ProjectEffect::SaveAs { source: source.id, path });
+    }
+}
+
+fn saved_as(state: &mut State, source: SourceId, result: Result<(PathBuf, RunId), String>) {
+    if !state.is_open(source) {
+        return;
+    }
+    match result {
+        Ok((path, next_run)) => {
+            // Another program may have added runs while the project was read-only here.
+            state.runs.begin_ids_at(next_run);
+            state.show_notice(format!("The project is now {}", path.display()));
+            state.project.path = Some(path);
+            state.project.status = state::ProjectStatus::Writable;
+        }
+        Err(reason) => crate::window::update::report_problem(state, Problem::general(reason)),
+    }
+}
+
+pub(crate) fn move_to(state: &State, folder: PathBuf, effects: &mut Queue<Effect>) {
+    if let Some(source) = &state.source {
+        effects.push(ProjectEffect::Move { source: source.id, folder });
+    }
+}

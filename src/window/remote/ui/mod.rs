@@ -1,0 +1,3 @@
+//! Ui.
+
+pub(crate) mod list_and_page;

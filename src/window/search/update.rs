@@ -1,0 +1,155 @@
+//! Searching and sorting.
+
+use serde::{Deserialize, Serialize};
+
+use crate::domain::{Change, SampleId};
+use crate::review::{Arrangement, Query, Sort, SortBy, Statistics, Suppressed};
+use crate::window::browse;
+use crate::window::project;
+use crate::window::search::state::OnArrival;
+use crate::window::state::{Effect, Queue, RequestId, ReviewEffect, Run, State};
+
+/// The name of the search and sort order in the project.
+const SEARCH: &str = "search";
+
+#[derive(Serialize, Deserialize)]
+struct Search {
+    query: String,
+    sort: Sort,
+}
+
+pub(crate) fn set_query(state: &mut State, text: String, effects: &mut Queue<Effect>) {
+    state.arranging.search_anew(text);
+    save_search(state, effects);
+}
+
+/// Shows the first search result, now or when it is known.
+pub(crate) fn show_first_found(state: &mut State, effects: &mut Queue<Effect>) {
+    state.arranging.show_first();
+    if state.basis().is_some_and(|basis| state.arranging.is_arranged(&basis)) {
+        arrived(state, effects);
+    }
+}
+
+pub(crate) fn set_sort(state: &mut State, sort: Sort, effects: &mut Queue<Effect>) {
+    state.arranging.sort_anew(sort);
+    save_search(state, effects);
+}
+
+fn save_search(state: &mut State, effects: &mut Queue<Effect>) {
+    let search = Search { query: state.arranging.text().to_owned(), sort: state.arranging.sort() };
+    // When the project is opened again, there is nothing to compare with.
+    let is_lasting = search.sort.by != SortBy::Disagreement;
+    if is_lasting
+        && state.project.is_writable()
+        && let Ok(json) = serde_json::to_string(&search)
+    {
+        let name = SEARCH.to_owned();
+        project::update::requests::save(state, vec![Change::SetView { name, json }], effects);
+    }
+}
+
+/// Restores the last search from the project; ignores other names.
+pub(crate) fn restore(state: &mut State, name: &str, json: &str) {
+    if name == SEARCH
+        && let Ok(search) = serde_json::from_str::<Search>(json)
+        // No field accepts more; an edited file could fill the memory with it.
+        && search.query.chars().count() <= Query::MAX_FIELD_LETTERS
+    {
+        state.arranging.set_text(search.query);
+        state.arranging.set_sort(search.sort);
+    }
+}
+
+pub(crate) fn focus_search(state: &mut State) {
+    state.settings.show_images_panel = true;
+    state.large_image = false;
+    state.search_focus += 1;
+}
+
+/// Requests a new order if the current or pending one does not match the state. Called after every message.
+pub(crate) fn follow(state: &mut State, effects: &mut Queue<Effect>) {
+    let order = state.order();
+    if let Some(place) = state.selection.shown().and_then(|shown| order.place_of(shown)) {
+        state.arranging.place = place;
+    }
+    let Some(basis) = state.basis() else {
+        return;
+    };
+    let Some(pace) = state.arranging.requested(&basis) else {
+        return;
+    };
+    let id = RequestId(state.ids.next());
+    effects.push(ReviewEffect::Arrange {
+        id,
+        pace,
+        run: state.source.as_ref().map(|source| source.id).zip(state.run().map(Run::id)),
+        request: Box::new(state.arrange_request()),
+    });
+    state.arranging.begin(id, basis);
+}
+
+pub(crate) fn arranged(
+    state: &mut State,
+    id: RequestId,
+    arrangement: Arrangement,
+    suppressed: Option<Suppressed>,
+    effects: &mut Queue<Effect>,
+) {
+    let before = state.order();
+    let is_other_search = state.arranging.is_searching();
+    if !state.arranging.take_arrangement(id, arrangement) {
+        return;
+    }
+    state.arranging.suppressed = suppressed;
+    let after = state.order();
+    if is_other_search {
+        state.selection.keep_only(|sample| after.place_of(sample).is_some());
+    }
+    if arrived(state, effects) {
+        return;
+    }
+    let shown = state.selection.shown();
+    // A sample that was filtered out stays shown, and stepping continues from its former position.
+    if shown.is_some_and(|shown| after.place_of(shown).is_none()) {
+        let place = shown.and_then(|shown| before.place_of(shown));
+        let earlier = (0..place.unwrap_or(state.arranging.place)).rev();
+        let mut places = earlier.filter_map(|place| before.at(place)).filter_map(|earlier| after.place_of(earlier));
+        state.arranging.place = places.next().map_or(0, |place| place + 1);
+    }
+}
+
+/// Runs the action for the current order. Returns whether it shows another image.
+fn arrived(state: &mut State, effects: &mut Queue<Effect>) -> bool {
+    let is_first = state.arranging.take_arrival() == Some(OnArrival::ShowFirst);
+    let first = state.order().at(0).filter(|_| is_first);
+    if let Some(first) = first {
+        browse::update::show(state, first, effects);
+    }
+    first.is_some()
+}
+
+pub(crate) fn counted(state: &mut State, id: RequestId, statistics: Option<Statistics>) {
+    state.arranging.take_statistics(id, statistics);
+}
+
+pub(crate) fn failed(state: &mut State, id: RequestId, reason: &str) {
+    state.arranging.cancel(id);
+    let problem = format!("The images could not be sorted and filtered: {reason}");
+    crate::window::update::report_problem(state, crate::domain::Problem::general(problem));
+}
+
+/// The position this many steps from the shown sample, or from its former position if it was filtered out.
+pub(crate) fn place_after(state: &State, by: i64) -> Option<usize> {
+    let order = state.order();
+    let last = order.len().checked_sub(1)?;
+    let shown: Option<SampleId> = state.selection.shown();
+    let place = match shown.map(|shown| order.place_of(shown)) {
+        None => 0,
+        Some(Some(place)) => place as i64 + by,
+        // Between two positions: the one after it is the first step forward.
+        Some(None) if by > 0 => state.arranging.place as i64 + by - 1,
+        Some(None) => state.arranging.place as i64 + by,
+    };
+    Some(place.clamp(0, last as i64) as usize)
+}

@@ -1,0 +1,236 @@
+//! Settings that persist across sessions.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{CompareLayout, EndpointDraft, JobDraft, JobId, RehearsalOptions};
+use crate::domain::{DeviceChoice, ModelCard, S3Place, ViewSettings};
+use crate::sagemaker::spec::remote_model::RemoteModel;
+
+const MAX_RECENT: usize = 10;
+
+/// Thumbnail sides on screen, in points.
+pub const THUMBNAIL_SIDES: std::ops::RangeInclusive<f32> = 72.0..=256.0;
+
+pub const MEGAPIXELS: std::ops::RangeInclusive<u64> = 1..=65_536;
+
+/// The range for seconds per image in presentation mode.
+pub const SLIDE_SECS: std::ops::RangeInclusive<f32> = 1.0..=60.0;
+
+/// Stored in the configuration folder. Fields missing in an older file take their defaults.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own on screen")]
+pub struct Settings {
+    pub theme: ThemeChoice,
+    /// `1.0` is the system's own size.
+    pub interface_zoom: f32,
+    /// The size in points.
+    pub thumbnail_side: f32,
+    pub show_images_panel: bool,
+    pub show_inspector: bool,
+    pub show_tasks_panel: bool,
+    /// The time per image in presentation mode, in seconds.
+    pub slide_secs: f32,
+    /// Whether to show the judging bar below the image.
+    pub show_judging: bool,
+    pub show_thumbnail_boxes: bool,
+    /// Whether to show boxes stored with an image.
+    pub show_stored_boxes: bool,
+    /// Whether a verdict on a single image advances to the next image, and one on a box to the next box.
+    pub next_after_verdict: bool,
+    /// Whether thumbnails replace the image.
+    pub thumbnails_only: bool,
+    /// Newest first.
+    pub recent: Vec<PathBuf>,
+    /// S3 locations, newest first.
+    pub recent_places: Vec<S3Place>,
+    /// Used remote models, newest first.
+    pub recent_remote_models: Vec<RemoteModel>,
+    /// The id of the last used model.
+    pub model: Option<String>,
+    /// Ids of the models whose download is no longer offered.
+    pub dismissed_offers: BTreeSet<String>,
+    /// The assumptions about a model that the user confirmed, by model id.
+    confirmed_assumptions: BTreeMap<String, Vec<String>>,
+    pub device: DeviceChoice,
+    pub batch: Option<usize>,
+    pub threads: Option<usize>,
+    /// An ONNX Runtime library to use instead of the detected ones.
+    pub runtime_library: Option<PathBuf>,
+    pub compare_layout: CompareLayout,
+    /// The fields of the last job form that the next one may reuse.
+    pub job: JobDraft,
+    /// The fields of the last endpoint form that the next one may reuse.
+    pub endpoint: EndpointDraft,
+    /// Watched jobs, so that watching continues after a restart.
+    pub watched_jobs: Vec<JobId>,
+    /// The options for local tests of jobs.
+    pub rehearsal: RehearsalOptions,
+    /// Whether opening an image predicts it.
+    pub predict_on_open: bool,
+    /// How much the explanation dims the image, `0.0..=1.0`.
+    pub explanation_opacity: f32,
+    /// The limit above which images are rejected.
+    pub max_megapixels: u64,
+    /// The size limit of the disk cache for thumbnails and images from S3; 0 disables it.
+    #[serde(alias = "thumbnail_cache_bytes")]
+    pub cache_bytes: u64,
+    /// The live filters by model id.
+    views: BTreeMap<String, ViewSettings>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ThemeChoice {
+    #[default]
+    System,
+    Light,
+    Dark,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            theme: ThemeChoice::System,
+            interface_zoom: 1.0,
+            thumbnail_side: 112.0,
+            show_images_panel: true,
+            show_inspector: true,
+            show_tasks_panel: false,
+            slide_secs: 5.0,
+            show_judging: true,
+            show_thumbnail_boxes: false,
+            show_stored_boxes: true,
+            next_after_verdict: true,
+            thumbnails_only: false,
+            recent: Vec::new(),
+            recent_places: Vec::new(),
+            recent_remote_models: Vec::new(),
+            model: None,
+            dismissed_offers: BTreeSet::new(),
+            confirmed_assumptions: BTreeMap::new(),
+            device: DeviceChoice::Auto,
+            batch: None,
+            threads: None,
+            runtime_library: None,
+            compare_layout: CompareLayout::default(),
+            job: JobDraft::default(),
+            endpoint: EndpointDraft::default(),
+            watched_jobs: Vec::new(),
+            rehearsal: RehearsalOptions::default(),
+            predict_on_open: true,
+            explanation_opacity: 0.65,
+            max_megapixels: 512,
+            cache_bytes: 1 << 30,
+            views: BTreeMap::new(),
+        }
+    }
+}
+
+impl Settings {
+    /// Corrects values in the settings file that would make the window unusable, such as a zoom of zero.
+    pub fn checked(mut self) -> Self {
+        let (low, high) = (*THUMBNAIL_SIDES.start(), *THUMBNAIL_SIDES.end());
+        self.interface_zoom = number_in(self.interface_zoom, 0.5, 3.0, 1.0);
+        self.thumbnail_side = number_in(self.thumbnail_side, low, high, 112.0);
+        self.explanation_opacity = number_in(self.explanation_opacity, 0.0, 1.0, 0.65);
+        self.max_megapixels = self.max_megapixels.clamp(*MEGAPIXELS.start(), *MEGAPIXELS.end());
+        self.slide_secs = number_in(self.slide_secs, *SLIDE_SECS.start(), *SLIDE_SECS.end(), 5.0);
+        self.recent.truncate(MAX_RECENT);
+        self
+    }
+
+    pub(crate) fn remember_recent(&mut self, path: &Path) {
+        self.recent.retain(|known| known != path);
+        self.recent.insert(0, path.to_owned());
+        self.recent.truncate(MAX_RECENT);
+    }
+
+    /// Remembers a location with the access used last.
+    pub(crate) fn remember_place(&mut self, place: &S3Place) {
+        self.forget_place(place);
+        self.recent_places.insert(0, place.clone());
+        self.recent_places.truncate(MAX_RECENT);
+    }
+
+    /// Replaces the earlier settings of a remote model with these.
+    pub(crate) fn remember_remote_model(&mut self, model: &RemoteModel) {
+        self.recent_remote_models.retain(|known| known.at != model.at);
+        self.recent_remote_models.insert(0, model.clone());
+        self.recent_remote_models.truncate(MAX_RECENT);
+    }
+
+    pub(crate) fn forget_place(&mut self, place: &S3Place) {
+        let identity = place.identity();
+        self.recent_places.retain(|known| known.identity() != identity);
+    }
+
+    /// Whether the user confirmed the assumptions about this model and no others were added since.
+    pub fn has_confirmed_assumptions(&self, card: &ModelCard) -> bool {
+        self.confirmed_assumptions.get(&card.id) == Some(&card.assumed)
+    }
+
+    pub(crate) fn confirm_assumptions(&mut self, card: &ModelCard) {
+        self.confirmed_assumptions.insert(card.id.clone(), card.assumed.clone());
+    }
+
+    pub(crate) fn view_of(&self, card: &ModelCard) -> Cow<'_, ViewSettings> {
+        self.views.get(&card.id).map_or_else(|| Cow::Owned(ViewSettings::of_model(card)), Cow::Borrowed)
+    }
+
+    pub(crate) fn view_of_mut(&mut self, card: &ModelCard) -> &mut ViewSettings {
+        self.views.entry(card.id.clone()).or_insert_with(|| ViewSettings::of_model(card))
+    }
+
+    pub(crate) fn set_view(&mut self, model_id: &str, view: ViewSettings) {
+        self.views.insert(model_id.to_owned(), view);
+    }
+}
+
+fn number_in(value: f32, low: f32, high: f32, otherwise: f32) -> f32 {
+    if value.is_finite() { value.clamp(low, high) } else { otherwise }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_round_trip() {
+        let mut settings = Settings { theme: ThemeChoice::Dark, ..Settings::default() };
+        let view = ViewSettings { min_score_by_class: [(3, 0.25)].into(), ..ViewSettings::default() };
+        settings.set_view("m", view);
+        let text = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<Settings>(&text).unwrap(), settings);
+    }
+
+    #[test]
+    fn older_settings_use_defaults() {
+        let settings: Settings = serde_json::from_str(r#"{"theme":"light","gone":1}"#).unwrap();
+        assert_eq!(settings.theme, ThemeChoice::Light);
+        assert!(settings.predict_on_open);
+    }
+
+    #[test]
+    fn invalid_settings_are_clamped() {
+        let settings =
+            Settings { interface_zoom: 0.0, thumbnail_side: f32::NAN, max_megapixels: 0, ..Settings::default() }
+                .checked();
+        assert!(settings.interface_zoom >= 0.5);
+        assert!(THUMBNAIL_SIDES.contains(&settings.thumbnail_side));
+        assert!(MEGAPIXELS.contains(&settings.max_megapixels));
+    }
+
+    #[test]
+    fn reopened_folder_moves_to_the_front() {
+        let mut settings = Settings::default();
+        for path in ["a", "b", "a"] {
+            settings.remember_recent(Path::new(path));
+        }
+        assert_eq!(settings.recent, [PathBuf::from("a"), PathBuf::from("b")]);
+    }
+}

@@ -1,0 +1,99 @@
+//! Tasks: pausing, canceling, ending.
+
+pub(crate) mod ends;
+
+use crate::domain::RunId;
+use crate::tasks::{ProgressUnit, TaskControl};
+use crate::window::state::{
+    Effect, Failure, Loadable, Queue, State, TaskEntry, TaskId, TaskKind, TaskOutcome, TaskSignal, Ticket,
+};
+
+/// Adds a task to the running ones.
+pub(crate) fn begin(state: &mut State, kind: TaskKind, unit: ProgressUnit, title: String) -> Ticket {
+    let ticket = Ticket { id: TaskId(state.ids.next()), control: TaskControl::new(unit) };
+    state.tasks.start(TaskEntry { id: ticket.id, kind, title, control: ticket.control.clone() });
+    ticket
+}
+
+/// Ends a task. Its success is visible at the request; a failure is also listed as a problem.
+pub(crate) fn end(state: &mut State, task: TaskId, failure: Option<&Failure>) {
+    match failure {
+        None | Some(Failure::Cancelled) => state.tasks.forget(task),
+        Some(Failure::Failed { message, .. }) => {
+            drop(state.tasks.end(task, TaskOutcome::Failed(message.clone())));
+        }
+    }
+}
+
+/// Ends a task and stores its result with the request. False if it is late, because the result is no longer requested
+/// or another task was started.
+pub(crate) fn settle<T>(
+    state: &mut State,
+    task: TaskId,
+    result: Result<T, Failure>,
+    place: impl FnOnce(&mut State) -> Option<&mut Loadable<T>>,
+) -> bool {
+    end(state, task, result.as_ref().err());
+    place(state).is_some_and(|place| place.settle(task, result))
+}
+
+pub(crate) fn signal(state: &State, task: TaskId, signal: TaskSignal, effects: &mut Queue<Effect>) {
+    if let Some(entry) = state.tasks.get(task) {
+        effects.push(Effect::Signal(entry.control.clone(), signal));
+    }
+}
+
+pub(crate) fn signal_all(state: &State, signal: TaskSignal, effects: &mut Queue<Effect>) {
+    let concerned = |task: &&TaskEntry| signal == TaskSignal::Cancel || task.can_pause();
+    for task in state.tasks.running().iter().filter(concerned) {
+        effects.push(Effect::Signal(task.control.clone(), signal));
+    }
+}
+
+/// Cancels work on samples that are about to be dropped. Their ends are still awaited.
+pub(crate) fn cancel_work_on_samples(state: &State, effects: &mut Queue<Effect>) {
+    cancel(state, effects, |kind| {
+        matches!(
+            kind,
+            TaskKind::List
+                | TaskKind::Predict { .. }
+                | TaskKind::RemotePrediction { .. }
+                | TaskKind::LoadRun { .. }
+                | TaskKind::Explain
+                | TaskKind::Compare
+                | TaskKind::ReadTruth
+                | TaskKind::Evaluate
+                | TaskKind::ReadOutputs
+        )
+    });
+}
+
+/// Cancels loading a model that is no longer chosen.
+pub(crate) fn cancel_preparation(state: &State, effects: &mut Queue<Effect>) {
+    cancel(state, effects, |kind| matches!(kind, TaskKind::Prepare | TaskKind::Connect));
+}
+
+/// Cancels browsing before the tree of buckets is dropped.
+pub(crate) fn cancel_browsing(state: &State, effects: &mut Queue<Effect>) {
+    cancel(state, effects, |kind| matches!(kind, TaskKind::Browse));
+}
+
+pub(crate) fn cancel_planning(state: &State, effects: &mut Queue<Effect>) {
+    cancel(state, effects, |kind| matches!(kind, TaskKind::PlanUpload));
+}
+
+/// Cancels tasks of a run before its predictions are deleted.
+pub(crate) fn cancel_run(state: &State, doomed: RunId, effects: &mut Queue<Effect>) {
+    cancel(state, effects, |kind| {
+        matches!(kind, TaskKind::Predict { run, .. } | TaskKind::RemotePrediction { run, .. }
+                    | TaskKind::LoadRun { run } if *run == doomed)
+    });
+}
+
+fn cancel(state: &State, effects: &mut Queue<Effect>, is_concerned: impl Fn(&TaskKind) -> bool) {
+    for task in state.tasks.running() {
+        if is_concerned(&task.kind) {
+            effects.push(Effect::Signal(task.control.clone(), TaskSignal::Cancel));
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! The frame of every dialog.
+
+use eframe::egui::{Align2, AreaState, Context, Id, LayerId, Modal, Order, Vec2, vec2};
+
+use crate::window::ui::theme;
+
+/// The space between a dialog and the edges of the window.
+const MARGIN: f32 = 12.0;
+
+/// The position of a dialog in the last pass.
+#[derive(Debug, Clone, Copy)]
+struct DialogPlacement {
+    top: f32,
+    /// Its size in the previous pass.
+    size: Vec2,
+    /// Whether its size was the same in two passes since it opened.
+    is_settled: bool,
+}
+
+/// A dialog above all panels, centered when it opens. Its content can change its height: the top stays in place as long
+/// as there is room below, so that nothing moves under the pointer.
+pub(crate) fn dialog(ctx: &Context, id: &str) -> Modal {
+    let id = Id::unique(id);
+    // Below its own lists: of layers of one order, the last clicked one is on top.
+    let order = Order::Middle;
+    let area = Modal::default_area(id).order(order);
+    let size = AreaState::load(ctx, id).and_then(|state| state.size);
+    let is_settled = size.map(|size| {
+        let lowest = ctx.content_rect().height() - MARGIN - size.y;
+        let middle = f32::midpoint(MARGIN, lowest);
+        let was_open = ctx.memory(|memory| memory.areas().visible_last_frame(&LayerId::new(order, id)));
+        ctx.data_mut(|data| {
+            let before: Option<DialogPlacement> = data.get_temp(id).filter(|_| was_open);
+            let top = before.filter(|before| before.is_settled);
+            let top = top.map_or(middle, |before| before.top).min(lowest).max(MARGIN);
+            let is_settled = before.is_some_and(|before| before.is_settled || before.size == size);
+            data.insert_temp(id, DialogPlacement { top, size, is_settled });
+            (top, is_settled)
+        })
+    });
+    if is_settled.is_none_or(|(_, is_settled)| !is_settled) {
+        // Only what was drawn once has a size; until it is known, the dialog stays invisible.
+        ctx.request_discard("the size of a dialog that opens");
+        ctx.request_repaint();
+    }
+    let area = match is_settled {
+        Some((top, _)) => area.anchor(Align2::CENTER_TOP, vec2(0.0, top)),
+        None => area,
+    };
+    Modal::new(id).area(area).frame(theme::dialog_frame(ctx))
+}

@@ -1,0 +1,79 @@
+//! The right panel: the model, the filters, the runs, the results, the device, and the file.
+
+use eframe::egui::{ScrollArea, Ui};
+
+use crate::window::comparison::ui::{ComparisonMemory, comparison_ui};
+use crate::window::predict::ui::class_table::classes_title;
+use crate::window::predict::ui::device::{DeviceMemory, device_ui};
+use crate::window::predict::ui::results::{ResultsMemory, results_ui};
+use crate::window::predict::ui::runs::{RunsMemory, runs_ui};
+use crate::window::search::ui::filters::{FiltersMemory, classes_ui, filters_ui};
+use crate::window::state::{Command, Queue, State};
+use crate::window::ui::textures::Textures;
+use crate::window::ui::widgets::{section_ui, titled_section_ui};
+use crate::window::{canvas, models};
+
+/// The sections' state between frames.
+#[derive(Default)]
+pub(crate) struct InspectorMemory {
+    device: DeviceMemory,
+    runs: RunsMemory,
+    filters: FiltersMemory,
+    results: ResultsMemory,
+    comparison: ComparisonMemory,
+}
+
+/// Sections in order of importance. Results of an image take the same space as those of most others, so that what
+/// follows stays in place.
+pub(crate) fn inspector_ui(
+    ui: &mut Ui,
+    state: &State,
+    memory: &mut InspectorMemory,
+    textures: &mut Textures,
+    commands: &mut Queue<Command>,
+) {
+    // With or without the scroll bar, so that nothing moves sideways when it appears.
+    let width = ui.available_width() - ui.spacing().scroll.allocated_width();
+    let height = TABLE_SHARE * ui.available_height();
+    ScrollArea::vertical().id_salt("inspector").auto_shrink(false).show(ui, |ui| {
+        ui.set_max_width(width);
+        ui.add_space(6.0);
+        section_ui(ui, "Model", true, |ui| models::ui::model_ui(ui, state, commands));
+        if state.viewed_card().is_some() {
+            section_ui(ui, "Filters", true, |ui| {
+                filters_ui(ui, state, &mut memory.filters, commands);
+            });
+        }
+        section_ui(ui, "Results", true, |ui| {
+            results_ui(ui, state, &mut memory.results, commands);
+        });
+        if state.viewed_card().is_some() {
+            let title = classes_title(state);
+            titled_section_ui(ui, "Classes", &title, true, |ui| {
+                classes_ui(ui, state, &mut memory.filters, height, commands);
+            });
+        }
+        section_ui(ui, "Runs", true, |ui| {
+            runs_ui(ui, state, &mut memory.runs, commands);
+        });
+        if state.comparing.is_some() {
+            section_ui(ui, "Comparison", true, |ui| {
+                comparison_ui(ui, state, &mut memory.comparison, commands);
+            });
+        } else {
+            memory.comparison = ComparisonMemory::default();
+        }
+        if state.has_boxes() {
+            section_ui(ui, "Magnifier", true, |ui| {
+                canvas::ui::magnifier::magnifier_ui(ui, state, textures, commands);
+            });
+        }
+        section_ui(ui, "Device", false, |ui| {
+            device_ui(ui, state, &mut memory.device, commands);
+        });
+        section_ui(ui, "File", false, |ui| canvas::ui::details::details_ui(ui, state));
+    });
+}
+
+/// The maximum fraction of the panel's height for the class table.
+const TABLE_SHARE: f32 = 0.4;

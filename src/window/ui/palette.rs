@@ -1,0 +1,124 @@
+//! Finds a command by typing part of its name.
+
+use eframe::egui::{self, Button, Id, Modal, ScrollArea, Sense, vec2};
+use strum::VariantArray;
+
+use super::typing::Typing;
+use crate::window::state::{Action, Command, Overlay, Queue, State};
+use crate::window::ui::keys;
+
+const WIDTH: f32 = 460.0;
+const LIST_HEIGHT: f32 = 360.0;
+
+#[derive(Default)]
+pub(crate) struct PaletteMemory {
+    typing: Typing,
+    /// The index of the command that Enter runs, among the possible ones.
+    place: usize,
+}
+
+pub(crate) fn palette_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut PaletteMemory,
+    commands: &mut Queue<Command>,
+) {
+    if !memory.typing.follow(state.overlay == Overlay::Palette) {
+        return;
+    }
+    let area = Modal::default_area(Id::unique("command palette")).anchor(egui::Align2::CENTER_TOP, vec2(0.0, 80.0));
+    let modal = Modal::new(Id::unique("command palette")).area(area).show(ctx, |ui| {
+        ui.set_width(WIDTH);
+        contents_ui(ui, state, memory, commands);
+    });
+    if modal.should_close() {
+        commands.push(Command::SetOverlay(Overlay::None));
+    }
+}
+
+fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, commands: &mut Queue<Command>) {
+    let what = "Type a command";
+    let typed = memory.typing.field_ui(ui, what, what);
+    if typed.is_changed {
+        memory.place = 0;
+    }
+    let found = matching(memory.typing.text());
+    let can_be_done = |line: &usize| found[*line].check(state).is_ok();
+    let choices: Vec<usize> = (0..found.len()).filter(can_be_done).collect();
+    memory.place = memory.place.saturating_add_signed(typed.steps).min(choices.len().saturating_sub(1));
+    let current = choices.get(memory.place).copied();
+    ui.add_space(4.0);
+    if found.is_empty() {
+        ui.weak("No matching command");
+    }
+    let mut chosen = current.map(|line| found[line]).filter(|_| typed.enter);
+    // Not lower if there is room: it would stay as low as the last short list.
+    let list = ScrollArea::vertical().max_height(LIST_HEIGHT).min_scrolled_height(LIST_HEIGHT);
+    list.show(ui, |ui| {
+        ui.spacing_mut().item_spacing.y = 2.0;
+        for (line, action) in found.iter().enumerate() {
+            let is_current = current == Some(line);
+            let response = line_ui(ui, state, *action, is_current);
+            if is_current && typed.steps != 0 {
+                response.scroll_to_me(None);
+            }
+            if response.clicked() {
+                chosen = Some(*action);
+            }
+        }
+    });
+    if let Some(action) = chosen {
+        commands.push(Command::SetOverlay(Overlay::None));
+        commands.push(action);
+    }
+}
+
+fn line_ui(ui: &mut egui::Ui, state: &State, action: Action, is_current: bool) -> egui::Response {
+    let check = action.check(state);
+    let keys = keys::shortcut_text(ui.ctx(), action).unwrap_or_default();
+    let name = format!("{} {keys}", action.label());
+    let button = Button::selectable(is_current, action.label())
+        .right_text(egui::RichText::new(keys).weak())
+        .min_size(vec2(ui.available_width(), 0.0))
+        .sense(Sense::CLICK);
+    let response =
+        ui.add_enabled(check.is_ok(), button).accessible_name(name.trim_end()).on_hover_text(action.tooltip());
+    match check {
+        Ok(()) => response,
+        Err(reason) => response.on_disabled_hover_text(reason),
+    }
+}
+
+/// Actions whose names contain every typed word, those that begin with the first word first; then those whose
+/// descriptions contain the remaining words.
+fn matching(query: &str) -> Vec<Action> {
+    let query = query.to_lowercase();
+    let words: Vec<&str> = query.split_whitespace().map(|word| word.trim_end_matches(['.', '…'])).collect();
+    let label = |action: &Action| action.label().to_lowercase();
+    let has_all = |text: &str| words.iter().all(|word| text.contains(word));
+    let described = |action: &Action| has_all(&format!("{} {}", label(action), action.tooltip().to_lowercase()));
+    let all = Action::VARIANTS.iter().copied().filter(|action| *action != Action::Palette);
+    let mut found: Vec<Action> = all.filter(described).collect();
+    let first = words.first().copied().unwrap_or_default();
+    found.sort_by_key(|action| (!has_all(&label(action)), !label(action).starts_with(first)));
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_must_contain_all_words() {
+        assert_eq!(matching("predict sel")[0], Action::PredictSelection);
+        assert_eq!(matching("FIT")[0], Action::FitImage);
+        assert_eq!(matching("open ground truth...")[0], Action::OpenTruth);
+        assert!(matching("in place of").contains(&Action::Evaluation), "in its description");
+        assert!(matching("no such thing").is_empty());
+    }
+
+    #[test]
+    fn prefix_matches_come_first() {
+        assert_eq!(matching("open")[0], Action::OpenFolder);
+    }
+}

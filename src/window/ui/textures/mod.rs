@@ -1,0 +1,127 @@
+//! Textures on the GPU, found by key. Uploads are spread over frames, and memory is bounded.
+
+mod crops;
+mod shown_image;
+mod slots;
+mod thumbnails;
+
+use eframe::egui::{self, ColorImage, TextureHandle};
+
+use crops::Crops;
+pub(crate) use shown_image::ShownImage;
+pub use thumbnails::NewThumbnail;
+pub(crate) use thumbnails::{Thumbnail, Thumbnails};
+
+use crate::domain::{DisplayImage, RgbImage, RunId, SampleId, Tile, TileKey};
+use crate::review::FilmBox;
+use crate::window::state::{SourceId, TaskId};
+
+#[derive(Default)]
+pub struct Textures {
+    pub(crate) thumbnails: Thumbnails,
+    pub(crate) image: Option<ShownImage>,
+    import_preview: Option<TextureHandle>,
+    pub(crate) crops: Crops,
+    heat: Option<(TaskId, TextureHandle)>,
+}
+
+impl Textures {
+    /// Adds a thumbnail of the given source, clearing those of another source.
+    pub fn add_thumbnail(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
+        self.thumbnails.add(ctx, source, thumbnail);
+    }
+
+    /// Sets the preview of the input of the user's own model.
+    pub fn set_import_preview(&mut self, ctx: &egui::Context, image: &RgbImage) {
+        self.import_preview = Some(upload(ctx, "model input", color_image(image), false));
+    }
+
+    /// The last preview; the form knows whether it belongs to it.
+    pub(crate) fn import_preview(&self) -> Option<&TextureHandle> {
+        self.import_preview.as_ref()
+    }
+
+    /// Sets the image for the canvas, whose tiles follow one by one.
+    pub fn set_image(&mut self, source: SourceId, sample: SampleId, image: DisplayImage) {
+        self.image = Some(ShownImage::new(source, sample, image));
+    }
+
+    /// Adds a tile of the image on screen; one of another image is dropped.
+    pub fn add_tile(&mut self, ctx: &egui::Context, source: SourceId, sample: SampleId, key: TileKey, tile: &Tile) {
+        if let Some(shown) = self.image_of(source, sample) {
+            shown.add(ctx, key, tile);
+        }
+    }
+
+    /// Adds a box of the filmstrip, or why it cannot be shown; one of another run is dropped.
+    pub fn add_crop(
+        &mut self,
+        ctx: &egui::Context,
+        of: (SourceId, RunId),
+        key: (SampleId, FilmBox),
+        result: Result<&RgbImage, String>,
+    ) {
+        self.crops.add(ctx, of, key, result);
+    }
+
+    /// Whether the last frame showed the image in full detail.
+    pub fn image_is_complete(&self) -> bool {
+        self.image.as_ref().is_some_and(ShownImage::is_complete)
+    }
+
+    /// Whether the filmstrip shows every requested box.
+    pub fn filmstrip_is_complete(&self) -> bool {
+        self.crops.is_complete()
+    }
+
+    /// The image on screen, if it is that of the sample.
+    pub(crate) fn image_of(&mut self, source: SourceId, sample: SampleId) -> Option<&mut ShownImage> {
+        let of = |shown: &&mut ShownImage| (shown.source, shown.sample) == (source, sample);
+        self.image.as_mut().filter(of)
+    }
+
+    /// An explanation in colors, one pixel per cell; the task that created it identifies it.
+    pub(crate) fn heat(
+        &mut self,
+        ctx: &egui::Context,
+        task: TaskId,
+        make: impl FnOnce() -> ColorImage,
+    ) -> &TextureHandle {
+        let (_, texture) = match self.heat.take() {
+            Some(heat) if heat.0 == task => self.heat.insert(heat),
+            _ => {
+                let texture = upload(ctx, "explanation", make(), false);
+                self.heat.insert((task, texture))
+            }
+        };
+        texture
+    }
+
+    /// Called before anything paints the image.
+    pub(crate) fn begin_frame(&mut self) {
+        if let Some(shown) = &mut self.image {
+            shown.begin_frame();
+        }
+    }
+
+    /// Called after everything has painted: the tiles to request, unless they are already requested.
+    pub(crate) fn changed_request(&mut self) -> Option<Vec<TileKey>> {
+        self.image.as_mut()?.changed_request()
+    }
+}
+
+fn upload(ctx: &egui::Context, name: &str, image: ColorImage, crisp: bool) -> TextureHandle {
+    let options = egui::TextureOptions {
+        magnification: if crisp { egui::TextureFilter::Nearest } else { egui::TextureFilter::Linear },
+        minification: egui::TextureFilter::Linear,
+        wrap_mode: egui::TextureWrapMode::ClampToEdge,
+        mipmap_mode: None,
+    };
+    ctx.load_texture(name, image, options)
+}
+
+/// For the clipboard.
+pub(crate) fn color_image(image: &RgbImage) -> ColorImage {
+    let size = [image.width() as usize, image.height() as usize];
+    ColorImage::from_rgb(size, image.rgb())
+}

@@ -1,0 +1,248 @@
+//! Thumbnails of the open source, many per texture: a grid then takes few draw calls, and memory is bounded.
+
+use std::collections::HashSet;
+use std::ops::Range;
+
+use eframe::egui::{self, Color32, ColorImage, Rect, TextureHandle, TextureId, TextureOptions, Vec2, pos2, vec2};
+
+use super::color_image;
+use super::slots::Slots;
+use crate::domain::{RgbImage, SampleId};
+use crate::window::state::SourceId;
+
+/// The side of a page in pixels: 4 MiB, small enough to be created within a frame.
+const PAGE_SIDE: u32 = 1024;
+/// 64 MiB: 1024 small thumbnails, 256 of the usual size, 64 large ones. More only if more are visible together.
+const MAX_PAGES: usize = 16;
+/// The possible longer sides of a thumbnail, in pixels.
+const SIDES: [u32; 3] = [128, 256, 512];
+/// The factor by which a thumbnail may be enlarged without being visible.
+const ENLARGED: f32 = 1.1;
+
+/// A thumbnail made by a worker.
+pub struct NewThumbnail {
+    pub sample: SampleId,
+    pub version: u32,
+    /// The requested longer side, in pixels.
+    pub side: u32,
+    pub image: RgbImage,
+}
+
+/// A thumbnail ready to be painted.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Thumbnail {
+    pub(crate) texture: TextureId,
+    /// Its part of the texture.
+    pub(crate) uv: Rect,
+    /// In pixels.
+    pub(crate) size: Vec2,
+}
+
+pub(crate) struct Thumbnails {
+    source: Option<SourceId>,
+    /// One of [`SIDES`].
+    side: u32,
+    pages: Vec<TextureHandle>,
+    slots: Slots,
+    frame: u64,
+    /// What was requested and has not arrived yet, with the version of its file.
+    asked: HashSet<(SampleId, u32)>,
+    /// The indices that were visible at the time of the request.
+    asked_for_places: Range<usize>,
+}
+
+impl Default for Thumbnails {
+    fn default() -> Self {
+        Self {
+            source: None,
+            side: SIDES[0],
+            pages: Vec::new(),
+            slots: Slots::default(),
+            frame: 0,
+            asked: HashSet::new(),
+            asked_for_places: 0..0,
+        }
+    }
+}
+
+impl Thumbnails {
+    pub(crate) fn add(&mut self, ctx: &egui::Context, source: SourceId, thumbnail: &NewThumbnail) {
+        self.open(source);
+        let size = [thumbnail.image.width(), thumbnail.image.height()];
+        if thumbnail.side != self.side || size.iter().any(|side| *side > self.side) {
+            // Requested before the thumbnail size changed.
+            return;
+        }
+        let (sample, version) = (thumbnail.sample, thumbnail.version);
+        self.asked.remove(&(sample, version));
+        let max = MAX_PAGES * self.slots_a_page();
+        let slot = self.slots.put(sample, version, size, self.frame, max);
+        let page = slot / self.slots_a_page();
+        if page >= self.pages.len() {
+            self.pages.push(new_page(ctx));
+        }
+        let corner = self.corner(slot).map(|at| at as usize);
+        let image = color_image(&thumbnail.image);
+        self.pages[page].set_partial(corner, image, TextureOptions::LINEAR);
+    }
+
+    /// Clears everything if another source is open now.
+    pub(crate) fn open(&mut self, source: SourceId) {
+        if self.source != Some(source) {
+            *self = Self { source: Some(source), side: self.side, ..Self::default() };
+        }
+    }
+
+    /// `wanted_side` is the size of a thumbnail on screen, in screen pixels.
+    pub(crate) fn begin_frame(&mut self, wanted_side: f32) {
+        self.frame += 1;
+        let is_enough = |side: &u32| *side as f32 * ENLARGED >= wanted_side;
+        let largest = SIDES[SIDES.len() - 1];
+        let side = SIDES.into_iter().find(is_enough).unwrap_or(largest);
+        if side != self.side {
+            *self = Self { source: self.source, side, frame: self.frame, ..Self::default() };
+        }
+    }
+
+    /// The side of the thumbnails to make, in pixels.
+    pub(crate) fn side(&self) -> u32 {
+        self.side
+    }
+
+    /// The thumbnail of a visible sample, perhaps of an earlier version of its file.
+    pub(crate) fn get(&mut self, sample: SampleId) -> Option<Thumbnail> {
+        let (index, slot) = self.slots.see(sample, self.frame)?;
+        let texture = self.pages.get(index / self.slots_a_page())?.id();
+        let [x, y] = self.corner(index).map(|at| at as f32);
+        let size = vec2(slot.size[0] as f32, slot.size[1] as f32);
+        // Half a pixel inside, so that neighbors do not bleed in when scaled.
+        let inset = Vec2::splat(0.5).min(size / 2.0);
+        let in_page = Rect::from_min_size(pos2(x, y), size).shrink2(inset);
+        let scale = 1.0 / PAGE_SIDE as f32;
+        let uv =
+            Rect::from_min_max((in_page.min.to_vec2() * scale).to_pos2(), (in_page.max.to_vec2() * scale).to_pos2());
+        Some(Thumbnail { texture, uv, size })
+    }
+
+    /// Whether there is one for this version of the file.
+    pub(crate) fn is_current(&self, sample: SampleId, version: u32) -> bool {
+        self.slots.has(sample, version)
+    }
+
+    /// The number of useful thumbnails in addition to those on screen.
+    pub(crate) fn spare(&self, on_screen: usize) -> usize {
+        (MAX_PAGES * self.slots_a_page() / 4 * 3).saturating_sub(on_screen)
+    }
+
+    /// Returns the new request, most wanted first, if it differs from the last one. `places` are the visible ones.
+    pub(crate) fn changed_request(
+        &mut self,
+        places: Range<usize>,
+        missing: Vec<(SampleId, u32)>,
+    ) -> Option<Vec<SampleId>> {
+        let has_moved = self.asked_for_places != places;
+        let is_on_its_way = missing.iter().all(|request| self.asked.contains(request));
+        let drops_something = has_moved && !self.asked.is_empty();
+        if is_on_its_way && !drops_something {
+            return None;
+        }
+        self.asked_for_places = places;
+        self.asked = missing.iter().copied().collect();
+        Some(missing.into_iter().map(|(sample, _)| sample).collect())
+    }
+
+    fn slots_a_row(&self) -> u32 {
+        PAGE_SIDE / self.side
+    }
+
+    fn slots_a_page(&self) -> usize {
+        (self.slots_a_row() * self.slots_a_row()) as usize
+    }
+
+    /// The position of a slot in its page, in pixels.
+    fn corner(&self, slot: usize) -> [u32; 2] {
+        let in_page = (slot % self.slots_a_page()) as u32;
+        let (column, row) = (in_page % self.slots_a_row(), in_page / self.slots_a_row());
+        [column * self.side, row * self.side]
+    }
+}
+
+fn new_page(ctx: &egui::Context) -> TextureHandle {
+    let side = PAGE_SIDE as usize;
+    let empty = ColorImage::filled([side, side], Color32::TRANSPARENT);
+    ctx.load_texture("thumbnails", empty, TextureOptions::LINEAR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: SourceId = SourceId(1);
+
+    fn thumbnail(sample: u32, side: u32, size: [u32; 2]) -> NewThumbnail {
+        let [width, height] = size;
+        let rgb = vec![7; (width * height * 3) as usize];
+        NewThumbnail { sample: SampleId(sample), version: 0, side, image: RgbImage::new(width, height, rgb).unwrap() }
+    }
+
+    #[test]
+    fn thumbnails_share_pages_without_overlap() {
+        let ctx = egui::Context::default();
+        let mut thumbnails = Thumbnails::default();
+        for sample in 0..65 {
+            thumbnails.add(&ctx, SOURCE, &thumbnail(sample, 128, [128, 96]));
+        }
+        assert_eq!(thumbnails.pages.len(), 2);
+        let (first, second) = (thumbnails.get(SampleId(0)).unwrap(), thumbnails.get(SampleId(1)).unwrap());
+        assert_eq!(first.texture, second.texture);
+        assert!(first.uv.right() < second.uv.left());
+        assert_eq!(first.size, vec2(128.0, 96.0));
+        let last = thumbnails.get(SampleId(64)).unwrap();
+        assert_ne!(last.texture, first.texture);
+        assert!(last.uv.left() < 0.01 && last.uv.top() < 0.01);
+    }
+
+    #[test]
+    fn memory_stays_bounded_while_scrolling() {
+        let ctx = egui::Context::default();
+        let mut thumbnails = Thumbnails::default();
+        thumbnails.begin_frame(250.0);
+        for sample in 0..2000 {
+            thumbnails.begin_frame(250.0);
+            thumbnails.add(&ctx, SOURCE, &thumbnail(sample, 256, [4, 3]));
+        }
+        assert_eq!(thumbnails.pages.len(), MAX_PAGES);
+        assert!(thumbnails.is_current(SampleId(1999), 0));
+        assert!(!thumbnails.is_current(SampleId(0), 0));
+    }
+
+    #[test]
+    fn new_cell_size_requests_another_thumbnail_size() {
+        let ctx = egui::Context::default();
+        let mut thumbnails = Thumbnails::default();
+        thumbnails.begin_frame(100.0);
+        assert_eq!(thumbnails.side(), 128);
+        thumbnails.add(&ctx, SOURCE, &thumbnail(1, 128, [128, 96]));
+        thumbnails.begin_frame(200.0);
+        assert_eq!(thumbnails.side(), 256);
+        assert!(thumbnails.get(SampleId(1)).is_none());
+        // A late one of the old size is useless.
+        thumbnails.add(&ctx, SOURCE, &thumbnail(1, 128, [128, 96]));
+        assert!(thumbnails.get(SampleId(1)).is_none());
+        thumbnails.begin_frame(10_000.0);
+        assert_eq!(thumbnails.side(), 512);
+    }
+
+    #[test]
+    fn request_is_repeated_only_after_a_change() {
+        let mut thumbnails = Thumbnails::default();
+        let missing = |samples: &[u32]| samples.iter().map(|id| (SampleId(*id), 0)).collect();
+        assert!(thumbnails.changed_request(0..4, missing(&[0, 1])).is_some());
+        assert!(thumbnails.changed_request(0..4, missing(&[1])).is_none());
+        assert!(thumbnails.changed_request(2..6, missing(&[1])).is_some());
+        assert!(thumbnails.changed_request(2..6, missing(&[1, 5])).is_some());
+        // After scrolling to thumbnails that are all loaded, the request for the other position is dropped.
+        assert_eq!(thumbnails.changed_request(8..12, missing(&[])), Some(Vec::new()));
+        assert!(thumbnails.changed_request(9..12, missing(&[])).is_none());
+    }
+}

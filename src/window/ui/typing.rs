@@ -1,0 +1,57 @@
+//! Shared parts of overlays with a text field: each starts empty and keeps the focus in its field. The arrow keys move
+//! through the list below it without moving the focus, so that Enter selects the marked line.
+
+use eframe::egui::{Key, Modifiers, TextEdit, Ui};
+
+use crate::window::ui::widgets::taken_line_steps;
+
+/// The text of such an overlay.
+#[derive(Default)]
+pub(crate) struct Typing {
+    text: String,
+    is_open: bool,
+    /// Whether it was closed in the last frame.
+    is_new: bool,
+}
+
+/// The user's input in the field in this frame.
+pub(crate) struct TypedKeys {
+    /// Whether the text changed, or the overlay has just opened.
+    pub(crate) is_changed: bool,
+    /// Lines down, or up if negative.
+    pub(crate) steps: isize,
+    pub(crate) enter: bool,
+}
+
+impl Typing {
+    /// Must be called in every frame. Returns whether the overlay is open.
+    pub(crate) fn follow(&mut self, is_open: bool) -> bool {
+        self.is_new = is_open && !self.is_open;
+        self.is_open = is_open;
+        if self.is_new {
+            self.text.clear();
+        }
+        is_open
+    }
+
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    pub(crate) fn is_new(&self) -> bool {
+        self.is_new
+    }
+
+    /// `name` is for screen readers. The up and down arrows and Enter are for the overlay, not for the field.
+    pub(crate) fn field_ui(&mut self, ui: &mut Ui, hint: &str, name: &str) -> TypedKeys {
+        let steps = taken_line_steps(ui);
+        let enter = ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::Enter));
+        let field = ui.add(TextEdit::singleline(&mut self.text).hint_text(hint).desired_width(f32::INFINITY));
+        if !field.has_focus() {
+            field.request_focus();
+        }
+        let is_changed = field.changed() || self.is_new;
+        field.accessible_name(name);
+        TypedKeys { is_changed, steps, enter }
+    }
+}

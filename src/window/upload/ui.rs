@@ -1,0 +1,204 @@
+//! The upload dialog, and the notice when an upload has ended.
+
+use eframe::egui::{self, Button, Key, Label, RichText, ScrollArea, TextEdit, Ui};
+use strum::VariantArray;
+
+use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan};
+use crate::domain::{S3Link, S3Place};
+use crate::window::s3::ui::access::{AccessMemory, access_ui};
+use crate::window::s3::ui::{access_of, problem_text};
+use crate::window::state::{
+    BrowseCommand, Command, ExportScope, Loadable, Overlay, Queue, S3Command, State, UploadCommand, Uploaded,
+};
+use crate::window::ui::dialog::dialog;
+use crate::window::ui::widgets::{Tone, banner_ui, checkbox_ui, grouped, primary_button, radio_ui, strong};
+
+const WIDTH: f32 = 600.0;
+const ADDRESS: &str = "S3 folder";
+/// The number of lines drawn per list.
+const MAX_LINES: usize = 100;
+
+#[derive(Default)]
+pub(crate) struct UploadMemory {
+    address: String,
+    scope: Option<ExportScope>,
+    access: AccessMemory,
+    replaces: bool,
+    was_open: bool,
+}
+
+pub(crate) fn upload_ui(ctx: &egui::Context, state: &State, memory: &mut UploadMemory, commands: &mut Queue<Command>) {
+    if let Some(uploaded) = &state.uploaded {
+        uploaded_ui(ctx, uploaded, commands);
+    }
+    let is_open = state.overlay == Overlay::Upload;
+    let is_new = is_open && !memory.was_open;
+    memory.was_open = is_open;
+    if !is_open {
+        return;
+    }
+    if is_new {
+        memory.replaces = false;
+        memory.scope = None;
+    }
+    let modal = dialog(ctx, "upload").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        let room = ctx.content_rect().height() - 60.0;
+        ScrollArea::vertical()
+            .max_height(room)
+            .min_scrolled_height(room)
+            .show(ui, |ui| contents_ui(ui, state, memory, is_new, commands));
+    });
+    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+        close(commands);
+    }
+}
+
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bool, commands: &mut Queue<Command>) {
+    ui.label(strong("Upload to S3").size(18.0));
+    ui.add_space(4.0);
+    let has_selection = state.selection.selected().len() > 1;
+    let mut scope = memory.scope.unwrap_or(if has_selection { ExportScope::Selection } else { ExportScope::All });
+    let before = scope;
+    ui.label(strong("Images"));
+    for &choice in ExportScope::VARIANTS {
+        let text = format!("{} ({})", choice.into_str(), grouped(choice.len(state)));
+        radio_ui(ui, &mut scope, choice, text);
+    }
+    memory.scope = Some(scope);
+    ui.add_space(6.0);
+    ui.label(strong("Destination"));
+    let field = TextEdit::singleline(&mut memory.address).hint_text("s3://bucket/folder/").desired_width(f32::INFINITY);
+    let field = ui.add(field);
+    if is_new {
+        field.request_focus();
+    }
+    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    let is_changed = field.changed() || scope != before;
+    field.accessible_name(ADDRESS);
+    let link = S3Link::parse(&memory.address);
+    if let (Err(error), false) = (&link, memory.address.trim().is_empty()) {
+        ui.label(problem_text(ui, error));
+    }
+    ui.add_space(6.0);
+    let access_before = commands.len();
+    access_ui(ui, state, &mut memory.access, commands);
+    let is_other_access =
+        commands[access_before..].iter().any(|command| matches!(command, Command::S3(S3Command::SetAccess(_))));
+    ui.add_space(8.0);
+    if is_changed || is_other_access {
+        commands.push(UploadCommand::ForgetPlan);
+    }
+    if let Loadable::Ready(plan) = &state.upload.plan {
+        plan_ui(ui, plan, memory);
+        ui.add_space(8.0);
+        ready_ui(ui, plan, memory, commands);
+        return;
+    }
+    if let Loadable::Failed(message) = &state.upload.plan {
+        banner_ui(ui, Tone::Error, message.message(), |_| {});
+    }
+    ui.horizontal(|ui| {
+        let is_looking = matches!(state.upload.plan, Loadable::Loading(_));
+        let is_ready = link.is_ok() && memory.access.is_valid() && scope.len(state) > 0 && !is_looking;
+        let look = ui
+            .add_enabled(is_ready, primary_button(ui, "Preview upload"))
+            .on_disabled_hover_text("Enter the address of a bucket or folder");
+        if let (true, Ok(link)) = (look.clicked() || (is_entered && is_ready), link) {
+            let access = memory.access.with_drafts(access_of(&state.s3.access, &link));
+            commands.push(S3Command::SetAccess(access.clone()));
+            let target = S3Place { access, ..S3Place::new(link.address.as_folder()) };
+            commands.push(UploadCommand::Plan(Box::new(target), scope));
+        }
+        if is_looking {
+            ui.spinner();
+        }
+        if ui.button("Cancel").clicked() {
+            close(commands);
+        }
+    });
+}
+
+fn close(commands: &mut Queue<Command>) {
+    commands.push(UploadCommand::ForgetPlan);
+    commands.push(Command::SetOverlay(Overlay::None));
+}
+
+/// The plan of the upload: nothing has been sent yet.
+fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
+    ui.label(strong(format!("{} to upload to {}", plan.new_files(), plan.target.address)));
+    let nothing = FileAmount::default();
+    let same = plan.same_files();
+    if same != nothing {
+        ui.label(format!("{same} already in S3"));
+    }
+    let conflicts = plan.conflicting_files();
+    if conflicts != nothing {
+        ui.label(format!("{conflicts} already in S3 with different content"));
+        let names = plan.files.iter().filter_map(|planned| match &planned.state {
+            PlannedState::Conflict { why, .. } => Some(format!("{}: {why}", planned.file.name)),
+            PlannedState::New | PlannedState::Same => None,
+        });
+        lines_ui(ui, "conflicts", names, conflicts.files as usize);
+        checkbox_ui(ui, &mut memory.replaces, "Replace existing objects").on_hover_text(
+            "Otherwise, existing objects are kept. Only the versions listed here are replaced, never \
+                newer ones",
+        );
+    }
+    if !plan.problems.is_empty() {
+        ui.label(format!("{} cannot be uploaded", plan.problems.len()));
+        let lines = plan.problems.iter().map(ToString::to_string);
+        lines_ui(ui, "problems", lines, plan.problems.len());
+    }
+}
+
+fn lines_ui(ui: &mut Ui, id: &str, lines: impl Iterator<Item = String>, count: usize) {
+    ScrollArea::vertical().id_salt(id).max_height(140.0).show(ui, |ui| {
+        for line in lines.take(MAX_LINES) {
+            ui.add(Label::new(RichText::new(line).weak()).wrap());
+        }
+        let more = count.saturating_sub(MAX_LINES);
+        if more > 0 {
+            ui.weak(format!("and {more} more"));
+        }
+    });
+}
+
+fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mut Queue<Command>) {
+    let replaced = if memory.replaces { plan.conflicting_files().files } else { 0 };
+    ui.horizontal(|ui| {
+        let is_ready = plan.new_files().files + replaced > 0;
+        let button =
+            ui.add_enabled(is_ready, primary_button(ui, "Upload now")).on_disabled_hover_text("Nothing to upload");
+        if button.clicked() {
+            commands.push(UploadCommand::Start { replaces: memory.replaces });
+        }
+        let can_be_sent = plan.new_files().files + plan.conflicting_files().files > 0;
+        if ui.button(if can_be_sent { "Cancel" } else { "Close" }).clicked() {
+            close(commands);
+        }
+    });
+}
+
+fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Queue<Command>) {
+    let modal = dialog(ctx, "uploaded").show(ctx, |ui| {
+        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+        ui.label(strong("Upload").size(18.0));
+        ui.add(Label::new(format!("{} to {}", uploaded.summary, uploaded.target.address)).wrap());
+        let notes = uploaded.notes.iter().cloned();
+        lines_ui(ui, "notes", notes, uploaded.notes.len());
+        ui.add_space(8.0);
+        ui.horizontal(|ui| {
+            if ui.add(Button::new("Open this S3 folder")).clicked() {
+                commands.push(UploadCommand::Dismiss);
+                commands.push(BrowseCommand::OpenPlace(Box::new(uploaded.target.clone())));
+            }
+            if ui.button("Close").clicked() {
+                commands.push(UploadCommand::Dismiss);
+            }
+        });
+    });
+    if modal.should_close() {
+        commands.push(UploadCommand::Dismiss);
+    }
+}
