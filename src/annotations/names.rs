@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_outermost_folder_is_the_class() {
+    fn outermost_folder_is_the_class() {
         let classes = |names: &[&str]| {
             let found = of_folders(names.iter().copied());
             let classes = found.annotations.classes.iter().map(|class| class.name.clone().unwrap_or_default());

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn an_endpoint_is_a_url() {
+    fn endpoint_is_a_url() {
         assert_eq!(parse_endpoint("http://host:9000/").unwrap(), "http://host:9000");
         for wrong in ["host:9000", "", "http://me:secret@host:9000"] {
             let error = parse_endpoint(wrong).unwrap_err();

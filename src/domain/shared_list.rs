@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_does_not_follow_later_changes() {
+    fn snapshot_ignores_later_changes() {
         let mut list: SharedList<usize> = (0..2000).collect();
         let snapshot = list.clone();
         list.set(700, 7);

@@ -420,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_does_not_follow_later_changes() {
+    fn snapshot_ignores_later_changes() {
         let mut predictions = Predictions::new(ModelTask::Detection);
         predictions.record(SampleId(0), &boxes(&[0.9]));
         predictions.record(SampleId(300), &boxes(&[0.7]));

@@ -284,7 +284,7 @@ fn outdated_prediction_is_skipped_and_reported() {
 }
 
 #[test]
-fn accepted_box_is_exported_whatever_its_score() {
+fn accepted_box_is_exported_at_any_score() {
     let predicted = Predicted::new(DETECTOR);
     let coffee = predicted.uri("coffee.png");
     let values = predicted.values();

@@ -142,7 +142,7 @@ fn range_is_requested_after_a_redirect() {
 }
 
 #[test]
-fn an_endless_redirect_fails() {
+fn endless_redirect_fails() {
     let server = HttpServer::start(|_| Reply::redirect("/again".to_owned()));
     let failures = Home::new(&[server.url("/")]).failures();
     assert_eq!(failures[0].reason, "redirects too often");
@@ -243,7 +243,7 @@ fn stalled_connection_is_replaced() {
 }
 
 #[test]
-fn a_changed_etag_starts_over() {
+fn changed_etag_starts_over() {
     let server = HttpServer::start(|request| match request.number {
         0 => Reply::file(&other_content(), "\"old\"", request).ending(Ending::CutAfter(CUT)),
         _ => Reply::file(&content(), ETAG, request),
@@ -277,7 +277,7 @@ fn part_from_another_address_is_not_mixed_in() {
 }
 
 #[test]
-fn a_server_without_ranges_starts_over() {
+fn server_without_ranges_starts_over() {
     let server = HttpServer::start(|request| {
         let reply = Reply::whole(&content()).header("ETag", ETAG);
         match request.number {

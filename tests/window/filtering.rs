@@ -100,7 +100,7 @@ fn pasted_searches_are_parsed_or_refused() {
 }
 
 #[test]
-fn the_search_field_explains_itself() {
+fn search_syntax_is_explained() {
     let mut window = open(Some(&samples()), CLASSIFIER);
     wait_for(&mut window, "8 images");
     click(&mut window, "Search syntax");

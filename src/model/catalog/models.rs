@@ -671,7 +671,7 @@ mod tests {
     }
 
     #[test]
-    fn default_is_the_large_model_once_present() {
+    fn default_is_the_large_model_if_present() {
         let home = Home::new();
         let default = |task| home.library.default_for(task).unwrap().card.id;
         assert_eq!(default(ModelTask::Classification), "efficientnet-lite0");

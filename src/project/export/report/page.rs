@@ -405,7 +405,7 @@ mod tests {
     }
 
     #[test]
-    fn a_time_is_written_in_utc() {
+    fn time_is_written_in_utc() {
         assert_eq!(utc(1_763_710_000_000), "2025-11-21 07:26 UTC");
     }
 }

@@ -245,7 +245,7 @@ fn unreadable_and_unknown_are_distinguished() {
 }
 
 #[test]
-fn a_mapping_reads_an_unknown_format() {
+fn mapping_reads_an_unknown_format() {
     let detector = mapped(
         r#"
             id = "shelf"

@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn the_last_selected_sample_stays_selected() {
+    fn last_selected_sample_stays_selected() {
         let mut selection = Selection::default();
         selection.show(SampleId(1));
         selection.toggle(SampleId(1));
