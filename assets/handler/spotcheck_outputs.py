@@ -207,7 +207,7 @@ def _candidates(convention, parts):
     count = scores.shape[1]
     if not count:
         names, _ = _columns(convention["scores"])
-        raise RuntimeError(f"the output {', '.join(names)} has only the background class; correct the model card")
+        raise RuntimeError(f"the output {', '.join(names)} has no class other than the background; correct the model card")
     if convention.get("label_choice", "best") == "best":
         # The sigmoid does not change which class is best.
         classes = (scores if activation == "softmax" else numbers).argmax(axis=1)

@@ -361,7 +361,7 @@ fn home_with_tiny_model() -> tempfile::TempDir {
     std::fs::create_dir_all(&model).unwrap();
     symlink(runtime_home().join("data/runtime"), home.path().join("data/runtime")).unwrap();
     std::fs::copy(repository().join("tests/device/model.toml"), model.join("model.toml")).unwrap();
-    std::fs::copy(repository().join("src/inference/tiny.onnx"), model.join("model.onnx")).unwrap();
+    std::fs::copy(repository().join("src/model/onnx/tiny.onnx"), model.join("model.onnx")).unwrap();
     home
 }
 
