@@ -492,7 +492,7 @@ def refused():
         ("transposed", packed, {"output": np.zeros((1, 7, 3))}, "too few columns"),
         ("no-class", packed, {"output": rows[..., :4]}, "do not fit together"),
         ("fewer-classes", {**packed, "classes": 4}, {"output": rows}, "do not fit together"),
-        ("only-background", {**packed, "classes": 1, "background": "last"}, {"output": rows}, "no class"),
+        ("only-background", {**packed, "classes": 1, "background": "last"}, {"output": rows}, "background"),
         ("other-grid", {**packed, "grid": grid}, {"output": rows}, "cells"),
         ("levels", {**packed, "boxes": ["output", "output"], "scores": ["output", "output", "output"]},
          {"output": rows}, "names 2 outputs"),

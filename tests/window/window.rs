@@ -1,5 +1,6 @@
 //! The window under test.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -251,12 +252,15 @@ pub(crate) fn wait_for_overlay(harness: &mut Harness<'static, App>, overlay: Ove
 /// Waits for a notice at the bottom that contains `word`, and returns it.
 #[track_caller]
 pub(crate) fn wait_for_notice(harness: &mut Harness<'static, App>, word: &str) -> String {
-    fn text<'w>(harness: &'w Harness<'static, App>, word: &str) -> Option<&'w str> {
-        let notice = harness.state().state().notice.as_ref()?;
-        (notice.text.contains(word) && sees(harness, &notice.text)).then_some(&notice.text)
-    }
-    wait_until(harness, word, |harness| text(harness, word).is_some());
-    text(harness, word).unwrap_or_default().to_owned()
+    // Another notice may replace it with the next frame.
+    let found = RefCell::new(None);
+    wait_until(harness, word, |harness| {
+        let notice = harness.state().state().notice.as_ref();
+        let notice = notice.filter(|notice| notice.text.contains(word) && sees(harness, &notice.text));
+        *found.borrow_mut() = notice.map(|notice| notice.text.clone());
+        notice.is_some()
+    });
+    found.into_inner().unwrap_or_default()
 }
 
 /// Clicks the first widget whose label contains `text`, and draws the result.
