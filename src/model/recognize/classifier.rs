@@ -59,7 +59,7 @@ pub(crate) fn recognize(
     let scores = of_images.filter_map(|port| read_scores(port, prober)).filter(is_row).collect();
     let output = match choose(model, scores)? {
         Some(chosen) => from_scores(model, chosen, findings)?,
-        None => match ports.iter().find(|port| is_arg_max(port, prober)) {
+        None => match ports.iter().find(|port| is_arg_max(port, prober) && !counts_boxes(port, prober)) {
             Some(port) => from_arg_max(model, port, prober, findings)?,
             None => return Err(unknown_outputs(model, prober).into()),
         },
@@ -230,8 +230,17 @@ fn choose<'g>(model: &RecognitionRequest<'_>, mut scores: Vec<Scores<'g>>) -> Re
             scores.retain(fits);
         }
     }
-    if scores.len() > 1 && scores.iter().any(|scores| scores.features.is_none()) {
+    // Coordinates in pixels often come with the same ones in another unit (MediaPipe).
+    let features: Vec<(usize, Features)> =
+        scores.iter().filter_map(|scores| Some((scores.classes, scores.features.clone()?))).collect();
+    for scores in scores.iter_mut().filter(|scores| matches!(scores.values, Ok((Values::Sigmoid | Values::Real, _)))) {
+        let same = features.iter().find(|(count, _)| *count == scores.classes);
+        scores.features = same.map(|(_, features)| features.clone());
+    }
+    if scores.iter().any(|scores| scores.features.is_none()) {
         scores.retain(|scores| scores.features.is_none());
+    } else {
+        scores.truncate(1);
     }
     if scores.len() > 1 {
         let done = |scores: &Scores<'_>| matches!(scores.values, Ok((Values::Softmax | Values::Sigmoid, _)));
@@ -317,6 +326,12 @@ fn are_class_scores(model: &RecognitionRequest<'_>, classes: usize) -> bool {
     let are_named = model.labels.is_some() || notes.labels.iter().any(|labels| fits(label_count(&labels.value)));
     let contradicts = notes.label_count.as_ref().is_some_and(|count| !fits(count.value));
     are_named || (is_classifier && !contradicts) || fits(IMAGENET_CLASSES) || features::are_set(model.overrules)
+}
+
+/// Whether another output has boxes that this one can count.
+fn counts_boxes(port: &Port, prober: &Prober<'_, '_>) -> bool {
+    let mut outputs = prober.predictions.iter().flatten().filter(|(name, _)| **name != port.name);
+    outputs.any(|(_, tensor)| matches!(tensor.shape[..], [_, 4] | [1, _, 4] | [1, _, 1, 4]))
 }
 
 /// Whether the output is one class number per image.

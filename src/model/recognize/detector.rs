@@ -16,6 +16,7 @@ use found::Found;
 
 use super::finding::{Findings, Refusal};
 use super::labels::{LABEL_FILE, label_count, misfit};
+use super::notes::begin_with_background;
 use super::probe::{Prober, Same, ToldSize};
 use super::usual::Usual;
 use super::{OutputPrediction, RecognitionRequest, RecognizeError};
@@ -62,7 +63,7 @@ pub(crate) fn recognize(
             findings.recognized("output.detection.box_space", space.into_str(), because);
             space
         }
-        None => boxes::space(&rows, told != ToldSize::Ignored, findings),
+        None => boxes::space(&rows, told != ToldSize::Ignored, prober.layout(), findings),
     };
     found.output.box_format = match found.decided_format.take() {
         Some((format, because)) => {
@@ -71,9 +72,16 @@ pub(crate) fn recognize(
         }
         None => boxes::format(&rows, found.output.box_space, corners, prober, findings)?,
     };
-    if let Some(iou) = found.output.nms_iou {
-        let because = "the graph does not suppress overlapping boxes; this is the exporter's own default";
-        findings.assumed("output.detection.nms_iou", iou, because);
+    match (found.output.nms_iou, &model.notes.nms_iou) {
+        (Some(_), Some(noted)) => {
+            found.output.nms_iou = Some(noted.value);
+            findings.recognized("output.detection.nms_iou", noted.value, noted.because.clone());
+        }
+        (Some(iou), None) => {
+            let because = "the graph does not suppress overlapping boxes; this is the exporter's own default";
+            findings.assumed("output.detection.nms_iou", iou, because);
+        }
+        (None, _) => {}
     }
     let naming = name_classes(&found, model, &rows, side_multiple, findings)?;
     found.output.class_offset = naming.offset;
@@ -88,7 +96,13 @@ pub(crate) fn recognize(
     let not_shown = found.not_shown.or_else(|| ignored_outputs.iter().find_map(|name| not_shown(name)));
     // super-gradients' names for the outputs of the postprocessing that its export appends.
     let is_yolo_nas = model.graph.outputs.iter().all(|port| port.name.starts_with("graph2_"));
-    let usual = if is_yolo_nas { Some(Usual::YoloNas) } else { found.usual };
+    let usual = if is_yolo_nas {
+        Some(Usual::YoloNas)
+    } else if found.output.boxes.outputs == ["det_out"] {
+        Some(Usual::Yolop)
+    } else {
+        found.usual
+    };
     let usual = usual.map(|usual| usual.fitting(found.output.box_space, found.output.box_format));
     Ok(Some(OutputPrediction {
         not_shown,
@@ -107,7 +121,7 @@ fn not_shown(name: &str) -> Option<&'static str> {
     let name = name.to_lowercase();
     if name.contains("mask") {
         Some(found::NO_MASKS)
-    } else if name.contains("keypoint") || name.contains("landmark") {
+    } else if name.contains("keypoint") || name.contains("joint") || name.contains("landmark") {
         Some(found::NO_KEY_POINTS)
     } else {
         None
@@ -156,12 +170,13 @@ fn name_classes(
     let zero_seen = seen().any(|class| class == 0.0);
     let classes = found.classes;
     // With one score per class, the number is known, and no class is the background.
-    let counts_all = classes.is_some() && !found.has_separate_classes;
+    let counts_all = classes.is_some() && found.output.labels.is_none();
+    let is_tflite = found.usual == Some(Usual::TensorFlowLite);
     let because_of_file = "its names match the model's classes".to_owned();
     let noted = || {
-        let fits = |count: usize| match classes {
-            Some(classes) if counts_all => classes == count,
-            _ => highest <= count,
+        let fits = |labels: &LabelSet| match classes {
+            Some(classes) if counts_all => classes == label_count(labels),
+            _ => highest <= label_count(labels) && !((zero_seen || is_tflite) && begin_with_background(labels)),
         };
         model.notes.labels_if(fits)
     };
@@ -191,7 +206,7 @@ fn name_classes(
         // One score for each of COCO's ids, from 1 to 90.
         Some(90) if counts_all => (Some("coco-91"), 1),
         Some(90 | 91) => (Some("coco-91"), 0),
-        _ if (81..=90).contains(&highest) => (Some("coco-91"), 0),
+        _ if (81..=90).contains(&highest) => (Some("coco-91"), i32::from(is_tflite)),
         Some(81) => (Some("coco-80"), -1),
         Some(80) => (Some("coco-80"), 0),
         // The ONNX Model Zoo's Faster R-CNN: COCO's 80 names after one for the background.

@@ -31,6 +31,10 @@ const UNIT_TOLERANCE: f64 = 1e-3;
 const MIN_FEATURES: usize = 64;
 /// Embeddings of at least this length are a multiple of [`MIN_FEATURES`] long.
 const MIN_TYPICAL_FEATURES: usize = 128;
+/// Key points of a face or a body have at least this many coordinates.
+const MIN_COORDINATES: usize = 10;
+/// The highest mean of the scores of independent classes on the test images, which show none of them.
+const MAX_MEAN_SCORE: f64 = 0.3;
 /// Logits beyond this would make every prediction certain to all digits.
 const MAX_LOGIT: f64 = 100.0;
 
@@ -66,6 +70,7 @@ impl Features {
         let count = rows.first()?.len();
         let values = || rows.iter().flatten().copied();
         let (min, max) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+        let mean = values().sum::<f64>() / values().count() as f64;
         let is_unit =
             |row: &Vec<f64>| (row.iter().map(|value| value * value).sum::<f64>().sqrt() - 1.0).abs() <= UNIT_TOLERANCE;
         if count >= MIN_FEATURES && rows.iter().all(is_unit) {
@@ -80,6 +85,9 @@ impl Features {
         } else if count >= MIN_TYPICAL_FEATURES && count.is_multiple_of(MIN_FEATURES) && (min <= 0.0 || max > 1.0) {
             let because = format!("embeddings often have {count} numbers, and no file names that many classes");
             Some(Self::new(Embedding, because))
+        } else if count >= MIN_COORDINATES && min >= 0.0 && max <= 1.0 && mean > MAX_MEAN_SCORE {
+            let because = format!("most of its {count} numbers are too high for scores of independent classes");
+            Some(Self::new(Regression, because))
         } else if count == 4 && min >= 0.0 && max <= 1.0 {
             let because = "its four numbers from 0 to 1, which do not sum to 1, could be a box";
             Some(Self::new(Regression, because))
@@ -146,7 +154,8 @@ mod tests {
             (wave(10, 8.0), None),
             (wave(100, 8.0), None),
             (wave(365, 20.0), None),
-            (positive(wave(80, 0.9)), None),
+            (positive(wave(80, 0.2)), None),
+            (positive(wave(80, 0.9)), Some(Regression)),
             (unit(wave(100, 1.0)), Some(Embedding)),
             (wave(512, 3.0), Some(Embedding)),
             (positive(wave(440, 3.0)), Some(Embedding)),

@@ -356,9 +356,9 @@ fn rule(resize: &NotedResize, sizes: &Sizes, model: &RecognitionRequest<'_>) -> 
             crop_height: height,
             crop_offset: offset,
         },
-        NotedResize::ShortSidePad { short_side, max_long_side } if any_width && any_height => {
+        NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple } if any_width && any_height => {
             let cut_to_multiple = if model_type(model) == Some("yolos") { YOLOS_PATCH } else { 1 };
-            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1, cut_to_multiple }
+            ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple }
         }
         NotedResize::Stretch | NotedResize::Square(_) | NotedResize::ShortSidePad { .. } => {
             ResizeRule::stretch(width, height)
@@ -441,8 +441,12 @@ fn classifier_resize(output: &ClassificationOutput, input: &ImageInput, sizes: &
         let rule = ResizeRule::stretch(width, height);
         return (rule, format!("{size_because}; models for such small images are trained on whole images"));
     }
-    if is_from_keras(output, input) {
-        let because = format!("{size_because}; ONNX does not record the resize rule, Keras loads images stretched");
+    let is_tflite = input.element_type == ElementType::Uint8
+        && matches!(input.layout, Layout::Nhwc | Layout::Hwc)
+        && output.background == Background::None;
+    if is_from_keras(output, input) || is_tflite {
+        let because =
+            format!("{size_because}; ONNX does not record the resize rule, Keras and TensorFlow Lite stretch images");
         return (ResizeRule::stretch(width, height), because);
     }
     // torchvision and timm: 256 to 224, a crop of 7/8.

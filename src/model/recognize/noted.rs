@@ -36,6 +36,8 @@ pub struct Notes {
     /// Images per call.
     pub batch: Option<Noted<u32>>,
     pub channels: Option<Noted<u32>>,
+    /// The IoU threshold of the non-maximum suppression after the graph.
+    pub nms_iou: Option<Noted<f32>>,
     pub exporter: Option<Noted<Exporter>>,
     /// transformers' `model_type`: `detr`, `yolos`, `rt_detr_v2`, `d_fine`, `vit` …
     pub model_type: Option<Noted<String>>,
@@ -109,6 +111,7 @@ pub enum NotedResize {
     ShortSidePad {
         short_side: u32,
         max_long_side: u32,
+        pad_to_multiple: u32,
     },
     Letterbox {
         fill: Fill,

@@ -15,6 +15,9 @@ use crate::domain::LabelSet;
 /// The class names of WD taggers.
 const TAGS_FILE: &str = "selected_tags.csv";
 
+/// Words in the names of label files: `coco_labels.txt`, `labelmap.txt`, `class_names.txt`.
+const LABEL_WORDS: [&str; 5] = ["label", "labels", "labelmap", "class", "classes"];
+
 /// A text file next to the model.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Neighbor {
@@ -32,6 +35,10 @@ enum Kind {
     Preprocessor,
     /// Class names in a file with a usual name.
     Labels,
+    /// Lobe's `signature.json`.
+    Lobe,
+    /// A text file whose name contains “labels” or “classes”.
+    LikelyLabels,
     /// `MMDeploy`'s `pipeline.json`.
     MmDeploy,
     /// Any YAML file: `names` of the training data, or something else.
@@ -65,12 +72,12 @@ impl Notes {
 
     /// The closest names for exactly this many classes.
     pub fn labels_for(&self, classes: usize) -> Option<Noted<LabelSet>> {
-        self.labels_if(|count| count == classes)
+        self.labels_if(|labels| label_count(labels) == classes)
     }
 
-    /// The closest names with a fitting count; the reason lists other names that fit.
-    pub(crate) fn labels_if(&self, fits: impl Fn(usize) -> bool) -> Option<Noted<LabelSet>> {
-        let mut fitting = self.labels.iter().filter(|noted| fits(label_count(&noted.value)));
+    /// The closest names that fit; the reason lists other names that fit.
+    pub(crate) fn labels_if(&self, fits: impl Fn(&LabelSet) -> bool) -> Option<Noted<LabelSet>> {
+        let mut fitting = self.labels.iter().filter(|noted| fits(&noted.value));
         let mut nearest = fitting.next()?.clone();
         let others: Vec<&str> =
             fitting.filter(|other| other.value != nearest.value).map(|other| &*other.because).collect();
@@ -94,7 +101,8 @@ impl Notes {
             Kind::MmDeploy => json(&file.text).map(|config| pipelines::read_mmdeploy(self, &config, &file.name)),
             Kind::Yaml => self.read_yaml(file),
             Kind::OwnLabels if is_yaml(&file.name) => self.read_yaml(file),
-            Kind::OwnLabels | Kind::Labels => self.read_labels(file),
+            Kind::OwnLabels | Kind::Labels | Kind::LikelyLabels => self.read_labels(file),
+            Kind::Lobe => json(&file.text).map(|config| self.read_lobe(&config, &file.name)),
         };
         if let Err(reason) = read {
             self.remarks.push(format!("{} was not used: {reason}", file.name));
@@ -113,8 +121,14 @@ impl Notes {
         if let Some(labels) = ["names", "label_list"].into_iter().find_map(|key| names(&value[key])) {
             self.add_labels(labels, &file.name);
         }
-        if let Some(labels) = names(&value["PostProcess"]["Topk"]["label_list"]) {
+        let mut outputs = value["PostProcess"].as_object().into_iter().flat_map(serde_json::Map::values);
+        let of_two = |output: &Value| names(&Value::Array(vec![output["label_0"].clone(), output["label_1"].clone()]));
+        if let Some(labels) = outputs.find_map(|output| names(&output["label_list"]).or_else(|| of_two(output))) {
             self.add_labels(labels, &file.name);
+        }
+        if let Some(iou) = value["NMS"]["nms_threshold"].as_f64() {
+            let because = format!("{} has nms_threshold = {iou}", file.name);
+            self.nms_iou.get_or_insert(Noted { value: iou as f32, because });
         }
         if let Some(steps) = value["PreProcess"]["transform_ops"].as_array() {
             pipelines::read_paddle_classifier(self, steps, &file.name);
@@ -163,10 +177,24 @@ impl Notes {
         }
     }
 
+    fn read_lobe(&mut self, config: &Value, file: &str) {
+        match names(&config["classes"]["Label"]) {
+            Some(labels) => {
+                self.add_labels(labels, file);
+                preprocessing::of_lobe(self, file);
+            }
+            None => self.remarks.push(format!("{file} was not used: it has no classes")),
+        }
+    }
+
+    /// Also adds the names without a first one that stands for the background: a graph may leave it out.
     fn add_labels(&mut self, labels: LabelSet, place: &str) {
-        if !labels.is_empty() {
-            let because = format!("{place} names {} classes", label_count(&labels));
-            self.labels.push(Noted { value: labels, because });
+        let classes = without_background(&labels);
+        for (value, text) in [(Some(labels), "classes"), (classes, "classes after the background")] {
+            if let Some(value) = value.filter(|labels| !labels.is_empty()) {
+                let because = format!("{place} names {} {text}", label_count(&value));
+                self.labels.push(Noted { value, because });
+            }
         }
     }
 
@@ -272,10 +300,18 @@ fn kind(file_name: &str, stem: &str) -> Option<Kind> {
         (_, _, Some(".txt" | ".labels.txt" | "_labels.txt" | "-labels.txt" | ".classes.txt" | ".labels")) => {
             Some(Kind::OwnLabels)
         }
-        ("labels.txt" | "classes.txt" | "labels" | TAGS_FILE, ..) | (_, "names" | "pbtxt", _) => Some(Kind::Labels),
+        ("labels.txt" | "classes.txt" | "labels" | "dict.txt" | TAGS_FILE, ..) | (_, "names" | "pbtxt", _) => {
+            Some(Kind::Labels)
+        }
+        ("signature.json", ..) => Some(Kind::Lobe),
+        (_, "txt", _) if words(&name).any(|word| LABEL_WORDS.contains(&word)) => Some(Kind::LikelyLabels),
         (_, "yaml" | "yml", _) => Some(Kind::Yaml),
         _ => None,
     }
+}
+
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    name.split(|symbol: char| !symbol.is_alphanumeric())
 }
 
 fn file_name(name: &str) -> &str {
@@ -310,6 +346,18 @@ fn json(text: &str) -> Result<Value, String> {
 /// transformers writes `LABEL_0`, `LABEL_1` … for classes without names.
 fn are_placeholders(labels: &LabelSet) -> bool {
     labels.iter().all(|(id, name)| name == format!("LABEL_{id}"))
+}
+
+/// Whether the first name stands for the background, as TensorFlow and pytorch-ssd write it.
+pub(crate) fn begin_with_background(labels: &LabelSet) -> bool {
+    let first = labels.get(0).unwrap_or_default().to_lowercase();
+    ["background", "__background__", "_background_", "???"].contains(&&*first)
+}
+
+/// The names after that of the background; `None` if there is none.
+fn without_background(labels: &LabelSet) -> Option<LabelSet> {
+    let classes = labels.iter().filter_map(|(id, name)| Some((id.checked_sub(1)?, name.to_owned())));
+    begin_with_background(labels).then(|| classes.collect())
 }
 
 /// The column `name` of a table with one row per class.

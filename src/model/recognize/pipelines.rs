@@ -8,7 +8,7 @@ use super::signature::MAX_SIDE;
 use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
 
 /// The rule, and width and height of the input.
-type Resize = (NotedResize, [u32; 2]);
+type Resize = (NotedResize, Option<[u32; 2]>);
 
 /// `MMDeploy`'s `pipeline.json` (compared with `csrc/mmdeploy/preprocess` of release 1.3).
 pub(crate) fn read_mmdeploy(notes: &mut Notes, config: &Value, file: &str) {
@@ -49,16 +49,24 @@ fn mmdeploy_resize(resize: &Value, crop: &Value, pad: &Value) -> Option<Resize> 
     let offset = Rounding::HalfEven;
     let crop = size(&crop["crop_size"]);
     match (height, crop) {
-        (0, Some(crop)) => Some((NotedResize::Crop { short_side: width, long_side: Rounding::Down, offset }, crop)),
-        (1.., None) if !keeps_ratio => Some((NotedResize::Stretch, [width, height])),
-        (1.., Some(crop)) if !keeps_ratio => Some((NotedResize::StretchCrop { size: [width, height], offset }, crop)),
+        (0, Some(crop)) => {
+            Some((NotedResize::Crop { short_side: width, long_side: Rounding::Down, offset }, Some(crop)))
+        }
+        (1.., None) if !keeps_ratio => Some((NotedResize::Stretch, Some([width, height]))),
+        (1.., Some(crop)) if !keeps_ratio => {
+            Some((NotedResize::StretchCrop { size: [width, height], offset }, Some(crop)))
+        }
+        (1.., None) if let Some(pad_to_multiple) = side(&pad["size_divisor"]) => {
+            let (short_side, max_long_side) = (width.min(height), width.max(height));
+            Some((NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple }, None))
+        }
         (1.., None) if width == height => {
             let fills = size(&pad["size"]) == Some([width, height]) || truth(&pad["pad_to_square"]) == Some(true);
             let level =
                 |value: &Value| value.as_f64().or_else(|| value[0].as_f64()).or_else(|| value["img"][0].as_f64());
             let fill = Fill([level(&pad["pad_val"]).unwrap_or(0.0) as u8; 3]);
             let (position, rounding, boxes_back) = (Position::TopLeft, Rounding::HalfUp, BoxesBack::EachAxis);
-            fills.then_some((NotedResize::Letterbox { fill, position, rounding, boxes_back }, [width, height]))
+            fills.then_some((NotedResize::Letterbox { fill, position, rounding, boxes_back }, Some([width, height])))
         }
         _ => None,
     }
@@ -80,7 +88,7 @@ pub(crate) fn read_paddle(notes: &mut Notes, steps: &[Value], file: &str) {
                 }
                 let keeps_ratio = truth(&step["keep_ratio"]).unwrap_or(true);
                 let stretch = size(&step["target_size"]).filter(|_| !keeps_ratio);
-                set_resize(notes, stretch.map(|size| (NotedResize::Stretch, size)), file, &because);
+                set_resize(notes, stretch.map(|size| (NotedResize::Stretch, Some(size))), file, &because);
             }
             "NormalizeImage" => {
                 let divide_by = if truth(&step["is_scale"]).unwrap_or(true) { 255.0 } else { 1.0 };
@@ -113,9 +121,9 @@ pub(crate) fn read_paddle_classifier(notes: &mut Notes, steps: &[Value], file: &
     }
     let rule = match (side(&resize["resize_short"]), size(&resize["size"]), size(&step("CropImage")["size"])) {
         (Some(short_side), None, Some(crop)) => {
-            Some((NotedResize::Crop { short_side, long_side: Rounding::HalfEven, offset: Rounding::Down }, crop))
+            Some((NotedResize::Crop { short_side, long_side: Rounding::HalfEven, offset: Rounding::Down }, Some(crop)))
         }
-        (None, Some(size), None) => Some((NotedResize::Stretch, size)),
+        (None, Some(size), None) => Some((NotedResize::Stretch, Some(size))),
         _ => None,
     };
     set_resize(notes, rule, file, &because);
@@ -138,7 +146,9 @@ fn set_resize(notes: &mut Notes, resize: Option<Resize>, file: &str, because: &s
         return;
     };
     set(&mut notes.pixels.resize, resize, because);
-    set(&mut notes.input_size, input_size, because);
+    if let Some(input_size) = input_size {
+        set(&mut notes.input_size, input_size, because);
+    }
 }
 
 fn side(value: &Value) -> Option<u32> {
@@ -167,16 +177,21 @@ mod tests {
                 json!({"keep_ratio": false, "size": [640, 480]}),
                 &none,
                 none.clone(),
-                Some((NotedResize::Stretch, [640, 480])),
+                Some((NotedResize::Stretch, Some([640, 480]))),
             ),
-            (keep.clone(), &none, pad(json!({"img": [114, 114, 114]})), Some((letterbox(114), [640, 640]))),
-            (keep.clone(), &none, square, Some((letterbox(0), [640, 640]))),
-            (keep, &none, json!({"size_divisor": 32}), None),
+            (keep.clone(), &none, pad(json!({"img": [114, 114, 114]})), Some((letterbox(114), Some([640, 640])))),
+            (keep, &none, square, Some((letterbox(0), Some([640, 640])))),
+            (
+                json!({"keep_ratio": true, "size": [1333, 800]}),
+                &none,
+                json!({"size_divisor": 32}),
+                Some((NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333, pad_to_multiple: 32 }, None)),
+            ),
             (
                 json!({"keep_ratio": true, "size": [256, -1]}),
                 &json!({"crop_size": 224}),
                 none.clone(),
-                Some((NotedResize::Crop { short_side: 256, long_side: Rounding::Down, offset }, [224, 224])),
+                Some((NotedResize::Crop { short_side: 256, long_side: Rounding::Down, offset }, Some([224, 224]))),
             ),
             (json!({"size": [256, -1]}), &none, none.clone(), None),
             (none.clone(), &none, none.clone(), None),

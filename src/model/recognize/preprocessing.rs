@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::noted::{Exporter, Noted, NotedResize, NotedTask, Notes, PixelNotes, size, text, truth, whole};
 use super::signature::MAX_SIDE;
-use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding};
+use crate::domain::{BoxesBack, ChannelOrder, Fill, Interpolation, Position, Rounding, Square};
 
 /// transformers' processors that follow the numbers in their file, or whose special rules are implemented below
 /// (compared with the package's code, release 5.23). Those of the DETR family are handled separately.
@@ -90,6 +90,14 @@ fn boxes_back(exporter: Exporter, version: Option<&str>) -> BoxesBack {
         Exporter::Ultralytics if version >= vec![8, 4, 25] => BoxesBack::OneRatio,
         Exporter::Ultralytics => BoxesBack::RoundedPadding,
     }
+}
+
+/// Lobe's sample code: the central square, resized as Pillow does by default.
+pub(crate) fn of_lobe(notes: &mut Notes, file: &str) {
+    let because = format!("{file} is Lobe's");
+    notes.pixels.set_levels(255.0, [0.0; 3], [1.0; 3], &because);
+    set(&mut notes.pixels.resize, NotedResize::Square(Square::Crop), &because);
+    set(&mut notes.pixels.interpolation, Interpolation::PillowBicubic, &because);
 }
 
 /// ONNX's metadata for image inputs (Windows ML, Custom Vision):
@@ -294,7 +302,7 @@ fn read_resize(config: &Value, kind: &str) -> Result<(NotedResize, Option<[u32; 
         }
         (Some(short_side), ..) if longest.is_some() || kind.contains("Detr") || kind == "Yolos" => {
             let max_long_side = longest.unwrap_or(MAX_SIDE);
-            Ok((NotedResize::ShortSidePad { short_side, max_long_side }, None))
+            Ok((NotedResize::ShortSidePad { short_side, max_long_side, pad_to_multiple: 1 }, None))
         }
         (None, Some((width, height)), None) => Ok((NotedResize::Stretch, Some([width, height]))),
         (None, Some((width, height)), Some((crop_width, crop_height))) => {

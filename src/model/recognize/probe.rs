@@ -167,6 +167,8 @@ impl<'r, 'f> Prober<'r, 'f> {
         match run_probes(&unscaled, self.size, self.run) {
             Ok(Ok(trial)) => {
                 self.predictions = trial.predictions;
+                // Later runs are compared with these.
+                self.input = unscaled;
                 true
             }
             _ => false,

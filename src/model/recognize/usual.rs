@@ -44,6 +44,12 @@ pub(crate) enum Usual {
     YuNet,
     /// `InsightFace`'s face detector.
     Scrfd,
+    /// SSD and `EfficientDet-Lite` with TensorFlow Lite's post-processing, whose classes begin at 0.
+    TensorFlowLite,
+    KerasRetinaNet,
+    /// SSD with `ResNet-34` of `MLPerf` and the ONNX Model Zoo.
+    MlPerfSsd,
+    Yolop,
 }
 
 /// `ImageNet`'s mean and standard deviation of RGB in `0..=255`.
@@ -89,6 +95,10 @@ impl Usual {
             Self::CustomVision => "Custom Vision",
             Self::YuNet => "YuNet",
             Self::Scrfd => "SCRFD",
+            Self::TensorFlowLite => "TensorFlow Lite",
+            Self::KerasRetinaNet => "keras-retinanet",
+            Self::MlPerfSsd => "MLPerf's SSD",
+            Self::Yolop => "YOLOP",
         }
     }
 
@@ -106,7 +116,7 @@ impl Usual {
             boxes_back,
         };
         let (rgb, bgr) = (ChannelOrder::Rgb, ChannelOrder::Bgr);
-        let short_side = NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333 };
+        let short_side = NotedResize::ShortSidePad { short_side: 800, max_long_side: 1333, pad_to_multiple: 1 };
         let (plain, opencv) = ((255.0, [0.0; 3], [1.0; 3]), Interpolation::OpencvLinear);
         let centered = |boxes_back| letterbox(114, Position::Center, Rounding::HalfEven, boxes_back);
         let (order, (divide_by, mean, std), interpolation, resize) = match self {
@@ -140,8 +150,13 @@ impl Usual {
                 let resize = NotedResize::Square(Square::Fit);
                 (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowLanczos, resize)
             }
+            Self::TensorFlowLite => {
+                (rgb, (127.5, [1.0; 3], [1.0; 3]), Interpolation::PillowBilinear, NotedResize::Stretch)
+            }
+            Self::KerasRetinaNet => (bgr, (1.0, [103.939, 116.779, 123.68], [1.0; 3]), opencv, short_side),
+            Self::Yolop => (rgb, IMAGENET, opencv, centered(BoxesBack::ExactPadding)),
             // torchvision's antialiased resize of a float image, which differs from Pillow's only by rounding.
-            Self::RfDetr => (rgb, IMAGENET, Interpolation::PillowBilinear, NotedResize::Stretch),
+            Self::RfDetr | Self::MlPerfSsd => (rgb, IMAGENET, Interpolation::PillowBilinear, NotedResize::Stretch),
             Self::WdTagger => {
                 let resize = NotedResize::Square(Square::PadWhite);
                 (bgr, (1.0, [0.0; 3], [1.0; 3]), Interpolation::PillowBicubic, resize)

@@ -501,7 +501,7 @@ def mlperf_ssd():
             "task": "detection",
             "labels": "coco-91",
             "input": {
-                "layout": "nchw", "channels": "rgb", "divide_by": 255.0, "mean": [0, 0, 0], "std": [1, 1, 1],
+                "layout": "nchw", "channels": "rgb", "divide_by": 255.0, "mean": IMAGENET_PIXELS["mean"], "std": IMAGENET_PIXELS["std"],
                 "resize": {"stretch": {"width": 1200, "height": 1200}},
             },
             "output": {"detection": {"box_format": "xyxy", "box_space": "normalized", "class_offset": 0}},

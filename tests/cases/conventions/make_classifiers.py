@@ -19,6 +19,7 @@ from PIL import Image, ImageOps
 
 IMAGE = "assets/samples/chelsea.png"
 PHOTO = Image.open(HERE.parents[2] / IMAGE).convert("RGB")
+COFFEE = Image.open(HERE.parents[2] / "assets/samples/coffee.png").convert("RGB")
 random = np.random.default_rng(11)
 LEVEL_FIELDS = ["input.divide_by", "input.mean", "input.std"]
 PIXEL_FIELDS = ["input.channels", *LEVEL_FIELDS, "input.resize", "input.interpolation"]
@@ -552,12 +553,69 @@ PostProcess:
     make("paddle-clas", pixels, names, {"inference.yml": config}, resize, "opencv-linear", values="softmax")
 
 
+def lobe():
+    """Lobe's `signature.json` next to its ONNX file: the central square, resized by Pillow's default."""
+    names = ["kettle", "cup"]
+    side = min(COFFEE.size)
+    left, top = (COFFEE.width - side) // 2, (COFFEE.height - side) // 2
+    square = COFFEE.crop((left, top, left + side, top + side))
+    signature = {
+        "doc_name": "Kitchen", "format": "onnx", "filename": "model.onnx", "classes": {"Label": names},
+        "inputs": {"Image": {"dtype": "float32", "shape": [None, 96, 96, 3], "name": "pixel_values"}},
+        "outputs": {"Confidences": {"dtype": "float32", "shape": [None, 2], "name": "logits"}},
+    }
+    make(
+        "lobe", normalized(square.resize((96, 96))), names, {"signature.json": signature}, stretch_rule(96),
+        "pillow-bicubic", values="softmax", layout="nhwc", square="crop", image="assets/samples/coffee.png",
+    )
+
+
+def named_otherwise():
+    """AutoML's `dict.txt` next to a TFLite model, which takes stretched images; Keras' usual `class_names.txt`."""
+    names = ["dune", "reef", "fen"]
+    pixels = np.asarray(PHOTO.resize((96, 96), Image.BILINEAR))
+    fields = [field for field in PIXEL_FIELDS if field not in LEVEL_FIELDS]
+    make(
+        "automl-edge", pixels, names, {"dict.txt": "\n".join(names)}, stretch_rule(96), values="softmax",
+        layout="nhwc", scaled_inside=True, is_8_bit=True, only_likely=fields,
+    )
+    pixels = np.asarray(PHOTO.resize((96, 96), Image.NEAREST), np.float64)
+    make(
+        "keras-class-names", pixels, names, {"class_names.txt": "\n".join(names)}, stretch_rule(96), "pillow-nearest",
+        values="softmax", layout="nhwc", scaled_inside=True, only_likely=PIXEL_FIELDS,
+    )
+
+
+def paddle_multi_label():
+    """PaddleX' multi-label classifier: the names are in another step of the post-processing."""
+    names = ["oak", "elm", "yew"]
+    pixels = normalized(cv2.resize(np.asarray(PHOTO), (96, 96), interpolation=cv2.INTER_LINEAR))
+    config = f"""PreProcess:
+  transform_ops:
+  - ResizeImage:
+      size: [96, 96]
+  - NormalizeImage:
+      mean: [0.0, 0.0, 0.0]
+      scale: {1 / 255!r}
+      std: [1.0, 1.0, 1.0]
+  - ToCHWImage: null
+PostProcess:
+  MultiLabelThreshOutput:
+    threshold: 0.5
+    label_list: [{", ".join(names)}]
+"""
+    make(
+        "paddle-multi-label", pixels, names, {"inference.yml": config}, stretch_rule(96), "opencv-linear",
+        values="sigmoid",
+    )
+
+
 CASES = [
     timm, transformers_vit, transformers_convnext, transformers_mobilevit, transformers_efficientnet,
     ultralytics_square, timm_squash, transformers_deit, transformers_multi_label, keras_tf, keras_caffe, keras_torch,
     keras_scaled_inside, tflite, sigmoids, transformers_levit, transformers_poolformer, transformers_unknown,
     onnx_image_metadata, teachable_machine, gray, one_probability, custom_vision, keras_named,
-    wd_tagger, yolov5_classifier, paddle_classifier,
+    wd_tagger, yolov5_classifier, paddle_classifier, lobe, named_otherwise, paddle_multi_label,
 ]
 
 if __name__ == "__main__":

@@ -99,6 +99,20 @@ def classifiers():
     )
 
 
+def landmarks():
+    """PFLD's coordinates of a face from 0 to 1 could be the scores of classes that do not exclude one another."""
+    graph = Graph()
+    points = features(graph, 136, "Sigmoid")
+    make("refused-landmarks", graph, [("output", points, [1, 136])], refused="too high for scores")
+
+    # MediaPipe's in pixels and in meters.
+    graph = Graph()
+    pixels = graph.op("Mul", features(graph, 63, "Sigmoid"), graph.const(224.0))
+    outputs = [("Identity", pixels, [1, 63]), ("Identity_1", features(graph, 63), [1, 63])]
+    make("refused-landmarks-twice", graph, outputs, refused="nor plausible logits")
+
+
 if __name__ == "__main__":
     refused()
     classifiers()
+    landmarks()

@@ -411,6 +411,20 @@ def yolo_world(image, case, seen_in_probes):
     d.write(case, model, found, 0.25, {"labels.txt": "\n".join(d.NAMES) + "\n"})
 
 
+def pipeline_json(mean, std, resize=None, divisor=32):
+    transforms = [
+        {"type": "LoadImageFromFile", "backend_args": None},
+        resize or {"type": "Resize", "keep_ratio": False, "size": [64, 64]},
+        {"type": "Normalize", "mean": mean, "std": std, "to_rgb": False},
+        {"type": "Pad", "size_divisor": divisor},
+        {"type": "DefaultFormatBundle"},
+        {"type": "Collect", "keys": ["img"], "meta_keys": ["scale_factor", "pad_shape"]},
+    ]
+    preprocess = {"type": "Task", "module": "Transform", "name": "Preprocess", "input": ["img"], "output": ["prep_output"], "transforms": transforms}
+    inference = {"name": "rtmdet", "type": "Task", "module": "Net", "input": ["prep_output"], "output": ["infer_output"]}
+    return json.dumps({"pipeline": {"input": ["img"], "output": ["post_output"], "tasks": [preprocess, inference]}})
+
+
 def mmdeploy_pipeline(image):
     """MMDeploy's static export with `pipeline.json`: [1, n, 5] of corners and score, and classes. BGR with mean and std,
     resized by OpenCV ignoring the aspect ratio."""
@@ -424,18 +438,7 @@ def mmdeploy_pipeline(image):
     raw = d.run(model, {"input": d.planar(canvas, 1.0, mean, std)})
     dets = in_rows(raw["dets"])
     found = d.detections(d.stretched(dets[:, :4], image), raw["labels"][0], dets[:, 4], 0.3)
-    transforms = [
-        {"type": "LoadImageFromFile", "backend_args": None},
-        {"type": "Resize", "keep_ratio": False, "size": [64, 64]},
-        {"type": "Normalize", "mean": mean, "std": std, "to_rgb": False},
-        {"type": "Pad", "size_divisor": 32},
-        {"type": "DefaultFormatBundle"},
-        {"type": "Collect", "keys": ["img"], "meta_keys": ["scale_factor", "pad_shape"]},
-    ]
-    preprocess = {"type": "Task", "module": "Transform", "name": "Preprocess", "input": ["img"], "output": ["prep_output"], "transforms": transforms}
-    inference = {"name": "rtmdet", "type": "Task", "module": "Net", "input": ["prep_output"], "output": ["infer_output"]}
-    pipeline = {"pipeline": {"input": ["img"], "output": ["post_output"], "tasks": [preprocess, inference]}}
-    d.write("mmdeploy-pipeline", model, found, 0.3, {"pipeline.json": json.dumps(pipeline), "labels.txt": "\n".join(d.NAMES) + "\n"})
+    d.write("mmdeploy-pipeline", model, found, 0.3, {"pipeline.json": pipeline_json(mean, std), "labels.txt": "\n".join(d.NAMES) + "\n"})
 
 
 def paddle_config(image):
@@ -472,6 +475,73 @@ Preprocess:
 label_list:
 """ + "".join(f"- {name}\n" for name in d.NAMES)
     d.write("paddle-config", model, found, 0.3, {"infer_cfg.yml": config})
+
+
+def mmdeploy_dynamic(image):
+    """MMDeploy's dynamic export: the short side of `pipeline.json`, or less for long images, padded with zeros to a
+    multiple of 32."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features("input", scale=0.5), 24, (64, 64), 49)
+    graph.op("Concat", boxes, scores, axis=2, outputs=["dets"])
+    reshaped(graph, graph.op("Cast", labels, to=I64), [1, 24], "labels")
+    model = graph.model([("input", F32, ["n", 3, "height", "width"])], [("dets", F32, ["n", 24, 5]), ("labels", I64, ["n", 24])])
+    resize = {"type": "Resize", "keep_ratio": True, "size": [140, 60]}
+    mean, std = [123.675, 116.28, 103.53], [58.395, 57.12, 57.375]
+    canvas = cv2.resize(image, (88, 60), interpolation=cv2.INTER_LINEAR)
+    tensor = np.zeros((1, 3, 64, 96), np.float32)
+    tensor[:, :, :60, :88] = d.planar(canvas, 1.0, mean, std)
+    raw = d.run(model, {"input": tensor})
+    dets = in_rows(raw["dets"])
+    found = d.detections(d.stretched(dets[:, :4], image, (88, 60)), raw["labels"][0], dets[:, 4], 0.3)
+    text = pipeline_json(mean, std, resize).replace('"to_rgb": false', '"to_rgb": true')
+    d.write("mmdeploy-dynamic", model, found, 0.3, {"pipeline.json": text, "labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def paddle_unseen(image):
+    """PaddleDetection as in `paddle-config`, but test images in 0..1 without colors leave no box."""
+    graph = d.Graph()
+    features = graph.features("image")
+    boxes, scores, labels = final_parts(graph, features, 24, (64, 64), 50)
+    twice = graph.op("Concat", *["scale_factor"] * 2, axis=1)
+    flipped = graph.op("Gather", twice, graph.const([1, 0, 3, 2], np.int64), axis=1)
+    table = graph.op("Concat", labels, scores, graph.op("Div", boxes, flipped), axis=2)
+    red, blue = (graph.op("Gather", features, graph.const([at], np.int64), axis=1) for at in (9, 11))
+    is_colorful = graph.op("Greater", graph.op("Abs", graph.op("Sub", red, blue)), graph.const(0.05))
+    is_seen = graph.op("Or", is_colorful, graph.op("Greater", red, graph.const(50.0)))
+    condition = graph.op("Expand", graph.op("Reshape", is_seen, graph.const([1], np.int64)), graph.const([24], np.int64))
+    graph.op("Squeeze", graph.op("Compress", table, condition, axis=1), graph.const([0], np.int64), outputs=["boxes"])
+    inputs = [("image", F32, [1, 3, 64, 64]), ("scale_factor", F32, [1, 2])]
+    model = graph.model(inputs, [("boxes", F32, ["n", 6])])
+    write_json("paddle-unseen", model, {"output": {"box_space": "image-pixels", "box_format": "xyxy"}})
+
+
+def tensorflow_lite_unseen():
+    """TensorFlow Lite's outputs without names that say anything; the test images leave zeros in all of them."""
+    graph = d.Graph()
+    features = graph.features(graph.op("Cast", "input", to=F32), "nhwc", 1 / 255)
+    nothing = graph.op("Mul", graph.op("ReduceMean", features, axes=[1], keepdims=1), graph.const(0.0))
+    names = [f"StatefulPartitionedCall:{number}" for number in range(4)]
+    ports = []
+    for name, shape in zip(names, ([1, 24, 4], [1, 24], [1, 24], [1])):
+        graph.op("Expand", graph.op("Reshape", nothing, graph.const([1] * len(shape), np.int64)), graph.const(shape, np.int64), outputs=[name])
+        ports.append((name, F32, shape))
+    model = graph.model([("input", U8, [1, 64, 64, 3])], ports)
+    output = {"boxes": names[0], "labels": names[1], "scores": names[2], "count": names[3], "box_format": "yxyx", "box_space": "normalized"}
+    write_json("tflite-unseen", model, {"output": output})
+
+
+def anchor_indices():
+    """TensorFlow 2's Object Detection API also returns the numbers of the anchors: here zeros, below those of classes."""
+    graph = d.Graph()
+    boxes, scores, labels = final_parts(graph, graph.features(graph.op("Cast", "input_tensor", to=F32), "nhwc", 1 / 255), 24, (1, 1), 82)
+    reshaped(graph, graph.op("Mul", scores, graph.const(0.0)), [1, 24], "detection_anchor_indices")
+    named(graph, boxes, "detection_boxes")
+    reshaped(graph, graph.op("Add", labels, graph.const(1.0)), [1, 24], "detection_classes")
+    reshaped(graph, scores, [1, 24], "detection_scores")
+    names = ["detection_anchor_indices", "detection_boxes", "detection_classes", "detection_scores"]
+    shapes = [[1, 24], [1, 24, 4], [1, 24], [1, 24]]
+    model = graph.model([("input_tensor", U8, [1, "h", "w", 3])], [(name, F32, shape) for name, shape in zip(names, shapes)])
+    write_json("tensorflow-anchor-indices", model, {"output": {"labels": "detection_classes", "scores": "detection_scores"}})
 
 
 def yolo_nas_flat(image):
@@ -689,36 +759,226 @@ def yolov9_dual():
     write_json("yolov9-dual", model, {"output": output, "readings": 2})
 
 
-def picodet():
-    """PaddleDetection's PicoDet without postprocessing: scores and 4 x 8 bins for each of four levels."""
+def picodet(image):
+    """PaddleDetection's PicoDet without postprocessing: scores and 4 x 8 bins for each of four levels. `infer_cfg.yml`
+    states how images are prepared, and the suppression."""
+    strides = (8, 16, 32, 64)
     graph = d.Graph()
     features = graph.features("image")
     ports = []
     for kind, width, wave in (("scores", COCO, lambda graph, table: graph.op("Sigmoid", graph.scaled(table, 6.0, -3.0))), ("bins", 32, lambda graph, table: graph.scaled(table, 4.0, -0.7))):
-        for stride in (8, 16, 32, 64):
+        for stride in strides:
             count = len(d.cells((64, 64), [stride]))
             named(graph, wave(graph, graph.waves(features, count, width, stride + width)), f"{kind}_{stride}")
             ports.append((f"{kind}_{stride}", F32, [1, count, width]))
     model = graph.model([("image", F32, [1, 3, 64, 64])], ports)
-    levels = lambda kind: [f"{kind}_{stride}" for stride in (8, 16, 32, 64)]  # noqa: E731
-    grid = {"strides": [8, 16, 32, 64], "coding": {"distance-bins": {"bins": 8, "point": "center"}}}
+    levels = lambda kind: [f"{kind}_{stride}" for stride in strides]  # noqa: E731
+    grid = {"strides": list(strides), "coding": {"distance-bins": {"bins": 8, "point": "center"}}}
     write_json("picodet", model, {"output": {"boxes": levels("bins"), "scores": levels("scores"), "grid": grid}})
+    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_CUBIC)
+    raw = d.run(model, {"image": d.planar(canvas, 255.0, *IMAGENET)})
+    scores, bins = (np.concatenate([in_rows(raw[name]) for name in levels(kind)]) for kind in ("scores", "bins"))
+    cells = d.cells((64, 64), strides)
+    distances = (d.softmax(bins.reshape(-1, 4, 8)) * np.arange(8)).sum(axis=-1) * cells[:, 2:]
+    points = (cells[:, :2] + 0.5) * cells[:, 2:]
+    boxes = d.stretched(np.concatenate([points - distances[:, :2], points + distances[:, 2:]], axis=1), image)
+    config = f"""mode: paddle
+arch: PicoDet
+Preprocess:
+- interp: 2
+  keep_ratio: false
+  target_size:
+  - 64
+  - 64
+  type: Resize
+- is_scale: true
+  mean: {IMAGENET[0]}
+  std: {IMAGENET[1]}
+  type: NormalizeImage
+- type: Permute
+NMS:
+  keep_top_k: 100
+  name: MultiClassNMS
+  nms_threshold: 0.3
+fpn_stride: [8, 16, 32, 64]
+"""
+    write("picodet-config", model, ranked(boxes, scores, 0.3, every=True), {"infer_cfg.yml": config})
 
 
-def yolop():
-    """YOLOP: boxes with an objectness and one class, next to two segmentation maps."""
-    grid = d.cells((64, 64), STRIDES, 3)
+def yolop(image):
+    """YOLOP: boxes with an objectness and one class, next to two segmentation maps. ImageNet's mean and std, letterbox,
+    suppression at 0.45."""
+    side, grid = 256, d.cells((256, 256), STRIDES, 3)
     graph = d.Graph()
     features = graph.features("images")
     center, size, scores = parts(graph, features, len(grid), 2, None, 63, grid)
-    graph.op("Concat", center, size, scores, axis=2, outputs=["det_out"])
+    graph.op("Concat", center, size, graph.op("Sqrt", scores), axis=2, outputs=["det_out"])
     ports = [("det_out", F32, [1, len(grid), 6])]
     for number, name in enumerate(("drive_area_seg", "lane_line_seg")):
         reshaped(graph, graph.waves(features, 2, 64 * 64, 64 + number), [1, 2, 64, 64], name)
         ports.append((name, F32, [1, 2, 64, 64]))
-    model = graph.model([("images", F32, [1, 3, 64, 64])], ports)
-    output = {"boxes": "det_out", "scores": {"output": "det_out", "column": 5}, "objectness": {"output": "det_out", "column": 4}}
-    write_json("yolop", model, {"output": output})
+    model = graph.model([("images", F32, [1, 3, side, side])], ports)
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
+    table = in_rows(d.run(model, {"images": d.planar(canvas, 255.0, *IMAGENET)})["det_out"])
+    boxes = d.exact_padding(d.corners(table[:, :4]), image, ratio, new, pad, (side, side))
+    write("yolop", model, ranked(boxes, table[:, 4:5] * table[:, 5:], 0.45))
+
+
+def yolov5_face(image):
+    """YOLOv5-face: box, objectness, five key points in input pixels, and a score, for three anchors per cell. RGB/255,
+    letterbox, suppression at 0.5."""
+    side, grid = 256, d.cells((256, 256), STRIDES, 3)
+    graph = d.Graph()
+    features = graph.features("input")
+    center, size, scores = parts(graph, features, len(grid), 2, None, 63, grid)
+    points = graph.op("Add", graph.scaled(graph.waves(features, len(grid), 10, 71), 20.0, 0.0), graph.const(np.tile((grid[:, :2] + 0.5) * grid[:, 2:], 5)[None]))
+    scores = graph.op("Sqrt", scores)
+    objectness, score = graph.columns(scores, 0, 1), graph.columns(scores, 1, 2)
+    graph.op("Concat", center, size, objectness, points, score, axis=2, outputs=["output"])
+    model = graph.model([("input", F32, [1, 3, side, side])], [("output", F32, [1, len(grid), 16])])
+    canvas, ratio, new, pad = d.letterbox(image, side, side, 114)
+    table = in_rows(d.run(model, {"input": d.planar(canvas)})["output"])
+    boxes = d.exact_padding(d.corners(table[:, :4]), image, ratio, new, pad, (side, side))
+    write("yolov5-face", model, ranked(boxes, table[:, 4:5] * table[:, 15:], 0.5))
+
+
+def yolo26_pose(image):
+    """Ultralytics' end-to-end poses: corners in input pixels, score, class, and 17 key points with a score each."""
+    graph = d.Graph()
+    features = graph.features("images")
+    boxes, scores, labels = final_parts(graph, features, 24, (64, 64), 72)
+    points = graph.scaled(graph.waves(features, 24, 51, 73), 20.0, 32.0)
+    graph.op("Concat", boxes, scores, graph.op("Mul", labels, graph.const(0.0)), points, axis=2, outputs=["output0"])
+    metadata = d.ultralytics("pose", "8.4.30", kpt_shape="[17, 3]", end2end="True") | {"names": "{0: 'rust'}"}
+    model = graph.model([("images", F32, [1, 3, 64, 64])], [("output0", F32, [1, 24, 57])], metadata)
+    canvas, ratio, new, pad = d.letterbox(image, 64, 64, 114)
+    table = in_rows(d.run(model, {"images": d.planar(canvas)})["output0"])
+    boxes = d.one_ratio(table[:, :4], image, ratio, new, pad)
+    d.write("yolo26-pose", model, d.detections(boxes, table[:, 5].astype(int), table[:, 4], 0.25), 0.25)
+
+
+def yolo_nas_pose(image):
+    """super-gradients' YOLO-NAS-POSE: a count, corners in input pixels, scores and key points of a single class. RGB in
+    8 bits, resized by OpenCV whatever the aspect ratio, as the documentation of the export does it."""
+    graph = d.Graph()
+    features = graph.features(graph.op("Cast", "input", to=F32), scale=1 / 255)
+    boxes, scores, _ = final_parts(graph, features, 24, (64, 64), 74)
+    names = [f"graph2_{name}" for name in ("num_predictions", "pred_boxes", "pred_scores", "pred_joints")]
+    named(graph, graph.const([[17]], np.int64), names[0])
+    # Rows after the count are zeros.
+    is_box = graph.const((np.arange(24) < 17)[None, :, None].astype(np.float32))
+    graph.op("Mul", boxes, is_box, outputs=[names[1]])
+    reshaped(graph, graph.op("Mul", scores, is_box), [1, 24], names[2])
+    reshaped(graph, graph.scaled(graph.waves(features, 24, 51, 75), 20.0, 32.0), [1, 24, 17, 3], names[3])
+    shapes = [[1, 1], [1, 24, 4], [1, 24], [1, 24, 17, 3]]
+    outputs = [(name, F32 if number else I64, shape) for number, (name, shape) in enumerate(zip(names, shapes))]
+    model = graph.model([("input", U8, [1, 3, 64, 64])], outputs)
+    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR)
+    raw = d.run(model, {"input": d.planar(canvas, 1.0).astype(np.uint8)})
+    boxes = d.stretched(in_rows(raw[names[1]])[:17], image)
+    found = d.detections(boxes, np.zeros(17, int), raw[names[2]][0][:17].astype(np.float64), 0.25)
+    d.write("yolo-nas-pose", model, found, 0.25)
+
+
+def mmrotate(image):
+    """MMDeploy's export of MMRotate: [1, n, 6] of center, size, angle and score, and classes. The upright boxes around
+    the rotated ones count. Preprocessing as of RTMDet, in `pipeline.json`."""
+    graph = d.Graph()
+    features = graph.features("input", scale=0.5)
+    center, size, _ = parts(graph, features, 24, 1, (64, 64), 76)
+    scores = graph.op("Sigmoid", graph.scaled(graph.waves(features, 24, 1, 75), 4.0, 0.0))
+    angle = graph.scaled(graph.waves(features, 24, 1, 77), 0.7, 0.7)
+    graph.op("Concat", center, size, angle, scores, axis=2, outputs=["dets"])
+    labels = graph.op("Cast", graph.const(np.arange(24)[None] % 3), to=I64)
+    named(graph, labels, "labels")
+    model = graph.model([("input", F32, [1, 3, 64, 64])], [("dets", F32, [1, 24, 6]), ("labels", I64, [1, 24])])
+    canvas = cv2.resize(image, (64, 64), interpolation=cv2.INTER_LINEAR)[..., ::-1]
+    mean, std = [103.53, 116.28, 123.675], [57.375, 57.12, 58.395]
+    raw = d.run(model, {"input": d.planar(canvas, 1.0, mean, std)})
+    dets = in_rows(raw["dets"])
+    across, down = np.abs(np.cos(dets[:, 4])), np.abs(np.sin(dets[:, 4]))
+    width, height = dets[:, 2], dets[:, 3]
+    upright = np.stack([dets[:, 0], dets[:, 1], width * across + height * down, width * down + height * across], axis=1)
+    found = d.detections(d.stretched(d.corners(upright), image), raw["labels"][0], dets[:, 5], 0.005)
+    d.write("mmrotate", model, found, 0.005, {"pipeline.json": pipeline_json(mean, std), "labels.txt": "\n".join(d.NAMES) + "\n"})
+
+
+def detr_names(image, case, columns):
+    """DETR's own code (92 numbers: COCO's 91 ids and “no object” after the softmax) and its successors' as of NVIDIA TAO
+    (91: the best of all queries and classes after the sigmoid) call their outputs `pred_logits` and `pred_boxes`.
+    ImageNet's mean and std, resized by Pillow."""
+    has_no_object = columns == 92
+    graph = d.Graph()
+    logits, boxes = logits_and_boxes(graph, graph.features("inputs"), 30, columns, np.array(-2.5), 78)
+    named(graph, logits, "pred_logits")
+    named(graph, boxes, "pred_boxes")
+    model = graph.model([("inputs", F32, [1, 3, 64, 64])], [("pred_logits", F32, [1, 30, columns]), ("pred_boxes", F32, [1, 30, 4])])
+    canvas = np.asarray(Image.fromarray(image).resize((64, 64), Image.Resampling.BILINEAR))
+    raw = d.run(model, {"inputs": d.planar(canvas, 255.0, *IMAGENET)})
+    boxes, logits = d.stretched(d.corners(in_rows(raw["pred_boxes"])) * 64, image), in_rows(raw["pred_logits"])
+    if has_no_object:
+        write(case, model, ranked(boxes, d.softmax(logits)[:, :-1]))
+    else:
+        write(case, model, ranked(boxes, d.sigmoid(logits), limit=30, every=True))
+
+
+def tflite_ssd(image):
+    """TensorFlow Lite's `TFLite_Detection_PostProcess` through tf2onnx: top, left, bottom, right from 0 to 1, classes
+    without the background, scores and a count. `labelmap.txt` begins with the background. Pixels in -1..1."""
+    graph = d.Graph()
+    features = graph.features("normalized_input_image_tensor", "nhwc")
+    boxes, scores, labels = final_parts(graph, features, 24, (1, 1), 79)
+    names = ["TFLite_Detection_PostProcess" + end for end in ("", ":1", ":2", ":3")]
+    graph.op("Gather", boxes, graph.const([1, 0, 3, 2], np.int64), axis=2, outputs=[names[0]])
+    reshaped(graph, labels, [1, 24], names[1])
+    reshaped(graph, scores, [1, 24], names[2])
+    named(graph, graph.const([24.0]), names[3])
+    outputs = [(name, F32, shape) for name, shape in zip(names, ([1, 24, 4], [1, 24], [1, 24], [1]))]
+    model = graph.model([("normalized_input_image_tensor", F32, [1, 64, 64, 3])], outputs)
+    canvas = np.asarray(Image.fromarray(image).resize((64, 64), Image.Resampling.BILINEAR))
+    raw = d.run(model, {"normalized_input_image_tensor": np.float32(canvas)[None] / np.float32(127.5) - 1})
+    boxes = d.stretched(in_rows(raw[names[0]])[:, [1, 0, 3, 2]] * 64, image)
+    found = d.detections(boxes, raw[names[1]][0].astype(int), raw[names[2]][0].astype(np.float64), 0.25)
+    d.write("tflite-ssd", model, found, 0.25, {"labelmap.txt": "\n".join(["???", *d.NAMES]) + "\n"})
+
+
+def keras_retinanet(image):
+    """keras-retinanet: `filtered_detections` as corners in input pixels, scores and classes. BGR minus the mean, resized
+    by OpenCV to a short side of 800 and a long side of at most 1333 (here in 8 bits and
+    to a whole number of pixels, which differs by rounding alone)."""
+    graph = d.Graph()
+    shape = graph.op("Cast", graph.op("Shape", "input_1"), to=F32)
+    sides = graph.op("Gather", shape, graph.const([2, 1, 2, 1], np.int64))
+    boxes, scores, labels = final_parts(graph, graph.features("input_1", "nhwc", 1 / 255), 24, (1, 1), 80)
+    names = ["filtered_detections" + end for end in ("", "_1", "_2")]
+    graph.op("Mul", boxes, sides, outputs=[names[0]])
+    reshaped(graph, scores, [1, 24], names[1])
+    reshaped(graph, graph.op("Cast", labels, to=I32), [1, 24], names[2])
+    outputs = [(names[0], F32, [1, 24, 4]), (names[1], F32, [1, 24]), (names[2], I32, [1, 24])]
+    model = graph.model([("input_1", F32, ["n", "height", "width", 3])], outputs)
+    ratio = min(800 / min(image.shape[:2]), 1333 / max(image.shape[:2]))
+    canvas = cv2.resize(image[..., ::-1], [round(side * ratio) for side in image.shape[1::-1]])
+    raw = d.run(model, {"input_1": (canvas.astype(np.float32) - np.float32([103.939, 116.779, 123.68]))[None]})
+    boxes = in_rows(raw[names[0]]) * np.array([image.shape[1] / canvas.shape[1], image.shape[0] / canvas.shape[0]] * 2)
+    found = d.detections(boxes, raw[names[2]][0], raw[names[1]][0].astype(np.float64), 0.25)
+    d.write("keras-retinanet", model, found, 0.25)
+
+
+def pytorch_ssd(image):
+    """pytorch-ssd (jetson-inference): as UltraFace with several classes. `labels.txt` begins with the background, and
+    suppression is at 0.45."""
+    graph = d.Graph()
+    center, size, scores = parts(graph, graph.features("input_0", scale=0.5), 1105, 3, (1, 1), 81)
+    scores = graph.op("Mul", scores, graph.const(0.33))
+    rest = graph.op("Sub", graph.const(1.0), graph.op("ReduceSum", scores, graph.const([2], np.int64), keepdims=1))
+    graph.op("Concat", rest, scores, axis=2, outputs=["scores"])
+    named(graph, as_corners(graph, center, size), "boxes")
+    model = graph.model([("input_0", F32, [1, 3, 48, 64])], [("scores", F32, [1, 1105, 4]), ("boxes", F32, [1, 1105, 4])])
+    canvas = cv2.resize(image, (64, 48), interpolation=cv2.INTER_LINEAR)
+    raw = d.run(model, {"input_0": d.planar(canvas, 1.0, (127,) * 3, (128,) * 3)})
+    boxes = d.stretched(in_rows(raw["boxes"]) * np.array([64, 48] * 2), image, (64, 48))
+    found = ranked(boxes, in_rows(raw["scores"])[:, 1:], 0.45, every=True)
+    write("pytorch-ssd", model, found, {"labels.txt": "\n".join(["BACKGROUND", *d.NAMES])})
 
 
 def yolox_coco():
@@ -936,8 +1196,21 @@ CASES = {
     "yolov6": lambda _: yolov6(),
     "yolov3-pytorch": lambda _: yolov3_pytorch(),
     "yolov9-dual": lambda _: yolov9_dual(),
-    "picodet": lambda _: picodet(),
-    "yolop": lambda _: yolop(),
+    "picodet": picodet,
+    "yolop": yolop,
+    "yolov5-face": yolov5_face,
+    "mmdeploy-dynamic": mmdeploy_dynamic,
+    "paddle-unseen": paddle_unseen,
+    "tflite-unseen": lambda _: tensorflow_lite_unseen(),
+    "tensorflow-anchor-indices": lambda _: anchor_indices(),
+    "yolo26-pose": yolo26_pose,
+    "yolo-nas-pose": yolo_nas_pose,
+    "mmrotate": mmrotate,
+    "detr-torch-hub": lambda image: detr_names(image, "detr-torch-hub", 92),
+    "tao-dino": lambda image: detr_names(image, "tao-dino", 91),
+    "tflite-ssd": tflite_ssd,
+    "keras-retinanet": keras_retinanet,
+    "pytorch-ssd": pytorch_ssd,
     "yolox-coco": lambda _: yolox_coco(),
     "yolov8-tflite": lambda _: yolov8_tflite(),
     "one-class": lambda _: one_class(),

@@ -26,7 +26,7 @@ pub(crate) fn are_normalized(runs: &[Vec<Row>]) -> Option<bool> {
 }
 
 /// Whether boxes are in pixels or from 0 to 1. `of_image`: the graph gets the size of the image.
-pub(crate) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) -> BoxSpace {
+pub(crate) fn space(runs: &[Vec<Row>], of_image: bool, layout: Layout, findings: &mut Findings) -> BoxSpace {
     let largest = runs.iter().flatten().flat_map(|row| row.edges).fold(0.0, f64::max);
     let field = "output.detection.box_space";
     match are_normalized(runs) {
@@ -49,6 +49,10 @@ pub(crate) fn space(runs: &[Vec<Row>], of_image: bool, findings: &mut Findings) 
                 "the image size is passed to the graph, and the test images had no boxes",
             );
             BoxSpace::ImagePixels
+        }
+        None if matches!(layout, Layout::Nhwc | Layout::Hwc) => {
+            findings.assumed(field, "normalized", "the test images had no boxes; those of TensorFlow are from 0 to 1");
+            BoxSpace::Normalized
         }
         None => {
             findings.assumed(field, "model-pixels", "the test images had no boxes; most detectors return pixels");

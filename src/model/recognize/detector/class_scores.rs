@@ -14,6 +14,8 @@ use crate::model::recognize::signature::Port;
 use crate::model::recognize::usual::Usual;
 use crate::model::{Tensor, TensorData};
 
+/// How many ids the classes of COCO have, unused ones included.
+const COCO_IDS: usize = 91;
 /// How far the sum of probabilities may be from 1.
 const SUM_TOLERANCE: f64 = 1e-3;
 
@@ -71,6 +73,11 @@ fn class_scores(
         Some(Noted { value: Queries::Sigmoid { .. } | Queries::RfDetr, because }) => {
             (Activation::Sigmoid, Background::None, because.clone())
         }
+        Some(_) if columns == COCO_IDS + 1 => (
+            Activation::Softmax,
+            Background::Last,
+            format!("{columns} numbers are those of COCO's {COCO_IDS} ids and “no object”"),
+        ),
         _ if has_background => (
             Activation::Softmax,
             Background::Last,
@@ -110,7 +117,13 @@ fn class_scores(
     let are_in_cells = are_shares && known.is_none() && CellGrid::with_rows(table.boxes, prober.size()).is_some();
     if table.boxes > MAX_FINAL_ROWS || are_in_cells {
         let is_suppressed = found.output.selected.is_some();
-        found.output.nms_iou = Some(if sum_to_one { 0.5 } else { 0.6 }).filter(|_| !is_suppressed);
+        let nms_iou = match columns {
+            _ if !sum_to_one => 0.6,
+            // UltraFace has one class, pytorch-ssd several.
+            ..=2 => 0.5,
+            _ => 0.45,
+        };
+        found.output.nms_iou = Some(nms_iou).filter(|_| !is_suppressed);
         let mut names = model.graph.outputs.iter().map(|port| &port.name);
         let is_normalized = are_normalized(&found.rows(prober)) == Some(true);
         found.usual = match prober.layout() {
@@ -142,6 +155,8 @@ fn class_scores(
         found.usual = Some(match known {
             Some(Noted { value: Queries::RfDetr, .. }) => Usual::RfDetr,
             Some(Noted { value: Queries::Sigmoid { limit: Some(_) }, .. }) => Usual::Detr,
+            // The name in the code of DETR, Deformable DETR and DINO; RT-DETR's own export has another.
+            _ if scores.name == "pred_logits" => Usual::Detr,
             _ => Usual::RtDetr,
         });
         found.part("label_choice", "all", is_known, "the best scores across all queries and classes count");

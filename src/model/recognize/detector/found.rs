@@ -20,8 +20,6 @@ pub(crate) struct Found {
     pub(crate) parts: Vec<Finding>,
     /// The number of classes with a score, without the background.
     pub(crate) classes: Option<usize>,
-    /// Whether these were found in an unused output.
-    pub(crate) has_separate_classes: bool,
     /// Whether files next to the model or output names identify this reading.
     pub(crate) is_identified: bool,
     /// Whether the graph selected the class of each box.
@@ -46,7 +44,6 @@ impl Found {
             because: String::new(),
             parts: Vec::new(),
             classes: None,
-            has_separate_classes: false,
             is_identified: false,
             is_final: false,
             unknown_columns: 0,

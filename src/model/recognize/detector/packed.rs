@@ -14,6 +14,7 @@ use crate::model::recognize::usual::Usual;
 const BINS: std::ops::RangeInclusive<usize> = 4..=32;
 /// The bins of networks with one output, most common first.
 const USUAL_BINS: [usize; 3] = [8, 16, 17];
+const UPRIGHT: &str = "rotated boxes are shown as the upright boxes around them";
 
 /// Every reading of one output, or of one output per level, most common layouts first.
 pub(crate) fn find(model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Vec<Found> {
@@ -128,10 +129,13 @@ fn mask_count(boxes: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, 
     maps.next().filter(|_| maps.next().is_none())
 }
 
-/// Boxes and scores in rows of five, with the classes in an output of whole numbers (`MMDeploy`).
+/// Boxes and scores in rows of five, or of six with an angle, with the classes in an output of whole numbers
+/// (`MMDeploy`).
 fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>) -> Option<Found> {
     let table = Table::of(port, prober, false)?;
-    if table.columns.len() != 5 || !(table.is_empty() || table.columns[4].is_share()) {
+    let score = table.columns.len().checked_sub(1)?;
+    let is_rotated = score == 5;
+    if !(4..=5).contains(&score) || !(table.is_empty() || table.columns[score].is_share()) {
         return None;
     }
     let rows = &prober.values_of(&port.name).next()?.shape;
@@ -143,10 +147,15 @@ fn with_labels(port: &Port, model: &RecognitionRequest<'_>, prober: &Prober<'_, 
     };
     let labels = model.graph.outputs.iter().find(fits)?;
     let mut found = Found::new(DetectionOutput::separate(&port.name, &labels.name, &port.name));
-    found.output.scores = Columns::at(&port.name, 4);
+    found.output.scores = Columns::at(&port.name, score as u32);
     found.is_final = true;
     found.because = format!("{port} has a box and a score in each row, {labels} its class");
-    found.columns(true, "the last of the five columns has numbers from 0 to 1");
+    found.columns(true, "the last column has numbers from 0 to 1");
+    if is_rotated {
+        found.output.angle = Some(Columns::at(&port.name, 4));
+        found.not_shown = Some(UPRIGHT);
+        found.decided_format = Some((BoxFormat::Cxcywh, "an angle follows center and size".to_owned()));
+    }
     found.usual = Some(Usual::MmDetection);
     Some(found)
 }
@@ -196,29 +205,45 @@ fn dense(
     let scores = without_others.unwrap_or(scores);
     let rest = table.columns.len() - 4 - scores;
     let is_explained = masks == Some(rest) || task.is_some_and(|task| task.value != NotedTask::Detect);
+    let at_end = scores_at_end(table, scores, grid);
     let readings = objectness(table, scores, grid, model).into_iter().map(|(objectness, why)| {
+        let (first, classes) = match at_end {
+            Some(classes) => (table.columns.len() - classes, classes),
+            None => (4 + usize::from(objectness), scores - usize::from(objectness)),
+        };
         let mut found = Found::new(DetectionOutput {
             labels: None,
             candidates_last: table.candidates_last,
             ..DetectionOutput::separate(&port.name, "", &port.name)
         });
-        found.output.scores = Columns::at(&port.name, 4 + u32::from(objectness));
+        found.output.scores = Columns::at(&port.name, first as u32);
         found.output.objectness = objectness.then(|| Columns::at(&port.name, 4));
-        let classes = scores - usize::from(objectness);
         found.classes = Some(classes);
         let objectness_text = if objectness { ", an objectness score" } else { "" };
         found.because =
             format!("{port} has {} candidates with a box{objectness_text} and {classes} class scores each", table.rows);
-        if rest > 0 {
+        if at_end.is_some() {
+            found.not_shown = Some(NO_KEY_POINTS);
+        } else if rest > 0 {
             found.output.classes = Some(classes as u32);
             found.read_rest(task, &port.name, table.columns.len() as u32 - 1);
             found.unknown_columns = if is_explained { 0 } else { rest };
         }
-        found.columns(true, &why);
+        found.columns(found.unknown_columns == 0, &why);
         found.set_cells(table, grid, prober.size());
+        if at_end.is_some() {
+            found.output.nms_iou = Some(0.5);
+        }
         found
     });
     readings.collect()
+}
+
+/// How many scores come after the key points (YOLOv5-face); `None` if they are right after the box.
+fn scores_at_end(table: &Table, scores: usize, grid: Option<&CellGrid>) -> Option<usize> {
+    let at_end = table.columns.iter().rev().take_while(|column| column.is_share()).count();
+    let has_key_points = scores == 1 && (1..table.columns.len() - 5).contains(&at_end);
+    grid.filter(|grid| grid.anchors == 3 && has_key_points).map(|_| at_end)
 }
 
 /// Whether the first score can be an objectness, more common case first.
@@ -230,7 +255,9 @@ fn objectness(
 ) -> Vec<(bool, String)> {
     let named = model.label_counts();
     let in_rows = "candidates in rows, one per cell, as in YOLOX, include an objectness score";
-    if scores < 2 {
+    if scores_at_end(table, scores, grid).is_some() {
+        vec![(true, "key points between an objectness score and the class scores match YOLOv5-face".to_owned())]
+    } else if scores < 2 {
         vec![(false, "a single score follows the box".to_owned())]
     } else if named.contains(&(scores - 1)) && !named.contains(&scores) {
         vec![(true, format!("{scores} scores and {} named classes: the first is the objectness", scores - 1))]
@@ -356,7 +383,7 @@ impl Found {
         self.not_shown = Some(match task.map(|task| task.value) {
             Some(NotedTask::Obb) => {
                 self.output.angle = Some(Columns::at(output, last));
-                "rotated boxes are shown as the upright boxes around them"
+                UPRIGHT
             }
             Some(NotedTask::Pose) => NO_KEY_POINTS,
             Some(NotedTask::Segment) => NO_MASKS,

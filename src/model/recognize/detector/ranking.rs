@@ -72,7 +72,7 @@ fn weigh(found: &Found, model: &RecognitionRequest<'_>, prober: &Prober<'_, '_>)
     let names = match found.classes {
         _ if counts.is_empty() => NameFit::Unknown,
         // A class per box does not show how many classes there are.
-        _ if found.has_separate_classes => NameFit::Fits,
+        _ if found.output.labels.is_some() => NameFit::Fits,
         Some(classes) if counts.contains(&classes) => NameFit::Fits,
         Some(_) => NameFit::Differs,
         None => NameFit::Unknown,

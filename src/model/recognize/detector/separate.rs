@@ -10,6 +10,9 @@ use crate::model::recognize::signature::{GraphSignature, Port};
 use crate::model::recognize::usual::Usual;
 use crate::model::{Tensor, TensorData};
 
+/// Words in the names of outputs with classes.
+const LABEL_WORDS: [&str; 2] = ["class", "label"];
+
 /// An output, and why it has this role.
 #[derive(Debug)]
 struct Role<'g> {
@@ -76,13 +79,19 @@ fn around(
         .filter(|port| !is_count(port, boxes, prober))
         .map(|port| (port, kind(port, boxes, prober)))
         .collect();
-    if of_box.len() < 2 {
-        return Ok(None);
-    }
     let count = graph.outputs.iter().find(|port| is_count(port, boxes, prober));
-    let scores = find_scores(&of_box, overrules, prober)?;
+    match (&of_box[..], count) {
+        ([(scores, Kind::Fractions | Kind::Either)], Some(count)) => {
+            return Ok(Some(of_single_class(boxes, scores, count)));
+        }
+        ([] | [_], _) => return Ok(None),
+        _ => {}
+    }
+    let place = |name: &str| graph.outputs.iter().position(|port| port.name == name);
+    let are_boxes_first = place(&boxes.name) < place(&of_box[0].0.name);
+    let scores = find_scores(&of_box, are_boxes_first, overrules, prober)?;
     let classes = class_count_of(graph, boxes, prober);
-    let labels = find_labels(&of_box, scores.port, classes, overrules, prober)?;
+    let labels = find_labels(&of_box, &scores, classes, overrules, prober)?;
     let mut found = Found::new(DetectionOutput {
         count: count.map(|port| port.name.clone()),
         max_boxes_in_graph: max_boxes(boxes),
@@ -90,7 +99,6 @@ fn around(
     });
     found.because = format!("{boxes} has four numbers per box, with classes and scores for as many boxes");
     found.classes = classes;
-    found.has_separate_classes = true;
     found.part("boxes", &boxes.name, true, "four numbers per box");
     for (field, role) in [("labels", &labels), ("scores", &scores)] {
         found.part(field, &role.port.name, !role.by_name_only, &role.because);
@@ -109,15 +117,39 @@ fn around(
     Ok(Some(found))
 }
 
+/// A graph that counts the boxes that it keeps and knows a single class (YOLO-NAS-POSE).
+fn of_single_class(boxes: &Port, scores: &Port, count: &Port) -> Found {
+    let mut found = Found::new(DetectionOutput {
+        labels: None,
+        count: Some(count.name.clone()),
+        max_boxes_in_graph: max_boxes(boxes),
+        ..DetectionOutput::separate(&boxes.name, "", &scores.name)
+    });
+    found.because = format!("{boxes} has four numbers per box, {scores} one score, and {count} counts the boxes");
+    found.classes = Some(1);
+    found.part("boxes", &boxes.name, true, "four numbers per box");
+    found.part("scores", &scores.name, true, "numbers from 0 to 1, one per box");
+    found.part("count", &count.name, true, "one whole number, never above the number of boxes");
+    found.is_final = true;
+    found
+}
+
 /// The exporter of graphs with such boxes, if there is evidence.
 fn usual(boxes: &Port, rows: usize, found: &Found, graph: &GraphSignature, prober: &Prober<'_, '_>) -> Option<Usual> {
     let [width, height] = prober.size().map(f64::from);
     let is_size = |port: &&Port| prober.values_of(&port.name).all(|tensor| tensor.to_f64() == [height, width]);
+    let takes_any_size = prober.sizes().width.is_none();
+    let are_shares = are_normalized(&found.rows(prober));
     let ends_like_yolo = (found.output.count.is_some() || rows > MAX_FINAL_ROWS) && prober.auxiliary().is_empty();
     match prober.layout() {
+        _ if boxes.name.starts_with("filtered_detections") => Some(Usual::KerasRetinaNet),
         Layout::Nchw if boxes.name == "detected_boxes" => Some(Usual::CustomVision),
+        Layout::Nchw if are_shares == Some(true) && found.output.count.is_none() && rows <= MAX_FINAL_ROWS => {
+            Some(Usual::MlPerfSsd)
+        }
+        Layout::Nhwc if are_shares != Some(false) && !takes_any_size => Some(Usual::TensorFlowLite),
         Layout::Chw if graph.outputs.iter().any(|port| is_size(&port)) => Some(Usual::Detectron2),
-        Layout::Nchw if ends_like_yolo && are_normalized(&found.rows(prober)) != Some(true) => Some(Usual::Yolo),
+        Layout::Nchw if ends_like_yolo && are_shares != Some(true) => Some(Usual::Yolo),
         _ => None,
     }
 }
@@ -204,6 +236,7 @@ fn chosen<'g>(of_box: &[(&'g Port, Kind)], overrules: &Overrules, field: &str) -
 
 fn find_scores<'g>(
     of_box: &[(&'g Port, Kind)],
+    are_boxes_first: bool,
     overrules: &Overrules,
     prober: &Prober<'_, '_>,
 ) -> Result<Role<'g>, Refusal> {
@@ -225,13 +258,25 @@ fn find_scores<'g>(
             by_name_only: false,
         }),
         ([], []) => Err(Refusal::new("no output other than the boxes contains scores from 0 to 1, one per box")),
-        ([], several) | (several, _) => by_name(several, &["score"], "output.detection.scores"),
+        ([], several) | (several, _) => {
+            let role = by_name(several, &["score"], "output.detection.scores");
+            // TensorFlow Lite's names say nothing; the order is boxes, classes, scores, or the other way around.
+            let last = if are_boxes_first { several.last() } else { several.first() };
+            let because = "by its place: classes are mostly next to the boxes, scores follow; the test images had too few \
+                boxes to compare values";
+            match last {
+                Some(port) if role.is_err() && several.len() == 2 => {
+                    Ok(Role { port, because: because.to_owned(), by_name_only: true })
+                }
+                _ => role,
+            }
+        }
     }
 }
 
 fn find_labels<'g>(
     of_box: &[(&'g Port, Kind)],
-    scores: &Port,
+    scores: &Role<'_>,
     classes: Option<usize>,
     overrules: &Overrules,
     prober: &Prober<'_, '_>,
@@ -242,13 +287,17 @@ fn find_labels<'g>(
     let mut candidates: Vec<(&Port, Kind, f64)> = of_box
         .iter()
         .filter(|(port, kind)| {
-            port.name != scores.name && matches!(kind, Kind::WholeType | Kind::WholeValues | Kind::Either)
+            port.name != scores.port.name && matches!(kind, Kind::WholeType | Kind::WholeValues | Kind::Either)
         })
         .map(|(port, kind)| {
             let max = prober.values_of(&port.name).flat_map(Tensor::to_f64).fold(0.0, f64::max);
             (*port, *kind, max)
         })
         .collect();
+    let is_named = |port: &Port| LABEL_WORDS.iter().any(|word| port.name.to_lowercase().contains(word));
+    if candidates.iter().any(|(port, ..)| is_named(port)) {
+        candidates.retain(|(port, ..)| is_named(port));
+    }
     // Anchor numbers are also whole, but range up to the number of anchors.
     if let Some(classes) = classes.filter(|_| candidates.len() > 1) {
         candidates.retain(|(_, _, max)| *max <= classes as f64);
@@ -259,7 +308,10 @@ fn find_labels<'g>(
             "no output other than the boxes contains whole numbers, one per box, that could be \
                 classes",
         )),
-        [(port, kind, _)] => Ok(Role { port, because: label_reason(*kind), by_name_only: false }),
+        [(port, kind, _)] => {
+            let by_name_only = scores.by_name_only && *kind == Kind::Either;
+            Ok(Role { port, because: label_reason(*kind), by_name_only })
+        }
         [(port, kind, max), (_, _, next), ..] if max < next => Ok(Role {
             port,
             because: format!("{}; it has the lowest values of the outputs with whole numbers", label_reason(*kind)),
@@ -267,7 +319,7 @@ fn find_labels<'g>(
         }),
         several => {
             let ports: Vec<&Port> = several.iter().map(|(port, _, _)| *port).collect();
-            by_name(&ports, &["class", "label"], "output.detection.labels")
+            by_name(&ports, &LABEL_WORDS, "output.detection.labels")
         }
     }
 }
