@@ -3,6 +3,7 @@
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use serde::de::DeserializeOwned;
 use toml::de::{DeTable, DeValue};
 
 use super::built_in;
@@ -45,14 +46,23 @@ pub struct FieldError {
 /// # Errors
 /// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that [`check_card`] rejects.
 pub fn parse_card(text: &str, path: &Path) -> Result<ModelCard, CardError> {
+    parse_checked(text, path, check_card)
+}
+
+/// Parses TOML, then checks it. `path` is only named in errors.
+pub(crate) fn parse_checked<T: DeserializeOwned>(
+    text: &str,
+    path: &Path,
+    check: impl FnOnce(&T) -> Result<(), FieldError>,
+) -> Result<T, CardError> {
     let at = |span: Range<usize>, reason: String| {
         let (line, column) = position(text, span.start);
         CardError { path: path.to_owned(), line, column, reason }
     };
-    let card: ModelCard =
+    let value: T =
         toml::from_str(text).map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
-    check_card(&card).map_err(|error| at(field_span(text, error.field), error.to_string()))?;
-    Ok(card)
+    check(&value).map_err(|error| at(field_span(text, error.field), error.to_string()))?;
+    Ok(value)
 }
 
 /// The card as the text of a `model.toml`.

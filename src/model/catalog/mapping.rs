@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::card::{CardError, FieldError, check_id, field_span, is_plain_file_name, position};
+use super::card::{CardError, FieldError, check_id, is_plain_file_name, parse_checked};
 use super::error::LibraryError;
 use super::models::{Library, labels_from_file};
 use super::{built_in, built_in_labels};
@@ -20,14 +20,7 @@ const EXTENSION: &str = "toml";
 /// Text that is not TOML, an unknown or missing field, a value of the wrong type, or one that [`check_mapping`]
 /// rejects.
 pub fn parse_mapping(text: &str, path: &Path) -> Result<OutputMapping, CardError> {
-    let at = |span: std::ops::Range<usize>, reason: String| {
-        let (line, column) = position(text, span.start);
-        CardError { path: path.to_owned(), line, column, reason }
-    };
-    let mapping: OutputMapping =
-        toml::from_str(text).map_err(|error| at(error.span().unwrap_or(0..0), error.message().to_owned()))?;
-    check_mapping(&mapping).map_err(|error| at(field_span(text, error.field), error.to_string()))?;
-    Ok(mapping)
+    parse_checked(text, path, check_mapping)
 }
 
 /// The mapping as the text of a file.
