@@ -32,7 +32,7 @@ impl AppDirs {
     pub fn find() -> Result<Self, NoHome> {
         match std::env::var_os(HOME_VARIABLE).filter(|home| !home.is_empty()) {
             Some(home) => Ok(Self::below(&PathBuf::from(home))),
-            None => ProjectDirs::from("", "", "spotcheck").map(|project| Self::of_project(&project)).ok_or(NoHome),
+            None => ProjectDirs::from("", "", "spotcheck").map(|project| Self::from_project(&project)).ok_or(NoHome),
         }
     }
 
@@ -70,7 +70,7 @@ impl AppDirs {
         self.cache.join("spotcheck.log")
     }
 
-    fn of_project(project: &ProjectDirs) -> Self {
+    fn from_project(project: &ProjectDirs) -> Self {
         Self {
             data: project.data_local_dir().to_owned(),
             projects: project.data_local_dir().join("projects"),

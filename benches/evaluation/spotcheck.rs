@@ -63,7 +63,7 @@ fn prepare(folder: &Path) {
     let project = Project::open(&request, |_| ()).unwrap().project;
     let card = include_str!("../../models/ssd-mobilenet-coco/model.toml");
     let card: ModelCard = toml::from_str(card).unwrap();
-    let key = RunKey::of_predictions(card.id.clone(), KeepRule::default(), InferenceLocation::Here);
+    let key = RunKey::for_predictions(card.id.clone(), KeepRule::default(), InferenceLocation::Here);
     let info = RunInfo { id: RUN, name: "bench".to_owned(), key, card, labels, created_ms: 0 };
     project.write(1, Change::AddRun(Box::new(info))).unwrap();
     let control = TaskControl::new(ProgressUnit::Images);

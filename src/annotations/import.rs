@@ -117,16 +117,16 @@ pub struct MatchedImages {
 impl AnnotationFile {
     /// Reads the annotations of a file or folder; see [`annotations::open_split`]. Progress is in bytes.
     pub fn read(files: &Files, split: Option<&str>, control: &TaskControl) -> Result<Self, AnnotationsError> {
-        Self::of(annotations::open_split(files, split, control)?, files, control)
+        Self::new(annotations::open_split(files, split, control)?, files, control)
     }
 
-    pub fn of(found: Found, files: &Files, control: &TaskControl) -> Result<Self, AnnotationsError> {
+    pub fn new(found: Found, files: &Files, control: &TaskControl) -> Result<Self, AnnotationsError> {
         let listed = files.list(control).map_err(|error| match error {
             FilesError::Cancelled(cancelled) => AnnotationsError::Cancelled(cancelled),
             error => AnnotationsError::Files(error),
         })?;
         let newest = listed.iter().filter_map(|file| file.modified_ns).max();
-        let written = newest.map(|nanoseconds| Utc::of_ms(nanoseconds / 1_000_000));
+        let written = newest.map(|nanoseconds| Utc::from_ms(nanoseconds / 1_000_000));
         Ok(Self { name: files.name(), found, written })
     }
 
@@ -157,7 +157,7 @@ impl AnnotationFile {
 }
 
 impl ImportedRun {
-    pub fn of(predictions: AnnotationFile, naming: Naming) -> Result<Self, ImportError> {
+    pub fn new(predictions: AnnotationFile, naming: Naming) -> Result<Self, ImportError> {
         let AnnotationFile { name, found, written } = predictions;
         let mut annotations = found.annotations;
         if !annotations.has_scores() {
@@ -175,7 +175,7 @@ impl ImportedRun {
             (ModelTask::Classification, _) | (ModelTask::Detection, Some(_)) => UnlistedImages::Unpredicted,
             (ModelTask::Detection, None) => UnlistedImages::Empty,
         };
-        let classes = RunClasses::of(&annotations, naming.labels, &naming.corrections)?;
+        let classes = RunClasses::new(&annotations, naming.labels, &naming.corrections)?;
         let left_out = classes.of_annotations.iter().zip(&annotations.classes).filter(|(matched, _)| matched.is_none());
         let left_out = left_out.map(|(_, class)| class.to_string()).collect();
         // Distinguishes what was written into the same file at different times.
@@ -183,7 +183,7 @@ impl ImportedRun {
         let origin = format!("predictions in {name}{written}, read as {}", found.format);
         let card = card_of_remote(naming.model.unwrap_or_else(|| last_part(&name)), task, &[], &origin);
         let keep = KeepRule { min_score: 0.0, ..KeepRule::default() };
-        let key = RunKey::of_predictions(card.id.clone(), keep, InferenceLocation::Outputs { folder: name });
+        let key = RunKey::for_predictions(card.id.clone(), keep, InferenceLocation::Outputs { folder: name });
         let labels = classes.labels.clone();
         let unused_corrections = classes.unused_corrections.clone();
         Ok(Self {
@@ -205,7 +205,7 @@ impl ImportedRun {
     /// # Errors
     /// No predicted image is in the source, or none with predictions.
     pub fn match_images(&self, samples: &[Sample], folders: Folders) -> Result<MatchedImages, ImportError> {
-        let keys: Vec<ImageKey> = self.images.iter().map(ImageKey::of).collect();
+        let keys: Vec<ImageKey> = self.images.iter().map(ImageKey::new).collect();
         let named: Vec<ImageKey> = samples.iter().map(|sample| ImageKey::named(&sample.name)).collect();
         let matches = ImageMatches::between(&keys, &named, folders);
         if let Some(OtherFolders { example: [one, other], count, are_refused: true }) = matches.other_folders {
@@ -311,14 +311,14 @@ impl ImportedRun {
         image: &AnnotatedImage,
     ) -> Result<SampleResult, ImportError> {
         if let PredictionStatus::Failed(reason) = &image.status {
-            return Ok(Err(Problem::of_sample(sample.uri.clone(), reason.clone())));
+            return Ok(Err(Problem::new(sample.uri.clone(), reason.clone())));
         }
         let size = match image_size(source, &sample.uri) {
             Err(NoSize::Unread(SourceError::Unreachable(reason))) => return Err(ImportError::Unreachable(reason)),
             size => size.map_err(|error| error.to_string()),
         };
         let prediction = size.and_then(|size| self.classes.prediction(image, self.task, size));
-        Ok(prediction.map_err(|reason| Problem::of_sample(sample.uri.clone(), reason)))
+        Ok(prediction.map_err(|reason| Problem::new(sample.uri.clone(), reason)))
     }
 }
 

@@ -4,11 +4,10 @@ use std::io::{self, Read};
 
 use serde::Deserialize;
 
-use super::AnnotationFormat;
-use super::Found;
 use super::collect::{Collector, Refusal, Tally, checked_box, checked_score};
 use super::json::{Element, FourNumbers, Scalar};
-use super::lines::each_line;
+use super::rows::each_line;
+use super::{AnnotationFormat, Found};
 use crate::domain::{AnnotatedBox, AnnotatedLabel, AnnotationProblemKind as Kind, BoxRole, BoxUnit, PredictionStatus};
 
 /// Keys for the name of a line's image; the first one present is used.

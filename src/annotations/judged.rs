@@ -21,7 +21,7 @@ pub struct JudgedImage<'j> {
 /// Accepted and corrected boxes are true; an unsure box does not count, found or not. An accepted image makes those of
 /// its boxes true that are visible and have no verdict of their own. Images that are not fully known are skipped:
 /// rejected or unsure as a whole, or with visible boxes without a verdict.
-pub fn of_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
+pub fn from_verdicts<'j>(images: impl Iterator<Item = JudgedImage<'j>>, labels: &LabelSet) -> Found {
     let mut collector = Collector::default();
     let mut unknown = Tally::default();
     let mut with_boxes = false;
@@ -138,7 +138,7 @@ mod tests {
             image("d.jpg", &prediction, Some(&Verdict::Reject), &all),
             image("e.jpg", &prediction, Some(&Verdict::Unsure), &[]),
         ];
-        let found = of_verdicts(images.into_iter(), &labels);
+        let found = from_verdicts(images.into_iter(), &labels);
         assert!(found.notes[0].starts_with("3 images are skipped"), "{:?}", found.notes);
         let annotations = found.annotations;
         let names: Vec<&str> = annotations.images.iter().map(|image| image.name.as_str()).collect();
@@ -164,7 +164,7 @@ mod tests {
         let names = ["a", "b", "c"];
         let images = names.into_iter().zip(&verdicts);
         let images = images.map(|(name, verdict)| image(name, &prediction, Some(verdict), &[]));
-        let found = of_verdicts(images, &LabelSet::default());
+        let found = from_verdicts(images, &LabelSet::default());
         let shown: Vec<&str> = found
             .annotations
             .images

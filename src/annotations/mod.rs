@@ -4,7 +4,6 @@
 //! predictions. Knows nothing about models, projects and metrics; [`crate::annotations::matching`] decides which classes and images
 //! of two sides correspond.
 
-mod class_names;
 mod coco;
 mod collect;
 mod flag;
@@ -12,7 +11,6 @@ pub mod import;
 pub(crate) mod json;
 mod json_lines;
 mod judged;
-mod lines;
 pub mod matching;
 mod names;
 mod recognize;
@@ -23,11 +21,10 @@ mod tf_record;
 mod voc;
 mod yolo;
 
-pub use class_names::{ClassNamesError, name_classes};
-pub use judged::{JudgedImage, of_verdicts};
-pub use names::of_file_names;
+pub use judged::{JudgedImage, from_verdicts};
+pub use names::{ClassNamesError, from_file_names, name_classes};
 pub use run::{RunClasses, name_by, read_class_map, task_of};
-pub use tf_record::of_records;
+pub use tf_record::from_records;
 
 use std::fmt;
 
@@ -139,10 +136,10 @@ fn open_any(files: &Files, split: Option<&str>, control: &TaskControl) -> Result
             yolo::read(&files, *found, control)
         }
         Recognized::PascalVoc(listed) => voc::read(&files, &listed, control),
-        Recognized::Folders(images) => Ok(names::of_folders(images.iter().map(|image| image.name.as_str()))),
+        Recognized::Folders(images) => Ok(names::from_folders(images.iter().map(|image| image.name.as_str()))),
         Recognized::TfRecord => {
             let source = files.images(control).map_err(AnnotationsError::Source)?;
-            of_records(&*source, control)
+            from_records(&*source, control)
         }
     }
 }

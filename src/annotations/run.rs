@@ -27,7 +27,7 @@ impl RunClasses {
     ///
     /// # Errors
     /// A correction maps to a class that the run does not have.
-    pub fn of(
+    pub fn new(
         annotations: &Annotations,
         labels: Option<LabelSet>,
         corrections: &ClassCorrections,
@@ -175,7 +175,7 @@ mod tests {
             classes: vec![class(Some(17), Some("cat")), class(Some(18), Some("dog"))],
             ..Annotations::default()
         };
-        let classes = RunClasses::of(&annotations, None, &ClassCorrections::default()).unwrap();
+        let classes = RunClasses::new(&annotations, None, &ClassCorrections::default()).unwrap();
         assert_eq!(classes.labels.get(17), Some("cat"));
         let image = image("a.jpg", [0.25, 0.5, 0.5, 0.25], BoxUnit::Fractions);
         let prediction = classes.prediction(&image, ModelTask::Detection, [100, 80]).unwrap();
@@ -191,7 +191,7 @@ mod tests {
         let annotations =
             Annotations { classes: vec![class(None, Some("Cat")), class(None, Some("cow"))], ..Annotations::default() };
         let labels = LabelSet::parse("dog\ncat").unwrap();
-        let classes = RunClasses::of(&annotations, Some(labels), &ClassCorrections::default()).unwrap();
+        let classes = RunClasses::new(&annotations, Some(labels), &ClassCorrections::default()).unwrap();
         assert_eq!(classes.of_annotations, [Some((1, "cat".to_owned())), None]);
         let image = image("a.jpg", [1.0, 2.0, 3.0, 4.0], BoxUnit::Pixels);
         let prediction = classes.prediction(&image, ModelTask::Detection, [100, 80]).unwrap();

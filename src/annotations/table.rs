@@ -64,11 +64,11 @@ enum Bounds {
 impl Columns {
     /// # Errors
     /// What is missing.
-    fn of(header: &[Cow<'_, str>]) -> Result<Self, String> {
+    fn parse(header: &[Cow<'_, str>]) -> Result<Self, String> {
         let names: Vec<String> = header.iter().map(|name| plain(name)).collect();
         let find = |name: &str| names.iter().position(|known| known == name);
         let first = |known: &[&str]| known.iter().find_map(|name| find(name));
-        let bounds = Bounds::of(&names);
+        let bounds = Bounds::parse(&names);
         let is_free = |column: usize| !bounds.is_some_and(|bounds| bounds.columns().contains(&column));
         let pair = |[one, other]: &[&str; 2]| Some([find(one)?, find(other)?]);
         let size = IMAGE_SIZE.iter().filter_map(pair).find(|pair| pair.iter().all(|column| is_free(*column)));
@@ -105,7 +105,7 @@ impl Columns {
 }
 
 impl Bounds {
-    fn of(names: &[String]) -> Option<Self> {
+    fn parse(names: &[String]) -> Option<Self> {
         let find = |name: &str| {
             let prefixed = |prefix: &str| names.iter().position(|known| *known == format!("{prefix}{name}"));
             ["bbox", "box", ""].into_iter().find_map(prefixed)
@@ -134,21 +134,17 @@ impl Bounds {
     /// # Errors
     /// A cell is not a number.
     fn numbers<'t>(self, text: impl Fn(usize) -> &'t str) -> Result<[Option<f64>; 4], Refusal> {
-        let number = |text: &str| {
-            let wrong = || (Kind::Unreadable, format!("has “{}” instead of a number", shortened(text)));
-            if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| wrong()) }
-        };
         let (Self::Corners(columns) | Self::Size(columns) | Self::Center(columns)) = self else {
             let whole = self.columns().first().map(|column| text(*column)).unwrap_or_default();
             let inner = whole.trim_matches(|letter: char| "[](){} ".contains(letter));
             let parts = inner.split([',', ';', ' ', '\t']).filter(|part| !part.is_empty());
-            let numbers: Vec<Option<f64>> = parts.map(number).collect::<Result<_, _>>()?;
+            let numbers: Vec<Option<f64>> = parts.map(cell_number).collect::<Result<_, _>>()?;
             return match numbers.len() {
                 0 => Ok([None; 4]),
                 _ => numbers.try_into().map_err(|_| (Kind::BrokenBox, "has a box without four numbers".to_owned())),
             };
         };
-        let [a, b, c, d] = columns.map(|column| number(text(column)));
+        let [a, b, c, d] = columns.map(|column| cell_number(text(column)));
         Ok([a?, b?, c?, d?])
     }
 
@@ -159,6 +155,12 @@ impl Bounds {
             Self::Size(_) | Self::Whole(_) => [a, b, c, d],
         }
     }
+}
+
+/// `None` for an empty cell.
+fn cell_number(text: &str) -> Result<Option<f64>, Refusal> {
+    let wrong = |_| (Kind::Unreadable, format!("has “{}” instead of a number", shortened(text)));
+    (!text.is_empty()).then(|| text.parse().map_err(wrong)).transpose()
 }
 
 /// The name of a column without variations in spelling.
@@ -182,7 +184,7 @@ fn is_of_box(name: &str) -> bool {
 /// What is missing.
 pub(crate) fn check_header(line: &str) -> Result<(), String> {
     let header = fields(line, delimiter(line)).map_err(|_| "the quotes of its header are not closed")?;
-    Columns::of(&header).map(drop)
+    Columns::parse(&header).map(drop)
 }
 
 fn delimiter(header: &str) -> char {
@@ -199,7 +201,7 @@ pub(crate) fn read(reader: impl Read, header: &str) -> io::Result<Result<Found, 
     let mut columns: Option<Result<Columns, String>> = None;
     each_row(reader, delimiter(header), |line, row| {
         let Some(columns) = &columns else {
-            columns = Some(row.map_err(str::to_owned).and_then(Columns::of));
+            columns = Some(row.map_err(str::to_owned).and_then(Columns::parse));
             return;
         };
         let Ok(columns) = columns else { return };
@@ -240,11 +242,6 @@ impl Rows {
             self.collector.add_unpredicted(image, status, text(columns.error), place);
             return Ok(());
         }
-        let number_of = |column: usize| -> Result<Option<f64>, Refusal> {
-            let text = text(Some(column));
-            let wrong = || (Kind::Unreadable, format!("has “{}” instead of a number", shortened(text)));
-            if text.is_empty() { Ok(None) } else { text.parse().map(Some).map_err(|_| wrong()) }
-        };
         let is_set = |key: &str, column: Option<usize>| flag(key, &Scalar::Text(text(column).to_owned()));
         let size = match columns.size {
             Some([width, height]) => match (text(Some(width)).parse(), text(Some(height)).parse()) {
@@ -274,7 +271,7 @@ impl Rows {
             Some(bounds) => bounds.numbers(|column| text(Some(column)))?,
             None => [None; 4],
         };
-        let score = columns.score.map_or(Ok(None), number_of).and_then(|score| score.map(checked_score).transpose());
+        let score = cell_number(text(columns.score)).and_then(|score| score.map(checked_score).transpose());
         let role = match (is_set("iscrowd", columns.crowd)?, is_set("difficult", columns.ignored)?) {
             (true, _) => BoxRole::Crowd,
             (false, true) => BoxRole::Ignored,

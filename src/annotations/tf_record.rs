@@ -12,7 +12,7 @@ use crate::tasks::TaskControl;
 ///
 /// # Errors
 /// The source is unreachable, or the task was canceled.
-pub fn of_records(source: &dyn Source, control: &TaskControl) -> Result<Found, AnnotationsError> {
+pub fn from_records(source: &dyn Source, control: &TaskControl) -> Result<Found, AnnotationsError> {
     let for_task = source.for_task(control);
     let source = for_task.as_deref().unwrap_or(source);
     let mut collector = Collector::default();

@@ -132,7 +132,7 @@ pub(crate) fn read(files: &Files, found: YoloFiles, control: &TaskControl) -> Re
     if reader.classes.is_empty() {
         reader.collector.notes.push("classes have numbers only; add data.yaml or classes.txt to name them".to_owned());
     }
-    let images = ImagesByLabel::of(&found.images);
+    let images = ImagesByLabel::new(&found.images);
     files.read_each(&found.labels, control, |index, content| {
         let file = &found.labels[index];
         reader.collector.files += 1;
@@ -359,7 +359,7 @@ fn around(points: &[f64]) -> [f64; 4] {
 struct ImagesByLabel<'i>(HashMap<&'i str, &'i str>);
 
 impl<'i> ImagesByLabel<'i> {
-    fn of(images: &'i [String]) -> Self {
+    fn new(images: &'i [String]) -> Self {
         Self(images.iter().map(|image| (without_extension(image), image.as_str())).collect())
     }
 

@@ -153,7 +153,7 @@ pub(crate) async fn identity(
             return Ok(unasked("could not ask AWS"));
         }
     };
-    Ok(Identity::of_arn(response.account().unwrap_or_default(), response.arn().unwrap_or_default(), expires))
+    Ok(Identity::from_arn(response.account().unwrap_or_default(), response.arn().unwrap_or_default(), expires))
 }
 
 /// The last four characters: enough to tell one's keys apart.

@@ -19,7 +19,7 @@ use crate::evaluation::AgreementSummary;
 use crate::image::source::{Source, for_task};
 use crate::project::export::options::ComparisonFormat;
 use crate::project::export::{ComparisonContext, Existing, ExportTarget, export_comparison};
-use crate::project::{PredictionPair, PredictionPairs, Project};
+use crate::project::{PredictionPair, Project, prediction_pairs};
 use crate::tasks::{ProgressUnit, TaskControl};
 
 /// The number of class changes listed in the terminal.
@@ -181,7 +181,7 @@ fn compare(
     let samples = samples(&project, context, source)?;
     control.set_step("");
     control.set_total(Some(samples.len() as u64));
-    let pairs = PredictionPairs::new(project, runs, samples.into_iter());
+    let pairs = prediction_pairs(project, runs, samples.into_iter());
     let pairs = pairs.inspect(|pair| {
         if let Ok(pair) = pair {
             see(pair);

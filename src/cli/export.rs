@@ -22,7 +22,7 @@ use crate::image::source::{Source, WithRecords, absolute, for_task};
 use crate::project::export::options::{
     AnnotatedKind, BoxChoice, ClassChoice, ExportFormat, ExportOptions, VerdictChoice,
 };
-use crate::project::export::{Existing, ExportContext, ExportReport, ExportTarget, ProjectRows, export};
+use crate::project::export::{Existing, ExportContext, ExportReport, ExportTarget, export, project_rows};
 use crate::project::{OpenMode, OpenRequest, Project, StoredStamp, default_path, default_path_of_place};
 use crate::review::{ArrangeRequest, Mark, Marks, Predictions, Query, Suppressed, VerdictKind, arrange};
 use crate::tasks::{ProgressUnit, TaskControl};
@@ -143,7 +143,7 @@ pub(crate) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
             truth: None,
         };
         let samples = samples.into_iter();
-        let mut rows = ProjectRows::new(project.clone(), run.id, samples, judgments.clone());
+        let mut rows = project_rows(project.clone(), run.id, samples, judgments.clone());
         let exported = export(&mut rows, &context, args.options(), &args.target(), &control);
         exported.with_context(|| format!("Could not export as {}", args.format.name()))
     })?;
@@ -230,11 +230,11 @@ pub(crate) fn list_of_runs(runs: &[RunInfo]) -> String {
 pub(crate) fn stored_view(project: &Project, run: &RunInfo) -> anyhow::Result<ViewSettings> {
     let name = ViewSettings::name_in_project(&run.key.model_id);
     let Some(json) = project.views()?.remove(&name) else {
-        return Ok(ViewSettings::of_model(&run.card));
+        return Ok(ViewSettings::from_card(&run.card));
     };
     Ok(serde_json::from_str(&json).unwrap_or_else(|error| {
         eprintln!("note: could not read the view settings of the project ({error}); using the defaults");
-        ViewSettings::of_model(&run.card)
+        ViewSettings::from_card(&run.card)
     }))
 }
 

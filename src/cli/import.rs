@@ -70,7 +70,7 @@ pub(crate) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let truth = truth.as_ref().map(|truth| &truth.found.annotations);
     let truth = truth.map(|truth| (&truth.classes[..], &truth.images[..]));
     let naming = Naming { truth, labels, corrections, model: args.name.as_deref() };
-    let run = ImportedRun::of(predictions, naming).map_err(|error| match (&error, &args.class_map) {
+    let run = ImportedRun::new(predictions, naming).map_err(|error| match (&error, &args.class_map) {
         (ImportError::Classes(_), Some(path)) => anyhow!(error).context(format!("Could not use {}", path.display())),
         _ => anyhow!(error),
     })?;

@@ -114,7 +114,7 @@ pub(crate) fn is_stdin(path: &Path) -> bool {
 /// The address looks like S3 but is invalid, or it is not S3 and S3 flags are given.
 pub(crate) fn parse_location(text: &Path, args: &S3Args) -> anyhow::Result<Location> {
     if let Some(address) = text.to_str().filter(|text| S3Link::is_address(text)) {
-        return Ok(args.place(S3Place::of_link(S3Link::parse(address)?)));
+        return Ok(args.place(S3Place::from_link(S3Link::parse(address)?)));
     }
     if args.is_given() {
         bail!(

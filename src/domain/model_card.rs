@@ -75,7 +75,7 @@ impl ModelCard {
     pub const UNKNOWN_LICENSE: &str = "unknown";
 
     /// The card of a remote model: name and task, without weights and input.
-    pub fn of_predictions(id: String, name: String, output: OutputConvention) -> Self {
+    pub fn for_predictions(id: String, name: String, output: OutputConvention) -> Self {
         Self {
             id,
             name,

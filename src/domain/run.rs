@@ -79,7 +79,7 @@ pub struct RunInfo {
 
 impl RunKey {
     /// A run of a model of which only predictions are known, without weights and settings.
-    pub fn of_predictions(model_id: String, keep: KeepRule, made: InferenceLocation) -> Self {
+    pub fn for_predictions(model_id: String, keep: KeepRule, made: InferenceLocation) -> Self {
         let weights_sha256 = String::new();
         Self { model_id, weights_sha256, device: DeviceChoice::Auto, batch: None, threads: None, keep, made }
     }

@@ -203,7 +203,7 @@ impl S3Place {
     }
 
     /// As [`S3Place::new`], with the region and server of the link.
-    pub fn of_link(link: S3Link) -> Self {
+    pub fn from_link(link: S3Link) -> Self {
         Self {
             access: S3Access { region: link.region, endpoint: link.endpoint, ..S3Access::default() },
             ..Self::new(link.address)
@@ -271,7 +271,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    pub fn of_arn(account: &str, arn: &str, expires_ms: Option<i64>) -> Self {
+    pub fn from_arn(account: &str, arn: &str, expires_ms: Option<i64>) -> Self {
         Self { account: Some(account.to_owned()), arn: Some(arn.to_owned()), who: name_of_arn(arn), expires_ms }
     }
 
@@ -386,7 +386,7 @@ mod tests {
                 "role Data_Read (bob@example.org)",
             ),
         ] {
-            assert_eq!(Identity::of_arn("123456789012", arn, None).who, who);
+            assert_eq!(Identity::from_arn("123456789012", arn, None).who, who);
         }
     }
 }

@@ -34,7 +34,7 @@ impl SampleUri {
     }
 
     /// The image with this number, from 0, in a container file.
-    pub fn of_record(file: &str, number: u64) -> Self {
+    pub fn from_record(file: &str, number: u64) -> Self {
         let separator = if file.contains("://") { '/' } else { std::path::MAIN_SEPARATOR };
         Self::new(format!("{file}{separator}#{number}"))
     }
@@ -147,6 +147,92 @@ impl Sample {
     }
 }
 
+/// A part of a listing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    pub samples: Vec<Sample>,
+    /// What could not be listed, and why; the listing continues.
+    pub problems: Vec<Problem>,
+    /// Notes about the listing, such as what was skipped. Whole sentences without a period.
+    pub notes: Vec<String>,
+}
+
+/// A change to the files of an open source.
+#[derive(Debug, PartialEq, Eq)]
+pub enum ListingChange {
+    /// Files that are new, changed or unchanged.
+    Seen(Vec<Sample>),
+    /// Files, or folders with everything in them, that no longer exist.
+    Gone(Vec<SampleUri>),
+    /// The complete listing, because changes were missed.
+    Relisted(Vec<Sample>),
+    /// The complete listing of a changed container file.
+    FileRelisted { file: SampleUri, page: Page },
+    /// Some or all changes go unnoticed, and why.
+    Unwatched(String),
+    /// Changes are not reported, and why; they appear on the next listing. Not a failure.
+    Unwatchable(String),
+}
+
+/// Filter for the jobs or endpoints of an AWS account. `None` does not filter.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListQuery<S> {
+    /// Part of the name: letters, digits and hyphens.
+    pub name_contains: Option<String>,
+    pub status: Option<S>,
+    /// [`ListPage::next`] of the previous page.
+    pub page_token: Option<String>,
+}
+
+impl<S> Default for ListQuery<S> {
+    fn default() -> Self {
+        Self { name_contains: None, status: None, page_token: None }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ListPage<T> {
+    pub items: Vec<T>,
+    /// `None` after the last page.
+    pub next: Option<String>,
+}
+
+/// An entry in the list of problems. The message states what happened, why, and what to do next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Problem {
+    /// The affected image; `None` if the problem concerns a folder, a model or the program.
+    pub uri: Option<SampleUri>,
+    pub message: String,
+}
+
+impl Problem {
+    pub fn new(uri: SampleUri, message: impl Into<String>) -> Self {
+        Self { uri: Some(uri), message: message.into() }
+    }
+
+    pub fn general(message: impl Into<String>) -> Self {
+        Self { uri: None, message: message.into() }
+    }
+}
+
+/// What happened to `name`, for people: “a.jpg is truncated: …” if the message goes on with a verb, otherwise “a.jpg: the
+/// connection was cut”.
+pub fn problem_of(name: &str, message: &str) -> String {
+    const VERBS: [&str; 8] = ["is", "has", "needs", "contains", "does", "ends", "may be", "could not be"];
+    let goes_on = |verb: &str| message.strip_prefix(verb).is_some_and(|rest| rest.starts_with(' '));
+    let colon = if VERBS.into_iter().any(goes_on) { "" } else { ":" };
+    format!("{name}{colon} {message}")
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.uri {
+            Some(uri) => write!(formatter, "{uri}: {}", self.message),
+            None => formatter.write_str(&self.message),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -169,7 +255,7 @@ mod tests {
             assert_eq!(uri.record(), record, "{uri}");
             assert_eq!(uri.file_name(), file_name, "{uri}");
             if let Some((file, number)) = record.filter(|(file, _)| !file.contains('\\')) {
-                assert_eq!(SampleUri::of_record(file, number).record(), record);
+                assert_eq!(SampleUri::from_record(file, number).record(), record);
             }
         }
     }
@@ -186,6 +272,19 @@ mod tests {
             ("/jsonl/#0", false),
         ] {
             assert_eq!(SampleUri::new(uri).is_line(), expected, "{uri}");
+        }
+    }
+
+    #[test]
+    fn message_with_a_verb_has_no_colon() {
+        for (message, expected) in [
+            ("is truncated: copy it again", "a.jpg is truncated: copy it again"),
+            ("could not be read: no such file", "a.jpg could not be read: no such file"),
+            ("the connection was cut", "a.jpg: the connection was cut"),
+            ("issues were found", "a.jpg: issues were found"),
+            ("could not upload it", "a.jpg: could not upload it"),
+        ] {
+            assert_eq!(problem_of("a.jpg", message), expected);
         }
     }
 }

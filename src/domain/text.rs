@@ -1,7 +1,10 @@
-//! Words and numbers in messages.
+//! Words, numbers, amounts of data and times in messages.
 
 use std::borrow::Cow;
-use std::fmt::Display;
+use std::fmt::{self, Display};
+
+use jiff::Timestamp;
+use strum::VariantArray;
 
 /// “1 image”, “3,000 images”.
 pub fn counted<T: Display + PartialEq + From<u8>>(count: T, one: &str, several: &str) -> String {
@@ -32,5 +35,137 @@ pub fn shortened(text: &str, max_chars: usize) -> Cow<'_, str> {
     match text.char_indices().nth(max_chars) {
         Some((end, _)) => Cow::Owned(format!("{}…", &text[..end])),
         None => Cow::Borrowed(text),
+    }
+}
+
+/// The text with control characters as `\\u{1b}` or `\\n`: no escape sequence in a file name reaches a terminal, and no
+/// name breaks a line.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    shown(text, char::is_control)
+}
+
+/// As [`visible`], but line breaks and tabs stay.
+pub fn visible_lines(text: &str) -> Cow<'_, str> {
+    shown(text, |letter| letter.is_control() && !matches!(letter, '\n' | '\t'))
+}
+
+fn shown(text: &str, is_hidden: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_hidden) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for letter in text.chars() {
+        if is_hidden(letter) {
+            shown.extend(letter.escape_default());
+        } else {
+            shown.push(letter);
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// `one of json, csv`: all words of `T`. For strum's `parse_err_fn`, so it receives the rejected word, which clap
+/// quotes itself.
+pub fn one_of<T: VariantArray + Into<&'static str> + Copy>(_rejected: &str) -> String {
+    let words: Vec<&str> = T::VARIANTS.iter().map(|&variant| variant.into()).collect();
+    format!("one of {}", words.join(", "))
+}
+
+/// `bytes` in the largest unit that gives at least 1, with two or three digits: `512 B`, `9.8 MiB`, `98 MiB`.
+pub fn human_bytes(bytes: u64) -> String {
+    let mut amount = bytes as f64;
+    let mut unit = "B";
+    for larger in ["KiB", "MiB", "GiB", "TiB"] {
+        // 1023.5 would round to 1024.
+        if amount < 1023.5 {
+            break;
+        }
+        amount /= 1024.0;
+        unit = larger;
+    }
+    // 9.95 would round to 10.0.
+    if unit == "B" || amount >= 9.95 { format!("{amount:.0} {unit}") } else { format!("{amount:.1} {unit}") }
+}
+
+/// A moment, to the second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Utc(Timestamp);
+
+impl Utc {
+    pub fn from_ms(ms: i64) -> Self {
+        Self(Timestamp::from_millisecond(ms).unwrap_or_default())
+    }
+
+    /// `2026-11-21`
+    pub fn date(self) -> String {
+        self.0.strftime("%F").to_string()
+    }
+
+    /// `14:05:09`
+    pub fn time(self) -> String {
+        self.0.strftime("%T").to_string()
+    }
+}
+
+/// `2026-11-21 14:05:09 UTC`
+impl fmt::Display for Utc {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.strftime("%F %T UTC").fmt(formatter)
+    }
+}
+
+/// The disk usage of the cache.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CacheUsage {
+    pub thumbnail_bytes: u64,
+    /// Encoded images from S3.
+    pub image_bytes: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_characters_are_made_visible() {
+        for (name, expected) in [
+            ("고양이 é \\ '.jpg", "고양이 é \\ '.jpg"),
+            ("\u{1b}[31mred.jpg", "\\u{1b}[31mred.jpg"),
+            ("new\nline\r.jpg", "new\\nline\\r.jpg"),
+            ("\u{9b}31m\u{7f}", "\\u{9b}31m\\u{7f}"),
+        ] {
+            assert_eq!(visible(name), expected);
+        }
+        assert_eq!(visible_lines("a\tb\nc\u{7}\n"), "a\tb\nc\\u{7}\n");
+    }
+
+    #[test]
+    fn bytes_have_a_suitable_unit() {
+        for (bytes, expected) in [
+            (0, "0 B"),
+            (1023, "1023 B"),
+            (1024, "1.0 KiB"),
+            (10 * 1024 - 1, "10 KiB"),
+            (102_442_452, "98 MiB"),
+            (1024 * 1024 * 1024 - 1, "1.0 GiB"),
+        ] {
+            assert_eq!(human_bytes(bytes), expected, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn times_match_gnu_date() {
+        // `date -u -d @SECONDS '+%F %T UTC'`
+        for (seconds, text) in [
+            (0, "1970-01-01 00:00:00 UTC"),
+            (-1, "1969-12-31 23:59:59 UTC"),
+            (951_782_400, "2000-02-29 00:00:00 UTC"),
+            (1_795_269_909, "2026-11-21 14:05:09 UTC"),
+            (4_107_542_400, "2100-03-01 00:00:00 UTC"),
+        ] {
+            assert_eq!(Utc::from_ms(seconds * 1000).to_string(), text);
+        }
+        let at = Utc::from_ms(1_795_269_909_999);
+        assert_eq!((at.date(), at.time()), ("2026-11-21".to_owned(), "14:05:09".to_owned()));
     }
 }

@@ -46,7 +46,7 @@ const NAME_PREFIX: &str = "filters/";
 
 impl ViewSettings {
     /// The default for a model's predictions: overlaps are hidden as in the exporter's own code.
-    pub fn of_model(card: &ModelCard) -> Self {
+    pub fn from_card(card: &ModelCard) -> Self {
         Self { nms_iou: card.nms_iou(), ..Self::default() }
     }
 

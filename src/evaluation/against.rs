@@ -13,7 +13,7 @@ pub struct EvaluatedClasses {
 }
 
 impl EvaluatedClasses {
-    pub fn of(truth: &[TruthLabel]) -> Self {
+    pub fn new(truth: &[TruthLabel]) -> Self {
         let mut order: Vec<usize> = (0..truth.len()).collect();
         if truth.iter().all(|class| class.number.is_some()) {
             order.sort_by_key(|&index| truth[index].number);

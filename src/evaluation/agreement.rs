@@ -63,7 +63,7 @@ pub struct AgreementSummary {
     pub only_left: usize,
     pub only_right: usize,
     /// Class changes, most frequent first.
-    pub confusion: Vec<Confusion>,
+    pub confusion: Vec<ClassChange>,
 }
 
 impl AgreementSummary {
@@ -107,7 +107,7 @@ impl ScoreDifferences {
 /// A class of the left run for which the right run predicted another one: as top class, or in boxes that overlap by at
 /// least [`super::MATCHING_IOU`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confusion {
+pub struct ClassChange {
     /// The left run's id.
     pub left: u32,
     /// The right run's own id.
@@ -177,12 +177,12 @@ impl Comparison {
     pub fn finish(self) -> Agreement {
         let mut agreement = self.agreement;
         let confusion = self.confusion.into_iter();
-        let mut confusion: Vec<Confusion> = confusion
+        let mut confusion: Vec<ClassChange> = confusion
             .map(|((left, right), mut images)| {
                 let count = images.len();
                 images.sort_unstable();
                 images.dedup();
-                Confusion { left, right, count, images: images.into() }
+                ClassChange { left, right, count, images: images.into() }
             })
             .collect();
         confusion.sort_by_key(|entry| std::cmp::Reverse(entry.count));
@@ -467,7 +467,7 @@ mod tests {
         assert!(of(1) > of(0));
         assert_eq!(
             agreement.summary.confusion,
-            [Confusion { left: 1, right: 2, count: 1, images: [SampleId(1)].into() }]
+            [ClassChange { left: 1, right: 2, count: 1, images: [SampleId(1)].into() }]
         );
     }
 

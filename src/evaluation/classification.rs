@@ -117,7 +117,7 @@ impl ClassificationEvaluation {
                 continue;
             }
             if let Some(counts) = counts.get_mut(truth as usize) {
-                counts.missed += count;
+                counts.false_negatives += count;
             }
             if let Some(counts) = counts.get_mut(predicted as usize) {
                 counts.wrong += count;

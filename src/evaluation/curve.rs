@@ -31,7 +31,7 @@ pub struct CurvePoint {
 }
 
 impl CurvePoint {
-    fn of(threshold: f64, counts: ClassOutcomes) -> Option<Self> {
+    fn new(threshold: f64, counts: ClassOutcomes) -> Option<Self> {
         let (precision, recall, f1) = (counts.precision()?, counts.recall()?, counts.f1()?);
         Some(Self { threshold, precision, recall, f1 })
     }
@@ -44,7 +44,7 @@ impl CurvePoint {
 impl ScoredOutcomes {
     /// Precision, recall and F1 over the threshold.
     pub fn curve(&self) -> Curve {
-        Curve::of(self)
+        Curve::from_outcomes(self)
     }
 }
 
@@ -67,11 +67,11 @@ impl Curve {
         })
     }
 
-    fn of(outcomes: &ScoredOutcomes) -> Self {
+    fn from_outcomes(outcomes: &ScoredOutcomes) -> Self {
         let mut whole: Vec<CurvePoint> = Vec::new();
         let mut is_dropped = false;
         for (threshold, counts) in outcomes.steps() {
-            let Some(point) = CurvePoint::of(threshold, counts) else {
+            let Some(point) = CurvePoint::new(threshold, counts) else {
                 return Self::default();
             };
             // Nothing changes between two scores, so a chart over the threshold has steps.
@@ -87,7 +87,7 @@ impl Curve {
             }
         }
         if is_dropped && let Some((threshold, counts)) = outcomes.steps().last() {
-            whole.extend(CurvePoint::of(threshold, counts));
+            whole.extend(CurvePoint::new(threshold, counts));
         }
         Self { points: thinned(&whole) }
     }
@@ -177,12 +177,12 @@ mod tests {
 
     fn curve(scored: impl IntoIterator<Item = (f64, bool)>, truths: u64) -> (Curve, ScoredOutcomes) {
         let outcomes = ScoredOutcomes::new(scored, truths);
-        (Curve::of(&outcomes), outcomes)
+        (Curve::from_outcomes(&outcomes), outcomes)
     }
 
     /// The largest distance of a point of the full curve from the thinned one.
     fn error(curve: &Curve, outcomes: &ScoredOutcomes) -> f64 {
-        let whole = outcomes.steps().filter_map(|(threshold, counts)| CurvePoint::of(threshold, counts));
+        let whole = outcomes.steps().filter_map(|(threshold, counts)| CurvePoint::new(threshold, counts));
         let of_point = |point: CurvePoint| {
             let lines = curve.points.windows(2).map(|ends| distance(point, ends[0], ends[1]));
             lines.fold(f64::INFINITY, f64::min)
@@ -204,7 +204,7 @@ mod tests {
         let (curve, outcomes) = curve([(0.9, true), (0.5, false), (0.5, true)], 4);
         assert_eq!(curve.at(0.95), None);
         for threshold in [0.9, 0.7, 0.5, 0.1] {
-            let expected = CurvePoint::of(threshold, outcomes.at(threshold));
+            let expected = CurvePoint::new(threshold, outcomes.at(threshold));
             assert_eq!(curve.at(threshold), expected, "{threshold}");
         }
     }
@@ -233,7 +233,7 @@ mod tests {
         let error = error(&curve, &outcomes);
         assert!(error < 2.0 * TOLERANCE, "{error}");
         let (first, last) = (curve.points[0], curve.points[curve.points.len() - 1]);
-        let at = |threshold| CurvePoint::of(threshold, outcomes.at(threshold)).unwrap();
+        let at = |threshold| CurvePoint::new(threshold, outcomes.at(threshold)).unwrap();
         assert_eq!((first, last), (at(first.threshold), at(last.threshold)));
     }
 }

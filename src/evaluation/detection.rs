@@ -11,7 +11,7 @@ use super::operating_point::{BestThreshold, ScoredOutcomes, add_truths};
 use super::tide::{self, ClassErrors, ErrorCost};
 use super::voc;
 use crate::domain::BoxRole;
-use crate::review::ClassOutcomes;
+use crate::review::{ClassOutcomes, Confusion};
 
 /// Collects images one by one and measures them together.
 pub struct DetectionEvaluation {
@@ -24,7 +24,7 @@ pub struct DetectionEvaluation {
     /// As COCO matches them.
     outcomes: Vec<ScoredOutcomes>,
     errors: Vec<ClassErrors>,
-    confusion: BTreeMap<(Option<u32>, Option<u32>), u64>,
+    confusion: Confusion,
     images: u64,
 }
 
@@ -71,7 +71,8 @@ pub struct DetectionMetrics {
     pub f1: Option<f64>,
     pub true_positives: u64,
     pub false_positives: u64,
-    pub missed: u64,
+    #[serde(rename = "missed")]
+    pub false_negatives: u64,
     /// The minimum score with the highest F1, the same for all classes.
     pub best: Option<BestThreshold>,
     /// Precision, recall and F1 over the minimum score, all classes pooled.
@@ -153,7 +154,7 @@ impl DetectionEvaluation {
             voc: vec![ScoredOutcomes::default(); count],
             outcomes: vec![ScoredOutcomes::default(); count],
             errors: vec![ClassErrors::default(); count],
-            confusion: BTreeMap::new(),
+            confusion: Confusion::new(),
             images: 0,
             classes,
         }
@@ -164,7 +165,7 @@ impl DetectionEvaluation {
     pub fn add(&mut self, image: &ImageObjects) -> FoundOutcomes {
         self.images += 1;
         self.coco.add(image);
-        let overlaps = Overlaps::of(image);
+        let overlaps = Overlaps::new(image);
         voc::add(&mut self.voc, image, &overlaps);
         let outcomes = overlaps.outcomes(image, CORRECT_IOU);
         tide::add(&mut self.errors, image, &overlaps, &outcomes);
@@ -265,7 +266,7 @@ impl DetectionEvaluation {
             f1: all.f1(),
             true_positives: all.correct,
             false_positives: all.wrong,
-            missed: all.missed,
+            false_negatives: all.false_negatives,
             best: pooled.best(),
             curve: pooled.curve(),
             classes,

@@ -57,7 +57,7 @@ pub struct DetectionIntervals {
 
 impl DetectionIntervals {
     /// In the order of [`DetectionDraws::numbers`].
-    pub fn of(drawn: &[DrawnNumber; 7]) -> Self {
+    pub fn from_drawn(drawn: &[DrawnNumber; 7]) -> Self {
         let [ap, ap50, ap75, ar100, precision, recall, f1] = drawn.each_ref().map(DrawnNumber::interval);
         Self { ap, ap50, ap75, ar100, precision, recall, f1 }
     }
@@ -78,7 +78,7 @@ impl DetectionDraws {
                 class.truths.push(number);
             }
         }
-        let overlaps = Overlaps::of(image);
+        let overlaps = Overlaps::new(image);
         let matches: [Vec<Option<usize>>; IOUS] =
             std::array::from_fn(|step| overlaps.matches(image, self.params.iou_thrs[step]));
         for index in overlaps.counted(image, self.classes.len()) {
@@ -181,7 +181,7 @@ impl ClassDraws {
                 counts.wrong += times;
             }
         }
-        counts.missed = self.truths(times).saturating_sub(counts.correct);
+        counts.false_negatives = self.truths(times).saturating_sub(counts.correct);
         counts
     }
 

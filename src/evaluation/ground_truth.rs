@@ -58,7 +58,7 @@ pub struct MatchedClasses {
 impl GroundTruth {
     /// # Errors
     /// The annotations are predictions, or empty.
-    pub fn of(name: String, mut annotations: Annotations, mut notes: Vec<String>) -> Result<Self, NoTruth> {
+    pub fn new(name: String, mut annotations: Annotations, mut notes: Vec<String>) -> Result<Self, NoTruth> {
         if annotations.has_scores() {
             // Open Images has a confidence of 1 for human annotations. A model is never that sure of everything.
             if annotations.scores().any(|score| score != 1.0) {
@@ -94,7 +94,7 @@ impl GroundTruth {
                 objects[class as usize] += 1;
             }
         }
-        let classes = EvaluatedClasses::of(&labels);
+        let classes = EvaluatedClasses::new(&labels);
         Ok(Self { name, task, images, labels, objects, classes, notes, problems, split })
     }
 
@@ -110,7 +110,7 @@ impl GroundTruth {
     }
 
     pub fn keys(&self) -> Vec<ImageKey<'_>> {
-        self.images.iter().map(ImageKey::of).collect()
+        self.images.iter().map(ImageKey::new).collect()
     }
 
     /// # Errors

@@ -19,7 +19,6 @@
 mod against;
 mod agreement;
 mod box_checks;
-mod class_map;
 mod classification;
 mod coco;
 mod confident_errors;
@@ -37,9 +36,8 @@ mod tide;
 mod voc;
 
 pub use against::{EvaluatedClasses, annotated_detections, detections};
-pub use agreement::{Agreement, AgreementSummary, Comparison, Confusion, ImageAgreement, ScoreDifferences};
+pub use agreement::{Agreement, AgreementSummary, ClassChange, Comparison, ImageAgreement, ScoreDifferences};
 pub use box_checks::BoxChecks;
-pub use class_map::ClassMap;
 pub use classification::{
     CALIBRATION_BINS, ClassificationEvaluation, ClassificationMetrics, ClassifiedClass, OTHER_CLASS, ReliabilityBin,
 };
@@ -52,7 +50,7 @@ pub use detection_draws::{DetectionDraws, DetectionIntervals};
 pub use evaluated::{ClassificationIntervals, Evaluated, Metrics};
 pub use ground_truth::{Counted, GroundTruth, ImageSides, MatchedClasses, NoTruth, Sides};
 pub use intervals::{DRAWS, DrawnNumber, Interval, each_draw, repeated};
-pub use matching::{BoxMatches, MATCHING_IOU, ScoredBox, match_boxes};
+pub use matching::{BoxMatches, ClassMap, MATCHING_IOU, ScoredBox, match_boxes};
 pub use objects::{BACKGROUND_IOU, CORRECT_IOU, DetectedObject, ImageObjects, Outcome, TrueObject, outcomes};
 pub use operating_point::{BestThreshold, ScoredOutcomes};
 pub use tide::ErrorCost;

@@ -78,7 +78,7 @@ impl Outcome {
 /// the highest score down (ties in input order), each detection takes the free object of its class that it overlaps
 /// most (on a tie, the last one), if the IoU is at least `iou`; objects that do not count come last.
 pub fn outcomes(image: &ImageObjects, iou: f64) -> Vec<Outcome> {
-    Overlaps::of(image).outcomes(image, iou)
+    Overlaps::new(image).outcomes(image, iou)
 }
 
 /// The IoU of each detection with each object.
@@ -91,7 +91,7 @@ pub(crate) struct Overlaps {
 }
 
 impl Overlaps {
-    pub(crate) fn of(image: &ImageObjects) -> Self {
+    pub(crate) fn new(image: &ImageObjects) -> Self {
         let mut order: Vec<usize> = (0..image.detections.len()).collect();
         order.sort_by(|&one, &other| image.detections[other].score.total_cmp(&image.detections[one].score));
         let mut ious = Vec::with_capacity(image.detections.len() * image.truths.len());

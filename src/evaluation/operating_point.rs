@@ -58,16 +58,16 @@ impl ScoredOutcomes {
     pub fn at(&self, threshold: f64) -> ClassOutcomes {
         let shown = self.scored.partition_point(|(score, _)| *score >= threshold);
         let correct = self.scored[..shown].iter().filter(|(_, is_correct)| *is_correct).count() as u64;
-        ClassOutcomes { correct, wrong: shown as u64 - correct, missed: self.truths.saturating_sub(correct) }
+        ClassOutcomes { correct, wrong: shown as u64 - correct, false_negatives: self.truths.saturating_sub(correct) }
     }
 
     /// The counts at each score, highest first. Equal scores are shown together or not at all.
     pub(crate) fn steps(&self) -> impl Iterator<Item = (f64, ClassOutcomes)> {
-        let mut counts = ClassOutcomes { missed: self.truths, ..ClassOutcomes::default() };
+        let mut counts = ClassOutcomes { false_negatives: self.truths, ..ClassOutcomes::default() };
         self.scored.chunk_by(|one, next| one.0 == next.0).map(move |equal| {
             let correct = equal.iter().filter(|(_, is_correct)| *is_correct).count() as u64;
-            counts += ClassOutcomes { correct, wrong: equal.len() as u64 - correct, missed: 0 };
-            counts.missed = self.truths.saturating_sub(counts.correct);
+            counts += ClassOutcomes { correct, wrong: equal.len() as u64 - correct, false_negatives: 0 };
+            counts.false_negatives = self.truths.saturating_sub(counts.correct);
             (equal[0].0, counts)
         })
     }
@@ -108,8 +108,8 @@ mod tests {
     fn counts_at_a_threshold_include_equal_scores() {
         let outcomes = ScoredOutcomes::new([(0.5, true), (0.9, true), (0.7, false)], 4);
         let counts = outcomes.at(0.5);
-        assert_eq!((counts.correct, counts.wrong, counts.missed), (2, 1, 2));
-        assert_eq!(outcomes.at(0.95), ClassOutcomes { correct: 0, wrong: 0, missed: 4 });
+        assert_eq!((counts.correct, counts.wrong, counts.false_negatives), (2, 1, 2));
+        assert_eq!(outcomes.at(0.95), ClassOutcomes { correct: 0, wrong: 0, false_negatives: 4 });
         assert_eq!(outcomes.at(0.95).precision(), None);
     }
 

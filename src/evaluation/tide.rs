@@ -14,7 +14,7 @@ use super::objects::{ImageObjects, Outcome, Overlaps};
 use crate::domain::BoxRole;
 use crate::review::OutcomeKind;
 
-const MISSED: &str = "missed";
+const UNDETECTED: &str = "missed";
 
 /// The cost of one of TIDE's kinds of errors.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -32,7 +32,7 @@ pub(crate) struct ClassErrors {
     /// The scores of detections of other classes that become correct in this one.
     incoming: Vec<f64>,
     truths: usize,
-    missed: usize,
+    undetected: usize,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,7 @@ pub(crate) fn add(classes: &mut [ClassErrors], image: &ImageObjects, overlaps: &
     for ((truth, is_missed), is_repaired) in image.truths.iter().zip(is_missed).zip(is_repaired) {
         if let Some(class) = classes.get_mut(truth.class as usize).filter(|_| truth.role == BoxRole::Object) {
             class.truths += 1;
-            class.missed += usize::from(is_missed && !is_repaired);
+            class.undetected += usize::from(is_missed && !is_repaired);
         }
     }
 }
@@ -103,9 +103,9 @@ pub(crate) fn costs(mut classes: Vec<ClassErrors>) -> BTreeMap<&'static str, Err
         let ap50_cost = gain(&|class| class.ap(Some(kind), class.truths, &recalls));
         (kind.into_str(), ErrorCost { count: classes.iter().map(of_kind).sum(), ap50_cost })
     });
-    let ap50_cost = gain(&|class| class.ap(None, class.truths - class.missed, &recalls));
-    let missed = ErrorCost { count: classes.iter().map(|class| class.missed as u64).sum(), ap50_cost };
-    kinds.into_iter().chain([(MISSED, missed)]).collect()
+    let ap50_cost = gain(&|class| class.ap(None, class.truths - class.undetected, &recalls));
+    let undetected = ErrorCost { count: classes.iter().map(|class| class.undetected as u64).sum(), ap50_cost };
+    kinds.into_iter().chain([(UNDETECTED, undetected)]).collect()
 }
 
 impl ClassErrors {

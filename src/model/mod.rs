@@ -10,11 +10,11 @@ mod preprocess;
 pub mod recognize;
 mod resize;
 pub mod runtime;
-mod tensor;
 
 pub use crate::model::explain::{OcclusionGrid, occlusion_saliency};
 pub use postprocess::{postprocess, rank_classes, raw_candidates, score_columns, softmax};
-pub use predictor::{AnyPredictor, EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared};
+pub use predictor::{
+    AnyPredictor, EncodedImage, EncodedPredictor, PredictError, Predictor, Prepared, Tensor, TensorData,
+};
 pub use preprocess::preprocess;
 pub use resize::{ResizeWindow, resize};
-pub use tensor::{Tensor, TensorData};

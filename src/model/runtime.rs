@@ -5,7 +5,6 @@
 //! before it is checked: a truncated library would kill the process.
 
 mod error;
-mod header;
 mod install;
 mod installed;
 mod packages;
@@ -175,7 +174,7 @@ fn examine_named(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeErr
 /// Checks a library that Spotcheck did not install.
 fn examine(path: &Path, place: Place) -> Result<RuntimeLibrary, RuntimeError> {
     let path = std::path::absolute(path).map_err(RuntimeError::io("find", path))?;
-    header::check_library(&path).map_err(|reason| RuntimeError::NotALibrary { path: path.clone(), reason })?;
+    installed::check_library(&path).map_err(|reason| RuntimeError::NotALibrary { path: path.clone(), reason })?;
     let version = match version_in_name(&path) {
         Some(version) => version,
         None => ort::util::probe(&path).map(|minor| format!("1.{minor}")).ok_or_else(|| RuntimeError::CannotLoad {

@@ -3,8 +3,7 @@
 //! Knows neither where images come from nor where the model runs; it feeds any [`Source`] to any model
 //! ([`AnyPredictor`]).
 
-mod byte_budget;
-mod gate;
+mod limits;
 mod stages;
 mod topology;
 mod workers;
@@ -15,8 +14,7 @@ use std::sync::Arc;
 use crossbeam_channel::{Receiver, bounded};
 use parking_lot::Mutex;
 
-pub(crate) use byte_budget::ByteBudget;
-pub(crate) use gate::Gate;
+pub(crate) use limits::{ByteBudget, Gate};
 pub use stages::{Stage, StageTimes};
 
 use crate::domain::{Prediction, Problem, Sample, SampleId, SampleSet};
@@ -118,7 +116,7 @@ pub fn predict_some(
 ) -> PredictOutcome {
     let request = &PredictRequest { source: for_task(&request.source, control), ..request.clone() };
     let all = request.samples.len();
-    let topology = Topology::of(&request.predictor);
+    let topology = Topology::new(&request.predictor);
     let batch = topology.batch();
     let places = places_of_batches(selected, batch, all);
     let total = places.len();

@@ -17,7 +17,7 @@ pub(crate) enum Topology<'m> {
 }
 
 impl<'m> Topology<'m> {
-    pub(crate) fn of(predictor: &'m AnyPredictor) -> Self {
+    pub(crate) fn new(predictor: &'m AnyPredictor) -> Self {
         match predictor {
             AnyPredictor::OfFiles(predictor) => {
                 Self::Files { predictor: &**predictor, lanes: predictor.lanes().max(1) }

@@ -6,8 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crossbeam_channel::{Receiver, Sender};
 use parking_lot::Mutex;
 
-use super::byte_budget::{ByteBudget, Room};
-use super::gate::Gate;
+use super::limits::{ByteBudget, Gate, Room};
 use super::stages::{Stage, StageClock};
 use super::{PredictRequest, SampleResult, Stopped};
 use crate::domain::{Prediction, Problem};
@@ -301,7 +300,7 @@ impl<'r> Shared<'r> {
             prediction.warnings.extend(warning);
             prediction
         });
-        let result = result.map_err(|message| Problem::of_sample(uri.clone(), message));
+        let result = result.map_err(|message| Problem::new(uri.clone(), message));
         finished.send((index, result)).map_err(|_| Ended)
     }
 

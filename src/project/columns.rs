@@ -21,7 +21,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    pub(crate) fn of_number(number: i64) -> Option<Self> {
+    pub(crate) fn from_number(number: i64) -> Option<Self> {
         [Self::Failure, Self::Classes, Self::Detections].into_iter().find(|kind| *kind as i64 == number)
     }
 }
@@ -48,7 +48,7 @@ pub struct SampleSummary {
 }
 
 impl Columns {
-    pub(crate) fn of(prediction: &Prediction) -> Self {
+    pub(crate) fn from_prediction(prediction: &Prediction) -> Self {
         let bytes = |values: &mut dyn Iterator<Item = [u8; 4]>| values.flatten().collect();
         match &prediction.content {
             PredictionContent::Classes(classes) => Self {

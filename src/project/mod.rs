@@ -6,16 +6,13 @@
 
 mod columns;
 mod damage;
-mod default_path;
 mod error;
 pub mod export;
-mod facts;
 mod files;
 mod lock;
 mod names;
 mod open;
 mod pairs;
-mod place;
 mod queue;
 mod reader;
 mod save_as;
@@ -33,17 +30,18 @@ use parking_lot::{Mutex, RwLock};
 use rusqlite::Connection;
 
 pub use columns::{SampleSummary, Summary};
-pub use default_path::{default_path, default_path_of_place};
 pub use error::StoreError;
+pub use names::{default_path, default_path_of_place};
 pub use open::{OpenMode, OpenRequest, Opened};
-pub use pairs::{PredictionPair, PredictionPairs};
+pub(crate) use pairs::paged;
+pub use pairs::{PredictionPair, prediction_pairs};
 pub use reader::{PredictionCounts, StoredStamp};
 
 use crate::dirs::Scratch;
 use crate::domain::{Change, JudgedSample, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri};
 use crate::tasks::TaskControl;
+use files::ProjectFile;
 use lock::FileLock;
-use place::Place;
 use queue::{Queue, WRITER_GONE};
 use reader::Readers;
 
@@ -65,7 +63,7 @@ pub struct Project(Arc<Inner>);
 struct Inner {
     readers: Readers,
     access: Access,
-    place: Arc<Place>,
+    file: Arc<ProjectFile>,
     root: Arc<Root>,
     /// The next run's id.
     next_run: AtomicU64,
@@ -142,7 +140,7 @@ impl Project {
 
     /// The path of the project; `None` for one in memory.
     pub fn path(&self) -> Option<PathBuf> {
-        self.0.place.path()
+        self.0.file.path()
     }
 
     /// The folder that sample names are relative to.
@@ -162,7 +160,7 @@ impl Project {
             StoreError::database(NOTE_PLACE)(error)
         })?;
         let connection = self.writing()?.connection.lock();
-        facts::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
+        schema::set_fact(&connection, PLACE, Some(&json)).map_err(StoreError::database(NOTE_PLACE))
     }
 
     /// A run id that this project has never used.

@@ -11,13 +11,11 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension};
 
 use super::damage::{put_back, rescue, set_aside};
 use super::error::{StoreError, explain, is_damage, is_interrupted};
-use super::facts::{fact, read_root, set_fact, set_root};
-use super::files::{companion, resolve, vacuum_into};
+use super::files::{ProjectFile, companion, resolve, vacuum_into};
 use super::lock::{FileLock, Holder, Locking, host_name};
-use super::place::Place;
 use super::queue::Queue;
 use super::reader::{Readers, open_reader};
-use super::schema::{self, APPLICATION_ID, VERSION};
+use super::schema::{self, APPLICATION_ID, VERSION, fact, read_root, set_fact, set_root};
 use super::writer::{Refused, Writer};
 use super::{Access, Inner, Project, ReadOnlyReason, Root, SaveEvent, Writing};
 use crate::dirs::Scratch;
@@ -85,7 +83,7 @@ impl Project {
         let connection = make().map_err(StoreError::database("create a project in memory"))?;
         let shared_root = Arc::new(Root::default());
         shared_root.set(root);
-        start_writer(connection, Place::in_memory(), shared_root, None, Box::new(on_save))
+        start_writer(connection, ProjectFile::in_memory(), shared_root, None, Box::new(on_save))
     }
 }
 
@@ -191,27 +189,27 @@ fn write_locked(path: &Path, lock: FileLock, request: &OpenRequest<'_>, on_save:
     let root = Arc::new(Root::default());
     let set_up = settle_root(&connection, path, request.root, &mut notes);
     root.set(set_up.map_err(StoreError::database("save the image folder"))?.as_deref());
-    let place = Place::of_file(path.to_owned());
-    let project = start_writer(connection, place, root, Some(lock), on_save)?;
+    let file = ProjectFile::new(path.to_owned());
+    let project = start_writer(connection, file, root, Some(lock), on_save)?;
     Ok(Opened { project, notes })
 }
 
 fn start_writer(
     connection: Connection,
-    place: Place,
+    file: ProjectFile,
     root: Arc<Root>,
     lock: Option<FileLock>,
     on_save: OnSave,
 ) -> Result<Project, StoreError> {
     let next_run = next_run(&connection).map_err(StoreError::database("read the runs"))?;
     let connection = Arc::new(Mutex::new(connection));
-    let place = Arc::new(place);
-    let memory = place.path().is_none().then(|| Arc::clone(&connection));
-    let readers = Readers::new(Arc::clone(&place), memory, Arc::clone(&root));
+    let file = Arc::new(file);
+    let memory = file.path().is_none().then(|| Arc::clone(&connection));
+    let readers = Readers::new(Arc::clone(&file), memory, Arc::clone(&root));
     let queue = Arc::new(Queue::default());
     let writer = Writer {
         connection: Arc::clone(&connection),
-        place: Arc::clone(&place),
+        file: Arc::clone(&file),
         queue: Arc::clone(&queue),
         root: Arc::clone(&root),
         on_save,
@@ -224,7 +222,7 @@ fn start_writer(
     Ok(Project(Arc::new(Inner {
         readers,
         access: Access::Writer,
-        place,
+        file,
         root,
         next_run: AtomicU64::new(next_run),
         writing: Some(Writing { queue, connection, thread: Some(thread) }),
@@ -265,15 +263,15 @@ fn open_to_read(path: &Path, reason: ReadOnlyReason) -> Result<Opened, StoreErro
     let (stored_root, next_run) = read().map_err(failed)?;
     let root = Arc::new(Root::default());
     root.set(stored_root.as_deref());
-    let place = Arc::new(Place::of_file(read_path));
+    let file = Arc::new(ProjectFile::new(read_path));
     let notes = match reason {
         ReadOnlyReason::Requested => Vec::new(),
         _ => vec![format!("The project is read-only: {reason}")],
     };
     let inner = Inner {
-        readers: Readers::new(place, None, Arc::clone(&root)),
+        readers: Readers::new(file, None, Arc::clone(&root)),
         access: Access::ReadOnly { reason },
-        place: Arc::new(Place::of_file(path.to_owned())),
+        file: Arc::new(ProjectFile::new(path.to_owned())),
         root,
         next_run: AtomicU64::new(next_run),
         writing: None,

@@ -11,8 +11,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use super::Root;
 use super::columns::{Columns, Kind, SampleSummary, Summary, f32_column, u32_column};
 use super::error::StoreError;
+use super::files::ProjectFile;
 use super::names::{StoredName, from_stored, to_stored};
-use super::place::Place;
 use super::writer::run_number;
 use crate::domain::{
     FileStamp, JudgedSample, LabelSet, Prediction, RunId, RunInfo, S3Place, SamplePrediction, SampleUri, Verdict,
@@ -26,7 +26,7 @@ const MAX_CONNECTIONS: usize = 4;
 const BATCH_LEN: usize = 1000;
 
 pub(crate) struct Readers {
-    place: Arc<Place>,
+    file: Arc<ProjectFile>,
     /// The writer's connection, for a project in memory, which exists only there.
     memory: Option<Arc<Mutex<Connection>>>,
     idle: Mutex<Vec<Idle>>,
@@ -45,8 +45,8 @@ struct Idle {
 type ReadResult<T> = Result<T, StoreError>;
 
 impl Readers {
-    pub(crate) fn new(place: Arc<Place>, memory: Option<Arc<Mutex<Connection>>>, root: Arc<Root>) -> Self {
-        Self { place, memory, idle: Mutex::default(), root, labels: Mutex::default() }
+    pub(crate) fn new(file: Arc<ProjectFile>, memory: Option<Arc<Mutex<Connection>>>, root: Arc<Root>) -> Self {
+        Self { file, memory, idle: Mutex::default(), root, labels: Mutex::default() }
     }
 
     /// Reads with a connection that no other reader uses meanwhile.
@@ -56,15 +56,15 @@ impl Readers {
         read: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> ReadResult<T> {
         let failed = StoreError::database(what);
-        let Some(path) = self.place.path() else {
+        let Some(path) = self.file.path() else {
             let memory = self.memory.as_ref().expect("a project without a file lives in memory");
             let connection = memory.lock();
             return read(&connection).map_err(failed);
         };
         let idle = {
             let mut idle = self.idle.lock();
-            let place = idle.iter().position(|idle| idle.path == path);
-            place.map(|place| idle.swap_remove(place).connection)
+            let index = idle.iter().position(|idle| idle.path == path);
+            index.map(|index| idle.swap_remove(index).connection)
         };
         let connection = match idle {
             Some(connection) => connection,
@@ -74,7 +74,7 @@ impl Readers {
             },
         };
         let result = read(&connection).map_err(failed);
-        let is_current = self.place.path().as_ref() == Some(&path);
+        let is_current = self.file.path().as_ref() == Some(&path);
         let mut idle = self.idle.lock();
         if is_current && idle.len() < MAX_CONNECTIONS {
             idle.push(Idle { path, connection });
@@ -355,7 +355,7 @@ fn verdict_of_row(row: &Row<'_>) -> rusqlite::Result<(VerdictTarget, Verdict)> {
 
 fn kind_of_row(row: &Row<'_>) -> rusqlite::Result<Kind> {
     let number = row.get("kind")?;
-    Kind::of_number(number).ok_or_else(|| damaged("kind", format!("{number} is not a kind of prediction")))
+    Kind::from_number(number).ok_or_else(|| damaged("kind", format!("{number} is not a kind of prediction")))
 }
 
 fn stamp_of(size_bytes: i64, row: &Row<'_>) -> rusqlite::Result<FileStamp> {

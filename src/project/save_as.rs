@@ -5,14 +5,13 @@ use std::path::{Path, PathBuf};
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::error::StoreError;
-use super::facts::{set_fact, set_root};
 use super::files::{fold_journal, resolve, vacuum_into};
 use super::lock::{FileLock, Locking};
 use super::names::{StoredName, to_stored};
 use super::queue::Queued;
-use super::schema;
+use super::schema::{set_fact, set_root};
 use super::writer::{Refused, apply_all};
-use super::{EXTENSION, Project};
+use super::{EXTENSION, Project, schema};
 use crate::domain::SampleUri;
 
 impl Project {
@@ -51,7 +50,7 @@ impl Project {
         };
         let copy = open().map_err(StoreError::database("continue in the copy of the project"))?;
         let former = std::mem::replace(&mut *connection, copy);
-        self.0.place.move_to(target.clone());
+        self.0.file.move_to(target.clone());
         self.0.readers.forget_connections();
         drop(connection);
         drop(former);

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OptionalExtension, Statement, TransactionBehavior, pa
 
 use super::columns::{Columns, Kind};
 use super::error::{explain, is_of_the_change, may_pass};
+use super::files::ProjectFile;
 use super::names::{StoredName, to_stored};
-use super::place::Place;
 use super::queue::{AfterWait, Failure, Queue, Queued, WRITER_GONE};
 use super::{Root, SaveEvent};
 use crate::domain::{Change, LabelSet, RunId, RunInfo, SamplePrediction, SampleUri, Verdict, VerdictTarget};
@@ -22,7 +22,7 @@ const LAST_ATTEMPTS: usize = 5;
 
 pub(crate) struct Writer {
     pub(crate) connection: Arc<Mutex<Connection>>,
-    pub(crate) place: Arc<Place>,
+    pub(crate) file: Arc<ProjectFile>,
     pub(crate) queue: Arc<Queue>,
     pub(crate) root: Arc<Root>,
     pub(crate) on_save: Box<dyn Fn(SaveEvent) + Send>,
@@ -106,11 +106,11 @@ impl Writer {
     fn commit(&mut self, batch: &[Queued]) -> Result<Vec<Rejected>, Failure> {
         // The user can put the file back.
         let removed = |reason| Failure { reason, may_pass: true };
-        self.place.check_still_there().map_err(removed)?;
+        self.file.check_still_there().map_err(removed)?;
         let attempt = self.commit_to_database(batch);
         let rejected = attempt.map_err(|error| Failure { reason: explain(&error), may_pass: may_pass(&error) })?;
         // What was written to a file that was deleted meanwhile is lost.
-        self.place.check_still_there().map_err(removed)?;
+        self.file.check_still_there().map_err(removed)?;
         Ok(rejected)
     }
 
@@ -283,7 +283,7 @@ impl<'t> Statements<'t> {
         let (size_bytes, modified_ns, etag) = (stamp.size_bytes as i64, stamp.modified_ns, stamp.etag.as_deref());
         match &prediction.result {
             Ok(prediction) => {
-                let columns = Columns::of(prediction);
+                let columns = Columns::from_prediction(prediction);
                 let warnings = (!prediction.warnings.is_empty())
                     .then(|| serde_json::to_string(&prediction.warnings).expect("a list of texts"));
                 self.set_prediction.execute(params![

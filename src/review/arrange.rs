@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::candidate::{Candidate, Counted};
 use super::facts::Gate;
-use super::filter::Filter;
 use super::outcomes::{OutcomeClass, Outcomes, ShownOutcomes};
+use super::query::Filter;
 use super::{
     ClassChanges, ClassOutcomes, Direction, Marks, Predictions, Query, SAMPLES_PER_CHECK, Sort, SortBy, Summary,
     Suppressed, VerdictKind,
@@ -162,7 +162,7 @@ impl ArrangeRequest {
         summary: Summary<'a>,
         gate: &'a Gate<'a>,
     ) -> Option<ShownOutcomes<'a>> {
-        ShownOutcomes::of(self.outcomes.as_deref()?, id, summary, gate)
+        ShownOutcomes::new(self.outcomes.as_deref()?, id, summary, gate)
     }
 
     pub(crate) fn candidate<'a>(
@@ -205,7 +205,7 @@ impl OtherRun {
     }
 
     fn shown_outcomes<'a>(&'a self, id: SampleId, gate: &'a Gate<'a>) -> Option<ShownOutcomes<'a>> {
-        ShownOutcomes::of(&self.outcomes, id, self.predictions.summary(id)?, gate)
+        ShownOutcomes::new(&self.outcomes, id, self.predictions.summary(id)?, gate)
     }
 }
 
@@ -249,13 +249,13 @@ impl FilterCounts {
             if let Some(facts) = facts {
                 all.correct += u64::from(facts.correct);
                 all.wrong += u64::from(facts.wrong);
-                all.missed += u64::from(facts.missed);
+                all.false_negatives += u64::from(facts.false_negatives);
             }
         }
         if let Some(facts) = candidate.outcome_facts() {
             self.evaluated += 1;
             self.with_wrong += usize::from(facts.wrong > 0);
-            self.with_missed += usize::from(facts.missed > 0);
+            self.with_missed += usize::from(facts.false_negatives > 0);
             self.with_correct += usize::from(facts.correct > 0);
         }
         if let Some(gain) = candidate.gain() {

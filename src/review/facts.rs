@@ -2,7 +2,7 @@
 
 use super::by_class::ByClass;
 use super::suppressed::HiddenBoxes;
-use super::{Mark, Marks, Summary, Suppressed, VerdictKind};
+use super::{Mark, Marks, Predictions, Summary, Suppressed, VerdictKind};
 use crate::domain::{ModelTask, SampleId, ViewSettings};
 
 /// A view and the verdicts in columnar form: the same result as [`ViewSettings::visible_detections`], with one or two
@@ -198,9 +198,51 @@ fn number(value: f32) -> Option<f32> {
     (!value.is_nan()).then_some(value)
 }
 
+/// The verdict of one image for sorting and filtering ([`super::Mark::judged`]); `None` while it is unjudged.
+pub fn verdict_of_image(
+    predictions: Option<&Predictions>,
+    view: &ViewSettings,
+    suppressed: Option<&Suppressed>,
+    marks: &Marks,
+    id: SampleId,
+) -> Option<VerdictKind> {
+    let mark = marks.of(id)?;
+    let summary = predictions.and_then(|predictions| Some((predictions, predictions.summary(id)?)));
+    match summary.filter(|_| !mark.boxes.is_empty()) {
+        Some((predictions, summary)) => {
+            let gate = Gate::new(predictions.task(), view, suppressed, Some(marks));
+            gate.verdict(id, summary)
+        }
+        None => mark.verdict,
+    }
+}
+
+/// The number of boxes of these samples that `view` shows, or of all boxes without a view.
+pub fn count_boxes(
+    predictions: &Predictions,
+    view: Option<&ViewSettings>,
+    suppressed: Option<&Suppressed>,
+    marks: &Marks,
+    samples: impl Iterator<Item = SampleId>,
+) -> usize {
+    let gate = view.map(|view| Gate::new(predictions.task(), view, suppressed, Some(marks)));
+    let mut count = 0;
+    for sample in samples {
+        let Some(summary) = predictions.summary(sample) else {
+            continue;
+        };
+        count += match &gate {
+            Some(gate) => gate.visible(sample).of(summary).count(),
+            None => summary.scores.len(),
+        };
+    }
+    count
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::BoundingBox;
     use crate::review::testing::Random;
 
     #[test]
@@ -250,5 +292,34 @@ mod tests {
         assert_eq!((facts.best, facts.margin), (Some(0.5), Some(0.25)));
         assert_eq!(classification_facts(&[0.5]).margin, Some(0.5));
         assert_eq!(classification_facts(&[]).margin, None);
+    }
+
+    #[test]
+    fn boxes_are_counted_as_shown() {
+        let mut predictions = Predictions::new(ModelTask::Detection);
+        predictions.record_summary(SampleId(0), 9, 9, &[1, 1, 2], &[0.9, 0.8, 0.3]);
+        predictions.record_summary(SampleId(2), 9, 9, &[1], &[0.7]);
+        let mut suppressed = Suppressed::new(0.5);
+        let square = BoundingBox::new(0.0, 0.0, 5.0, 5.0);
+        suppressed.record(SampleId(0), &[square; 3], &[1, 1, 2], &[0.9, 0.8, 0.3]);
+        let view = ViewSettings { min_score: 0.5, ..ViewSettings::default() };
+        let without_overlaps = ViewSettings { nms_iou: Some(0.5), ..view.clone() };
+        let all = [0, 1, 2].map(SampleId);
+        let nothing_judged = Marks::default();
+        let mut faint_confirmed = Marks::default();
+        let mark = Mark { boxes: [(2, VerdictKind::Accept)].into(), ..Mark::default() };
+        faint_confirmed.set(SampleId(0), mark);
+        for (view, marks, samples, expected) in [
+            (None, &nothing_judged, &all[..], 4),
+            (Some(&view), &nothing_judged, &all[..], 3),
+            (Some(&view), &faint_confirmed, &all[..], 4),
+            (Some(&without_overlaps), &nothing_judged, &all[..], 2),
+            (Some(&without_overlaps), &faint_confirmed, &all[..], 3),
+            (Some(&view), &faint_confirmed, &all[2..], 1),
+        ] {
+            let samples = samples.iter().copied();
+            let count = count_boxes(&predictions, view, Some(&suppressed), marks, samples);
+            assert_eq!(count, expected);
+        }
     }
 }

@@ -4,13 +4,10 @@
 //! calls it directly.
 
 mod arrange;
-mod box_count;
 mod by_class;
 mod candidate;
 mod facts;
 mod filmstrip;
-mod filter;
-mod judged;
 mod marks;
 mod nothing_found;
 mod outcome_counts;
@@ -25,9 +22,8 @@ mod testing;
 mod uncertain;
 
 pub use arrange::{ArrangeRequest, Arrangement, Arranger, FilterCounts, OtherRun, arrange};
-pub use box_count::count_boxes;
+pub use facts::{count_boxes, verdict_of_image};
 pub use filmstrip::{FilmBox, FilmFrame, FilmOrder, FilmRequest, filmstrip};
-pub use judged::verdict_of_image;
 pub use marks::{Mark, Marks, VerdictKind};
 pub use nothing_found::NothingFound;
 pub use outcome_counts::{Confusion, OutcomeCounts, outcome_counts};

@@ -22,7 +22,7 @@ pub struct OutcomeCounts {
     /// Wrong top classes of a classifier that the ground truth does not have.
     pub wrong_of_other_classes: u64,
     /// Objects that no box of any ground-truth class detects.
-    pub missed: u64,
+    pub undetected: u64,
     /// By class of the object (`None`: background) and class of the box, both as ground-truth classes. A box counts
     /// once. `None` for the box: no box of any class detects the object, or only one of a class that the ground truth
     /// does not have.
@@ -82,10 +82,10 @@ pub fn outcome_counts(request: &ArrangeRequest, cancelled: &dyn Fn() -> bool) ->
         }
         for missed in shown.missed() {
             if let Some(class) = counts.classes.get_mut(missed.object.class as usize) {
-                class.missed += 1;
+                class.false_negatives += 1;
             }
             if !confused.contains(&missed.index) {
-                counts.missed += 1;
+                counts.undetected += 1;
                 confusion.add(Some(missed.object.class), None);
             }
         }

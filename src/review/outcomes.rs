@@ -266,7 +266,7 @@ pub(crate) struct ShownOutcomes<'a> {
 
 impl<'a> ShownOutcomes<'a> {
     /// `None` if the image was not evaluated with this prediction.
-    pub(crate) fn of(outcomes: &'a Outcomes, id: SampleId, summary: Summary<'a>, gate: &'a Gate<'a>) -> Option<Self> {
+    pub(crate) fn new(outcomes: &'a Outcomes, id: SampleId, summary: Summary<'a>, gate: &'a Gate<'a>) -> Option<Self> {
         Some(Self {
             task: gate.task(),
             summary,
@@ -328,7 +328,8 @@ impl<'a> ShownOutcomes<'a> {
     }
 
     pub(crate) fn facts(self) -> OutcomeFacts {
-        let mut facts = OutcomeFacts { correct: 0, wrong: 0, missed: self.missed().count() as u32, worst: None };
+        let mut facts =
+            OutcomeFacts { correct: 0, wrong: 0, false_negatives: self.missed().count() as u32, worst: None };
         for found in self.boxes() {
             if found.kind == OutcomeKind::Correct {
                 facts.correct += 1;
@@ -344,7 +345,7 @@ impl<'a> ShownOutcomes<'a> {
 impl OutcomeFacts {
     /// False positives and missed objects.
     pub(crate) fn errors(self) -> i64 {
-        i64::from(self.wrong) + i64::from(self.missed)
+        i64::from(self.wrong) + i64::from(self.false_negatives)
     }
 }
 
@@ -355,7 +356,7 @@ pub(crate) struct OutcomeFacts {
     pub(crate) correct: u32,
     pub(crate) wrong: u32,
     /// Objects without a correct box.
-    pub(crate) missed: u32,
+    pub(crate) false_negatives: u32,
     /// The highest score of a false positive.
     pub(crate) worst: Option<f32>,
 }
@@ -383,14 +384,13 @@ pub struct ClassOutcomes {
     pub correct: u64,
     /// False positives.
     pub wrong: u64,
-    /// False negatives.
-    pub missed: u64,
+    pub false_negatives: u64,
 }
 
 impl ClassOutcomes {
     /// Ground-truth objects of the class.
     pub fn truths(&self) -> u64 {
-        self.correct + self.missed
+        self.correct + self.false_negatives
     }
 
     /// `None` without boxes.
@@ -405,7 +405,7 @@ impl ClassOutcomes {
 
     /// The harmonic mean of precision and recall; `None` if there are neither boxes nor objects.
     pub fn f1(&self) -> Option<f64> {
-        share(2 * self.correct, 2 * self.correct + self.wrong + self.missed)
+        share(2 * self.correct, 2 * self.correct + self.wrong + self.false_negatives)
     }
 }
 
@@ -413,7 +413,7 @@ impl std::ops::AddAssign for ClassOutcomes {
     fn add_assign(&mut self, other: Self) {
         self.correct += other.correct;
         self.wrong += other.wrong;
-        self.missed += other.missed;
+        self.false_negatives += other.false_negatives;
     }
 }
 

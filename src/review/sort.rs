@@ -129,10 +129,12 @@ impl SortBy {
             Self::Boxes => Some(u64::from(facts?.boxes)),
             Self::Verdict => Some(candidate.verdict? as u64),
             Self::Disagreement => from_float(candidate.disagreement?),
-            Self::Errors => candidate.outcome_facts().map(|facts| u64::from(facts.wrong) + u64::from(facts.missed)),
+            Self::Errors => {
+                candidate.outcome_facts().map(|facts| u64::from(facts.wrong) + u64::from(facts.false_negatives))
+            }
             Self::ConfidentError => from_float(candidate.outcome_facts()?.worst?),
             Self::ErrorChange => Some(from_signed(-candidate.gain()?)),
-            Self::Missed => candidate.outcome_facts().map(|facts| facts.missed.into()),
+            Self::Missed => candidate.outcome_facts().map(|facts| facts.false_negatives.into()),
         }
     }
 }

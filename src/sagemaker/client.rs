@@ -112,7 +112,7 @@ impl RemoteClient {
             (None, OutputShape::Spotcheck { model, task }) => card_of_remote(model, *task, &assumed, &origin),
             (None, OutputShape::Mapped(_)) => card_of_remote(&self.id, shape.task(), &assumed, &origin),
         };
-        let key = RunKey::of_predictions(card.id.clone(), choice.keep, self.made.clone());
+        let key = RunKey::for_predictions(card.id.clone(), choice.keep, self.made.clone());
         let predictor =
             RemotePredictor::new(Arc::clone(&self.transport), self.encoding.clone(), shape, labels, choice.keep, lanes);
         ReadyModel { labels: predictor.labels(), predictor: Arc::new(predictor), key, card, reading }

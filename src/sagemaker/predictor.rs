@@ -204,7 +204,7 @@ pub fn card_of_remote(id: &str, task: ModelTask, assumed: &[String], origin: &st
     ModelCard {
         origin: origin.to_owned(),
         assumed: assumed.to_vec(),
-        ..ModelCard::of_predictions(plain, id.to_owned(), OutputConvention::of_predictions(task))
+        ..ModelCard::for_predictions(plain, id.to_owned(), OutputConvention::for_predictions(task))
     }
 }
 

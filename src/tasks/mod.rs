@@ -6,12 +6,10 @@
 mod clock;
 mod control;
 mod progress;
-mod waker;
 
 pub use clock::{clock_text, now_ms};
-pub use control::{CancelHook, Cancelled, TaskControl};
+pub use control::{CancelHook, Cancelled, TaskControl, Waker};
 pub use progress::{Counted, Progress, ProgressUnit};
-pub use waker::Waker;
 
 /// Starts a named thread. A panic in `work` is caught and passed to `on_panic` as text, so that every task reports a
 /// result.

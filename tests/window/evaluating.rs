@@ -523,7 +523,7 @@ fn evaluation_is_exported_at_the_shown_score() {
     assert!(report.contains("FP, wrong class: cat 0.80, truth: dog") && report.contains("FP, background: dog 0.60"));
     // The report of the run also contains the evaluation.
     let path = folder.path().join("run.html");
-    let options = ExportOptions::of_format(ExportFormat::Report);
+    let options = ExportOptions::for_format(ExportFormat::Report);
     window.state_mut().command(ExportCommand::Set(options, ExportScope::All));
     window.state_mut().command(ExportCommand::Start { path: path.clone(), replaces: false });
     wait_for(&mut window, "Exported");

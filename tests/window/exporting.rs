@@ -73,7 +73,7 @@ fn outdated_prediction_is_not_exported() {
     let changed = images.path().join("1-coffee.png");
     std::fs::copy(samples().join("chelsea.png"), changed).unwrap();
     wait_for(&mut window, "1-coffee.png, outdated");
-    let options = ExportOptions::of_format(ExportFormat::Coco);
+    let options = ExportOptions::for_format(ExportFormat::Coco);
     let set = Command::Export(ExportCommand::Set(options, ExportScope::All));
     window.state_mut().command(set);
     window.state_mut().command(ExportCommand::Start { path: path.clone(), replaces: false });
@@ -204,7 +204,7 @@ fn canceled_export_leaves_no_files() {
     wait_until(&mut window, "the task to end", |window| window.state().state().tasks.is_idle());
     let app = window.state_mut();
     app.command(Action::Export);
-    let options = ExportOptions::of_format(ExportFormat::AnnotatedImages);
+    let options = ExportOptions::for_format(ExportFormat::AnnotatedImages);
     app.command(ExportCommand::Set(options, ExportScope::All));
     app.command(ExportCommand::Start { path: folder.path().join("pictures"), replaces: false });
     app.command(Action::CancelTasks);

@@ -245,7 +245,7 @@ fn accepted_box_is_visible_at_any_minimum_score() {
     assert!(sees(&window, &below), "{below}");
 
     let path = folder.path().join("accepted.json");
-    let options = ExportOptions { verdicts: VerdictChoice::Accepted, ..ExportOptions::of_format(ExportFormat::Coco) };
+    let options = ExportOptions { verdicts: VerdictChoice::Accepted, ..ExportOptions::for_format(ExportFormat::Coco) };
     let state = window.state_mut();
     state.command(ExportCommand::Set(options, ExportScope::All));
     state.command(ExportCommand::Start { path: path.clone(), replaces: false });

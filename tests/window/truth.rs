@@ -109,7 +109,7 @@ fn ground_truth_outcomes_are_counted_and_drawn() {
     assert_eq!(window.state().state().samples.len(), 8);
     let counts = window.state().state().outcome_counts().unwrap().clone();
     let all = counts.all();
-    assert_eq!((counts.images, all.correct, all.wrong, all.missed, counts.missed), (5, 3, 3, 3, 2));
+    assert_eq!((counts.images, all.correct, all.wrong, all.false_negatives, counts.undetected), (5, 3, 3, 3, 2));
     let kinds = [OutcomeKind::Class, OutcomeKind::Both, OutcomeKind::Background, OutcomeKind::Location];
     assert_eq!(kinds.map(|kind| counts.kind(kind)), [1, 1, 1, 0]);
 
@@ -141,7 +141,7 @@ fn ground_truth_outcomes_are_counted_and_drawn() {
     window.state_mut().command(ReviewCommand::ChangeView(ViewChange::MinScore(0.65)));
     wait_until(&mut window, "the tie to go", |window| {
         let counts = window.state().state().outcome_counts().unwrap();
-        counts.all().wrong == 2 && counts.all().missed == 3
+        counts.all().wrong == 2 && counts.all().false_negatives == 3
     });
     let first = |window: &mut Harness<'static, App>, by| {
         window.state_mut().command(ReviewCommand::SetSort(Sort { by, direction: Direction::Descending }));
@@ -351,7 +351,7 @@ fn comparison_shows_improved_and_worse_images() {
     let state = window.state().state();
     let (_, other) = state.other_evaluated().unwrap();
     assert_eq!(
-        (state.arranging.counts().unwrap().outcomes).map(|all| (all.correct, all.wrong, all.missed)),
+        (state.arranging.counts().unwrap().outcomes).map(|all| (all.correct, all.wrong, all.false_negatives)),
         [(3, 0, 3), (3, 3, 3)]
     );
     let (one, same) =
@@ -373,7 +373,7 @@ fn verdicts_folders_and_names_are_ground_truth() {
         state.outcome_counts().is_some_and(|counts| counts.images == 1) && state.tasks.is_idle()
     });
     let all = window.state().state().outcome_counts().unwrap().all();
-    assert_eq!((all.correct, all.wrong, all.missed), (2, 0, 0), "the accepted boxes");
+    assert_eq!((all.correct, all.wrong, all.false_negatives), (2, 0, 0), "the accepted boxes");
     assert!(!window.state().state().evaluation_is_outdated());
     window.state_mut().command(ReviewCommand::SetVerdict(Some(Verdict::Reject)));
     window.state_mut().command(EvaluationCommand::ShowPanel(true));
@@ -399,7 +399,7 @@ fn verdicts_folders_and_names_are_ground_truth() {
     let is_measured = |window: &Harness<'static, App>| {
         let state = window.state().state();
         let all = state.outcome_counts().map(OutcomeCounts::all);
-        all.is_some_and(|all| (all.correct, all.missed) == (1, 1)) && state.tasks.is_idle()
+        all.is_some_and(|all| (all.correct, all.false_negatives) == (1, 1)) && state.tasks.is_idle()
     };
     wait_until(&mut window, "the folders", is_measured);
     window.state_mut().command(EvaluationCommand::CloseTruth);

@@ -84,7 +84,7 @@ impl ClassMatches {
         to: &[TruthLabel],
         corrections: &ClassCorrections,
     ) -> Result<Self, CorrectionsError> {
-        let (sources, targets) = (Targets::of(from), Targets::of(to));
+        let (sources, targets) = (Targets::new(from), Targets::new(to));
         let row = |class: &TruthLabel| ClassRow { class: class.clone(), matched: targets.find(class, &sources) };
         let mut rows: Vec<ClassRow> = from.iter().map(row).collect();
         let mut unused_corrections = Vec::new();
@@ -125,7 +125,7 @@ struct Targets<'t> {
 }
 
 impl<'t> Targets<'t> {
-    fn of(classes: &'t [TruthLabel]) -> Self {
+    fn new(classes: &'t [TruthLabel]) -> Self {
         let mut targets =
             Self { classes, by_name: HashMap::new(), by_spelling: HashMap::new(), by_number: HashMap::new() };
         for (index, class) in (0_u32..).zip(classes) {
@@ -190,7 +190,7 @@ impl Correction {
 impl ClassCorrections {
     /// The corrections of these classes, and the others.
     pub fn about(&self, classes: &[TruthLabel]) -> (Self, Self) {
-        let targets = Targets::of(classes);
+        let targets = Targets::new(classes);
         let (of_these, others) = self.rows.iter().cloned().partition(|row| targets.named(&row.from).is_some());
         (Self { rows: of_these }, Self { rows: others })
     }
@@ -198,7 +198,7 @@ impl ClassCorrections {
     /// # Errors
     /// A correction maps to a ground-truth class that is not among these.
     pub fn check_targets(&self, truth: &[TruthLabel]) -> Result<(), CorrectionsError> {
-        let targets = Targets::of(truth);
+        let targets = Targets::new(truth);
         let unknown = self.rows.iter().find(|row| !row.to.is_empty() && targets.named(&row.to).is_none());
         unknown.map_or(Ok(()), |row| Err(row.unknown(&row.to, "the ground truth does")))
     }

@@ -89,7 +89,7 @@ impl ImageReason {
 }
 
 impl<'k> ImageKey<'k> {
-    pub fn of(image: &'k AnnotatedImage) -> Self {
+    pub fn new(image: &'k AnnotatedImage) -> Self {
         Self { id: image.id.as_ref(), name: &image.name }
     }
 

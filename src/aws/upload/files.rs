@@ -69,11 +69,11 @@ pub fn files_of<'u>(
         match listed {
             Ok(Some(_)) if !names.insert(name.clone()) => {
                 let message = format!("another file has the same name {name}; rename one of them");
-                found.problems.push(Problem::of_sample(uri, message));
+                found.problems.push(Problem::new(uri, message));
             }
             Ok(Some(file)) => found.files.push(Sample { name, ..file }),
-            Ok(None) => found.problems.push(Problem::of_sample(uri, SourceError::NotFound.to_string())),
-            Err(error) => found.problems.push(Problem::of_sample(uri, error.to_string())),
+            Ok(None) => found.problems.push(Problem::new(uri, SourceError::NotFound.to_string())),
+            Err(error) => found.problems.push(Problem::new(uri, error.to_string())),
         }
     }
     Ok(found)

@@ -32,7 +32,7 @@ pub fn plan(aws: &Aws, target: &S3Place, local: LocalFiles, control: &TaskContro
     };
     for file in local.files {
         match key_problem(&plan.key_of(&file)) {
-            Some(problem) => plan.problems.push(Problem::of_sample(file.uri, problem)),
+            Some(problem) => plan.problems.push(Problem::new(file.uri, problem)),
             None => plan.files.push(PlannedFile { file, state: PlannedState::New }),
         }
     }
@@ -151,7 +151,7 @@ fn compare(
     unreadable.sort_unstable_by_key(|(index, _)| std::cmp::Reverse(*index));
     for (index, error) in unreadable {
         let planned = plan.files.remove(index);
-        let problem = Problem::of_sample(planned.file.uri, error.to_string());
+        let problem = Problem::new(planned.file.uri, error.to_string());
         plan.problems.push(problem);
     }
     Ok(())

@@ -51,7 +51,7 @@ pub fn upload(aws: &Aws, plan: &UploadPlan, options: UploadOptions<'_>, control:
                 work.push((&planned.file, Some(Replaces { etag })));
             }
             PlannedState::Conflict { why, .. } => {
-                let problem = Problem::of_sample(planned.file.uri.clone(), why);
+                let problem = Problem::new(planned.file.uri.clone(), why);
                 report.conflicts.push(problem);
             }
         }
@@ -193,7 +193,7 @@ impl<'a> Transfer<'a> {
         let counts = &mut *counts;
         let report = &mut counts.report;
         counts.ended += 1;
-        let problem = |message: &dyn std::fmt::Display| Problem::of_sample(file.uri.clone(), message.to_string());
+        let problem = |message: &dyn std::fmt::Display| Problem::new(file.uri.clone(), message.to_string());
         let stop = match sent {
             Ok(Sent::Sent) => {
                 report.sent.add(file.size_bytes);

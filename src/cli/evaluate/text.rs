@@ -41,7 +41,7 @@ pub(crate) fn summary(evaluated: &Evaluated) -> String {
                 images(metrics.images),
                 metrics.true_positives,
                 metrics.false_positives,
-                metrics.missed
+                metrics.false_negatives
             );
             for (kind, error) in &metrics.errors {
                 let cost = percent(Some(error.ap50_cost));

@@ -299,7 +299,7 @@ impl Saving {
                 let sample = &samples[place];
                 let prediction =
                     prediction.with_context(|| format!("the project has lost its prediction for {}", sample.uri))?;
-                let result = prediction.result.map_err(|reason| Problem::of_sample(sample.uri.clone(), reason));
+                let result = prediction.result.map_err(|reason| Problem::new(sample.uri.clone(), reason));
                 write(sample, result)?;
             }
         }

@@ -185,10 +185,10 @@ fn write_failures(
     samples: &[Sample],
     problems: Vec<Problem>,
 ) -> anyhow::Result<Outcome> {
-    let no_model = ModelCard::of_predictions(
+    let no_model = ModelCard::for_predictions(
         String::new(),
         String::new(),
-        OutputConvention::of_predictions(ModelTask::Classification),
+        OutputConvention::for_predictions(ModelTask::Classification),
     );
     let limits = DecodeLimits::default();
     let mut outputs = Outputs::open(args.out.as_deref(), None, no_model, None, source, &limits)?;

@@ -274,7 +274,7 @@ fn print_failures(found: &JobOutcome, job: &TransformJob) {
     let unexplained = found.unexplained.words(job);
     let problems = found.failed.iter().map(|failed| {
         let why = failed.reason.as_ref().unwrap_or(&unexplained);
-        (Problem::of_sample(found.uri_of(failed), why.clone()), failed.reason.is_some())
+        (Problem::new(found.uri_of(failed), why.clone()), failed.reason.is_some())
     });
     let is_failure = |is_explained: bool| is_explained || found.unexplained != Unexplained::NotProcessed;
     let (failed, others): (Vec<_>, Vec<_>) = problems.partition(|(_, is_explained)| is_failure(*is_explained));

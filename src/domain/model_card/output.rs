@@ -17,7 +17,7 @@ pub enum OutputConvention {
 
 impl OutputConvention {
     /// The convention of predictions without a graph: probabilities, or boxes, labels and scores.
-    pub fn of_predictions(task: ModelTask) -> Self {
+    pub fn for_predictions(task: ModelTask) -> Self {
         match task {
             ModelTask::Classification => Self::Classification(ClassificationOutput {
                 name: None,

@@ -76,7 +76,7 @@ impl Draws {
         let drawn = match (self.of, &mut evaluated.metrics) {
             (DrawnFrom::Detection(of_draws), Metrics::Detection { intervals, .. }) => {
                 let drawn = of_draws.numbers(draws, is_cancelled);
-                *intervals = drawn.as_ref().map(DetectionIntervals::of);
+                *intervals = drawn.as_ref().map(DetectionIntervals::from_drawn);
                 drawn.map(Vec::from)
             }
             (DrawnFrom::Classification(hits), Metrics::Classification { metrics, intervals }) if !hits.is_empty() => {

@@ -71,7 +71,7 @@ pub fn of_annotations(truth: &GroundTruth, side: FileSide, rules: MatchRules) ->
     }
     let matched = match_classes(truth, &predicted.classes, rules, &mut notes)?;
     let class_of = |class: u32| matched.places.get(class as usize).copied().flatten();
-    let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::of).collect();
+    let keys: Vec<ImageKey<'_>> = predicted.images.iter().map(ImageKey::new).collect();
     let problems = predicted.problems.counts().map(|(kind, count)| (kind.word(), count)).collect();
     let mut counted = Counted { predictions: name, problems, ..Counted::default() };
     for image in &predicted.images {
@@ -156,7 +156,7 @@ pub fn of_run(
         return Err(EvaluateError::OtherTask { truth: truth.task, predictions });
     }
     let mut notes = vec![format!("Predictions: run “{}”.", run.name)];
-    let classes = RunClasses::of(truth, run, rules, &mut notes)?;
+    let classes = RunClasses::new(truth, run, rules, &mut notes)?;
     let mut thresholds = vec![decimal(view.min_score); truth.classes.classes.len()];
     for (id, min_score) in &view.min_score_by_class {
         if let Some(place) = classes.place(*id) {
@@ -358,7 +358,7 @@ struct RunClasses {
 }
 
 impl RunClasses {
-    fn of(
+    fn new(
         truth: &GroundTruth,
         run: &RunInfo,
         rules: MatchRules,

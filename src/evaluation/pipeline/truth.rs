@@ -62,7 +62,7 @@ pub fn open_truth(
         }
         TruthFrom::Names { names, pattern } => {
             let names = names.iter().map(String::as_str);
-            ("image names".to_owned(), annotations::of_file_names(names, pattern))
+            ("image names".to_owned(), annotations::from_file_names(names, pattern))
         }
     };
     truth_of(name, found, labels)
@@ -82,7 +82,7 @@ pub fn truth_of(name: String, mut found: Found, labels: Option<&LabelSet>) -> Re
     }
     let notes = notes_of(&name, &found);
     let problem = found.annotations.problems.iter().next().map(ToString::to_string);
-    GroundTruth::of(name.clone(), found.annotations, notes).map_err(|reason| match (reason, problem) {
+    GroundTruth::new(name.clone(), found.annotations, notes).map_err(|reason| match (reason, problem) {
         (NoTruth::Nothing, Some(problem)) => EvaluateError::NothingUsable { name, problem },
         (reason, _) => EvaluateError::NoTruth { name, reason },
     })
@@ -154,7 +154,7 @@ fn verdicts(
         boxes: &image.boxes,
         shown: &image.shown,
     });
-    Ok(annotations::of_verdicts(judged_images, &run.labels))
+    Ok(annotations::from_verdicts(judged_images, &run.labels))
 }
 
 /// The detected format of annotations, and other notes.

@@ -109,7 +109,7 @@ impl LinesSource {
 
     fn sample(&self, number: usize, line: &Range<u64>) -> Sample {
         Sample {
-            uri: SampleUri::of_record(self.file.uri.as_str(), number as u64),
+            uri: SampleUri::from_record(self.file.uri.as_str(), number as u64),
             name: format!("{}/{number}", self.file.name),
             size_bytes: line.end - line.start,
             ..self.file.clone()
@@ -170,7 +170,7 @@ impl Source for LinesSource {
                 if let Err(error) = index.scan_further(&*source.inner, &source.file) {
                     is_over = true;
                     let message = format!("{error} ({} lines were listed before it)", index.lines.len());
-                    let problem = Problem::of_sample(source.file.uri.clone(), message);
+                    let problem = Problem::new(source.file.uri.clone(), message);
                     // The caller that canceled the listing knows that it is incomplete.
                     let is_told = !matches!(error, SourceError::Cancelled);
                     page.problems.extend(is_told.then_some(problem));
@@ -267,9 +267,9 @@ mod tests {
             text.push_str(&line);
         }
         let source = lines_of(text.as_bytes());
-        let late = SampleUri::of_record("a.jsonl", 699);
+        let late = SampleUri::from_record("a.jsonl", 699);
         assert_eq!(source.read(&late).unwrap(), b"699");
-        let missing = SampleUri::of_record("a.jsonl", 700);
+        let missing = SampleUri::from_record("a.jsonl", 700);
         assert!(source.read(&missing).is_err());
 
         let source = lines_of(text.as_bytes());

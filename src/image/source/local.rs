@@ -164,7 +164,7 @@ fn sample(path: &Path, name: String, metadata: &Metadata) -> Entry {
             modified_ns: metadata.modified().ok().and_then(nanoseconds),
             etag: None,
         }),
-        None => Err(Problem::of_sample(uri_of(path), "has a name that is not valid Unicode; rename it to open it")),
+        None => Err(Problem::new(uri_of(path), "has a name that is not valid Unicode; rename it to open it")),
     }
 }
 
@@ -190,7 +190,7 @@ fn nanoseconds(time: SystemTime) -> Option<i64> {
 }
 
 fn problem(path: &Path, error: std::io::Error) -> Problem {
-    Problem::of_sample(uri_of(path), SourceError::from(error).to_string())
+    Problem::new(uri_of(path), SourceError::from(error).to_string())
 }
 
 /// The path relative to `root`, with `/` between its parts.

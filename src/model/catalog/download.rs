@@ -338,7 +338,7 @@ impl Download<'_> {
                 }
                 // Even for a range request: the file has changed, or the server does not support ranges.
                 part.restart()?;
-                part.set_validator(Validator::of(response))?;
+                part.set_validator(Validator::from_response(response))?;
                 self.control.set_done_before(0);
                 Ok(())
             }

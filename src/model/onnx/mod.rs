@@ -7,7 +7,6 @@ mod inspection;
 mod predictor;
 mod preset_trials;
 mod session;
-mod signature;
 mod trial;
 
 use std::path::PathBuf;

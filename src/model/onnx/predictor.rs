@@ -76,7 +76,7 @@ impl LaneLayout {
     /// The layout for a device. On the CPU: one session per core, as far as memory allows, with one image per call;
     /// with a batch, one session on all cores. A GPU is fastest with one session and many images per call; its threads
     /// compute only what the GPU cannot.
-    fn of(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
+    fn new(device: Device, card: &ModelCard, options: &LoadOptions) -> Self {
         let threads =
             options.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from)).max(1);
         let affordable = LANES_MEMORY_BYTES / (4 * card.file.bytes.max(1));
@@ -123,7 +123,7 @@ impl OnnxPredictor {
         control: &TaskControl,
     ) -> Result<Self, InferenceError> {
         let selected = device::select(options.device, |device| {
-            let layout = LaneLayout::of(device, &model.card, options);
+            let layout = LaneLayout::new(device, &model.card, options);
             let prepared = device::prepare(runtime, device, options.device)?;
             let lanes: Result<Vec<_>, _> =
                 (0..layout.lanes).map(|_| load_lane(runtime, model, &prepared, layout, control)).collect();

@@ -90,7 +90,7 @@ impl Inspection {
                 control.add_done(1);
             }
             let is_present = preset.input == card.input;
-            trials.push(PresetTrial::of(preset, is_present, outcomes, images));
+            trials.push(PresetTrial::new(preset, is_present, outcomes, images));
         }
         Ok(trials)
     }
@@ -140,7 +140,7 @@ impl PresetTrial {
     }
 
     /// `predictions` contain every class.
-    fn of(
+    fn new(
         preset: Preset,
         is_present: bool,
         mut predictions: Vec<Result<Prediction, String>>,

@@ -178,7 +178,7 @@ mod tests {
 
     fn classifier(values: ClassValues, background: Background) -> ModelCard {
         let output = ClassificationOutput { name: None, values, background };
-        ModelCard::of_predictions("toy".to_owned(), "Toy".to_owned(), OutputConvention::Classification(output))
+        ModelCard::for_predictions("toy".to_owned(), "Toy".to_owned(), OutputConvention::Classification(output))
     }
 
     fn outputs(shape: &[usize], values: &[f32]) -> Outputs {
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn wrong_box_format_and_space_are_noticed() {
         let output = DetectionOutput::separate("scores", "scores", "scores");
-        let card = ModelCard::of_predictions("t".to_owned(), "T".to_owned(), OutputConvention::Detection(output));
+        let card = ModelCard::for_predictions("t".to_owned(), "T".to_owned(), OutputConvention::Detection(output));
         for (corners, part) in [
             ([10.0, 10.0, 40.0, 30.0], None),
             ([40.0, 30.0, 10.0, 10.0], Some("end before")),

@@ -35,7 +35,7 @@ pub fn draft_card(model: &RecognitionRequest<'_>) -> Result<ModelCard, Recognize
             auxiliary: port.auxiliary.clone(),
             ..ImageInput::new(layout, port.element_type, resize)
         },
-        ..ModelCard::of_predictions(model.id.clone(), model.name.clone(), output)
+        ..ModelCard::for_predictions(model.id.clone(), model.name.clone(), output)
     })
 }
 

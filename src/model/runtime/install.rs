@@ -10,7 +10,6 @@ use strum::VariantArray;
 use zip::ZipArchive;
 
 use super::error::RuntimeError;
-use super::header;
 use super::installed::{self, InstalledPackage, Manifest, ManifestFile};
 use super::packages::{RuntimePackage, is_needed};
 use super::{MIN_MINOR_VERSION, pip};
@@ -128,7 +127,7 @@ fn unpack(
             reason: format!("expected {}, got {}", pin.library_sha256, main.sha256),
         });
     }
-    header::check_library(&ready.join(&main.name)).map_err(bad)?;
+    installed::check_library(&ready.join(&main.name)).map_err(bad)?;
     Ok(Manifest {
         project: package.project().to_owned(),
         version,

@@ -19,7 +19,7 @@ pub fn annotate(
     confirmed: &[u32],
     marks: &TruthMarks,
 ) -> RgbImage {
-    annotate_in(image, prediction, view, confirmed, marks, Style::of(image))
+    annotate_in(image, prediction, view, confirmed, marks, Style::new(image))
 }
 
 /// The same for an image that is shown at about half its size, with larger text and lines. A ground-truth object is
@@ -150,7 +150,7 @@ struct Style {
 }
 
 impl Style {
-    fn of(image: &RgbImage) -> Self {
+    fn new(image: &RgbImage) -> Self {
         let side = (f64::from(image.width()) * f64::from(image.height())).sqrt();
         let text = (side / 36.0).clamp(15.0, 400.0).round() as f32;
         Self::with_text(text, ((side / 280.0).round() as i64).max(2))

@@ -81,7 +81,7 @@ pub fn export_comparison(
         let pair = pair.map_err(|error| ExportError::Rows(Box::new(error)))?;
         let [left, right] = &pair.predictions;
         let agreement = comparison.add(SampleId::from_index(index), left.as_ref(), right.as_ref());
-        if let Some(row) = Row::of(&pair, agreement) {
+        if let Some(row) = Row::new(&pair, agreement) {
             writer.row(&row)?;
         }
         control.add_done(1);
@@ -146,7 +146,7 @@ const BOX_COLUMNS: [&str; 3] = ["boxes_matched", "boxes_only_a", "boxes_only_b"]
 
 impl<'p> Row<'p> {
     /// `None` if neither run has a prediction.
-    fn of(pair: &'p PredictionPair, agreement: Option<ImageAgreement>) -> Option<Self> {
+    fn new(pair: &'p PredictionPair, agreement: Option<ImageAgreement>) -> Option<Self> {
         let [left, right] = &pair.predictions;
         let predicted_by = match (left, right) {
             (Some(_), Some(_)) => "both",

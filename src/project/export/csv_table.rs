@@ -195,7 +195,7 @@ mod tests {
             sampler::row("a.jpg", &[(1, 0.9, [-5.0, 2.0, 30.5, 400.0]), (2, 0.8, [200.0, 0.0, 300.0, 5.0])]),
             sampler::row("b.jpg", &[]),
         ];
-        let written = Sampled::of(ExportFormat::Csv, rows);
+        let written = Sampled::new(ExportFormat::Csv, rows);
         let lines: Vec<&str> = written.text.split("\r\n").collect();
         assert_eq!(lines.len(), 4, "{}", written.text);
         assert!(lines[1].starts_with("a.jpg,ok,100,80,0,0,2,30.5,80,1,cat,0.9,"), "{}", lines[1]);
@@ -213,7 +213,7 @@ mod tests {
         let mut row = sampler::row("=HYPERLINK(\"x\").jpg", &[]);
         row.note = Some("@SUM(A1)".to_owned());
         row.tags = ["-1+1".to_owned()].into();
-        let written = Sampled::of(ExportFormat::Csv, vec![row]);
+        let written = Sampled::new(ExportFormat::Csv, vec![row]);
         let line = written.text.split("\r\n").nth(1).unwrap();
         assert!(line.starts_with("\"'=HYPERLINK(\"\"x\"\").jpg\",ok,"), "{line}");
         assert!(line.contains(",'@SUM(A1),'-1+1,"), "{line}");

@@ -92,7 +92,7 @@ impl<'c> DatasetFolder<'c> {
                 }
                 Err(error) => {
                     let message = format!("skipped, because the image {error}");
-                    tally.problems.push(Problem::of_sample(uri.clone(), message));
+                    tally.problems.push(Problem::new(uri.clone(), message));
                     return Ok(false);
                 }
             }
@@ -130,7 +130,7 @@ impl<'c> DatasetFolder<'c> {
             Err(error) => {
                 let message = format!("skipped, because its file could not be written: {error}");
                 let uri = image.row.sample.uri.clone();
-                tally.problems.push(Problem::of_sample(uri, message));
+                tally.problems.push(Problem::new(uri, message));
                 Ok(false)
             }
         }

@@ -141,7 +141,7 @@ pub(crate) struct TextSize(pub(crate) f32);
 
 impl TextSize {
     /// For text in SVG and HTML, whose size is that of an em.
-    pub(crate) fn of_em(pixels: f32) -> Self {
+    pub(crate) fn from_em(pixels: f32) -> Self {
         let em = FONT.units_per_em().unwrap_or(1000.0);
         Self(pixels * FONT.height_unscaled() / em)
     }

@@ -125,7 +125,7 @@ impl Shared {
             }
             if let Err(reason) = self.draw(&job) {
                 let message = format!("no annotated image could be made: {reason}");
-                self.problems.lock().push(Problem::of_sample(job.uri, message));
+                self.problems.lock().push(Problem::new(job.uri, message));
             }
         }
     }

@@ -65,7 +65,7 @@ struct Judgment<'r> {
 }
 
 impl<'r> Judgment<'r> {
-    fn of(verdict: Option<&'r Verdict>) -> Self {
+    fn new(verdict: Option<&'r Verdict>) -> Self {
         Self { verdict: verdict.map(Verdict::into_str), right_class: right_class(verdict) }
     }
 }
@@ -77,7 +77,7 @@ impl<'r> JudgedBox<'r> {
             class_id: detection.class_id,
             label: &detection.label,
             score: detection.score,
-            judgment: Judgment::of(verdict),
+            judgment: Judgment::new(verdict),
         }
     }
 }
@@ -85,7 +85,7 @@ impl<'r> JudgedBox<'r> {
 impl<'r> Line<'r> {
     /// A line without verdicts, note and tags.
     fn new(uri: &'r SampleUri, status: &'static str) -> Self {
-        Self { uri, status, predicted: None, error: None, judgment: Judgment::of(None), note: None, tags: Vec::new() }
+        Self { uri, status, predicted: None, error: None, judgment: Judgment::new(None), note: None, tags: Vec::new() }
     }
 
     fn ok(uri: &'r SampleUri, predicted: PredictedLine<'r>) -> Self {
@@ -116,7 +116,7 @@ impl<'r> Line<'r> {
             }
         };
         Self {
-            judgment: Judgment::of(row.verdict.as_ref()),
+            judgment: Judgment::new(row.verdict.as_ref()),
             note: row.note.as_deref(),
             tags: row.tags.iter().map(String::as_str).collect(),
             ..line
@@ -205,7 +205,7 @@ mod tests {
     #[test]
     fn judgments_follow_the_prediction_if_present() {
         let mut rows = vec![sampler::row("a.jpg", &[(1, 0.9, [-1.0, 2.0, 30.5, 40.0])]), sampler::row("b.jpg", &[])];
-        let plain = Sampled::of(ExportFormat::Jsonl, rows.clone());
+        let plain = Sampled::new(ExportFormat::Jsonl, rows.clone());
         let card = sampler::run().card;
         let expected: String = rows
             .iter()
@@ -220,7 +220,7 @@ mod tests {
         rows[0].box_verdicts.insert(0, Verdict::WrongClass("dog".to_owned()));
         rows[0].note = Some("line\nbreak".to_owned());
         rows[1].tags = ["night".to_owned(), "blurred".to_owned()].into();
-        let judged = Sampled::of(ExportFormat::Jsonl, rows);
+        let judged = Sampled::new(ExportFormat::Jsonl, rows);
         let lines: Vec<&str> = judged.text.lines().collect();
         assert!(
             lines[0].ends_with(
@@ -239,7 +239,7 @@ mod tests {
         let mut unasked = sampler::row("new.jpg", &[]);
         unasked.result = None;
         unasked.verdict = Some(Verdict::Accept);
-        let written = Sampled::of(ExportFormat::Jsonl, vec![failed, unasked]);
+        let written = Sampled::new(ExportFormat::Jsonl, vec![failed, unasked]);
         assert_eq!(
             written.text,
             "{\"uri\":\"/photos/bad.jpg\",\"status\":\"failed\",\"error\":\"truncated\"}\n\

@@ -2,7 +2,7 @@
 //!
 //! Every format is a writer over a stream of rows, so memory does not grow with the number of images. One place (`row`)
 //! decides what is exported of a row. Files and folders appear under their names only when complete (`target`). The
-//! rows come from a project ([`ProjectRows`]) or from another caller. Knows nothing about windows.
+//! rows come from a project ([`project_rows`]) or from another caller. Knows nothing about windows.
 
 mod annotated;
 mod annotated_folder;
@@ -36,7 +36,7 @@ pub use comparison::{ComparisonContext, ComparisonReport, export_comparison};
 pub use error::ExportError;
 pub use image_file::{ImageFileError, write_image};
 pub use jsonl::jsonl_line;
-pub use project_rows::ProjectRows;
+pub use project_rows::project_rows;
 pub use report::{EvaluatedImages, write_evaluation_report};
 pub use row::{EvaluatedBoxes, ExportContext, ExportRow};
 pub use tally::ExportReport;

@@ -178,7 +178,7 @@ pub struct ExportOptions {
 }
 
 impl ExportOptions {
-    pub fn of_format(format: ExportFormat) -> Self {
+    pub fn for_format(format: ExportFormat) -> Self {
         Self {
             format,
             boxes: BoxChoice::Visible,

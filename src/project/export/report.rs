@@ -78,7 +78,7 @@ impl Writer for ReportWriter<'_> {
                 Ok(thumbnail) => Some(Arc::new(thumbnail)),
                 Err(reason) => {
                     let message = format!("has no image in the report: {reason}");
-                    let problem = Problem::of_sample(uri.clone(), message);
+                    let problem = Problem::new(uri.clone(), message);
                     tally.problems.push(problem);
                     None
                 }

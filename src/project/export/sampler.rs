@@ -97,8 +97,8 @@ pub(crate) struct Sampled {
 }
 
 impl Sampled {
-    pub(crate) fn of(format: ExportFormat, rows: Vec<ExportRow>) -> Self {
-        Self::with(ExportOptions::of_format(format), &context(), rows).unwrap()
+    pub(crate) fn new(format: ExportFormat, rows: Vec<ExportRow>) -> Self {
+        Self::with(ExportOptions::for_format(format), &context(), rows).unwrap()
     }
 
     pub(crate) fn with(

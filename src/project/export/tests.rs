@@ -18,7 +18,7 @@ const DOG: (u32, f32, [f32; 4]) = (2, 0.6, [0.0, 0.0, 20.0, 20.0]);
 const FAINT: (u32, f32, [f32; 4]) = (7, 0.1, [30.0, 30.0, 40.0, 40.0]);
 
 fn options(format: ExportFormat) -> ExportOptions {
-    ExportOptions::of_format(format)
+    ExportOptions::for_format(format)
 }
 
 fn with_verdicts(verdicts: VerdictChoice) -> ExportOptions {
@@ -42,7 +42,7 @@ fn images(sampled: &Sampled) -> Vec<String> {
 #[test]
 fn hidden_boxes_are_exported_only_on_request() {
     let rows = vec![sampler::row("a.jpg", &[CAT, DOG, FAINT])];
-    let visible = Sampled::of(ExportFormat::Coco, rows.clone());
+    let visible = Sampled::new(ExportFormat::Coco, rows.clone());
     assert_eq!(annotations(&visible), [(1, 1), (1, 2)]);
     let all = ExportOptions { boxes: BoxChoice::All, ..options(ExportFormat::Coco) };
     let all = Sampled::with(all, &sampler::context(), rows).unwrap();
@@ -54,7 +54,7 @@ fn corrected_class_replaces_the_predicted_one() {
     let mut row = sampler::row("a.jpg", &[CAT, DOG]);
     row.box_verdicts.insert(0, Verdict::WrongClass(" Dog".to_owned()));
     row.box_verdicts.insert(1, Verdict::WrongClass("fox".to_owned()));
-    let judged = Sampled::of(ExportFormat::Coco, vec![row.clone()]);
+    let judged = Sampled::new(ExportFormat::Coco, vec![row.clone()]);
     assert_eq!(annotations(&judged), [(1, 2), (1, 2)]);
     assert!(judged.text.contains("\"model_category_id\":1"));
     let notes = judged.report.notes.join("\n");
@@ -102,7 +102,7 @@ fn datasets_report_unsupported_images() {
     unasked.result = None;
     for format in [ExportFormat::Coco, ExportFormat::Yolo, ExportFormat::Voc] {
         let rows = vec![failed.clone(), unasked.clone(), sampler::row("none.jpg", &[])];
-        let sampled = Sampled::of(format, rows);
+        let sampled = Sampled::new(format, rows);
         assert_eq!(sampled.report.images, 1, "{format:?}");
         let notes = sampled.report.notes.join("\n");
         assert_eq!(notes.matches("1 image skipped").count(), 2, "{notes}");
@@ -113,14 +113,14 @@ fn datasets_report_unsupported_images() {
 fn colliding_label_files_are_separate_and_reported() {
     let names = ["a/x.jpg", "b/x.jpg", "a/x.png", "../x.jpg"];
     let rows: Vec<ExportRow> = names.iter().map(|name| sampler::row(name, &[CAT])).collect();
-    let yolo = Sampled::of(ExportFormat::Yolo, rows.clone());
+    let yolo = Sampled::new(ExportFormat::Yolo, rows.clone());
     for label in ["a/x.txt", "b/x.txt", "a/x-2.txt", "x.txt"] {
         assert_eq!(yolo.file(&format!("labels/{label}")).lines().count(), 1, "{label}");
     }
     assert!(yolo.file("images.csv").contains("labels/a/x-2.txt,a/x.png,"));
     assert!(yolo.report.notes[0].starts_with("2 files renamed"), "{:?}", yolo.report);
     assert!(yolo.report.notes[0].contains("a/x.png became a/x-2.txt"), "{:?}", yolo.report);
-    let voc = Sampled::of(ExportFormat::Voc, rows);
+    let voc = Sampled::new(ExportFormat::Voc, rows);
     let renamed = voc.file("Annotations/a/x-2.xml");
     assert!(renamed.contains("<filename>x.png</filename>"), "{renamed}");
 }
@@ -129,7 +129,7 @@ fn colliding_label_files_are_separate_and_reported() {
 fn yolo_renumbers_classes_and_keeps_model_ids() {
     let unlabeled = (90, 0.8, [0.0, 0.0, 100.0, 80.0]);
     let rows = vec![sampler::row("a.jpg", &[DOG, unlabeled]), sampler::row("b.jpg", &[])];
-    let yolo = Sampled::of(ExportFormat::Yolo, rows);
+    let yolo = Sampled::new(ExportFormat::Yolo, rows);
     assert_eq!(
         yolo.file("labels/a.txt"),
         "1 0.1000000 0.1250000 0.2000000 0.2500000\n3 0.5000000 0.5000000 1.0000000 1.0000000\n"
@@ -147,7 +147,7 @@ fn names_and_notes_cannot_break_xml_or_html() {
     row.note = Some("</figure><script src=https://example.org>".to_owned());
     row.tags = ["<b>".to_owned()].into();
     row.verdict = Some(Verdict::WrongClass("<i>".to_owned()));
-    let voc = Sampled::of(ExportFormat::Voc, vec![row.clone()]);
+    let voc = Sampled::new(ExportFormat::Voc, vec![row.clone()]);
     let files = std::fs::read_dir(voc.path.join("Annotations")).unwrap();
     let file = files.flatten().next().unwrap().path();
     let xml = std::fs::read_to_string(file).unwrap_or_else(|_| {
@@ -166,7 +166,7 @@ fn names_and_notes_cannot_break_xml_or_html() {
         }
     }
     assert!(!xml.contains('\u{1}'));
-    let report = Sampled::of(ExportFormat::Report, vec![row]);
+    let report = Sampled::new(ExportFormat::Report, vec![row]);
     assert!(!report.text.contains("<script"), "{}", report.text);
     assert!(report.text.contains("Test &lt;detector&gt; &amp; co"));
 }
@@ -276,7 +276,7 @@ fn small_report_repeats_no_image() {
         sampler::row("unsure.jpg", &[unsure]),
         sampler::row("also-sure.jpg", &[sure]),
     ];
-    let report = Sampled::of(ExportFormat::Report, rows);
+    let report = Sampled::new(ExportFormat::Report, rows);
     let html = &report.text;
     let (least, most) = html.split_once("Most certain").unwrap();
     for (name, section) in [("unsure.jpg", least), ("also-sure.jpg", most)] {

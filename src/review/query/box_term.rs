@@ -116,11 +116,11 @@ impl ClassName {
 }
 
 impl BoxTerm {
-    pub(crate) fn of_class(class: ClassName) -> Self {
+    pub(crate) fn from_class(class: ClassName) -> Self {
         Self { class: Some(class), ..Self::default() }
     }
 
-    pub(crate) fn of_outcome(outcome: OutcomeWord) -> Self {
+    pub(crate) fn from_outcome(outcome: OutcomeWord) -> Self {
         Self { outcome: Some(outcome), ..Self::default() }
     }
 

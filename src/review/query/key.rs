@@ -175,7 +175,7 @@ impl Key {
         let value = match self.takes {
             Takes::OptionalText | Takes::OptionalVerdict | Takes::Nothing => Value::Any,
             Takes::OptionalCount => Value::Number(Span { low: 1.0, ..Span::ANY }),
-            Takes::Outcome(word) => Value::Boxes(BoxTerm::of_outcome(word)),
+            Takes::Outcome(word) => Value::Boxes(BoxTerm::from_outcome(word)),
             Takes::Text
             | Takes::Score
             | Takes::Iou

@@ -167,12 +167,12 @@ impl Parser<'_> {
         let lower = value.text.to_lowercase();
         let value = match key.takes {
             Takes::Text | Takes::OptionalText => Value::Text(lower),
-            Takes::Class => Value::Boxes(BoxTerm::of_class(ClassName::new(lower, word.at.start..value.at.end))),
+            Takes::Class => Value::Boxes(BoxTerm::from_class(ClassName::new(lower, word.at.start..value.at.end))),
             Takes::TruthClass => {
                 let truth = Some(ClassName::new(lower, word.at.start..value.at.end));
                 Value::Boxes(BoxTerm { truth, ..BoxTerm::default() })
             }
-            Takes::Error => Value::Boxes(BoxTerm::of_outcome(error_word(&value, &lower)?)),
+            Takes::Error => Value::Boxes(BoxTerm::from_outcome(error_word(&value, &lower)?)),
             Takes::Change => Value::Change(lower, [].into()),
             Takes::OptionalVerdict => Value::Verdict(verdict(&value, &lower)?),
             Takes::Nothing | Takes::Outcome(_) | Takes::Score | Takes::Iou | Takes::OptionalCount => {

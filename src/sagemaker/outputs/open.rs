@@ -329,7 +329,7 @@ impl FoundOutputs {
     /// The image as a problem, if [`Self::missing_reason`] has a reason.
     pub(crate) fn failure(&self, place: usize) -> Option<Problem> {
         let why = self.missing_reason(place)?;
-        Some(Problem::of_sample(self.samples[place].uri.clone(), why))
+        Some(Problem::new(self.samples[place].uri.clone(), why))
     }
 
     /// Outputs whose images are named only in their lines; those images are counted in
@@ -425,7 +425,7 @@ impl FoundOutputs {
             Some((card, _)) => ModelCard { origin, assumed: card.assumed.into_iter().chain(assumed).collect(), ..card },
             None => card_of(&shape, origin, assumed),
         };
-        let key = RunKey::of_predictions(card.id.clone(), choice.keep, made);
+        let key = RunKey::for_predictions(card.id.clone(), choice.keep, made);
         let reader = OutputReader::new(shape, labels, choice.keep);
         match &first.response {
             Some(response) if matches!(reader.shape(), OutputShape::Mapped(_)) => {
@@ -563,6 +563,6 @@ fn card_of(shape: &OutputShape, origin: String, assumed: Vec<String>) -> ModelCa
         OutputShape::Spotcheck { model, .. } => (model.clone(), model.clone(), None),
         OutputShape::Mapped(mapping) => (mapping.id.clone(), mapping.name.clone(), mapping.labels.clone()),
     };
-    let output = OutputConvention::of_predictions(shape.task());
-    ModelCard { origin, assumed, labels, ..ModelCard::of_predictions(id, name, output) }
+    let output = OutputConvention::for_predictions(shape.task());
+    ModelCard { origin, assumed, labels, ..ModelCard::for_predictions(id, name, output) }
 }

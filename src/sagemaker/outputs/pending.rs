@@ -101,7 +101,7 @@ mod tests {
         let response = match number % 3 {
             0 => {
                 let message = format!("broken: {number}");
-                return Err(Problem::of_sample(SampleUri::new("/a.jpg"), message));
+                return Err(Problem::new(SampleUri::new("/a.jpg"), message));
             }
             1 => PredictionContent::Classes(vec![ClassScore {
                 index: 7,

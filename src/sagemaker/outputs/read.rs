@@ -539,7 +539,7 @@ impl Shared<'_> {
 
     fn problem(&self, work: &Work, sample: &Sample, reason: &str) -> Problem {
         let name = self.found.name_of(work.output());
-        Problem::of_sample(sample.uri.clone(), format!("{reason}: {name}"))
+        Problem::new(sample.uri.clone(), format!("{reason}: {name}"))
     }
 }
 

@@ -119,7 +119,7 @@ pub(crate) fn on_action(state: &mut State, action: Action, effects: &mut Queue<E
         Action::ResetView => {
             if let Some(card) = state.viewed_card().cloned() {
                 let before = state.view().into_owned();
-                set_filters(state, &card, ViewSettings::of_model(&card), effects);
+                set_filters(state, &card, ViewSettings::from_card(&card), effects);
                 state.show_offer("Filters reset", NoticeOffer::Undo);
                 state.reset_filters = Some((card, before));
             }

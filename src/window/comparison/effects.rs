@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::domain::SampleId;
 use crate::evaluation::Agreement;
-use crate::project::{PredictionPairs, Project};
+use crate::project::{Project, prediction_pairs};
 use crate::window::effects::Shared;
 use crate::window::state::{CompareRequest, Failure, ReviewEvent, Ticket};
 
@@ -25,7 +25,7 @@ fn agreement(project: Project, request: CompareRequest, ticket: &Ticket) -> Resu
     project.flush().map_err(|error| error.to_string())?;
     let mut comparison = *request.comparison;
     let samples = request.samples.iter().cloned();
-    for (index, pair) in PredictionPairs::new(project, request.runs, samples).enumerate() {
+    for (index, pair) in prediction_pairs(project, request.runs, samples).enumerate() {
         if ticket.control.checkpoint().is_err() {
             return Err(Failure::Cancelled);
         }

@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use crate::domain::SampleId;
-use crate::project::PredictionPairs;
 use crate::project::export;
 use crate::project::export::evaluation::{write_classes_csv, write_json, write_plots};
 use crate::project::export::options::EvaluationFormat;
 use crate::project::export::{
-    ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget, ProjectRows,
+    ComparisonContext, EvaluatedBoxes, EvaluatedImages, Existing, ExportContext, ExportError, ExportTarget,
+    project_rows,
 };
+use crate::project::prediction_pairs;
 use crate::review::count_boxes;
 use crate::tasks::TaskControl;
 use crate::window::browse::effects::with_home;
@@ -84,7 +85,7 @@ fn write(shared: &Shared, request: ExportRequest, control: &TaskControl) -> Resu
     control.set_done_before(0);
     control.set_step("");
     let samples = request.samples.into_iter();
-    let mut rows = ProjectRows::new(project, request.run.id, samples, judgments);
+    let mut rows = project_rows(project, request.run.id, samples, judgments);
     let context = ExportContext {
         run: *request.run,
         view: request.view,
@@ -121,7 +122,7 @@ fn write_comparison(
 ) -> Result<Exported, Failure> {
     let project = shared.project(request.source).ok_or(Failure::Cancelled)?;
     let runs = request.runs.each_ref().map(|run| run.id);
-    let pairs = PredictionPairs::new(project, runs, request.samples.iter().cloned());
+    let pairs = prediction_pairs(project, runs, request.samples.iter().cloned());
     let context = ComparisonContext { runs: *request.runs, views: *request.views, source_name: request.source_name };
     let target = target(&request.target);
     let report = export::export_comparison(pairs, &context, request.format, &target, control);

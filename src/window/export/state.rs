@@ -137,7 +137,7 @@ pub struct ExportEvaluationRequest {
 impl Default for ExportDraft {
     fn default() -> Self {
         Self {
-            options: ExportOptions::of_format(ExportFormat::Coco),
+            options: ExportOptions::for_format(ExportFormat::Coco),
             scope: ExportScope::Filter,
             comparison: ComparisonFormat::default(),
             evaluation: EvaluationFormat::default(),

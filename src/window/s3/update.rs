@@ -96,7 +96,7 @@ fn place_of(state: &State, text: &str) -> Result<S3Place, S3LinkError> {
     let known = state.settings.recent_places.iter().find(is_same);
     Ok(match known {
         Some(known) => S3Place { address: link.address, ..known.clone() },
-        None => S3Place::of_link(link),
+        None => S3Place::from_link(link),
     })
 }
 

@@ -179,11 +179,11 @@ impl Settings {
     }
 
     pub(crate) fn view_of(&self, card: &ModelCard) -> Cow<'_, ViewSettings> {
-        self.views.get(&card.id).map_or_else(|| Cow::Owned(ViewSettings::of_model(card)), Cow::Borrowed)
+        self.views.get(&card.id).map_or_else(|| Cow::Owned(ViewSettings::from_card(card)), Cow::Borrowed)
     }
 
     pub(crate) fn view_of_mut(&mut self, card: &ModelCard) -> &mut ViewSettings {
-        self.views.entry(card.id.clone()).or_insert_with(|| ViewSettings::of_model(card))
+        self.views.entry(card.id.clone()).or_insert_with(|| ViewSettings::from_card(card))
     }
 
     pub(crate) fn set_view(&mut self, model_id: &str, view: ViewSettings) {

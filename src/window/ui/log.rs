@@ -16,7 +16,7 @@ pub(crate) fn log_lines_ui(ui: &mut Ui, lines: &[LogLine]) {
         ui,
         |ui| {
             for line in lines {
-                let clock = Utc::of_ms(line.at_ms).time();
+                let clock = Utc::from_ms(line.at_ms).time();
                 let text = format!("{clock} {}", line.message.trim_end());
                 ui.add(Label::new(RichText::new(text).monospace().small()).extend());
             }

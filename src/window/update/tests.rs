@@ -392,7 +392,7 @@ fn broken_image_is_one_problem() {
     let entry = &state.problems.entries()[0];
     assert_eq!(entry.sample, Some(sample));
     let uri = SampleUri::new("/photos/b.jpg");
-    assert_eq!(entry.problem, Problem::of_sample(uri, reason));
+    assert_eq!(entry.problem, Problem::new(uri, reason));
 }
 
 #[test]

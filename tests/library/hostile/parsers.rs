@@ -387,7 +387,7 @@ pub(crate) fn annotation_file(bytes: &[u8]) -> bool {
             assert!(one.bounds[2] >= 0.0 && one.bounds[3] >= 0.0, "{annotations:?}");
         }
     }
-    let keys: Vec<ImageKey> = annotations.images.iter().map(ImageKey::of).collect();
+    let keys: Vec<ImageKey> = annotations.images.iter().map(ImageKey::new).collect();
     let same = ImageMatches::between(&keys, &keys, Folders::Agree);
     assert!(same.left.iter().enumerate().all(|(at, found)| found.is_err() || same.index(at) == Some(at as u32)));
     found.entries > annotations.problems.total()

@@ -63,7 +63,7 @@ impl Walk {
         };
         if self.folders.iter().any(|outer| outer.real_path == real_path) {
             let message = "is a symbolic link to a parent folder; it was skipped";
-            return Some(Err(Problem::of_sample(uri_of(&path), message)));
+            return Some(Err(Problem::new(uri_of(&path), message)));
         }
         // Before the folder is read: a file that appears in between is reported twice rather than never.
         if let Some(watch) = &self.watch {

@@ -75,7 +75,7 @@ impl FileScan {
         let name = example.name().and_then(clean_name);
         let name = name.unwrap_or_else(|| number.to_string());
         Sample {
-            uri: SampleUri::of_record(self.file.uri.as_str(), number),
+            uri: SampleUri::from_record(self.file.uri.as_str(), number),
             name: format!("{}/{name}", self.file.name),
             size_bytes,
             ..self.file.clone()
@@ -84,8 +84,8 @@ impl FileScan {
 
     fn problem(&mut self, number: u64, message: &str) -> Option<Entry> {
         self.without_image += 1;
-        let uri = SampleUri::of_record(self.file.uri.as_str(), number);
-        (self.without_image <= MAX_PROBLEMS).then(|| Err(Problem::of_sample(uri, message)))
+        let uri = SampleUri::from_record(self.file.uri.as_str(), number);
+        (self.without_image <= MAX_PROBLEMS).then(|| Err(Problem::new(uri, message)))
     }
 
     fn broken(&mut self, broken: &Broken) -> Problem {
@@ -104,7 +104,7 @@ impl FileScan {
                 human_bytes(*missing)
             ),
         };
-        Problem::of_sample(self.file.uri.clone(), message)
+        Problem::new(self.file.uri.clone(), message)
     }
 
     fn why_no_record(&mut self) -> String {
@@ -132,7 +132,7 @@ impl FileScan {
     /// incomplete.
     fn stop(&mut self, error: &SourceError) {
         let message = format!("{error} ({} were listed before it)", records(self.number));
-        let problem = Problem::of_sample(self.file.uri.clone(), message);
+        let problem = Problem::new(self.file.uri.clone(), message);
         let is_told = !matches!(error, SourceError::Cancelled);
         self.finish(is_told.then_some(problem));
     }
@@ -142,13 +142,13 @@ impl FileScan {
         let untold = self.without_image.saturating_sub(MAX_PROBLEMS);
         if untold > 0 {
             let message = format!("{} more contain no image", records(untold));
-            problems.push(Problem::of_sample(self.file.uri.clone(), message));
+            problems.push(Problem::new(self.file.uri.clone(), message));
         }
         problems.extend(last);
         for number in self.only.take().into_iter().flatten() {
-            let uri = SampleUri::of_record(self.file.uri.as_str(), number);
+            let uri = SampleUri::from_record(self.file.uri.as_str(), number);
             let message = format!("does not exist; {} were found", records(self.number));
-            problems.push(Problem::of_sample(uri, message));
+            problems.push(Problem::new(uri, message));
         }
         self.ending = Some(problems.into_iter());
     }
@@ -170,7 +170,7 @@ impl Iterator for FileScan {
             Ok(Next::Record(record)) => return Some(self.record(record)),
             Ok(Next::End) if self.number == 0 => {
                 let uri = self.file.uri.clone();
-                self.finish(Some(Problem::of_sample(uri, "is empty: it contains no records")));
+                self.finish(Some(Problem::new(uri, "is empty: it contains no records")));
             }
             Ok(Next::End) => self.finish(None),
             Ok(Next::Broken(broken)) => {

@@ -96,12 +96,12 @@ fn records_are_listed_by_name_and_read_by_number() {
     // Before anything was listed, and out of order.
     let fresh = source_of(three_images().concat());
     for (number, expected) in [(2, "c.jpg"), (0, "a.jpg")] {
-        let uri = SampleUri::of_record(FILE, number);
+        let uri = SampleUri::from_record(FILE, number);
         assert_eq!(fresh.read(&uri).unwrap(), expected.as_bytes());
     }
-    let beyond = fresh.read(&SampleUri::of_record(FILE, 3)).unwrap_err();
+    let beyond = fresh.read(&SampleUri::from_record(FILE, 3)).unwrap_err();
     assert!(beyond.to_string().contains("record 3"), "{beyond}");
-    let other = fresh.read(&SampleUri::of_record("/photos/b.tfrecord", 3));
+    let other = fresh.read(&SampleUri::from_record("/photos/b.tfrecord", 3));
     assert!(matches!(other, Err(SourceError::NotFound)));
 }
 
@@ -149,7 +149,7 @@ fn impossible_length_is_rejected() {
         assert_eq!(samples.len(), 1);
         assert_eq!(problems.len(), 1, "{problems:?}");
         assert!(problems[0].contains("record 1"), "{problems:?}");
-        let read = source.read(&SampleUri::of_record(FILE, 1));
+        let read = source.read(&SampleUri::from_record(FILE, 1));
         assert!(read.is_err(), "{len}");
     }
 }
@@ -226,7 +226,7 @@ fn labels_and_boxes_are_read_with_the_record() {
         ("image/encoded", bytes_feature(&[b"pixels"])),
     ]);
     let source = source_of(framed(&record));
-    let (bytes, truth) = source.read_with_truth(&SampleUri::of_record(FILE, 0)).unwrap();
+    let (bytes, truth) = source.read_with_truth(&SampleUri::from_record(FILE, 0)).unwrap();
     assert_eq!(bytes, b"pixels");
     assert_eq!(truth.labels[0].number, Some(282));
     assert_eq!(truth.boxes.len(), 1);
@@ -242,7 +242,7 @@ fn million_boxes_are_cut_and_reported() {
     let image = ("image/encoded", bytes_feature(&[b"pixels"]));
     let record = example(&[sides.as_slice(), &[image]].concat());
     let source = source_of(framed(&record));
-    let (_, truth) = source.read_with_truth(&SampleUri::of_record(FILE, 0)).unwrap();
+    let (_, truth) = source.read_with_truth(&SampleUri::from_record(FILE, 0)).unwrap();
     assert_eq!(truth.boxes.len(), 10_000);
     assert!(truth.notes[0].contains("more than 10000"), "{:?}", truth.notes);
 }

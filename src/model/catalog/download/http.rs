@@ -51,7 +51,7 @@ pub(crate) enum Validator {
 
 impl Validator {
     /// The strongest one in the response. A weak `ETag` does not identify exact bytes, so it does not count.
-    pub(crate) fn of(response: &ResponseHead) -> Option<Self> {
+    pub(crate) fn from_response(response: &ResponseHead) -> Option<Self> {
         let etag = response.etag.clone().filter(|etag| !etag.starts_with("W/"));
         let last_modified = response.last_modified.clone();
         etag.map(Self::Etag).or_else(|| last_modified.map(Self::LastModified))

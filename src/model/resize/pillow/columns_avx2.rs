@@ -30,7 +30,7 @@ pub(crate) fn resize_columns(
     target_row_bytes: usize,
 ) {
     let taps = columns.taps.iter();
-    let outputs: Vec<Output> = taps.map(|taps| Output::of(columns, taps)).collect();
+    let outputs: Vec<Output> = taps.map(|taps| Output::new(columns, taps)).collect();
     let rows_bytes = source_row_bytes * ROWS_A_STEP;
     // The last step of a row reads past its end: into the next row, where the coefficients are zero. After the very
     // last rows there is nothing to read, so those are copied.
@@ -67,11 +67,11 @@ struct Step {
 
 impl Output {
     #[target_feature(enable = "avx2")]
-    fn of(columns: &AxisFilter, taps: &Taps) -> Self {
+    fn new(columns: &AxisFilter, taps: &Taps) -> Self {
         let steps = columns.coefficients(taps).chunks(TAPS_A_STEP);
         Self {
             first_byte: taps.first_input * CHANNELS,
-            steps: steps.map(|coefficients| Step::of(coefficients)).collect(),
+            steps: steps.map(|coefficients| Step::new(coefficients)).collect(),
         }
     }
 
@@ -101,7 +101,7 @@ impl Output {
 impl Step {
     /// Taps 0 and 1 paired for each channel in the lower half, taps 2 and 3 in the upper half.
     #[target_feature(enable = "avx2")]
-    fn of(coefficients: &[i32]) -> Self {
+    fn new(coefficients: &[i32]) -> Self {
         let tap = |index: usize| coefficients.get(index).copied().unwrap_or(0);
         let halves = |part: fn(i32) -> u16| {
             let pair = |first: usize| {

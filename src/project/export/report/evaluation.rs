@@ -41,7 +41,7 @@ pub(crate) fn thumbnails(
     let wanted: Vec<ImageKey<'_>> = errors.iter().map(|error| ImageKey::named(&error.image)).collect();
     let named: Vec<ImageKey<'_>> = images.samples.iter().map(|(name, _)| ImageKey::named(name)).collect();
     let matches = ImageMatches::between(&wanted, &named, Folders::Agree);
-    let classes = Classes::of(&evaluated.metrics);
+    let classes = Classes::new(&evaluated.metrics);
     let mut thumbnails = Vec::with_capacity(errors.len());
     for (index, error) in errors.iter().enumerate() {
         control.checkpoint()?;
@@ -51,11 +51,11 @@ pub(crate) fn thumbnails(
             continue;
         };
         let drawn = |image: &RgbImage, bytes: &[u8]| draw(image, details(bytes).upright_size(), error, &classes);
-        match Thumbnail::of(images.source, uri, images.limits, drawn) {
+        match Thumbnail::new(images.source, uri, images.limits, drawn) {
             Ok(thumbnail) => thumbnails.push(Some(thumbnail)),
             Err(reason) => {
                 let message = format!("has no image in the report: {reason}");
-                problems.push(Problem::of_sample((*uri).clone(), message));
+                problems.push(Problem::new((*uri).clone(), message));
                 thumbnails.push(None);
             }
         }
@@ -175,7 +175,7 @@ fn figures(metrics: &Metrics) -> Markup {
     match metrics {
         Metrics::Detection { metrics, intervals } => {
             let DetectionIntervals { ap, ap50, ap75, ar100, precision, recall, f1 } = intervals.unwrap_or_default();
-            let DetectionMetrics { true_positives, false_positives, missed, .. } = **metrics;
+            let DetectionMetrics { true_positives, false_positives, false_negatives, .. } = **metrics;
             html! {
                 dl.figures {
                     (figure("AP", metrics.ap, ap)) (figure("AP50", metrics.ap50, ap50))
@@ -183,7 +183,7 @@ fn figures(metrics: &Metrics) -> Markup {
                     (figure("Precision", metrics.precision, precision)) (figure("Recall", metrics.recall, recall))
                     (figure("F1", metrics.f1, f1))
                     (count("images", metrics.images)) (count("true positives", true_positives))
-                    (count("false positives", false_positives)) (count("false negatives", missed))
+                    (count("false positives", false_positives)) (count("false negatives", false_negatives))
                 }
             }
         }
@@ -203,7 +203,7 @@ fn figures(metrics: &Metrics) -> Markup {
 }
 
 fn errors(evaluated: &Evaluated, thumbnails: Option<&[Option<Thumbnail>]>) -> Markup {
-    let classes = Classes::of(&evaluated.metrics);
+    let classes = Classes::new(&evaluated.metrics);
     html! {
         @if !evaluated.confident_errors.is_empty() {
             section {
@@ -287,7 +287,7 @@ fn classified(row: &ClassifiedClass) -> Vec<String> {
 struct Classes<'m>(Vec<&'m EvaluatedClass>);
 
 impl<'m> Classes<'m> {
-    fn of(metrics: &'m Metrics) -> Self {
+    fn new(metrics: &'m Metrics) -> Self {
         Self(match metrics {
             Metrics::Detection { metrics, .. } => metrics.classes.iter().map(|row| &row.class).collect(),
             Metrics::Classification { metrics, .. } => metrics.classes.iter().map(|row| &row.class).collect(),

@@ -171,7 +171,7 @@ impl Example {
     /// A small image with boxes or classes drawn on it.
     pub(crate) fn thumbnail(&self, source: &dyn Source, limits: &DecodeLimits) -> Result<Thumbnail, String> {
         let everything = ViewSettings { min_score: 0.0, top_k: 3, ..ViewSettings::default() };
-        Thumbnail::of(source, &self.sample.uri, limits, |image, _| {
+        Thumbnail::new(source, &self.sample.uri, limits, |image, _| {
             let prediction = scaled(&self.prediction, image.width(), image.height());
             annotate_thumbnail(image, &prediction, &everything, None)
         })
@@ -180,7 +180,7 @@ impl Example {
 
 impl Thumbnail {
     /// A small image, drawn by `draw` from the small image and the bytes of the original.
-    pub(crate) fn of(
+    pub(crate) fn new(
         source: &dyn Source,
         uri: &SampleUri,
         limits: &DecodeLimits,

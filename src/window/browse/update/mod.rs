@@ -452,7 +452,7 @@ fn unreadable(state: &mut State, source: SourceId, sample: SampleId, reason: Str
     };
     let has_failed_before = state.runs.current().is_some_and(|run| run.failure(sample).is_some());
     if state.samples.mark_unreadable(sample, reason.clone()) && !has_failed_before {
-        let problem = Problem::of_sample(uri, reason);
+        let problem = Problem::new(uri, reason);
         state.problems.add(problem, Some(sample));
     }
 }

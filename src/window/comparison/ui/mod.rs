@@ -8,7 +8,7 @@ use eframe::egui::{
 };
 
 use crate::domain::{ModelTask, RunId};
-use crate::evaluation::{AgreementSummary, Confusion, ImageAgreement, Interval, Metrics};
+use crate::evaluation::{AgreementSummary, ClassChange, ImageAgreement, Interval, Metrics};
 use crate::review::{Direction, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::window::state::{
     Action, Command, CompareLayout, Comparing, EvaluatedRun, Loadable, Queue, ReviewCommand, Run, State, TaskId,
@@ -250,7 +250,7 @@ fn class_changes_ui(
     }
     ui.add_space(4.0);
     ui.label(RichText::new("Class in A → class in B").weak());
-    let mut change_ui = |ui: &mut Ui, change: &Confusion| {
+    let mut change_ui = |ui: &mut Ui, change: &ClassChange| {
         let from = left.labels().name(change.left);
         let to = right.labels().name(change.right);
         class_change_ui(ui, state, [&from, &to], change, commands);
@@ -274,7 +274,7 @@ fn class_change_ui(
     ui: &mut Ui,
     state: &State,
     [from, to]: [&str; 2],
-    change: &Confusion,
+    change: &ClassChange,
     commands: &mut Queue<Command>,
 ) {
     let term = change_term(from, to);
@@ -335,7 +335,7 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Co
         for (name, [of_one, of_other]) in [
             ("TP", [of_one.correct, of_other.correct]),
             ("FP", [of_one.wrong, of_other.wrong]),
-            ("FN", [of_one.missed, of_other.missed]),
+            ("FN", [of_one.false_negatives, of_other.false_negatives]),
         ] {
             ui.label(name);
             ui.label(grouped(of_one as usize));

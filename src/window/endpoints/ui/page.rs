@@ -307,8 +307,8 @@ fn facts_ui(ui: &mut Ui, endpoint: &KnownEndpoint) {
                 key_value_ui(ui, "Container", image);
             }
         }
-        key_value_ui(ui, "Created", &Utc::of_ms(there.created_ms).to_string());
-        key_value_ui(ui, "Last modified", &Utc::of_ms(there.modified_ms).to_string());
+        key_value_ui(ui, "Created", &Utc::from_ms(there.created_ms).to_string());
+        key_value_ui(ui, "Last modified", &Utc::from_ms(there.modified_ms).to_string());
         let log = format!("/aws/sagemaker/Endpoints/{}", there.name);
         key_value_ui(ui, "Log", &log);
     });

@@ -28,7 +28,7 @@ pub(crate) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetri
         let cost = metrics.errors.get(kind.map_or("missed", |kind| kind.into_str()));
         ErrorRow {
             name: kind.map_or_else(|| "FN, undetected".to_owned(), OutcomeKind::text),
-            count: kind.map_or(shown.counts.missed, |kind| shown.counts.kind(kind)),
+            count: kind.map_or(shown.counts.undetected, |kind| shown.counts.kind(kind)),
             cost: cost.map_or(0.0, |cost| cost.ap50_cost),
         }
     });

@@ -85,9 +85,10 @@ fn threshold_ui(
     let all = shown.counts.all();
     let threshold = Threshold::new(shown, None);
     ui.label(strong(format!("With the current filters (score ≥ {:.2})", threshold.score)));
-    let ClassOutcomes { correct, wrong, missed } = all;
+    let ClassOutcomes { correct, wrong, false_negatives } = all;
     // The intervals were measured with the evaluation's filters.
-    let is_measured = (correct, wrong, missed) == (metrics.true_positives, metrics.false_positives, metrics.missed);
+    let is_measured =
+        (correct, wrong, false_negatives) == (metrics.true_positives, metrics.false_positives, metrics.false_negatives);
     let offers_intervals = intervals.is_some() && !is_measured;
     let intervals = intervals.filter(|_| is_measured);
     ui.horizontal_wrapped(|ui| {
@@ -111,7 +112,7 @@ fn threshold_ui(
         let counts = [
             (correct, "TP", "True positives", queries::RIGHT),
             (wrong, "FP", "False positives", queries::WRONG),
-            (missed, "FN", "False negatives: undetected objects", queries::NOT_FOUND),
+            (false_negatives, "FN", "False negatives: undetected objects", queries::NOT_FOUND),
         ];
         for (count, what, meaning, query) in counts {
             count_button_ui(ui, (count, what), meaning, query, commands);

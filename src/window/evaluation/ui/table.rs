@@ -62,7 +62,7 @@ const COLUMNS: [Column; 10] = [
     count("FP", |row| Some(row.counts.wrong as f64), Some(queries::WRONG), "False positives with the current filters"),
     count(
         "FN",
-        |row| Some(row.counts.missed as f64),
+        |row| Some(row.counts.false_negatives as f64),
         Some(queries::NOT_FOUND),
         "False negatives with the current filters",
     ),

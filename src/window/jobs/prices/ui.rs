@@ -38,7 +38,7 @@ impl ChangedRow {
         let to = Price {
             usd_per_hour: self.usd_per_hour,
             source: source.to_owned(),
-            date: Utc::of_ms(now_ms()).date(),
+            date: Utc::from_ms(now_ms()).date(),
             ..self.from.clone()
         };
         (!source.is_empty() && self.usd_per_hour > 0.0).then(|| PriceChange { from: self.from.clone(), to })
@@ -65,7 +65,7 @@ pub(crate) fn keep_price_ui(
             region: region.map(str::to_owned),
             usd_per_hour,
             source: source.to_owned(),
-            date: Utc::of_ms(now_ms()).date(),
+            date: Utc::from_ms(now_ms()).date(),
         })));
         memory.source.clear();
     }

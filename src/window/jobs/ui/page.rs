@@ -322,12 +322,12 @@ fn facts_ui(ui: &mut Ui, progress: &JobProgress) {
         };
         key_value_ui(ui, input, &address.to_string());
         key_value_ui(ui, "Outputs", &spec.output.folder.to_string());
-        key_value_ui(ui, "Created", &Utc::of_ms(*created_ms).to_string());
+        key_value_ui(ui, "Created", &Utc::from_ms(*created_ms).to_string());
         if let Some(started) = started_ms {
-            key_value_ui(ui, "Billed from", &Utc::of_ms(*started).to_string());
+            key_value_ui(ui, "Billed from", &Utc::from_ms(*started).to_string());
         }
         if let Some(ended) = ended_ms {
-            key_value_ui(ui, "Billed until", &Utc::of_ms(*ended).to_string());
+            key_value_ui(ui, "Billed until", &Utc::from_ms(*ended).to_string());
         }
     });
 }

@@ -373,7 +373,7 @@ pub(crate) mod testing {
             file: ModelFile { name: "model.onnx".to_owned(), bytes: 1, sha256: String::new(), urls: Vec::new() },
             input: ImageInput::new(Layout::Nchw, ElementType::Float32, resize),
             task: ModelTask::Classification,
-            ..ModelCard::of_predictions("toy".to_owned(), "Toy".to_owned(), output.clone())
+            ..ModelCard::for_predictions("toy".to_owned(), "Toy".to_owned(), output.clone())
         };
         let finding = |field: &str, is_assumed| ImportFinding {
             field: field.to_owned(),

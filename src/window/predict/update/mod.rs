@@ -207,7 +207,7 @@ pub(crate) fn predicted(
         if let (Err(reason), Some(entry)) = (&result, state.samples.get(sample))
             && state.samples.unreadable(sample).is_none()
         {
-            let problem = Problem::of_sample(entry.uri.clone(), reason.clone());
+            let problem = Problem::new(entry.uri.clone(), reason.clone());
             state.problems.add(problem, Some(sample));
         }
         state.runs.record(run_id, sample, result.map(Arc::new), ticket);

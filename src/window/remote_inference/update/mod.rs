@@ -114,7 +114,7 @@ fn take_failure(state: &mut State, failure: ConnectFailure, effects: &mut Queue<
         }
         ConnectFailure::OfImage(sample, message) => {
             if let Some(entry) = state.samples.get(sample) {
-                let problem = Problem::of_sample(entry.uri.clone(), message.clone());
+                let problem = Problem::new(entry.uri.clone(), message.clone());
                 state.problems.add(problem, Some(sample));
             }
             EngineFailure { sample: Some(sample), ..EngineFailure::new(message, Offer::TryAgain) }

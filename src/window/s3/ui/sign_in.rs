@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(sign_in_text(&access, None), "profile work");
         let arn = "arn:aws:iam::123456789012:user/alice";
         let end = now_ms() + 130 * 60_000 + 30_000;
-        sign_in.identity = Some(Identity::of_arn("123456789012", arn, Some(end)));
+        sign_in.identity = Some(Identity::from_arn("123456789012", arn, Some(end)));
         assert_eq!(
             sign_in_text(&access, Some(&sign_in)),
             "alice, account 123456789012, expires in 2 h 10 min, profile work"

@@ -164,7 +164,7 @@ pub(crate) fn ago_text(at_ms: i64) -> String {
         ..1 => "just now".to_owned(),
         1..60 => format!("{minutes} min ago"),
         60..2880 => format!("{} h ago", minutes / 60),
-        _ => Utc::of_ms(at_ms).date(),
+        _ => Utc::from_ms(at_ms).date(),
     }
 }
 

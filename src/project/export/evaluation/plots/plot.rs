@@ -86,7 +86,7 @@ impl Plot {
         let mut lines: Vec<String> = Vec::new();
         for word in self.caption.split_whitespace() {
             let longer = lines.last().map(|line| format!("{line} {word}"));
-            match longer.filter(|longer| TextSize::of_em(TEXT).width_of(longer) <= room) {
+            match longer.filter(|longer| TextSize::from_em(TEXT).width_of(longer) <= room) {
                 Some(longer) => *lines.last_mut().expect("a longer line is made of one") = longer,
                 None => lines.push(word.to_owned()),
             }
@@ -163,7 +163,7 @@ impl Shapes {
 
     fn add_text(&mut self, style: &str, anchor: Anchor, at: [f64; 2], angle: i32, (text, room): (&str, f64)) {
         let whole = printable(text);
-        let fitted = TextSize::of_em(TEXT).fitted(&whole, room as f32).unwrap_or_default();
+        let fitted = TextSize::from_em(TEXT).fitted(&whole, room as f32).unwrap_or_default();
         let [x, y] = at.map(number);
         self.add(html! {
             text.(style) transform=(format!("translate({x} {y}) rotate({angle})")) text-anchor=(anchor.into_str()) {
@@ -176,7 +176,7 @@ impl Shapes {
 
 /// The width of a text in pixels.
 pub(crate) fn width_of(text: &str) -> f64 {
-    TextSize::of_em(TEXT).width_of(text).into()
+    TextSize::from_em(TEXT).width_of(text).into()
 }
 
 fn printable(text: &str) -> String {

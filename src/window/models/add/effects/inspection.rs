@@ -324,7 +324,7 @@ fn fill_in(
 
 /// The boxes that the window would show, or else the best ones. `sure` is set to the number of the former.
 fn worth_showing(mut prediction: Prediction, card: &ModelCard, sure: &mut usize) -> Prediction {
-    let view = ViewSettings { min_score: ImportTrial::MIN_SCORE, ..ViewSettings::of_model(card) };
+    let view = ViewSettings { min_score: ImportTrial::MIN_SCORE, ..ViewSettings::from_card(card) };
     let visible = view.visible_detections(&prediction, &[]);
     *sure = visible.len();
     if let PredictionContent::Detections(boxes) = &mut prediction.content {

@@ -49,12 +49,14 @@ fn open_all(shared: &Shared, request: &OpenPredictionsRequest, ticket: &Ticket) 
     let truth = request.truth.as_deref().filter(|_| file.found.format == AnnotationFormat::CocoResults);
     let truth = truth.map(|truth| (&truth.labels[..], &truth.images[..]));
     let run =
-        ImportedRun::of(file, Naming { truth, labels, corrections, model: None }).map_err(|error| match class_map {
-            Some(path) if matches!(error, ImportError::Classes(_)) => {
-                format!("Could not use {}: {error}", path.display()).into()
-            }
-            _ => OutputsFailure::from(error),
-        })?;
+        ImportedRun::new(file, Naming { truth, labels, corrections, model: None }).map_err(
+            |error| match class_map {
+                Some(path) if matches!(error, ImportError::Classes(_)) => {
+                    format!("Could not use {}: {error}", path.display()).into()
+                }
+                _ => OutputsFailure::from(error),
+            },
+        )?;
     if !run.left_out.is_empty() {
         notes.push(format!("skipped, because the run does not have their classes: {}", run.left_out.join(", ")));
     }
@@ -129,7 +131,7 @@ fn read(shared: &Shared, at: &Location, control: &TaskControl) -> Result<Annotat
     control.set_step("reading the predictions");
     control.begin(ProgressUnit::Bytes);
     let read = match shared.take_dropped(&files, control) {
-        Some(found) => AnnotationFile::of(found, &files, control),
+        Some(found) => AnnotationFile::new(found, &files, control),
         None => AnnotationFile::read(&files, None, control),
     };
     control.begin(ProgressUnit::Images);
