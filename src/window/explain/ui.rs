@@ -1,17 +1,20 @@
 //! Below the results: shows which parts of the image a prediction depends on, and what the colors mean.
 
-use eframe::egui::{self, Label, ProgressBar, Rect, RichText, Sense, Ui, vec2};
+use eframe::egui::{self, Color32, ColorImage, Label, Painter, ProgressBar, Rect, Sense, Ui, pos2, vec2};
 
 use crate::domain::Saliency;
-use crate::window::state::{Action, Command, Explanation, Question, Queue, ReviewCommand, State, TaskId, TaskSignal};
+use crate::window::state::{
+    Action, Command, Commands, Explanation, Question, ReviewCommand, State, TaskId, TaskSignal,
+};
+use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{Tone, action_button_ui, banner_ui, slider};
+use crate::window::ui::widgets::{Tone, action_button_ui, message_ui, note_line_ui, slider, small_note_ui};
 
 const BAR_HEIGHT: f32 = 12.0;
 /// The number of strips in the color bar.
 const BAR_STEPS: usize = 48;
 
-pub(crate) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     match &state.shown.explanation {
         Explanation::None => ask_ui(ui, state, commands),
         Explanation::Waiting(_) => {
@@ -21,24 +24,24 @@ pub(crate) fn explanation_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Co
         Explanation::Ready { question, saliency, .. } => ready_ui(ui, state, question, saliency, commands),
         Explanation::Failed { question, reason } => {
             let message = format!("{} could not be explained: {reason}", question.label);
-            banner_ui(ui, Tone::Error, &message, |_| {});
+            message_ui(ui, Tone::Error, &message);
             ask_ui(ui, state, commands);
         }
     }
 }
 
-fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn ask_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(question) = state.question() else {
         return;
     };
     ui.horizontal(|ui| {
         action_button_ui(ui, state, Action::Explain, commands);
         let text = format!("what “{}” depends on", question.label);
-        ui.add(Label::new(RichText::new(text).weak()).truncate());
+        note_line_ui(ui, text);
     });
 }
 
-fn running_ui(ui: &mut Ui, state: &State, task: TaskId, question: &Question, commands: &mut Queue<Command>) {
+fn running_ui(ui: &mut Ui, state: &State, task: TaskId, question: &Question, commands: &mut Commands) {
     ui.label(format!("Looking for what “{}” depends on…", question.label));
     let progress = state.tasks.get(task).map(|task| task.control.progress());
     let fraction = progress.and_then(|progress| progress.fraction());
@@ -52,7 +55,7 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, question: &Question, com
     });
 }
 
-fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency, commands: &mut Queue<Command>) {
+fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency, commands: &mut Commands) {
     ui.add(Label::new(summary(question, saliency)).wrap());
     let largest = saliency.largest_drop();
     if largest > 0.0 {
@@ -63,7 +66,7 @@ fn ready_ui(ui: &mut Ui, state: &State, question: &Question, saliency: &Saliency
             "Covering other parts raises the score by up to {} points; these parts show as 0",
             points(saliency.largest_rise())
         );
-        ui.add(Label::new(RichText::new(rise).small().weak()).wrap());
+        small_note_ui(ui, rise);
     }
     ui.horizontal(|ui| {
         let mut opacity = state.settings.explanation_opacity;
@@ -117,6 +120,24 @@ fn color_bar_ui(ui: &mut Ui, largest: f32) {
 /// A score difference in percentage points.
 fn points(fall: f32) -> String {
     format!("{:.1}", fall * 100.0)
+}
+
+/// `on_screen` is the rectangle of the whole image.
+pub(crate) fn heat_ui(painter: &Painter, state: &State, textures: &mut Textures, on_screen: Rect) {
+    let Explanation::Ready { task, saliency, .. } = &state.shown.explanation else {
+        return;
+    };
+    let texture = textures.heat(painter.ctx(), *task, || heat_image(saliency));
+    let whole = Rect::from_min_max(pos2(0.0, 0.0), pos2(1.0, 1.0));
+    let opacity = Color32::WHITE.gamma_multiply(state.settings.explanation_opacity);
+    painter.image(texture.id(), on_screen, whole, opacity);
+}
+
+/// One pixel per cell; the GPU interpolates between them.
+fn heat_image(saliency: &Saliency) -> ColorImage {
+    let cells = (0..saliency.rows)
+        .flat_map(|row| (0..saliency.columns).map(move |column| theme::heat_color(saliency.strength(row, column))));
+    ColorImage::new([saliency.columns, saliency.rows], cells.collect())
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Button, Frame, Key, Label, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, Frame, Label, ProgressBar, RichText, ScrollArea, TextEdit, Ui, vec2};
 use strum::VariantArray;
 
 use crate::domain::{ModelTask, SampleUri};
@@ -11,12 +11,14 @@ use crate::project::export::options::{
     VerdictChoice,
 };
 use crate::window::state::{
-    BrowseCommand, Command, ExportCommand, ExportScope, Exported, Loadable, Overlay, Queue, State, TaskId, TaskSignal,
+    BrowseCommand, Command, Commands, ExportCommand, ExportScope, Exported, Loadable, Overlay, State, TaskId,
+    TaskSignal,
 };
-use crate::window::ui::dialog::dialog;
+use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, box_count, checkbox_ui, ends_ui, focus_whole_text, grouped, primary_button, radio_ui, strong,
+    Tone, box_count, checkbox_ui, ends_ui, enter_pressed, focus_whole_text, grouped, message_ui, note_ui,
+    primary_button, radio_ui, strong,
 };
 
 const WIDTH: f32 = 600.0;
@@ -52,7 +54,7 @@ struct Target {
     has_had_keyboard: bool,
 }
 
-pub(crate) fn export_ui(ctx: &egui::Context, state: &State, memory: &mut ExportMemory, commands: &mut Queue<Command>) {
+pub(crate) fn export_ui(ctx: &egui::Context, state: &State, memory: &mut ExportMemory, commands: &mut Commands) {
     let was_exported = std::mem::replace(&mut memory.was_exported, state.exported.is_some());
     if let Some(exported) = &state.exported {
         exported_ui(ctx, exported, !was_exported, commands);
@@ -76,17 +78,11 @@ pub(crate) fn export_ui(ctx: &egui::Context, state: &State, memory: &mut ExportM
         }
     }
     target.follow(state);
-    let modal = dialog(ctx, "export").show(ctx, |ui| {
-        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
-        match state.overlay {
-            Overlay::ExportComparison => comparison_ui(ui, state, target, commands),
-            Overlay::ExportEvaluation => evaluation_ui(ui, state, target, commands),
-            _ => contents_ui(ui, state, target, commands),
-        }
+    dialog_ui(ctx, "export", WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| match state.overlay {
+        Overlay::ExportComparison => comparison_ui(ui, state, target, commands),
+        Overlay::ExportEvaluation => evaluation_ui(ui, state, target, commands),
+        _ => contents_ui(ui, state, target, commands),
     });
-    if modal.should_close() {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
 }
 
 impl Target {
@@ -117,7 +113,7 @@ fn with_ending(path: &str, before: Option<&str>, now: Option<&str>) -> String {
     }
 }
 
-fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
+fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Commands) {
     let task = state.run().map(|run| run.info.card.task);
     let mut options = state.export.options;
     let mut scope = state.export.scope;
@@ -136,7 +132,7 @@ fn contents_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Q
             if options.format == ExportFormat::Report && is_evaluated {
                 description.push_str(", and the evaluation of all images");
             }
-            ui.add(Label::new(RichText::new(description).weak()).wrap());
+            note_ui(ui, description);
             ui.add_space(6.0);
             ui.label(strong("Images"));
             for &choice in ExportScope::VARIANTS {
@@ -179,7 +175,7 @@ fn scope_text(state: &State, scope: ExportScope) -> String {
 }
 
 /// The export of a comparison.
-fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
+fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Commands) {
     let name = |run| state.runs.get(run).map_or("", |run| run.info.name.as_str());
     let about = state
         .comparing
@@ -202,7 +198,7 @@ fn comparison_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
 }
 
 /// The export of an evaluation.
-fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Queue<Command>) {
+fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut Commands) {
     let run = state.run().map_or("", |run| run.info.name.as_str());
     let truth = state.evaluating.as_ref().map(|evaluating| evaluating.at.name()).unwrap_or_default();
     let about = format!("Run “{run}” against the ground truth {truth}, evaluated with the current filters");
@@ -225,7 +221,7 @@ fn evaluation_ui(ui: &mut Ui, state: &State, target: &mut Target, commands: &mut
 
 fn heading_ui(ui: &mut Ui, title: &str, about: &str) {
     ui.label(strong(title).size(18.0));
-    ui.add(Label::new(RichText::new(about).weak()).wrap());
+    note_ui(ui, about);
     ui.add_space(8.0);
 }
 
@@ -288,7 +284,7 @@ fn options_ui(ui: &mut Ui, task: Option<ModelTask>, options: &mut ExportOptions)
 }
 
 /// Returns whether Enter was pressed in the field.
-fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<Command>) -> bool {
+fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Commands) -> bool {
     let mut is_entered = false;
     ui.add_space(8.0);
     ui.label(strong(name));
@@ -299,7 +295,7 @@ fn target_ui(ui: &mut Ui, name: &str, target: &mut Target, commands: &mut Queue<
         if !std::mem::replace(&mut target.has_had_keyboard, true) {
             focus_whole_text(&field, &target.path);
         }
-        is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        is_entered = enter_pressed(&field);
         field.accessible_name(name);
     };
     ends_ui(ui, "target", commands, field_ui, |ui, commands| {
@@ -319,7 +315,7 @@ fn confirmed_ui(
     target: &mut Target,
     is_possible: bool,
     is_entered: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Option<PathBuf> {
     let path = PathBuf::from(target.path.trim());
     match &state.export.stage {
@@ -328,7 +324,7 @@ fn confirmed_ui(
             return None;
         }
         Loadable::Failed(why) if target.tried.as_ref() == Some(&path) => {
-            banner_ui(ui, Tone::Error, why.message(), |_| {});
+            message_ui(ui, Tone::Error, why.message());
             ui.add_space(6.0);
         }
         Loadable::NotLoaded | Loadable::Ready(()) | Loadable::Failed(_) => {}
@@ -340,7 +336,7 @@ fn confirmed_ui(
             .add_enabled(is_ready, button)
             .on_disabled_hover_text("Choose a format for this type of model, at least one image, and a target");
         if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
+            commands.push(Command::CLOSE_OVERLAY);
         }
         export.clicked()
     });
@@ -352,7 +348,7 @@ fn confirmed_ui(
 }
 
 /// The progress, in place of the buttons while exporting.
-fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
+fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands) {
     let fraction = state.tasks.get(task).and_then(|task| task.control.progress().fraction());
     ui.horizontal(|ui| {
         let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(160.0);
@@ -361,14 +357,13 @@ fn running_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Com
             commands.push(Command::SignalTask(task, TaskSignal::Cancel));
         }
         if ui.button("Continue in the background").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
+            commands.push(Command::CLOSE_OVERLAY);
         }
     });
 }
 
-fn exported_ui(ctx: &egui::Context, exported: &Exported, is_new: bool, commands: &mut Queue<Command>) {
-    let modal = dialog(ctx, "exported").show(ctx, |ui| {
-        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+fn exported_ui(ctx: &egui::Context, exported: &Exported, is_new: bool, commands: &mut Commands) {
+    dialog_ui(ctx, "exported", WIDTH, ExportCommand::Dismiss, commands, |ui, commands| {
         ui.label(strong("Exported").size(18.0));
         ui.add(Label::new(&exported.summary).wrap());
         if !exported.notes.is_empty() {
@@ -397,9 +392,6 @@ fn exported_ui(ctx: &egui::Context, exported: &Exported, is_new: bool, commands:
             }
         });
     });
-    if modal.should_close() {
-        commands.push(ExportCommand::Dismiss);
-    }
 }
 
 #[cfg(test)]

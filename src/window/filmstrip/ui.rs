@@ -7,7 +7,7 @@ use eframe::egui::{
 
 use crate::domain::ModelTask;
 use crate::review::{FilmBox, FilmFrame, FilmOrder, OutcomeKind};
-use crate::window::state::{Action, Command, Filmstrip, Queue, ReviewCommand, State};
+use crate::window::state::{Action, Commands, Filmstrip, ReviewCommand, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{elided_in_middle, ends_ui, fitting, grouped, paint_missed, paint_wrong, strong};
@@ -18,7 +18,7 @@ const LINE_HEIGHT: f32 = 14.0;
 /// Around the caption.
 const TEXT_MARGIN: f32 = 6.0;
 
-pub(crate) fn filmstrip_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
+pub(crate) fn filmstrip_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Commands) {
     let Some(strip) = &state.filmstrip else {
         return;
     };
@@ -31,9 +31,9 @@ pub(crate) fn filmstrip_ui(ui: &mut Ui, state: &State, textures: &mut Textures, 
     });
 }
 
-fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<Command>) {
+fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Commands) {
     let width = ui.available_width();
-    let words_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+    let words_ui = |ui: &mut Ui, commands: &mut Commands| {
         if width > 460.0 {
             ui.label(strong("Filmstrip of"));
         }
@@ -51,7 +51,7 @@ fn heading_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queu
     });
 }
 
-fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Queue<Command>) {
+fn turn_ui(ui: &mut Ui, strip: &Filmstrip, commands: &mut Commands) {
     let (label, other) = match strip.order {
         FilmOrder::HighestFirst => ("Highest score first", FilmOrder::LowestFirst),
         FilmOrder::LowestFirst => ("Lowest score first", FilmOrder::HighestFirst),
@@ -86,7 +86,7 @@ fn count_texts(state: &State, strip: &Filmstrip) -> [String; 2] {
 }
 
 /// The classes of the run, those with the most boxes first.
-fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<Command>) {
+fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Commands) {
     let name = |class: u32| {
         let run = state.run();
         run.map_or_else(String::new, |run| run.labels().name(class))
@@ -118,7 +118,7 @@ fn class_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, commands: &mut Queue<
     picker.response.accessible_name("Class of the filmstrip");
 }
 
-fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textures, commands: &mut Queue<Command>) {
+fn frames_ui(ui: &mut Ui, state: &State, strip: &Filmstrip, textures: &mut Textures, commands: &mut Commands) {
     let (Some(source), Some(run)) = (&state.source, state.run()) else {
         ui.weak("Predict images first");
         return;
@@ -173,7 +173,7 @@ fn frame_ui(
     textures: &mut Textures,
     frame: &FilmFrame,
     rect: Rect,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> bool {
     let Some(entry) = state.samples.get(frame.sample) else {
         return true;

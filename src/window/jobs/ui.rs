@@ -7,10 +7,8 @@ use page::PageMemory;
 use strum::VariantArray as _;
 
 use crate::sagemaker::spec::transform::TransformStatus;
-use crate::window::remote::ui::list_and_page::{
-    EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui,
-};
-use crate::window::state::{Command, JobId, JobsCommand, KnownJob, Overlay, Queue, State};
+use crate::window::remote::ui::{EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, list_dialog_ui, row_ui};
+use crate::window::state::{Commands, JobId, JobsCommand, KnownJob, Overlay, State};
 use crate::window::ui::widgets::{ago_text, renew_in_time};
 
 #[derive(Default)]
@@ -19,21 +17,21 @@ pub(crate) struct JobsMemory {
     page: PageMemory,
 }
 
-pub(crate) fn jobs_ui(ctx: &egui::Context, state: &State, memory: &mut JobsMemory, commands: &mut Queue<Command>) {
+pub(crate) fn jobs_ui(ctx: &egui::Context, state: &State, memory: &mut JobsMemory, commands: &mut Commands) {
     if state.overlay != Overlay::Jobs {
         return;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    dialog_ui(ctx, "jobs", "SageMaker jobs", commands, |ui, height, commands| {
+    list_dialog_ui(ctx, "jobs", "SageMaker jobs", commands, |ui, height, commands| {
         contents_ui(ui, state, memory, height, commands);
     });
 }
 
-fn contents_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Queue<Command>) {
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Commands) {
     let nothing =
         EmptyPage { title: "No job selected", advice: "List the jobs and choose one, or enter a job name and open it" };
     let page = state.remote.open_job().map(|job| {
-        |ui: &mut Ui, height: f32, context: &mut (&mut JobsMemory, &mut Queue<Command>)| {
+        |ui: &mut Ui, height: f32, context: &mut (&mut JobsMemory, &mut Commands)| {
             let (memory, commands) = context;
             page::page_ui(ui, state, job, &mut memory.page, height, commands);
         }
@@ -61,7 +59,7 @@ const WORDS: ListWords<TransformStatus> = ListWords {
     empty: "No matching job in this account and region; to start one, choose “Send to SageMaker…”",
 };
 
-fn list_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Queue<Command>) {
+fn list_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, commands: &mut Commands) {
     let request = WORDS.list_ui(
         ui,
         state,
@@ -84,7 +82,7 @@ fn list_ui(ui: &mut Ui, state: &State, memory: &mut JobsMemory, height: f32, com
     }
 }
 
-fn open_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Queue<Command>) {
+fn open_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Commands) {
     let open = ui.add_enabled(!name.is_empty(), Button::new("Open this job"));
     let open = open.on_hover_text("Opens the job with exactly this name");
     let open = open.on_disabled_hover_text("Enter a job name first");
@@ -94,7 +92,7 @@ fn open_ui(ui: &mut Ui, state: &State, name: &str, commands: &mut Queue<Command>
 }
 
 /// Jobs that were opened or started here and are not in the list.
-fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn watched_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let list = &state.remote.list;
     let is_listed = |job: &&KnownJob| list.rows.iter().any(|listed| listed.name == job.id.name);
     let known = state.remote.known.iter().rev();
@@ -128,14 +126,7 @@ pub(crate) fn status_sign(status: TransformStatus) -> &'static str {
     }
 }
 
-fn job_row_ui(
-    ui: &mut Ui,
-    state: &State,
-    id: &JobId,
-    text: &str,
-    status: TransformStatus,
-    commands: &mut Queue<Command>,
-) {
+fn job_row_ui(ui: &mut Ui, state: &State, id: &JobId, text: &str, status: TransformStatus, commands: &mut Commands) {
     let is_open = state.remote.open.as_ref() == Some(id);
     let row = row_ui(ui, is_open, format!("{} {}", status_sign(status), id.name), text);
     if row.clicked() {

@@ -4,12 +4,13 @@ use eframe::egui::{self, Align, ComboBox, Label, Layout, RichText, Ui};
 
 use crate::domain::{ModelCard, ModelTask, capitalized, human_bytes};
 use crate::window::remote_inference::ui::panel::{remote_engine_ui, where_ui};
-use crate::window::state::{Action, Command, InferenceCommand, ModelEntry, ModelsCommand, Offer, Queue, State};
+use crate::window::state::{Action, Commands, InferenceCommand, ModelEntry, ModelsCommand, Offer, State};
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, action_menu_ui, banner_ui, copy_command_ui, ends_ui, line_banner_ui, strong,
+    Tone, action_button_ui, action_menu_ui, banner_ui, copy_command_ui, ends_ui, line_banner_ui, message_ui, note_ui,
+    strong,
 };
 
-pub(crate) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     where_ui(ui, state, commands);
     if let Some(remote) = &state.inference.remote {
         remote_engine_ui(ui, state, remote, commands);
@@ -42,7 +43,7 @@ pub(crate) fn model_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>
     });
 }
 
-fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let chosen = state.models.chosen();
     let name = chosen.map_or("Choose a model", |entry| entry.card.name.as_str());
     let was_open = ComboBox::is_open(ui.ctx(), ui.make_persistent_id("model"));
@@ -75,7 +76,7 @@ fn picker_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     combo.response.accessible_name("Model");
 }
 
-fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Queue<Command>) {
+fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Commands) {
     let card = &chosen.card;
     let labels = match chosen.labels.len() {
         0 => "class numbers only".to_owned(),
@@ -87,14 +88,14 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
     };
     let mut facts = vec![capitalized(card.task.into_str()), labels, license];
     facts.extend(card.accuracy.clone());
-    ui.add(Label::new(RichText::new(facts.join(" · ")).weak()).wrap());
+    note_ui(ui, facts.join(" · "));
     assumed_ui(ui, state, card, commands);
     if let Some(not_shown) = &card.not_shown {
-        banner_ui(ui, Tone::Hint, &capitalized(not_shown), |_| {});
+        message_ui(ui, Tone::Hint, &capitalized(not_shown));
     }
     nothing_found_ui(ui, state, chosen, commands);
     if let Some(problem) = &chosen.problem {
-        banner_ui(ui, Tone::Error, problem, |_| {});
+        message_ui(ui, Tone::Error, problem);
     }
     if !chosen.is_ready && !has_failed(state, chosen) {
         let bytes = human_bytes(card.file.bytes);
@@ -108,7 +109,7 @@ fn chosen_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Que
 }
 
 /// A detector that has found nothing so far may have the wrong preprocessing.
-fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Queue<Command>) {
+fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &mut Commands) {
     let run = state.runs.current().filter(|run| run.info.card.id == chosen.card.id);
     let Some(found) = run.and_then(|run| run.predictions.nothing_found()).filter(|found| found.is_suspicious()) else {
         return;
@@ -123,7 +124,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, chosen: &ModelEntry, commands: &
 }
 
 /// The number of assumed model settings, until the user confirms them.
-pub(crate) fn assumed_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands: &mut Queue<Command>) {
+pub(crate) fn assumed_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands: &mut Commands) {
     if card.assumed.is_empty() || state.settings.has_confirmed_assumptions(card) {
         return;
     }
@@ -146,7 +147,7 @@ pub(crate) fn assumed_ui(ui: &mut Ui, state: &State, card: &ModelCard, commands:
     });
 }
 
-fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(failure) = state.inference.failure() else {
         return;
     };
@@ -177,7 +178,7 @@ fn engine_failure_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) 
     });
 }
 
-fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Queue<Command>) {
+fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Commands) {
     let bytes = human_bytes(better.card.file.bytes);
     let message = format!("{} is larger and more accurate", better.card.name);
     banner_ui(ui, Tone::Hint, &message, |ui| {
@@ -193,7 +194,7 @@ fn upgrade_ui(ui: &mut Ui, state: &State, better: &ModelEntry, commands: &mut Qu
     });
 }
 
-fn fetch_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, label: &str, commands: &mut Queue<Command>) {
+fn fetch_button_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, label: &str, commands: &mut Commands) {
     let is_under_way = state.tasks.fetches(&entry.card.id);
     let label = if is_under_way { "Downloading…" } else { label };
     let button = ui.add_enabled(!is_under_way, egui::Button::new(label));
@@ -207,7 +208,7 @@ fn has_failed(state: &State, entry: &ModelEntry) -> bool {
 }
 
 /// Why a download failed, and what to do about it. Replaces the hint that offers the download.
-fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
+fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Commands) {
     let Some(why) = state.tasks.fetch_failure(&entry.card.id) else {
         return;
     };
@@ -228,7 +229,7 @@ fn fetch_failure_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &m
     });
 }
 
-fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
+fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Commands) {
     let words_ui = |ui: &mut Ui, _: &mut _| {
         ui.with_layout(Layout::top_down(Align::Min), |ui| {
             ui.spacing_mut().item_spacing.y = 1.0;
@@ -253,7 +254,7 @@ fn entry_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue
     });
 }
 
-fn entry_buttons_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Queue<Command>) {
+fn entry_buttons_ui(ui: &mut Ui, state: &State, entry: &ModelEntry, commands: &mut Commands) {
     if entry.can_remove {
         if entry.can_edit && entry.is_ready {
             let button = ui.button("Edit…").on_hover_text("Changes how images are prepared and how outputs are read");

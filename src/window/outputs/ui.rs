@@ -1,15 +1,17 @@
 //! The dialog that opens the outputs of a job or another tool as a run: their location and format, with a preview of
 //! the first ones.
 
-use eframe::egui::{self, Button, Label, RichText, Ui, vec2};
+use eframe::egui::{self, Button, Ui, vec2};
 
 use crate::window::outputs::reading::ui::{ReadingMemory, examples_ui, reading_ui};
-use crate::window::state::{Action, Command, JobId, OutputsAt, OutputsCommand, OutputsRequest, Overlay, Queue, State};
-use crate::window::ui::dialog::dialog;
+use crate::window::state::{
+    Action, Command, Commands, JobId, OutputsAt, OutputsCommand, OutputsRequest, Overlay, State,
+};
+use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::place_field::{PlaceMemory, footer_ui};
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::strong;
+use crate::window::ui::widgets::{note_ui, strong};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 48.0;
@@ -30,7 +32,7 @@ pub(crate) fn open_outputs_ui(
     state: &State,
     memory: &mut OpenOutputsMemory,
     textures: &mut Textures,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let is_open = state.overlay == Overlay::OpenOutputs;
     let is_new = is_open && !memory.was_open;
@@ -38,14 +40,10 @@ pub(crate) fn open_outputs_ui(
     if !is_open {
         return;
     }
-    let modal = dialog(ctx, "open outputs").show(ctx, |ui| {
+    dialog_ui(ctx, "open outputs", WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FOOTER_HEIGHT);
-        ui.set_width(WIDTH.min(room.x));
         contents_ui(ui, state, memory, textures, is_new, room.y, commands);
     });
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
 }
 
 fn contents_ui(
@@ -55,7 +53,7 @@ fn contents_ui(
     textures: &mut Textures,
     is_new: bool,
     height: f32,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ui.label(strong(Action::OpenOutputs.label().trim_end_matches('…')).size(18.0));
     ui.weak("Opens the outputs of a job or another tool as a run over the open images");
@@ -87,17 +85,11 @@ fn job_of<'s>(state: &'s State, memory: &OpenOutputsMemory) -> Option<&'s JobId>
 }
 
 /// Returns true if Enter was pressed to open them.
-fn place_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut OpenOutputsMemory,
-    is_new: bool,
-    commands: &mut Queue<Command>,
-) -> bool {
+fn place_ui(ui: &mut Ui, state: &State, memory: &mut OpenOutputsMemory, is_new: bool, commands: &mut Commands) -> bool {
     ui.label(strong("Folder"));
     if let Some(id) = job_of(state, memory) {
         let text = format!("Outputs of the job {}, or another folder:", id.name);
-        ui.add(Label::new(RichText::new(text).weak()).wrap());
+        note_ui(ui, text);
     }
     let mut is_entered = false;
     ui.horizontal(|ui| {

@@ -3,11 +3,11 @@
 use eframe::egui::{RichText, Ui};
 
 use crate::domain::counted;
-use crate::window::state::{Action, Command, Listing, ProjectStatus, Queue, State};
+use crate::window::state::{Action, Commands, Listing, ProjectStatus, State};
 use crate::window::ui::widgets::{Tone, action_button_ui, banner_ui};
 
 /// Above the thumbnails: what prevents changes from being saved, and what to do about it.
-pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     match &state.project.status {
         ProjectStatus::ReadOnly { reason } => {
             let message = format!("This project is read-only: {reason}");
@@ -34,7 +34,7 @@ pub(crate) fn project_banners_ui(ui: &mut Ui, state: &State, commands: &mut Queu
 }
 
 /// For an open project whose folder cannot be listed, because it may have been moved.
-pub(crate) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn moved_folder_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let listing = state.source.as_ref().map(|source| &source.listing);
     if matches!(listing, Some(Listing::Failed(_))) && state.project.path.is_some() {
         action_button_ui(ui, state, Action::MoveProject, commands);

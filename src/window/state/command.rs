@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::queue::areas;
-use super::{Action, Overlay, TaskId, TaskSignal};
+use crate::window::state::queue::{Queue, areas};
 use crate::window::state::{
-    BrowseCommand, EndpointsCommand, EvaluationCommand, ExportCommand, InferenceCommand, JobsCommand, ModelsCommand,
-    OutputsCommand, ProjectCommand, ReviewCommand, S3Command, UploadCommand,
+    Action, BrowseCommand, EndpointsCommand, EvaluationCommand, ExportCommand, InferenceCommand, JobsCommand,
+    ModelsCommand, OutputsCommand, Overlay, ProjectCommand, ReviewCommand, S3Command, TaskId, TaskSignal,
+    UploadCommand,
 };
 
 /// A command, sent by panels and at startup.
@@ -56,6 +56,13 @@ areas!(
         Review(ReviewCommand),
         Evaluation(EvaluationCommand),
 );
+
+/// The commands of a frame, in order.
+pub type Commands = Queue<Command>;
+
+impl Command {
+    pub const CLOSE_OVERLAY: Self = Self::SetOverlay(Overlay::None);
+}
 
 /// A step through the grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -70,7 +70,7 @@ pub use crate::window::upload::state::{
     UploadCommand, UploadEffect, UploadEvent, UploadPlanRequest, Uploaded, Uploading,
 };
 pub use action::Action;
-pub use command::{Command, Step, ViewChange};
+pub use command::{Command, Commands, Step, ViewChange};
 pub use derived::{Derived, RequestId};
 pub use effect::{CropRequest, Effect, PredictionRequest, SourceSpec, TaskSignal, ThumbnailRequest};
 pub use event::{

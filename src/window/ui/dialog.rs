@@ -1,11 +1,17 @@
-//! The frame of every dialog.
+//! The frame of every dialog, and the question before quitting.
 
-use eframe::egui::{Align2, AreaState, Context, Id, LayerId, Modal, Order, Vec2, vec2};
+use eframe::egui::{
+    self, Align2, AreaState, Context, Id, Label, LayerId, Modal, ModalResponse, Order, Popup, Ui, Vec2, vec2,
+};
 
+use crate::window::state::{Action, Command, Commands, Overlay, State};
 use crate::window::ui::theme;
+use crate::window::ui::widgets::{primary_button, strong};
 
 /// The space between a dialog and the edges of the window.
 const MARGIN: f32 = 12.0;
+/// The width that the window leaves around a dialog.
+const MARGINS: f32 = 60.0;
 
 /// The position of a dialog in the last pass.
 #[derive(Debug, Clone, Copy)]
@@ -15,6 +21,29 @@ struct DialogPlacement {
     size: Vec2,
     /// Whether its size was the same in two passes since it opened.
     is_settled: bool,
+}
+
+/// A [`dialog`] of at most this width. `close` is pushed when the user closes it.
+pub(crate) fn dialog_ui(
+    ctx: &Context,
+    id: &str,
+    width: f32,
+    close: impl Into<Command>,
+    commands: &mut Commands,
+    contents: impl FnOnce(&mut Ui, &mut Commands),
+) {
+    let modal = dialog(ctx, id).show(ctx, |ui| {
+        ui.set_width(width.min(ctx.content_rect().width() - MARGINS));
+        contents(ui, commands);
+    });
+    if is_closed(ctx, &modal) {
+        commands.push(close);
+    }
+}
+
+/// Whether Escape or a click beside the dialog closes it. A list that is open above it gets the key first.
+pub(crate) fn is_closed<T>(ctx: &Context, modal: &ModalResponse<T>) -> bool {
+    modal.should_close() && !Popup::is_any_open(ctx)
 }
 
 /// A dialog above all panels, centered when it opens. Its content can change its height: the top stays in place as long
@@ -48,4 +77,25 @@ pub(crate) fn dialog(ctx: &Context, id: &str) -> Modal {
         None => area,
     };
     Modal::new(id).area(area).frame(theme::dialog_frame(ctx))
+}
+
+pub(crate) fn quit_ui(ctx: &egui::Context, state: &State, commands: &mut Commands) {
+    if state.overlay != Overlay::Quit {
+        return;
+    }
+    dialog_ui(ctx, "quit", 420.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
+        ui.label(strong("Quit Spotcheck?").size(15.0));
+        for text in state.unfinished() {
+            ui.add(Label::new(text).wrap());
+        }
+        ui.add_space(6.0);
+        ui.horizontal(|ui| {
+            if ui.add(primary_button(ui, "Quit now")).clicked() {
+                commands.push(Action::Quit);
+            }
+            if ui.button("Keep running").clicked() {
+                commands.push(Command::CLOSE_OVERLAY);
+            }
+        });
+    });
 }

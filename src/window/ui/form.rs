@@ -3,24 +3,21 @@
 
 mod check;
 mod fields;
-mod foot;
 
+use check::{check_ui, foot_ui};
 use eframe::egui::{self, Align, Layout, ScrollArea, Ui, vec2};
 
-use super::dialog::dialog;
 use crate::domain::S3Access;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Action, Command, Form, FormCheck, Overlay, Queue, State};
+use crate::window::state::{Action, Command, Commands, Form, FormCheck, State};
+use crate::window::ui::dialog::{dialog, is_closed};
 use crate::window::ui::widgets::{renew_in_time, strong};
 
-use check::check_ui;
-pub(crate) use check::preflight_ui;
+pub(crate) use check::{FootWords, preflight_ui};
 pub(crate) use fields::{
     AmountMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui, instances_ui, made_model_ui,
     model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
-pub(crate) use foot::FootWords;
-use foot::foot_ui;
 
 const WIDTH: f32 = 1040.0;
 const FOOTER_HEIGHT: f32 = 48.0;
@@ -54,9 +51,9 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
         ctx: &egui::Context,
         state: &State,
         memory: &mut FormMemory<D, T>,
-        commands: &mut Queue<Command>,
-        fields: impl FnOnce(&mut Ui, &mut FormMemory<D, T>, bool, &mut Queue<Command>),
-        below: impl FnOnce(&mut Ui, &mut T, &FormCheck<P>, &mut Queue<Command>),
+        commands: &mut Commands,
+        fields: impl FnOnce(&mut Ui, &mut FormMemory<D, T>, bool, &mut Commands),
+        below: impl FnOnce(&mut Ui, &mut T, &FormCheck<P>, &mut Commands),
     ) {
         let is_new = memory.taken_over != self.form.serial;
         if is_new {
@@ -104,8 +101,8 @@ impl<D: Clone + PartialEq, P> FormDialog<'_, D, P> {
         if !self.form.start.is_loading() && memory.pacer.is_due(ctx, &now) {
             commands.push((self.check)(Box::new(now.0)));
         }
-        if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-            commands.push(Command::SetOverlay(Overlay::None));
+        if is_closed(ctx, &modal) {
+            commands.push(Command::CLOSE_OVERLAY);
         }
     }
 }

@@ -3,8 +3,8 @@
 use eframe::egui::{self, Grid, RichText, ScrollArea, vec2};
 use strum::VariantArray;
 
-use super::dialog::dialog;
-use crate::window::state::{Action, Command, Overlay, Queue, State};
+use crate::window::state::{Action, Command, Commands, Overlay, State};
+use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::keys;
 use crate::window::ui::widgets::{action_button_ui, strong};
 
@@ -21,12 +21,11 @@ const GESTURES: [(&str, &str); 9] = [
     ("Escape", "Close dialogs; go back from a box to its image, or from several images to one"),
 ];
 
-pub(crate) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Commands) {
     if state.overlay != Overlay::Help {
         return;
     }
-    let modal = dialog(ctx, "help").show(ctx, |ui| {
-        ui.set_width(560.0);
+    dialog_ui(ctx, "help", 560.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         ui.label(strong("Keys and mouse").size(18.0));
         ui.add_space(6.0);
         let height = (ui.ctx().content_rect().height() - 240.0).max(160.0);
@@ -38,13 +37,10 @@ pub(crate) fn help_ui(ctx: &egui::Context, state: &State, commands: &mut Queue<C
             action_button_ui(ui, state, Action::CopyDiagnostics, commands);
             action_button_ui(ui, state, Action::OpenLog, commands);
             if ui.button("Close").clicked() {
-                commands.push(Command::SetOverlay(Overlay::None));
+                commands.push(Command::CLOSE_OVERLAY);
             }
         });
     });
-    if modal.should_close() {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
 }
 
 fn keys_ui(ui: &mut egui::Ui) {

@@ -1,6 +1,6 @@
 //! The right panel: the model, the filters, the runs, the results, the device, and the file.
 
-use eframe::egui::{ScrollArea, Ui};
+use eframe::egui::{RichText, ScrollArea, Ui};
 
 use crate::window::comparison::ui::{ComparisonMemory, comparison_ui};
 use crate::window::predict::ui::class_table::classes_title;
@@ -8,9 +8,9 @@ use crate::window::predict::ui::device::{DeviceMemory, device_ui};
 use crate::window::predict::ui::results::{ResultsMemory, results_ui};
 use crate::window::predict::ui::runs::{RunsMemory, runs_ui};
 use crate::window::search::ui::filters::{FiltersMemory, classes_ui, filters_ui};
-use crate::window::state::{Command, Queue, State};
+use crate::window::state::{Commands, Display, State};
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{section_ui, titled_section_ui};
+use crate::window::ui::widgets::{key_value_ui, section_ui, titled_section_ui};
 use crate::window::{canvas, models};
 
 /// The sections' state between frames.
@@ -30,7 +30,7 @@ pub(crate) fn inspector_ui(
     state: &State,
     memory: &mut InspectorMemory,
     textures: &mut Textures,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     // With or without the scroll bar, so that nothing moves sideways when it appears.
     let width = ui.available_width() - ui.spacing().scroll.allocated_width();
@@ -71,9 +71,31 @@ pub(crate) fn inspector_ui(
         section_ui(ui, "Device", false, |ui| {
             device_ui(ui, state, &mut memory.device, commands);
         });
-        section_ui(ui, "File", false, |ui| canvas::ui::details::details_ui(ui, state));
+        section_ui(ui, "File", false, |ui| details_ui(ui, state));
     });
 }
 
 /// The maximum fraction of the panel's height for the class table.
 const TABLE_SHARE: f32 = 0.4;
+
+fn details_ui(ui: &mut Ui, state: &State) {
+    let Some(entry) = state.shown_sample().and_then(|id| state.samples.get(id)) else {
+        ui.weak("Choose an image to see its file");
+        return;
+    };
+    ui.label(RichText::new(entry.uri.as_str()).small().weak());
+    ui.add_space(2.0);
+    match &state.shown.display {
+        Display::Ready(info) => {
+            for (name, value) in &info.details {
+                key_value_ui(ui, name, value);
+            }
+        }
+        Display::Failed(reason) => {
+            ui.label(format!("⚠ {reason}"));
+        }
+        Display::Loading | Display::Nothing => {
+            ui.weak("Reading…");
+        }
+    }
+}

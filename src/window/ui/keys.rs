@@ -68,7 +68,7 @@ impl PressedKeys {
             return Some(BrowseCommand::CancelPath.into());
         }
         if state.overlay != Overlay::None {
-            return Some(Command::SetOverlay(Overlay::None));
+            return Some(Command::CLOSE_OVERLAY);
         }
         // Escape leaves a text field, and egui has already removed the focus before this sees the key.
         if state.has_dialog() || self.was_typing || browse::ui::grid::is_taken_remote(ctx) {

@@ -3,11 +3,11 @@
 use eframe::egui::{self, Align, Button, Id, Layout, Panel, RichText, ScrollArea, Stroke, Ui};
 
 use crate::domain::human_bytes;
-use crate::window::state::{Action, BrowseCommand, Command, Queue, State};
+use crate::window::state::{Action, BrowseCommand, Commands, State};
 use crate::window::ui::widgets::{action_menu_ui, radio_ui};
 use crate::window::ui::{keys, theme};
 
-pub(crate) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     Panel::top("menu bar").show(ui, |ui| {
         egui::MenuBar::new().ui(ui, |ui| {
             menu_ui(ui, state, "File", FILE, commands);
@@ -26,7 +26,7 @@ pub(crate) fn menu_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Comma
 }
 
 /// Looks like a search field, because it opens one.
-fn palette_button_ui(ui: &mut Ui, commands: &mut Queue<Command>) {
+fn palette_button_ui(ui: &mut Ui, commands: &mut Commands) {
     let visuals = ui.visuals();
     let (fill, line) = (theme::sunken_fill(visuals), theme::line(visuals));
     ui.spacing_mut().button_padding = egui::vec2(10.0, 3.0);
@@ -190,7 +190,7 @@ const HELP: &Menu = &[
     Some(Action::ClearProblems),
 ];
 
-fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Queue<Command>) {
+fn menu_ui(ui: &mut Ui, state: &State, title: &str, menu: &Menu, commands: &mut Commands) {
     ui.menu_button(title, |ui| {
         in_sight_ui(ui, |ui| entries_ui(ui, state, menu, commands));
     });
@@ -204,12 +204,12 @@ fn in_sight_ui(ui: &mut Ui, contents: impl FnOnce(&mut Ui)) {
     ScrollArea::vertical().max_height(height).show(ui, contents);
 }
 
-fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Queue<Command>) {
+fn entries_ui(ui: &mut Ui, state: &State, menu: &Menu, commands: &mut Commands) {
     ui.set_min_width(230.0);
     action_menu_ui(ui, state, menu, commands);
 }
 
-fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.menu_button("View", |ui| {
         in_sight_ui(ui, |ui| {
             entries_ui(ui, state, VIEW, commands);
@@ -222,7 +222,7 @@ fn view_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let is_open = ui
         .menu_button("Disk cache", |ui| {
             kept_on_disk_ui(ui, state, commands);
@@ -241,7 +241,7 @@ fn kept_on_disk_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command
 /// The options for the disk cache; zero disables it.
 const CACHE_SIZES: [u64; 5] = [0, 256 << 20, 1 << 30, 4 << 30, 16 << 30];
 
-fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn kept_on_disk_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.set_min_width(200.0);
     match &state.cache_usage {
         Some(usage) => {

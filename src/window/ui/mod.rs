@@ -3,19 +3,16 @@
 //! Nothing here reads a file, waits, decodes or starts a thread. A panel receives `&State` and pushes [`Command`]s; the
 //! textures belong to this module and are found by key. The cost of drawing never grows with the number of samples.
 
-pub(crate) mod bottom_bar;
 pub(crate) mod dialog;
 mod event_order;
 pub(crate) mod form;
 pub(crate) mod help;
 pub(crate) mod inspector;
 pub(crate) mod keys;
-pub(crate) mod log;
 pub(crate) mod menu_bar;
 pub(crate) mod palette;
+pub(crate) mod panels;
 pub(crate) mod place_field;
-pub(crate) mod quit;
-mod side_panel;
 pub(crate) mod textures;
 pub(crate) mod theme;
 pub(crate) mod toast;
@@ -23,32 +20,19 @@ pub(crate) mod typing;
 pub(crate) mod widgets;
 
 use eframe::egui;
+use panels::{BottomBar, SideWidth};
+
+use crate::window::evaluation::ui::open_annotations::OpenAs;
+use crate::window::state::{BrowseCommand, Command, Commands, State};
+use crate::window::{
+    browse, canvas, endpoints, evaluation, export, filmstrip, jobs, judge, models, outputs, remote_inference, s3,
+    tasks, ui, upload,
+};
 
 pub use keys::PressedKeys;
 pub(crate) use textures::color_image;
 pub use textures::{NewThumbnail, Textures};
 pub use theme::apply as apply_theme;
-
-use crate::window::evaluation::ui::open_annotations::OpenAs;
-use bottom_bar::BottomBar;
-use side_panel::SideWidth;
-
-use crate::window::browse;
-use crate::window::canvas;
-use crate::window::endpoints;
-use crate::window::evaluation;
-use crate::window::export;
-use crate::window::filmstrip;
-use crate::window::jobs;
-use crate::window::judge;
-use crate::window::models;
-use crate::window::outputs;
-use crate::window::remote_inference;
-use crate::window::s3;
-use crate::window::state::{BrowseCommand, Command, Queue, State};
-use crate::window::tasks;
-use crate::window::ui;
-use crate::window::upload;
 
 /// Panel state between frames: drafts of text fields, and what was requested.
 #[derive(Default)]
@@ -62,9 +46,9 @@ pub struct Window {
     palette: ui::palette::PaletteMemory,
     judge: judge::ui::JudgeMemory,
     presentation: canvas::ui::presentation::PresentationMemory,
-    wrong_class: judge::ui::wrong_class::WrongClassMemory,
+    wrong_class: judge::ui::dialogs::WrongClassMemory,
     export: export::ui::ExportMemory,
-    go_to: browse::ui::go_to::GoToMemory,
+    go_to: browse::ui::dialogs::GoToMemory,
     open_s3: s3::ui::OpenS3Memory,
     upload: upload::ui::UploadMemory,
     job_form: jobs::form::ui::JobFormMemory,
@@ -77,8 +61,8 @@ pub struct Window {
     open_truth: evaluation::ui::open_annotations::OpenAnnotationsMemory,
     remote_inference: remote_inference::ui::RemoteModelMemory,
     toast: ui::toast::ToastMemory,
-    mass_verdict: judge::ui::mass_verdict::MassVerdictMemory,
-    type_path: browse::ui::type_path::TypePathMemory,
+    mass_verdict: judge::ui::dialogs::MassVerdictMemory,
+    type_path: browse::ui::dialogs::TypePathMemory,
     applied: theme::Applied,
     size: egui::Vec2,
     /// Whether a text field had the focus at the end of the last frame.
@@ -110,7 +94,7 @@ impl Window {
 
     /// Draws one frame. Returns the user's commands, in order.
     pub fn show(&mut self, ui: &mut egui::Ui, state: &State) -> Vec<Command> {
-        let mut commands = Queue::default();
+        let mut commands = Commands::default();
         ui.ctx().accesskit_node_builder(egui::accesskit_root_id(), |window| window.set_label("Spotcheck"));
         theme::follow_settings(ui.ctx(), &mut self.applied, &state.settings);
         let size = ui.ctx().content_rect().size();
@@ -143,9 +127,9 @@ impl Window {
         }
         ui::palette::palette_ui(ui.ctx(), state, &mut self.palette, &mut commands);
         ui::help::help_ui(ui.ctx(), state, &mut commands);
-        judge::ui::wrong_class::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
-        judge::ui::mass_verdict::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
-        browse::ui::go_to::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
+        judge::ui::dialogs::wrong_class_ui(ui.ctx(), state, &mut self.wrong_class, &mut commands);
+        judge::ui::dialogs::mass_verdict_ui(ui.ctx(), state, &mut self.mass_verdict, &mut commands);
+        browse::ui::dialogs::go_to_ui(ui.ctx(), state, &mut self.go_to, &mut commands);
         models::add::ui::import_ui(ui.ctx(), state, &mut self.textures, &mut commands);
         s3::ui::open_s3_ui(ui.ctx(), state, &mut self.open_s3, &mut commands);
         upload::ui::upload_ui(ui.ctx(), state, &mut self.upload, &mut commands);
@@ -165,15 +149,15 @@ impl Window {
             &mut commands,
         );
         export::ui::export_ui(ui.ctx(), state, &mut self.export, &mut commands);
-        ui::quit::quit_ui(ui.ctx(), state, &mut commands);
-        browse::ui::type_path::type_path_ui(ui.ctx(), state, &mut self.type_path, &mut commands);
+        ui::dialog::quit_ui(ui.ctx(), state, &mut commands);
+        browse::ui::dialogs::type_path_ui(ui.ctx(), state, &mut self.type_path, &mut commands);
         ui::toast::toast_ui(ui.ctx(), state, &mut self.toast, &mut commands);
-        browse::ui::drop_target::drop_target_ui(ui.ctx(), &mut commands);
+        browse::ui::dialogs::drop_target_ui(ui.ctx(), &mut commands);
         self.was_typing = ui.ctx().text_edit_focused();
         commands.into_vec()
     }
 
-    fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Queue<Command>) {
+    fn panels_ui(&mut self, ui: &mut egui::Ui, state: &State, commands: &mut Commands) {
         ui::menu_bar::menu_bar_ui(ui, state, commands);
         let status_room = self.status_bar.reserve(ui, "status bar");
         let costs_money = state.endpoints_at_our_cost().next().is_some();

@@ -3,9 +3,9 @@
 use eframe::egui::{self, Button, Id, Modal, ScrollArea, Sense, vec2};
 use strum::VariantArray;
 
-use super::typing::Typing;
-use crate::window::state::{Action, Command, Overlay, Queue, State};
+use crate::window::state::{Action, Command, Commands, Overlay, State};
 use crate::window::ui::keys;
+use crate::window::ui::typing::Typing;
 
 const WIDTH: f32 = 460.0;
 const LIST_HEIGHT: f32 = 360.0;
@@ -17,12 +17,7 @@ pub(crate) struct PaletteMemory {
     place: usize,
 }
 
-pub(crate) fn palette_ui(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut PaletteMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(crate) fn palette_ui(ctx: &egui::Context, state: &State, memory: &mut PaletteMemory, commands: &mut Commands) {
     if !memory.typing.follow(state.overlay == Overlay::Palette) {
         return;
     }
@@ -32,11 +27,11 @@ pub(crate) fn palette_ui(
         contents_ui(ui, state, memory, commands);
     });
     if modal.should_close() {
-        commands.push(Command::SetOverlay(Overlay::None));
+        commands.push(Command::CLOSE_OVERLAY);
     }
 }
 
-fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, commands: &mut Queue<Command>) {
+fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, commands: &mut Commands) {
     let what = "Type a command";
     let typed = memory.typing.field_ui(ui, what, what);
     if typed.is_changed {
@@ -68,7 +63,7 @@ fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut PaletteMemory, com
         }
     });
     if let Some(action) = chosen {
-        commands.push(Command::SetOverlay(Overlay::None));
+        commands.push(Command::CLOSE_OVERLAY);
         commands.push(action);
     }
 }

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
-use eframe::egui::{Key, TextEdit, Ui};
+use eframe::egui::{TextEdit, Ui};
 
 use crate::domain::{Location, S3Link, S3Place};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::s3::ui::problem_text;
-use crate::window::state::{Command, OpeningOutputs, OutputsFailure, Overlay, Queue, State};
-use crate::window::ui::widgets::{Tone, banner_ui, focus_whole_text, primary_button, progress_ui};
+use crate::window::state::{Command, Commands, OpeningOutputs, OutputsFailure, State};
+use crate::window::ui::widgets::{
+    Tone, enter_pressed, focus_whole_text, message_ui, primary_button, problem_ui, progress_ui,
+};
 
 #[derive(Default)]
 pub(crate) struct PlaceMemory {
@@ -50,7 +51,7 @@ impl PlaceMemory {
     pub(crate) fn failure_ui(&mut self, ui: &mut Ui, opening: Option<&OpeningOutputs>) {
         if let Some(OutputsFailure::Failed { message, examples: None }) = self.failure(opening) {
             ui.add_space(8.0);
-            banner_ui(ui, Tone::Error, message, |_| {});
+            message_ui(ui, Tone::Error, message);
         }
     }
 
@@ -60,17 +61,17 @@ impl PlaceMemory {
         if is_new {
             focus_whole_text(&field, &self.address);
         }
-        let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        let is_entered = enter_pressed(&field);
         field.accessible_name(name);
         is_entered
     }
 
     /// The access if the address is in S3, and what is wrong with the address.
-    pub(crate) fn access_ui(&mut self, ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+    pub(crate) fn access_ui(&mut self, ui: &mut Ui, state: &State, commands: &mut Commands) {
         let address = self.address.trim();
         if S3Link::is_address(address) {
             if let Err(error) = S3Link::parse(address) {
-                ui.label(problem_text(ui, &error));
+                problem_ui(ui, &error);
             }
             access_ui(ui, state, &mut self.access, commands);
         }
@@ -86,7 +87,7 @@ pub(crate) fn footer_ui(
     label: &str,
     command: Result<Command, String>,
     is_entered: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ui.add_space(8.0);
     let task = opening.and_then(|opening| opening.task);
@@ -107,7 +108,7 @@ pub(crate) fn footer_ui(
         }
         // Reading has its own button, and continues without the dialog.
         if ui.button(if task.is_some() { "Close" } else { "Cancel" }).clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
+            commands.push(Command::CLOSE_OVERLAY);
         }
     });
 }

@@ -2,7 +2,7 @@
 
 use eframe::egui::{self, Align2, Area, Frame, Id, Label, Order, vec2};
 
-use crate::window::state::{Action, Command, NoticeOffer, ProjectCommand, Queue, State};
+use crate::window::state::{Action, Command, Commands, NoticeOffer, ProjectCommand, State};
 
 /// Long messages stay longer.
 const SECONDS: f64 = 4.0;
@@ -21,7 +21,7 @@ pub(crate) struct ToastMemory {
     shown: Option<(u64, f64)>,
 }
 
-pub(crate) fn toast_ui(ctx: &egui::Context, state: &State, memory: &mut ToastMemory, commands: &mut Queue<Command>) {
+pub(crate) fn toast_ui(ctx: &egui::Context, state: &State, memory: &mut ToastMemory, commands: &mut Commands) {
     let Some(notice) = &state.notice else {
         memory.shown = None;
         return;

@@ -1,17 +1,19 @@
 //! The upload dialog, and the notice when an upload has ended.
 
-use eframe::egui::{self, Button, Key, Label, RichText, ScrollArea, TextEdit, Ui};
+use eframe::egui::{self, Button, Label, ScrollArea, TextEdit, Ui};
 use strum::VariantArray;
 
 use crate::aws::upload::plan::{FileAmount, PlannedState, UploadPlan};
 use crate::domain::{S3Link, S3Place};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::s3::ui::{access_of, problem_text};
+use crate::window::s3::ui::access_of;
 use crate::window::state::{
-    BrowseCommand, Command, ExportScope, Loadable, Overlay, Queue, S3Command, State, UploadCommand, Uploaded,
+    BrowseCommand, Command, Commands, ExportScope, Loadable, Overlay, S3Command, State, UploadCommand, Uploaded,
 };
-use crate::window::ui::dialog::dialog;
-use crate::window::ui::widgets::{Tone, banner_ui, checkbox_ui, grouped, primary_button, radio_ui, strong};
+use crate::window::ui::dialog::{dialog, dialog_ui, is_closed};
+use crate::window::ui::widgets::{
+    Tone, checkbox_ui, enter_pressed, grouped, message_ui, note_ui, primary_button, problem_ui, radio_ui, strong,
+};
 
 const WIDTH: f32 = 600.0;
 const ADDRESS: &str = "S3 folder";
@@ -27,7 +29,7 @@ pub(crate) struct UploadMemory {
     was_open: bool,
 }
 
-pub(crate) fn upload_ui(ctx: &egui::Context, state: &State, memory: &mut UploadMemory, commands: &mut Queue<Command>) {
+pub(crate) fn upload_ui(ctx: &egui::Context, state: &State, memory: &mut UploadMemory, commands: &mut Commands) {
     if let Some(uploaded) = &state.uploaded {
         uploaded_ui(ctx, uploaded, commands);
     }
@@ -49,12 +51,12 @@ pub(crate) fn upload_ui(ctx: &egui::Context, state: &State, memory: &mut UploadM
             .min_scrolled_height(room)
             .show(ui, |ui| contents_ui(ui, state, memory, is_new, commands));
     });
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
+    if is_closed(ctx, &modal) {
         close(commands);
     }
 }
 
-fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bool, commands: &mut Queue<Command>) {
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bool, commands: &mut Commands) {
     ui.label(strong("Upload to S3").size(18.0));
     ui.add_space(4.0);
     let has_selection = state.selection.selected().len() > 1;
@@ -73,12 +75,12 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bo
     if is_new {
         field.request_focus();
     }
-    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    let is_entered = enter_pressed(&field);
     let is_changed = field.changed() || scope != before;
     field.accessible_name(ADDRESS);
     let link = S3Link::parse(&memory.address);
     if let (Err(error), false) = (&link, memory.address.trim().is_empty()) {
-        ui.label(problem_text(ui, error));
+        problem_ui(ui, error);
     }
     ui.add_space(6.0);
     let access_before = commands.len();
@@ -96,7 +98,7 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bo
         return;
     }
     if let Loadable::Failed(message) = &state.upload.plan {
-        banner_ui(ui, Tone::Error, message.message(), |_| {});
+        message_ui(ui, Tone::Error, message.message());
     }
     ui.horizontal(|ui| {
         let is_looking = matches!(state.upload.plan, Loadable::Loading(_));
@@ -119,9 +121,9 @@ fn contents_ui(ui: &mut Ui, state: &State, memory: &mut UploadMemory, is_new: bo
     });
 }
 
-fn close(commands: &mut Queue<Command>) {
+fn close(commands: &mut Commands) {
     commands.push(UploadCommand::ForgetPlan);
-    commands.push(Command::SetOverlay(Overlay::None));
+    commands.push(Command::CLOSE_OVERLAY);
 }
 
 /// The plan of the upload: nothing has been sent yet.
@@ -155,7 +157,7 @@ fn plan_ui(ui: &mut Ui, plan: &UploadPlan, memory: &mut UploadMemory) {
 fn lines_ui(ui: &mut Ui, id: &str, lines: impl Iterator<Item = String>, count: usize) {
     ScrollArea::vertical().id_salt(id).max_height(140.0).show(ui, |ui| {
         for line in lines.take(MAX_LINES) {
-            ui.add(Label::new(RichText::new(line).weak()).wrap());
+            note_ui(ui, line);
         }
         let more = count.saturating_sub(MAX_LINES);
         if more > 0 {
@@ -164,7 +166,7 @@ fn lines_ui(ui: &mut Ui, id: &str, lines: impl Iterator<Item = String>, count: u
     });
 }
 
-fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mut Queue<Command>) {
+fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mut Commands) {
     let replaced = if memory.replaces { plan.conflicting_files().files } else { 0 };
     ui.horizontal(|ui| {
         let is_ready = plan.new_files().files + replaced > 0;
@@ -180,9 +182,8 @@ fn ready_ui(ui: &mut Ui, plan: &UploadPlan, memory: &UploadMemory, commands: &mu
     });
 }
 
-fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Queue<Command>) {
-    let modal = dialog(ctx, "uploaded").show(ctx, |ui| {
-        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Commands) {
+    dialog_ui(ctx, "uploaded", WIDTH, UploadCommand::Dismiss, commands, |ui, commands| {
         ui.label(strong("Upload").size(18.0));
         ui.add(Label::new(format!("{} to {}", uploaded.summary, uploaded.target.address)).wrap());
         let notes = uploaded.notes.iter().cloned();
@@ -198,7 +199,4 @@ fn uploaded_ui(ctx: &egui::Context, uploaded: &Uploaded, commands: &mut Queue<Co
             }
         });
     });
-    if modal.should_close() {
-        commands.push(UploadCommand::Dismiss);
-    }
 }

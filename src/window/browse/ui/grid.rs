@@ -2,15 +2,16 @@
 
 use std::ops::Range;
 
+use eframe::egui::epaint::RectShape;
 use eframe::egui::{
     self, Color32, CornerRadius, EventFilter, FontId, Id, Modifiers, Painter, Pos2, Rect, Response, Sense, Stroke,
-    StrokeKind, TextStyle, Ui, Vec2, epaint::RectShape, pos2, vec2,
+    StrokeKind, TextStyle, Ui, Vec2, pos2, vec2,
 };
 
 use crate::domain::SampleId;
 use crate::review::{PredictionStatus, SortBy};
 use crate::window::state::{
-    Action, BrowseCommand, Command, ProjectCommand, Queue, ScrollRequest, ScrollTarget, SourceId, State,
+    Action, BrowseCommand, Command, Commands, ProjectCommand, ScrollRequest, ScrollTarget, SourceId, State,
 };
 use crate::window::ui::textures::{Textures, Thumbnail, Thumbnails};
 use crate::window::ui::theme;
@@ -183,7 +184,7 @@ pub(crate) fn grid_ui(
     state: &State,
     memory: &mut GridMemory,
     textures: &mut Textures,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if let Some(source) = &state.source {
         textures.thumbnails.open(source.id);
@@ -273,14 +274,7 @@ struct Cell<'state> {
     is_hovered: bool,
 }
 
-fn cells_ui(
-    ui: &Ui,
-    state: &State,
-    textures: &mut Textures,
-    layout: Layout,
-    viewport: Rect,
-    commands: &mut Queue<Command>,
-) {
+fn cells_ui(ui: &Ui, state: &State, textures: &mut Textures, layout: Layout, viewport: Rect, commands: &mut Commands) {
     let origin = screen_origin(ui, viewport);
     let visible = layout.visible(viewport.top(), viewport.bottom());
     let order = state.order();
@@ -306,7 +300,7 @@ fn request_thumbnails(
     thumbnails: &mut Thumbnails,
     layout: Layout,
     visible: Range<usize>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let order = state.order();
     let is_far_away = state.place().is_some();
@@ -338,7 +332,7 @@ fn cell_ui<'state>(
     thumbnails: &mut Thumbnails,
     sample: SampleId,
     rect: Rect,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Option<Cell<'state>> {
     let name = state.samples.get(sample)?.name.as_str();
     let headline = headline(state, sample);
@@ -383,7 +377,7 @@ fn tooltip_ui(ui: &mut Ui, name: &str, headline: &Headline) {
     }
 }
 
-fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Queue<Command>) {
+fn take_clicks(ui: &Ui, response: &Response, sample: SampleId, commands: &mut Commands) {
     if response.double_clicked() {
         commands.push(Action::LargeImage);
     } else if response.clicked() {
@@ -575,7 +569,7 @@ fn paint_background(ui: &Ui, state: &State, cell: &Cell<'_>) {
 }
 
 /// Predictions are stored in the project; those of visible cells are loaded once.
-fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Queue<Command>) {
+fn load_predictions(state: &State, cells: &[Cell<'_>], commands: &mut Commands) {
     let is_predicted = |cell: &&Cell<'_>| {
         let run = state.run();
         run.is_some_and(|run| run.status(cell.sample) == PredictionStatus::Predicted)

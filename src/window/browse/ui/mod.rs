@@ -1,9 +1,7 @@
 //! The left panel: the open source, and its thumbnails.
 
-pub(crate) mod drop_target;
-pub(crate) mod go_to;
+pub(crate) mod dialogs;
 pub(crate) mod grid;
-pub(crate) mod type_path;
 
 use std::path::{Path, PathBuf};
 
@@ -14,12 +12,12 @@ use crate::window::browse::ui::grid::{GridMemory, GridSteps, grid_ui};
 use crate::window::project::ui::{moved_folder_ui, project_banners_ui};
 use crate::window::search::ui::{SearchMemory, found_ui, search_ui, sort_ui};
 use crate::window::state::{
-    Action, BrowseCommand, Command, Listing, OpenSource, Queue, ReviewCommand, SourceId, State, THUMBNAIL_SIDES,
+    Action, BrowseCommand, Commands, Listing, OpenSource, ReviewCommand, SourceId, State, THUMBNAIL_SIDES,
 };
 use crate::window::ui::textures::Textures;
 use crate::window::ui::widgets::{
     FIELD_PADDING, RecentLine, Tone, action_button_ui, banner_ui, copy_renewal_ui, ends_or_lines_ui, fitting, grouped,
-    image_count, primary_action_button_ui, recent_line_ui, sign_in_banner_ui, slider,
+    image_count, note_line_ui, primary_action_button_ui, recent_line_ui, sign_in_banner_ui, slider,
 };
 
 /// The width of the buttons that open something, in points.
@@ -47,7 +45,7 @@ pub(crate) fn images_in_the_middle_ui(
     state: &State,
     memory: &mut ImagesMemory,
     textures: &mut Textures,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     egui::CentralPanel::default().show(ui, |ui| images_ui(ui, state, memory, textures, commands));
 }
@@ -57,7 +55,7 @@ pub(crate) fn images_ui(
     state: &State,
     memory: &mut ImagesMemory,
     textures: &mut Textures,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ui.add_space(6.0);
     open_row_ui(ui, state, memory, commands);
@@ -80,7 +78,7 @@ pub(crate) fn images_ui(
             unwatched_ui(ui, state, source, commands);
         }
         for note in &source.notes {
-            ui.add(Label::new(RichText::new(note).weak()).truncate());
+            note_line_ui(ui, note);
         }
         if !state.samples.is_empty() {
             search_ui(ui, state, &mut memory.search, commands);
@@ -97,7 +95,7 @@ pub(crate) fn images_ui(
     }
 }
 
-fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: &mut Queue<Command>) {
+fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: &mut Commands) {
     if let Some(source) = &state.source
         && memory.path_of != Some(source.id)
     {
@@ -105,7 +103,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
         let can_be_typed = source.location.is_some();
         memory.path = if can_be_typed { source.name.clone() } else { String::new() };
     }
-    let open_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+    let open_ui = |ui: &mut Ui, commands: &mut Commands| {
         ui.horizontal(|ui| {
             action_button_ui(ui, state, Action::OpenFolder, commands);
             ui.menu_button("Recent", |ui| recent_menu_ui(ui, state, commands));
@@ -131,7 +129,7 @@ fn open_row_ui(ui: &mut Ui, state: &State, memory: &mut ImagesMemory, commands: 
 }
 
 /// The button that reopens the source after a failure in S3.
-fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Queue<Command>) {
+fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         if let Some(sign_in) = state.sign_ins.get(&place.access) {
             copy_renewal_ui(ui, sign_in, commands);
@@ -144,7 +142,7 @@ fn place_again_ui(ui: &mut Ui, state: &State, place: &S3Place, commands: &mut Qu
 }
 
 /// New and changed files go unnoticed: shown unobtrusively, but not hidden.
-fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Queue<Command>) {
+fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut Commands) {
     let reason = source.unwatched.as_deref().unwrap_or_default();
     ui.horizontal_wrapped(|ui| {
         ui.label(RichText::new("Not watched for changes").weak())
@@ -153,7 +151,7 @@ fn unwatched_ui(ui: &mut Ui, state: &State, source: &OpenSource, commands: &mut 
     });
 }
 
-fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.set_min_width(200.0);
     let settings = &state.settings;
     if settings.recent.is_empty() && settings.recent_places.is_empty() {
@@ -179,7 +177,7 @@ fn recent_menu_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_space(24.0);
     ui.vertical_centered(|ui| {
         ui.label(if state.search_awaits_evaluation() {
@@ -193,7 +191,7 @@ fn nothing_found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 /// The number of images, the progress of the predictions, and the thumbnail size.
-fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn summary_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     // From the right, so that the text takes what the button leaves, and one line in any case.
     let row = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(row, Layout::right_to_left(Align::Center), |ui| {
@@ -251,7 +249,7 @@ fn summary_parts(state: &State) -> Vec<String> {
 }
 
 /// What to do in an empty window.
-fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn recent_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_space(12.0);
     ui.label("Nothing is open yet");
     ui.weak("Choose a folder above, enter its path, or drop it on the window");

@@ -3,7 +3,7 @@
 use eframe::egui::{self, Color32, Label, Rect, RichText, Sense, Stroke, StrokeKind, Ui, vec2};
 
 use crate::domain::{Detection, Prediction};
-use crate::window::state::{Action, Command, Queue, State};
+use crate::window::state::{Action, Commands, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{action_button_ui, action_icon_ui, ends_ui, strong};
@@ -14,7 +14,7 @@ const CONTEXT: f32 = 0.15;
 /// Screen points per image pixel; with more, only a few pixels would be visible.
 const MAX_ZOOM: f32 = 24.0;
 
-pub(crate) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
+pub(crate) fn magnifier_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Commands) {
     let Some((prediction, detection)) = selected(state) else {
         let hint_ui = |ui: &mut Ui, _: &mut _| {
             let hint = RichText::new("Select a box to enlarge it").weak();
@@ -42,7 +42,7 @@ fn selected(state: &State) -> Option<(&Prediction, &Detection)> {
     Some((prediction, detection))
 }
 
-fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     action_icon_ui(ui, state, Action::PreviousBox, "←", commands);
     action_icon_ui(ui, state, Action::NextBox, "→", commands);
 }

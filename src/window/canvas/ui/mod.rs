@@ -1,8 +1,6 @@
 //! The canvas: the image, its predictions, and the bars above and below it.
 
 pub(crate) mod boxes;
-pub(crate) mod details;
-mod heat;
 pub(crate) mod labels;
 pub(crate) mod magnifier;
 pub(crate) mod placement;
@@ -13,20 +11,21 @@ use eframe::egui::{
     TextStyle, Ui, Vec2, vec2,
 };
 
-pub(crate) use self::labels::Labels;
-pub(crate) use self::placement::Placement;
 use crate::domain::{SampleId, problem_of};
-use crate::window::browse;
-use crate::window::comparison;
-use crate::window::state::{Action, Command, Display, Listing, Overlay, Queue, ReviewCommand, State};
+use crate::window::explain::ui::heat_ui;
+use crate::window::state::{Action, Commands, Display, Listing, Overlay, ReviewCommand, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     action_button_ui, action_icon_ui, button_of_action_ui, elided_in_middle, ends_ui, fitting, grouped, image_count,
     primary_action_button_ui, strong, truncated,
 };
+use crate::window::{browse, comparison};
 
-pub(crate) fn canvas_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
+pub(crate) use self::labels::Labels;
+pub(crate) use self::placement::Placement;
+
+pub(crate) fn canvas_ui(ui: &mut Ui, state: &State, textures: &mut Textures, commands: &mut Commands) {
     let fill = theme::canvas_fill(ui.visuals());
     CentralPanel::default().frame(Frame::new().fill(fill)).show(ui, |ui| {
         if state.shown_sample().is_none() {
@@ -40,7 +39,7 @@ pub(crate) fn canvas_ui(ui: &mut Ui, state: &State, textures: &mut Textures, com
 }
 
 /// What to do while no image is shown.
-fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let listing = state.source.as_ref().map(|source| &source.listing);
     ui.vertical_centered(|ui| {
         ui.add_space((ui.available_height() * 0.34).max(20.0));
@@ -73,7 +72,7 @@ fn empty_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn row_of_buttons_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     // Centered manually, because a horizontal layout inside a centered one is as wide as the panel.
     let width = 410.0;
     ui.allocate_ui_with_layout(vec2(width, 32.0), Layout::left_to_right(Align::Center), |ui| {
@@ -96,12 +95,12 @@ fn bar_frame() -> Frame {
 }
 
 /// Above the image: its position among all images, and its actions.
-fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let fill = ui.visuals().panel_fill;
     Panel::top("canvas title").frame(bar_frame().fill(fill)).show(ui, |ui| {
         // What does not fit between two wide panels is in the menus.
         let width = ui.available_width();
-        let name_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+        let name_ui = |ui: &mut Ui, commands: &mut Commands| {
             action_icon_ui(ui, state, Action::PreviousImage, "←", commands);
             action_icon_ui(ui, state, Action::NextImage, "→", commands);
             name_ui(ui, state);
@@ -118,7 +117,7 @@ fn title_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 /// As wide with a prediction as without one: nothing beside it moves.
-fn predict_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn predict_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.shown.prediction.is_none() {
         primary_action_button_ui(ui, state, Action::PredictShown, commands);
         return;
@@ -170,7 +169,7 @@ fn position_texts(state: &State, sample: SampleId) -> [String; 2] {
 }
 
 /// The line below the image: what is under the pointer, and the zoom. Returns the pointer's position in the last frame.
-fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut Queue<Command>) -> Option<[u32; 2]> {
+fn image_bar_ui(ui: &mut Ui, state: &State, textures: &Textures, commands: &mut Commands) -> Option<[u32; 2]> {
     let fill = ui.visuals().panel_fill;
     let under_pointer: Option<[u32; 2]> = ui.data(|data| data.get_temp(pointer_id()));
     Panel::bottom("canvas bar").frame(bar_frame().fill(fill)).show(ui, |ui| {
@@ -242,7 +241,7 @@ fn image_ui(
     state: &State,
     textures: &mut Textures,
     last_pointer: Option<[u32; 2]>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let mut canvas = ui.available_rect_before_wrap();
     let Some(size) = image_size(state, textures) else {
@@ -260,7 +259,7 @@ fn image_ui(
     let painter = ui.painter_at(canvas);
     let placement = Placement::new(canvas, size, state.canvas);
     paint_image(state, textures, &painter, placement.on_screen);
-    heat::heat_ui(&painter, state, textures, placement.on_screen);
+    heat_ui(&painter, state, textures, placement.on_screen);
     let pixels_per_point = ui.pixels_per_point();
     let percent = placement.zoom * pixels_per_point * 100.0;
     ui.data_mut(|data| data.insert_temp(zoom_id(), percent));

@@ -8,7 +8,7 @@ use eframe::egui::{
 use crate::domain::{Prediction, PredictionContent, SampleId};
 use crate::window::canvas::ui::{Labels, Placement, image_size, paint_image};
 use crate::window::state::{
-    BrowseCommand, CanvasView, Command, Display, Presenting, Queue, ReviewCommand, Settings, State, Step,
+    BrowseCommand, CanvasView, Command, Commands, Display, Presenting, ReviewCommand, Settings, State, Step,
 };
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
@@ -57,7 +57,7 @@ pub(crate) fn presentation_ui(
     state: &State,
     textures: &mut Textures,
     memory: &mut PresentationMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let now = ui.input(|input| input.time);
     if memory.shown != state.shown_sample() {
@@ -95,13 +95,7 @@ pub(crate) fn command(key: Key, presenting: Presenting, settings: &Settings) -> 
 }
 
 /// Shows the next image when the time is up; the first one follows the last.
-fn turn(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut PresentationMemory,
-    seen_secs: f64,
-    commands: &mut Queue<Command>,
-) {
+fn turn(ctx: &egui::Context, state: &State, memory: &mut PresentationMemory, seen_secs: f64, commands: &mut Commands) {
     let is_playing = state.presenting.is_some_and(|presenting| presenting.is_playing);
     if !is_playing || memory.seen_since.is_none() {
         return;

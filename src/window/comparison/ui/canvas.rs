@@ -9,7 +9,7 @@ use crate::window::canvas;
 use crate::window::canvas::ui::labels::Labels;
 use crate::window::canvas::ui::paint_image;
 use crate::window::canvas::ui::placement::Placement;
-use crate::window::state::{Command, Comparing, Queue, ReviewCommand, ShownObject, State};
+use crate::window::state::{Commands, Comparing, ReviewCommand, ShownObject, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
 
@@ -35,7 +35,7 @@ pub(crate) fn image_ui(
     textures: &mut Textures,
     comparing: &Comparing,
     (half, size): (Rect, eframe::egui::Vec2),
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let id = Id::unique("the image of the other run");
     let response = ui.interact(half, id, Sense::CLICK | Sense::DRAG);

@@ -2,21 +2,23 @@
 
 pub(crate) mod canvas;
 
+use eframe::egui::text::LayoutJob;
 use eframe::egui::{
     self, Align, Button, CollapsingHeader, ComboBox, FontId, Grid, Label, Layout, Rect, RichText, Sense, Stroke,
-    TextFormat, Ui, pos2, text::LayoutJob, vec2,
+    TextFormat, Ui, pos2, vec2,
 };
 
 use crate::domain::{ModelTask, RunId};
 use crate::evaluation::{AgreementSummary, ClassChange, ImageAgreement, Interval, Metrics};
 use crate::review::{Direction, Sort, SortBy, change_term, has_term, with_term, without_changes};
 use crate::window::state::{
-    Action, Command, CompareLayout, Comparing, EvaluatedRun, Loadable, Queue, ReviewCommand, Run, State, TaskId,
+    Action, Command, Commands, CompareLayout, Comparing, EvaluatedRun, Loadable, ReviewCommand, Run, State, TaskId,
     TaskSignal,
 };
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, rows_in_sight_ui, strong,
+    Tone, action_button_ui, banner_ui, grouped, image_count, key_value_ui, note_ui, rows_in_sight_ui, strong,
+    warning_ui,
 };
 
 const MAX_CLASS_CHANGES: usize = 8;
@@ -27,7 +29,7 @@ pub(crate) struct ComparisonMemory {
     in_sight: Option<[RunId; 2]>,
 }
 
-pub(crate) fn comparison_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonMemory, commands: &mut Queue<Command>) {
+pub(crate) fn comparison_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonMemory, commands: &mut Commands) {
     let Some(comparing) = &state.comparing else {
         return;
     };
@@ -68,7 +70,7 @@ pub(crate) fn comparison_ui(ui: &mut Ui, state: &State, memory: &mut ComparisonM
 }
 
 /// Which run is called A and drawn solid, and which B and dashed. Another B can be chosen.
-fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut Queue<Command>) {
+fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut Commands) {
     let sample_ui = |ui: &mut Ui, is_dashed: bool| {
         let (place, _) = ui.allocate_exact_size(vec2(26.0, 16.0), Sense::hover());
         line_sample(ui, place, is_dashed);
@@ -98,7 +100,7 @@ fn names_ui(ui: &mut Ui, state: &State, [left, right]: [&Run; 2], commands: &mut
 }
 
 /// The numbers below depend on the minimum scores, which can differ between two models.
-fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Command>) {
+fn different_scores_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Commands) {
     let scores = runs.map(|run| state.view_of_run(run.id()).min_score);
     let best = best_scores(state).filter(|best| *best != scores);
     let differ = scores[0] != scores[1];
@@ -149,7 +151,7 @@ fn line_sample(ui: &Ui, place: Rect, is_dashed: bool) {
     }
 }
 
-fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
         for (layout, label) in [(CompareLayout::Overlaid, "Overlaid"), (CompareLayout::SideBySide, "Side by side")] {
@@ -166,7 +168,7 @@ fn layout_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Queue<Command>) {
+fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.weak("Comparing…");
         if ui.button("Cancel").clicked() {
@@ -175,7 +177,7 @@ fn running_ui(ui: &mut Ui, task: TaskId, commands: &mut Queue<Command>) {
     });
 }
 
-fn again_ui(ui: &mut Ui, commands: &mut Queue<Command>) {
+fn again_ui(ui: &mut Ui, commands: &mut Commands) {
     if ui.button("Compare again").clicked() {
         commands.push(ReviewCommand::CompareAgain);
     }
@@ -196,7 +198,7 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
             format!("Same boxes (IoU ≥ 0.5) in {agreeing} of {compared}")
         }
     };
-    ui.add(Label::new(RichText::new(text).weak()).wrap());
+    note_ui(ui, text);
     if task == ModelTask::Detection {
         ui.columns(3, |columns| {
             number_ui(&mut columns[0], summary.matched, "boxes matched");
@@ -206,12 +208,12 @@ fn summary_ui(ui: &mut Ui, summary: &AgreementSummary, task: ModelTask) {
     }
     if let Some(text) = summary.differences.text() {
         let text = format!("Their scores {text}");
-        ui.add(Label::new(RichText::new(text).weak()).wrap());
+        note_ui(ui, text);
     }
     let alone = summary.predicted_only_left + summary.predicted_only_right;
     if alone > 0 {
         let text = format!("{} predicted by one run only", image_count(alone));
-        ui.add(Label::new(RichText::new(text).weak()).wrap());
+        note_ui(ui, text);
     }
 }
 
@@ -243,7 +245,7 @@ fn class_changes_ui(
     state: &State,
     [left, right]: [&Run; 2],
     summary: &AgreementSummary,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if summary.confusion.is_empty() {
         return;
@@ -270,13 +272,7 @@ fn class_changes_ui(
     });
 }
 
-fn class_change_ui(
-    ui: &mut Ui,
-    state: &State,
-    [from, to]: [&str; 2],
-    change: &ClassChange,
-    commands: &mut Queue<Command>,
-) {
+fn class_change_ui(ui: &mut Ui, state: &State, [from, to]: [&str; 2], change: &ClassChange, commands: &mut Commands) {
     let term = change_term(from, to);
     let text = state.arranging.text();
     let is_on = has_term(text, &term);
@@ -298,7 +294,7 @@ fn class_change_ui(
 }
 
 /// Both runs against the same ground truth, and the images that make the difference.
-fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Command>) {
+fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Commands) {
     let (Some(one), Some((_, other))) = (state.evaluated(), state.other_evaluated()) else {
         return;
     };
@@ -345,8 +341,7 @@ fn truth_ui(ui: &mut Ui, state: &State, runs: [&Run; 2], commands: &mut Queue<Co
         }
     });
     if !one.outcomes.has_same_images(&other.outcomes) {
-        let text = "⚠ The runs have predictions for different images, so their metrics are not directly comparable";
-        ui.add(Label::new(RichText::new(text).color(ui.visuals().warn_fg_color)).wrap());
+        warning_ui(ui, "The runs have predictions for different images, so their metrics are not directly comparable");
     }
     ui.horizontal_wrapped(|ui| {
         for (count, what, term) in [(counts.better, "better in A", "better"), (counts.worse, "worse in A", "worse")] {

@@ -5,12 +5,12 @@ use eframe::egui::{self, Button, RichText, Ui};
 use crate::sagemaker::spec::endpoint::{GPU_AMIS, default_ami};
 use crate::sagemaker::spec::transform::dated_name;
 use crate::tasks::{clock_text, now_ms};
-use crate::window::state::{Action, Command, EndpointDraft, EndpointsCommand, Overlay, Queue, State};
+use crate::window::state::{Action, Command, Commands, EndpointDraft, EndpointsCommand, Overlay, State};
 use crate::window::ui::form::{
     AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, folded_ui, folder_ui, instances_ui, made_model_ui,
     model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
 };
-use crate::window::ui::widgets::strong;
+use crate::window::ui::widgets::{note_ui, strong};
 
 const WORDS: FootWords = FootWords {
     what: "the deployment",
@@ -39,7 +39,7 @@ pub(crate) fn endpoint_form_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut EndpointFormMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if state.overlay != Overlay::DeployEndpoint {
         return;
@@ -143,7 +143,7 @@ fn cost_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {
         }
         None => "No automatic deletion: billed continuously, even when idle".to_owned(),
     };
-    ui.add(egui::Label::new(RichText::new(text).weak()).wrap());
+    note_ui(ui, text);
 }
 
 fn advanced_ui(ui: &mut Ui, memory: &mut EndpointFormMemory) {

@@ -6,7 +6,7 @@ use eframe::egui::{Align, Frame, Label, Layout, Margin, Panel, Stroke, Ui, vec2}
 
 use crate::sagemaker::spec::endpoint::EndpointStatus;
 use crate::tasks::now_ms;
-use crate::window::state::{Action, Command, EndpointsCommand, KnownEndpoint, Queue, State};
+use crate::window::state::{Action, Commands, EndpointsCommand, KnownEndpoint, State};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign, endpoint_word,
@@ -20,7 +20,7 @@ const BUTTONS_WIDTH: f32 = 140.0;
 /// The number of endpoints shown; further ones are only counted, because the image needs the space.
 const MOST: usize = 3;
 
-pub(crate) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let count = state.endpoints_at_our_cost().count();
     ui.ctx().request_repaint_after(PERIOD);
     let visuals = ui.visuals();
@@ -47,7 +47,7 @@ pub(crate) fn endpoints_banner_ui(ui: &mut Ui, state: &State, commands: &mut Que
     });
 }
 
-fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     let text = banner_text(endpoint, now_ms());
     if ui.available_width() < ONE_LINE_WIDTH {
         ui.add(Label::new(text).wrap());
@@ -69,7 +69,7 @@ fn line_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>)
     });
 }
 
-fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn buttons_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     let name = &endpoint.id.name;
     let show = ui.button("Show");
     if show.clicked() {

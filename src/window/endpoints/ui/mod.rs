@@ -7,35 +7,26 @@ pub(crate) mod words;
 use eframe::egui::{self, Response, Ui};
 
 use crate::sagemaker::spec::endpoint::{EndpointStatus, EndpointSummary};
-use crate::window::remote::ui::list_and_page::{
-    EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, dialog_ui, row_ui,
-};
-use crate::window::state::{
-    Command, EndpointId, EndpointPresence, EndpointsCommand, KnownEndpoint, Overlay, Queue, State,
-};
+use crate::window::remote::ui::{EmptyPage, ListMemory, ListRequest, ListWords, columns_ui, list_dialog_ui, row_ui};
+use crate::window::state::{Commands, EndpointId, EndpointPresence, EndpointsCommand, KnownEndpoint, Overlay, State};
 use crate::window::ui::widgets::{ago_text, endpoint_sign, endpoint_word, renew_in_time};
 
 pub(crate) type EndpointsMemory = ListMemory<EndpointStatus>;
 
-pub(crate) fn endpoints_ui(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut EndpointsMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(crate) fn endpoints_ui(ctx: &egui::Context, state: &State, memory: &mut EndpointsMemory, commands: &mut Commands) {
     if state.overlay != Overlay::Endpoints {
         return;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    dialog_ui(ctx, "endpoint list", "SageMaker endpoints", commands, |ui, height, commands| {
+    list_dialog_ui(ctx, "endpoint list", "SageMaker endpoints", commands, |ui, height, commands| {
         contents_ui(ui, state, memory, height, commands);
     });
 }
 
-fn contents_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Queue<Command>) {
+fn contents_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Commands) {
     let nothing = EmptyPage { title: "No endpoint selected", advice: "List the endpoints and choose one" };
     let page = state.remote.endpoints.open_endpoint().map(|endpoint| {
-        |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Queue<Command>)| {
+        |ui: &mut Ui, height: f32, context: &mut (&mut EndpointsMemory, &mut Commands)| {
             let (_, commands) = context;
             page::page_ui(ui, state, endpoint, height, commands);
         }
@@ -70,7 +61,7 @@ const WORDS: ListWords<EndpointStatus> = ListWords {
     empty: "No matching endpoint in this account and region; to create one, choose “Deploy to an endpoint…”",
 };
 
-fn list_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Queue<Command>) {
+fn list_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32, commands: &mut Commands) {
     let request = WORDS.list_ui(
         ui,
         state,
@@ -90,7 +81,7 @@ fn list_ui(ui: &mut Ui, state: &State, memory: &mut EndpointsMemory, height: f32
 }
 
 /// Endpoints that were deployed from here or opened, and are not in the list.
-fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn known_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let endpoints = &state.remote.endpoints;
     let region = endpoints.listed_in.as_ref();
     let region = region.and_then(|access| access.region.as_deref());
@@ -123,7 +114,7 @@ fn known_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     }
 }
 
-fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &mut Queue<Command>) {
+fn listed_ui(ui: &mut Ui, state: &State, endpoint: &EndpointSummary, commands: &mut Commands) {
     let Some(sagemaker) = &state.remote.endpoints.listed_in else {
         return;
     };

@@ -1,32 +1,26 @@
 //! The page of one endpoint: its status, its cost, when it is deleted, and what is deleted with it.
 
-use eframe::egui::{Align, Button, CollapsingHeader, Label, Layout, RichText, ScrollArea, Ui};
+use eframe::egui::{Align, Button, CollapsingHeader, Label, Layout, ScrollArea, Ui};
 
 use crate::domain::{Utc, capitalized};
 use crate::sagemaker::spec::endpoint::{Endpoint, EndpointRecord, EndpointStatus};
 use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::tasks::now_ms;
+use crate::window::remote::ui::log_lines_ui;
 use crate::window::state::{
-    Command, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure, InferenceCommand,
-    KnownEndpoint, Loadable, Queue, State,
+    Commands, EndpointDeletion, EndpointId, EndpointPresence, EndpointsCommand, Failure, InferenceCommand,
+    KnownEndpoint, Loadable, State,
 };
-use crate::window::ui::log::log_lines_ui;
 use crate::window::ui::widgets::{
     Tone, banner_ui, copy_sign_in_ui, delete_endpoint_button, endpoint_cost_text, endpoint_end_text, endpoint_sign,
-    endpoint_word, key_value_ui, strong,
+    endpoint_word, key_value_ui, message_ui, note_ui, strong,
 };
 
 const HOUR_MS: i64 = 60 * 60_000;
 /// Hours by which the deletion can be postponed with one click.
 const LATER_H: [i64; 3] = [1, 4, 12];
 
-pub(crate) fn page_ui(
-    ui: &mut Ui,
-    state: &State,
-    endpoint: &KnownEndpoint,
-    height: f32,
-    commands: &mut Queue<Command>,
-) {
+pub(crate) fn page_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, height: f32, commands: &mut Commands) {
     ScrollArea::vertical()
         .id_salt(("endpoint", &endpoint.id.name))
         .max_height(height)
@@ -42,7 +36,7 @@ pub(crate) fn page_ui(
         });
 }
 
-fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if endpoint.watching.is_some() {
@@ -66,9 +60,9 @@ fn name_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>)
     });
 }
 
-fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     if let Some(trouble) = &endpoint.trouble {
-        banner_ui(ui, Tone::Warning, trouble, |_| {});
+        message_ui(ui, Tone::Warning, trouble);
     }
     for failure in [&endpoint.failure, &endpoint.undeleted] {
         if let Some(Failure::Failed { message, .. }) = failure {
@@ -79,7 +73,7 @@ fn failure_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Comman
     }
 }
 
-fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     let word = endpoint_word(endpoint);
     ui.horizontal_wrapped(|ui| {
         let sign = endpoint.presence.status().map_or("■", endpoint_sign);
@@ -97,11 +91,11 @@ fn status_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command
         EndpointPresence::Absent if endpoint.is_ours() => {
             let text = "This endpoint no longer exists and is not billed: it was deleted outside this window. The \
                 resources created for it still exist";
-            banner_ui(ui, Tone::Warning, text, |_| {});
+            message_ui(ui, Tone::Warning, text);
         }
         EndpointPresence::Absent if endpoint.record.is_some() => {
             let text = "This endpoint was never started and is not billed. The resources created for it still exist";
-            banner_ui(ui, Tone::Warning, text, |_| {});
+            message_ui(ui, Tone::Warning, text);
         }
         EndpointPresence::Absent => {
             ui.weak(format!("There is no endpoint with this name in {}", endpoint.id.region()));
@@ -126,21 +120,21 @@ fn there_ui(ui: &mut Ui, there: &Endpoint) {
                 "The endpoint failed: {why}. Check its log below. Delete the endpoint, fix the problem, then deploy \
                  again"
             );
-            banner_ui(ui, Tone::Error, &text, |_| {});
+            message_ui(ui, Tone::Error, &text);
         }
         EndpointStatus::Creating => {
             ui.weak("Starting the instances and downloading the container and the model. This takes several minutes");
         }
         _ => {
             if let Some(why) = &there.failure {
-                banner_ui(ui, Tone::Warning, why, |_| {});
+                message_ui(ui, Tone::Warning, why);
             }
         }
     }
 }
 
 /// When the endpoint is deleted, and what is deleted with it.
-fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &mut Commands) {
     if let Some(deletion) = &endpoint.deletion {
         done_ui(ui, deletion);
     }
@@ -165,7 +159,7 @@ fn deletion_ui(ui: &mut Ui, state: &State, endpoint: &KnownEndpoint, commands: &
         ui.add_space(2.0);
         if let Some(model) = endpoint.model_that_stays() {
             let text = format!("The model {model} is kept: it was not created for this endpoint and is not billed");
-            ui.add(Label::new(RichText::new(text).weak()).wrap());
+            note_ui(ui, text);
         }
         if endpoint.record.is_none() {
             let text = "Not deployed from this computer; make sure it is not in use";
@@ -201,7 +195,7 @@ fn done_ui(ui: &mut Ui, deletion: &EndpointDeletion) {
 }
 
 /// The buttons that predict with this endpoint.
-fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     let EndpointId { sagemaker, name } = &endpoint.id;
     ui.horizontal(|ui| {
         let predict = ui
@@ -220,7 +214,7 @@ fn predict_here_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<C
 }
 
 /// When Spotcheck deletes it, and buttons for another time.
-fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, commands: &mut Queue<Command>) {
+fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, commands: &mut Commands) {
     let text = endpoint_end_text(endpoint, now_ms());
     ui.label(match record.delete_at_ms {
         Some(at) if at > now_ms() && endpoint.undeleted.is_none() => format!("Will be {text}"),
@@ -254,7 +248,7 @@ fn end_ui(ui: &mut Ui, endpoint: &KnownEndpoint, record: &EndpointRecord, comman
 }
 
 /// The log is read only on request. CloudWatch keeps it as long as configured, even after the endpoint is deleted.
-fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) {
+fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Commands) {
     ui.add_space(4.0);
     let has_failed = endpoint.presence.status() == Some(EndpointStatus::Failed);
     CollapsingHeader::new("Container log")
@@ -273,7 +267,7 @@ fn log_ui(ui: &mut Ui, endpoint: &KnownEndpoint, commands: &mut Queue<Command>) 
                     "Read again"
                 }
                 Loadable::Failed(why) => {
-                    banner_ui(ui, Tone::Error, why.message(), |_| {});
+                    message_ui(ui, Tone::Error, why.message());
                     "Retry"
                 }
             };

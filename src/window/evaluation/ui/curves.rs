@@ -1,14 +1,76 @@
-//! Precision and recall over the minimum score, which the pointer or the arrow keys move; all numbers follow.
+//! The curves of an evaluation, and the reliability of its scores.
 
-use eframe::egui::{self, CursorIcon, EventFilter, Key, Modifiers, Pos2, Sense, Shape, Stroke, Ui, vec2};
+use eframe::egui::{
+    self, Align2, CornerRadius, CursorIcon, EventFilter, Key, Modifiers, Pos2, Rect, Response, Sense, Shape, Stroke,
+    TextStyle, Ui, pos2, vec2,
+};
 
-use super::chart::Chart;
-use super::{Shown, queries, show_boxes};
 use crate::domain::decimal;
-use crate::evaluation::{Curve, CurvePoint, Metrics};
+use crate::evaluation::{ClassificationMetrics, Curve, CurvePoint, Metrics, ReliabilityBin};
 use crate::review::ClassOutcomes;
-use crate::window::state::{Command, Queue, ReviewCommand, ViewChange};
+use crate::window::evaluation::ui::{Shown, queries, show_boxes};
+use crate::window::state::{Commands, ReviewCommand, ViewChange};
 use crate::window::ui::theme;
+use crate::window::ui::widgets::image_count;
+
+const LEFT: f32 = 48.0;
+const BOTTOM: f32 = 32.0;
+const TOP: f32 = 8.0;
+const RIGHT: f32 = 10.0;
+
+pub(crate) struct Chart {
+    pub(crate) response: Response,
+    /// Inside the axes.
+    pub(crate) plot: Rect,
+}
+
+impl Chart {
+    /// Draws the axes.
+    pub(crate) fn new(ui: &mut Ui, size: egui::Vec2, sense: Sense, [across, up]: [&str; 2]) -> Self {
+        let (rect, response) = ui.allocate_exact_size(size, sense);
+        let plot = Rect::from_min_max(rect.min + vec2(LEFT, TOP), rect.max - vec2(RIGHT, BOTTOM));
+        let chart = Self { response, plot };
+        let visuals = ui.visuals();
+        let painter = ui.painter();
+        painter.rect_filled(plot, CornerRadius::ZERO, theme::sunken_fill(visuals));
+        let grid = Stroke::new(1.0, theme::line(visuals));
+        let font = TextStyle::Small.resolve(ui.style());
+        let color = visuals.weak_text_color();
+        for tick in [0.0, 0.25, 0.5, 0.75, 1.0] {
+            let at = chart.at(tick, tick);
+            painter.vline(at.x, plot.y_range(), grid);
+            painter.hline(plot.x_range(), at.y, grid);
+            let text = if tick == 0.0 || tick == 1.0 { format!("{tick:.0}") } else { format!("{tick:.2}") };
+            painter.text(pos2(at.x, plot.bottom() + 3.0), Align2::CENTER_TOP, &text, font.clone(), color);
+            let beside = pos2(plot.left() - 4.0, at.y);
+            if tick > 0.0 {
+                painter.text(beside, Align2::RIGHT_CENTER, &text, font.clone(), color);
+            }
+        }
+        let below = pos2(plot.center().x, plot.bottom() + 17.0);
+        painter.text(below, Align2::CENTER_TOP, across, font.clone(), color);
+        let galley = painter.layout_no_wrap(up.to_owned(), font, color);
+        let start = pos2(rect.left(), plot.center().y + galley.size().x / 2.0);
+        let turned = egui::epaint::TextShape::new(start, galley, color).with_angle(-std::f32::consts::FRAC_PI_2);
+        painter.add(turned);
+        if chart.response.has_focus() {
+            let stroke = Stroke::new(2.0, theme::accent(visuals));
+            painter.rect_stroke(plot.expand(2.0), 2.0, stroke, egui::StrokeKind::Outside);
+        }
+        chart
+    }
+
+    /// The position of a point, `0.0..=1.0` each.
+    pub(crate) fn at(&self, across: f64, up: f64) -> Pos2 {
+        let plot = self.plot;
+        pos2(plot.left() + across as f32 * plot.width(), plot.bottom() - up as f32 * plot.height())
+    }
+
+    /// The horizontal position, `0.0..=1.0`.
+    pub(crate) fn across(&self, place: Pos2) -> f32 {
+        ((place.x - self.plot.left()) / self.plot.width()).clamp(0.0, 1.0)
+    }
+}
 
 /// Below this width, the charts are stacked.
 const NARROW: f32 = 480.0;
@@ -52,13 +114,7 @@ struct Charts<'c> {
 }
 
 /// For a ground-truth class, or for all classes together.
-pub(crate) fn curves_ui(
-    ui: &mut Ui,
-    shown: &Shown<'_>,
-    place: Option<u32>,
-    height: f32,
-    commands: &mut Queue<Command>,
-) {
+pub(crate) fn curves_ui(ui: &mut Ui, shown: &Shown<'_>, place: Option<u32>, height: f32, commands: &mut Commands) {
     let Metrics::Detection { metrics, .. } = &shown.evaluated.metrics else {
         return;
     };
@@ -135,7 +191,7 @@ impl Line {
 }
 
 impl Charts<'_> {
-    fn precision_recall_ui(&self, ui: &mut Ui, commands: &mut Queue<Command>) {
+    fn precision_recall_ui(&self, ui: &mut Ui, commands: &mut Commands) {
         let chart = Chart::new(ui, self.size, Sense::click_and_drag(), ["Recall", "Precision"]);
         let line: Vec<Pos2> = self.curve.points.iter().map(|point| chart.at(point.recall, point.precision)).collect();
         Line::Solid.draw(ui, &line);
@@ -153,7 +209,7 @@ impl Charts<'_> {
         self.control_ui(ui, &chart, &label, score_at, commands);
     }
 
-    fn over_threshold_ui(&self, ui: &mut Ui, commands: &mut Queue<Command>) {
+    fn over_threshold_ui(&self, ui: &mut Ui, commands: &mut Commands) {
         let chart = Chart::new(ui, self.size, Sense::click_and_drag(), ["Minimum score", "F1, precision, recall"]);
         let line_of = |of: fn(&CurvePoint) -> f64| -> Vec<Pos2> {
             self.curve.points.iter().map(|point| chart.at(point.threshold, of(point))).collect()
@@ -195,7 +251,7 @@ impl Charts<'_> {
         chart: &Chart,
         label: &str,
         score_at: impl Fn(Pos2) -> Option<f32>,
-        commands: &mut Queue<Command>,
+        commands: &mut Commands,
     ) {
         let response = &chart.response;
         let score = self.threshold.score;
@@ -260,4 +316,57 @@ fn moved_by_keys(ui: &Ui, response: &egui::Response, score: f32) -> Option<f32> 
         let moved = ((score + steps * KEY_STEP).clamp(0.0, 1.0) * 1000.0).round() / 1000.0;
         value.or((steps != 0.0).then_some(moved))
     })
+}
+
+const HEIGHT: f32 = 280.0;
+const MOST_WIDTH: f32 = 460.0;
+
+pub(crate) fn reliability_ui(ui: &mut Ui, metrics: &ClassificationMetrics, commands: &mut Commands) {
+    let size = vec2(ui.available_width().min(MOST_WIDTH), HEIGHT);
+    let chart = Chart::new(ui, size, Sense::hover(), ["Score of the top class", "Accuracy"]);
+    let most = metrics.reliability.iter().map(|bin| bin.images).max().unwrap_or(0).max(1);
+    for bin in &metrics.reliability {
+        if bin_ui(ui, &chart, bin, most) {
+            show_boxes(commands, queries::bin(bin));
+        }
+    }
+    let diagonal = [chart.at(0.0, 0.0), chart.at(1.0, 1.0)];
+    let line = Stroke::new(1.5, ui.visuals().text_color());
+    ui.painter().extend(egui::Shape::dashed_line(&diagonal, line, 5.0, 4.0));
+    let says = "Bars: accuracy (darker = more images). Line: mean score. Calibrated scores reach the dashed line";
+    ui.add(egui::Label::new(egui::RichText::new(says).small().weak()).wrap());
+}
+
+/// The whole height is clickable, because a bar of 0% has none.
+fn bin_ui(ui: &Ui, chart: &Chart, bin: &ReliabilityBin, most: usize) -> bool {
+    let (Some(accuracy), Some(mean_score)) = (bin.accuracy, bin.mean_score) else {
+        return false;
+    };
+    let place = Rect::from_min_max(chart.at(bin.from, 1.0), chart.at(bin.to, 0.0)).shrink2(vec2(1.0, 0.0));
+    let id = chart.response.id.with(bin.from.to_bits());
+    let response = ui.interact(place, id, Sense::click());
+    let images = image_count(bin.images);
+    let text = format!(
+        "Score {:.3} to {:.3}: {images}, {:.1}% correct, mean score {:.1}%",
+        bin.from,
+        bin.to,
+        accuracy * 100.0,
+        mean_score * 100.0
+    );
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Button, true, &text));
+    let visuals = ui.visuals();
+    let bar = place.with_min_y(chart.at(0.0, accuracy).y);
+    let accent = theme::accent(visuals);
+    // The more images, the greater their weight in the error.
+    let weight = 0.35 + 0.65 * bin.images as f32 / most as f32;
+    ui.painter().rect_filled(bar, CornerRadius::ZERO, accent.gamma_multiply(weight));
+    ui.painter().rect_stroke(bar, 0.0, Stroke::new(1.0, accent), egui::StrokeKind::Inside);
+    let y = chart.at(0.0, mean_score).y;
+    let mark = [pos2(place.left(), y), pos2(place.right(), y)];
+    ui.painter().line_segment(mark, Stroke::new(2.0, visuals.strong_text_color()));
+    if response.hovered() || response.has_focus() {
+        let stroke = Stroke::new(2.0, visuals.strong_text_color());
+        ui.painter().rect_stroke(place, 0.0, stroke, egui::StrokeKind::Inside);
+    }
+    response.on_hover_text(format!("{text}\nClick to show them")).clicked()
 }

@@ -2,10 +2,10 @@
 
 use eframe::egui::{self, Align2, CornerRadius, Rect, Sense, TextStyle, Ui, pos2, vec2};
 
-use super::{Shown, queries, show_boxes};
 use crate::evaluation::DetectionMetrics;
 use crate::review::OutcomeKind;
-use crate::window::state::{Command, Queue};
+use crate::window::evaluation::ui::{Shown, queries, show_boxes};
+use crate::window::state::Commands;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{grouped, truncated};
 
@@ -23,7 +23,7 @@ const KINDS: [Option<OutcomeKind>; 6] = [
     None,
 ];
 
-pub(crate) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetrics, commands: &mut Queue<Command>) {
+pub(crate) fn errors_ui(ui: &mut Ui, shown: &Shown<'_>, metrics: &DetectionMetrics, commands: &mut Commands) {
     let rows = KINDS.map(|kind| {
         let cost = metrics.errors.get(kind.map_or("missed", |kind| kind.into_str()));
         ErrorRow {

@@ -1,16 +1,16 @@
 //! What is compared, and its progress.
 
-use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, RichText, TextStyle, Ui, vec2};
+use eframe::egui::{Align, ComboBox, Label, Layout, ProgressBar, TextStyle, Ui, vec2};
 
 use crate::annotations::matching::Doubt;
 use crate::domain::DatasetSplit;
 use crate::window::state::{
-    Action, Command, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, Queue, RunEvaluation, State,
+    Action, Command, Commands, Evaluating, EvaluationCommand, Listing, Loadable, OpenedTruth, RunEvaluation, State,
     TaskId, TaskSignal, TruthNames, TruthReading,
 };
 use crate::window::ui::widgets::{
-    Tone, action_button_ui, action_menu_ui, banner_ui, elided_in_middle, ends_or_lines_ui, grouped, progress_text,
-    strong,
+    Tone, action_button_ui, action_menu_ui, banner_ui, elided_in_middle, ends_or_lines_ui, grouped, note_line_ui,
+    note_ui, progress_text, strong,
 };
 
 /// Below this width, the buttons next to the title are a menu, in points.
@@ -18,7 +18,7 @@ const NARROW: f32 = 380.0;
 /// The width of the title below which its buttons move under it.
 const LEAST_TITLE: f32 = 160.0;
 
-pub(crate) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
+pub(crate) fn head_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Commands) {
     title_ui(ui, state, commands);
     match &evaluating.truth {
         Loadable::NotLoaded if state.source.as_ref().is_some_and(|source| source.listing == Listing::Running) => {
@@ -52,7 +52,7 @@ fn line_ui(ui: &mut Ui, text: String, tooltip: &str, status_ui: impl FnOnce(&mut
         ui.set_min_height(row.y);
         status_ui(ui);
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            ui.add(Label::new(RichText::new(text).weak()).truncate()).on_hover_text(tooltip);
+            note_line_ui(ui, text).on_hover_text(tooltip);
         });
     });
 }
@@ -65,7 +65,7 @@ fn words_ui(ui: &mut Ui, text: &str, color: eframe::egui::Color32) {
     label.widget_info(|| eframe::egui::WidgetInfo::labeled(eframe::egui::Role::Label, true, text));
 }
 
-fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn title_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let name_ui = |ui: &mut Ui, _: &mut _| {
         let run = state.run().map_or_else(String::new, |run| format!(" of {}", run.info.name));
         let title = format!("Evaluation{run}");
@@ -73,7 +73,7 @@ fn title_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     };
     let truth_items = [Some(Action::OpenTruth), Some(Action::CloseTruth)];
     let is_narrow = ui.available_width() < NARROW;
-    let buttons_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+    let buttons_ui = |ui: &mut Ui, commands: &mut Commands| {
         if is_narrow {
             let menu = ui.menu_button("…", |ui| {
                 let all = [&truth_items[..], &[None, Some(Action::ExportEvaluation)]].concat();
@@ -105,7 +105,7 @@ fn truth_ui(ui: &mut Ui, opened: &OpenedTruth, status_ui: impl FnOnce(&mut Ui)) 
 }
 
 /// How images and classes were matched, and doubts; of the last evaluation until the next one is ready.
-fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
+fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Commands) {
     let split = evaluating.truth.ready().and_then(|opened| opened.truth.split.as_ref());
     let matching = state.evaluated().map(|run| &run.evaluated.matching);
     if split.is_none() && matching.is_none() {
@@ -118,7 +118,7 @@ fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mu
             split_ui(ui, evaluating, split, commands);
         }
         if let Some(matching) = matching {
-            ui.add(Label::new(RichText::new(format!("Matched: {}", matching.text())).weak()).wrap());
+            note_ui(ui, format!("Matched: {}", matching.text()));
         }
     });
     for doubt in matching.into_iter().flat_map(|matching| &matching.doubts) {
@@ -131,7 +131,7 @@ fn matched_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mu
 }
 
 /// Which split of a dataset was read, and the others.
-fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands: &mut Queue<Command>) {
+fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands: &mut Commands) {
     let DatasetSplit { name, all } = split;
     ui.weak("Split");
     let combo = ComboBox::from_id_salt("split of the ground truth").selected_text(name).show_ui(ui, |ui| {
@@ -146,7 +146,7 @@ fn split_ui(ui: &mut Ui, evaluating: &Evaluating, split: &DatasetSplit, commands
 }
 
 /// What the class numbers may mean.
-fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Queue<Command>) {
+fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut Commands) {
     let coco = Some(TruthNames::Set("coco-80".to_owned()));
     let of_model = state.run().and_then(|run| TruthNames::in_order_of(run.labels()));
     ui.horizontal_wrapped(|ui| {
@@ -165,7 +165,7 @@ fn names_ui(ui: &mut Ui, state: &State, evaluating: &Evaluating, commands: &mut 
     });
 }
 
-fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn read_again_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.horizontal_wrapped(|ui| {
         if ui.button("Read again").clicked() {
             commands.push(EvaluationCommand::EvaluateAgain);
@@ -179,7 +179,7 @@ fn has_predictions(state: &State) -> bool {
 }
 
 /// One line: the current activity, or why the numbers are outdated.
-fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn status_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let evaluation = state.evaluation();
     let weak = ui.visuals().weak_text_color();
     if let Some(task) = evaluation.and_then(|evaluation| evaluation.status.task()) {
@@ -201,7 +201,7 @@ fn status_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 /// Why there are no numbers, in full.
-fn trouble_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn trouble_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let status = state.evaluation().map(|evaluation| &evaluation.status);
     if status.is_some_and(Loadable::is_loading) {
         return;
@@ -223,13 +223,13 @@ fn was_cancelled(evaluation: &RunEvaluation) -> bool {
     matches!(evaluation.status, Loadable::NotLoaded)
 }
 
-fn again_ui(ui: &mut Ui, label: &str, commands: &mut Queue<Command>) {
+fn again_ui(ui: &mut Ui, label: &str, commands: &mut Commands) {
     if ui.button(label).clicked() {
         commands.push(EvaluationCommand::EvaluateAgain);
     }
 }
 
-fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
+fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands) {
     let Some(entry) = state.tasks.get(task) else {
         return;
     };

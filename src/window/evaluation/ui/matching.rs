@@ -1,12 +1,12 @@
 //! Which class of the model matches which ground-truth class, and why; wrong matches can be corrected here.
 
-use eframe::egui::{ComboBox, Label, RichText, ScrollArea, Ui};
+use eframe::egui::{ComboBox, Label, ScrollArea, Ui};
 
 use crate::annotations::matching::{ClassReason, ClassRow};
 use crate::domain::TruthLabel;
 use crate::evaluation::GroundTruth;
-use crate::window::state::{Command, EvaluationCommand, Queue, RunEvaluation, State};
-use crate::window::ui::widgets::{checkbox_ui, grouped};
+use crate::window::state::{Commands, EvaluationCommand, RunEvaluation, State};
+use crate::window::ui::widgets::{checkbox_ui, grouped, note_line_ui, warning_ui};
 
 const ROW_HEIGHT: f32 = 28.0;
 /// The number of classes in a message.
@@ -22,7 +22,7 @@ pub(crate) fn matching_ui(
     state: &State,
     evaluation: &RunEvaluation,
     memory: &mut MatchingMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let (Some(opened), Some(evaluating)) = (state.opened_truth(), &state.evaluating) else {
         return;
@@ -80,16 +80,12 @@ fn some_of(names: impl ExactSizeIterator<Item = String>) -> String {
     named.join(", ")
 }
 
-fn warning_ui(ui: &mut Ui, text: &str) {
-    ui.add(Label::new(RichText::new(format!("⚠ {text}")).color(ui.visuals().warn_fg_color)).wrap());
-}
-
 /// The name in the corrections.
 fn key_of(label: &TruthLabel) -> String {
     label.name.clone().or_else(|| label.number.map(|number| number.to_string())).unwrap_or_default()
 }
 
-fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Queue<Command>) {
+fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Commands) {
     let class = row.class.to_string();
     let correct = |to: String| EvaluationCommand::CorrectClass { from: key_of(&row.class), to };
     let (matched, reason) = match row.matched {
@@ -117,7 +113,7 @@ fn row_ui(ui: &mut Ui, truth: &GroundTruth, row: &ClassRow, commands: &mut Queue
                 }
             });
         picker.response.accessible_name(format!("Ground-truth class for {class}: {chosen}"));
-        ui.add(Label::new(RichText::new(reason).weak()).truncate());
+        note_line_ui(ui, reason);
     });
 }
 

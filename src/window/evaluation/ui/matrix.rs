@@ -7,9 +7,9 @@ use eframe::egui::{
 };
 use strum::{IntoStaticStr, VariantArray};
 
-use super::{Shown, show_boxes};
 use crate::review::Statistics;
-use crate::window::state::{Command, Queue};
+use crate::window::evaluation::ui::{Shown, show_boxes};
+use crate::window::state::Commands;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{grouped, truncated};
 
@@ -157,7 +157,7 @@ struct Cell {
     of_column: f64,
 }
 
-pub(crate) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemory, commands: &mut Queue<Command>) {
+pub(crate) fn matrix_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut MatrixMemory, commands: &mut Commands) {
     let is_current =
         |arranged: &Arranged| Arc::ptr_eq(&arranged.of, shown.statistics) && arranged.classes == memory.classes;
     if !memory.arranged.as_ref().is_some_and(is_current) {

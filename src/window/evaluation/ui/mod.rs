@@ -1,7 +1,5 @@
 //! The evaluation of the run on screen against ground truth, in place of the image. Every number leads to its boxes.
 
-mod cards;
-mod chart;
 mod curves;
 mod errors;
 mod head;
@@ -10,7 +8,6 @@ mod matrix;
 pub(crate) mod open_annotations;
 mod overview;
 mod queries;
-mod reliability;
 mod table;
 
 use std::sync::Arc;
@@ -21,7 +18,7 @@ use strum::{IntoStaticStr, VariantArray};
 use crate::domain::LabelSet;
 use crate::evaluation::{Evaluated, Metrics};
 use crate::review::{OutcomeCounts, Outcomes, Statistics};
-use crate::window::state::{Command, EvaluationCommand, Queue, State};
+use crate::window::state::{Commands, EvaluationCommand, State};
 
 /// The panel's state between frames.
 #[derive(Default)]
@@ -82,7 +79,7 @@ impl<'s> Shown<'s> {
     }
 }
 
-pub(crate) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationMemory, commands: &mut Queue<Command>) {
+pub(crate) fn evaluation_ui(ui: &mut Ui, state: &State, memory: &mut EvaluationMemory, commands: &mut Commands) {
     let Some(evaluating) = &state.evaluating else {
         return;
     };
@@ -132,7 +129,7 @@ fn parts_ui(ui: &mut Ui, part: &mut Part, takes_keyboard: bool) {
     ui.separator();
 }
 
-fn show_boxes(commands: &mut Queue<Command>, query: String) {
+fn show_boxes(commands: &mut Commands, query: String) {
     commands.push(EvaluationCommand::ShowBoxes(query));
 }
 

@@ -8,10 +8,10 @@ use eframe::egui::{self, Button, ComboBox, Label, RichText, TextEdit, Ui, vec2};
 use crate::domain::NamePattern;
 use crate::window::outputs::reading::ui::{BUTTON_WIDTH, LABEL_SETS, labels_ui, width_beside_button};
 use crate::window::state::{
-    Action, AnnotationsPick, BrowseCommand, Command, EvaluationCommand, OpeningOutputs, OutputsCommand, OutputsFailure,
-    Overlay, PredictionsFrom, Queue, State, TruthAt, TruthNames, TruthReading,
+    Action, AnnotationsPick, BrowseCommand, Command, Commands, EvaluationCommand, OpeningOutputs, OutputsCommand,
+    OutputsFailure, Overlay, PredictionsFrom, State, TruthAt, TruthNames, TruthReading,
 };
-use crate::window::ui::dialog::dialog;
+use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::place_field::{PlaceMemory, footer_ui};
 use crate::window::ui::widgets::{Tone, banner_ui, strong};
 
@@ -155,7 +155,7 @@ pub(crate) fn open_annotations_ui(
     state: &State,
     open_as: OpenAs,
     memory: &mut OpenAnnotationsMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let is_open = state.overlay == open_as.overlay();
     let is_new = is_open && !memory.was_open;
@@ -175,8 +175,7 @@ pub(crate) fn open_annotations_ui(
             *field = path.display().to_string();
         }
     }
-    let modal = dialog(ctx, open_as.action().label()).show(ctx, |ui| {
-        ui.set_width(WIDTH);
+    dialog_ui(ctx, open_as.action().label(), WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         ui.label(strong(open_as.action().label().trim_end_matches('…')).size(18.0));
         ui.weak(open_as.explanation());
         ui.add_space(8.0);
@@ -195,9 +194,6 @@ pub(crate) fn open_annotations_ui(
         let command = command.map_err(str::to_owned);
         footer_ui(ui, state, opening, open_as.button(), command, is_entered, commands);
     });
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
 }
 
 /// Returns true if Enter was pressed to open them.
@@ -207,7 +203,7 @@ fn place_ui(
     open_as: OpenAs,
     memory: &mut OpenAnnotationsMemory,
     is_new: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> bool {
     let is_entered = memory.place.field_ui(ui, open_as.field(), f32::INFINITY, is_new);
     ui.add_space(4.0);
@@ -268,7 +264,7 @@ fn ground_truth_ui(
     state: &State,
     opening: Option<&OpeningOutputs>,
     place: &mut PlaceMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let Some(OutputsFailure::GroundTruth { message }) = place.failure(opening) else {
         return;
@@ -283,7 +279,7 @@ fn ground_truth_ui(
     });
 }
 
-fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: &mut Queue<Command>) {
+fn class_map_ui(ui: &mut Ui, open_as: OpenAs, class_map: &mut String, commands: &mut Commands) {
     ui.label(strong("Class corrections"));
     ui.horizontal(|ui| {
         let hint = "none, or a CSV file with one “from,to” per line";

@@ -1,23 +1,22 @@
 //! The main metrics, the curves, and the kinds of errors.
 
-use eframe::egui::{Label, RichText, ScrollArea, Ui};
+use eframe::egui::{self, CornerRadius, FontId, RichText, ScrollArea, Sense, TextStyle, Ui, pos2, vec2};
 
-use super::cards::{CardInterval, card_ui};
-use super::curves::{Threshold, curves_ui};
-use super::errors::errors_ui;
-use super::reliability::reliability_ui;
-use super::{Shown, decimals, queries, show_boxes};
 use crate::domain::ModelTask;
 use crate::evaluation::{
-    ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Metrics,
+    ClassificationIntervals, ClassificationMetrics, DetectionIntervals, DetectionMetrics, Interval, Metrics,
 };
 use crate::review::{ClassOutcomes, OutcomeKind};
-use crate::window::state::{Command, EvaluationCommand, Queue};
-use crate::window::ui::widgets::{grouped, key_value_ui, section_ui, strong};
+use crate::window::evaluation::ui::curves::{Threshold, curves_ui, reliability_ui};
+use crate::window::evaluation::ui::errors::errors_ui;
+use crate::window::evaluation::ui::{Shown, decimals, queries, show_boxes};
+use crate::window::state::{Commands, EvaluationCommand};
+use crate::window::ui::theme;
+use crate::window::ui::widgets::{grouped, key_value_ui, note_ui, section_ui, strong};
 
 const CURVES_HEIGHT: f32 = 230.0;
 
-pub(crate) fn overview_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Queue<Command>) {
+pub(crate) fn overview_ui(ui: &mut Ui, shown: &Shown<'_>, commands: &mut Commands) {
     ScrollArea::vertical().id_salt("overview of the evaluation").auto_shrink(false).show(ui, |ui| {
         match &shown.evaluated.metrics {
             Metrics::Detection { metrics, intervals } => {
@@ -36,7 +35,7 @@ fn detection_ui(
     shown: &Shown<'_>,
     metrics: &DetectionMetrics,
     intervals: Option<&DetectionIntervals>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ui.horizontal_wrapped(|ui| {
         let of = intervals.copied().unwrap_or_default();
@@ -80,7 +79,7 @@ fn threshold_ui(
     shown: &Shown<'_>,
     metrics: &DetectionMetrics,
     intervals: Option<&DetectionIntervals>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let all = shown.counts.all();
     let threshold = Threshold::new(shown, None);
@@ -131,7 +130,7 @@ fn threshold_ui(
     }
 }
 
-fn count_button_ui(ui: &mut Ui, (count, what): (u64, &str), meaning: &str, query: &str, commands: &mut Queue<Command>) {
+fn count_button_ui(ui: &mut Ui, (count, what): (u64, &str), meaning: &str, query: &str, commands: &mut Commands) {
     let text = format!("{} {what}", grouped(count as usize));
     let button = ui.add_enabled(count > 0, eframe::egui::Button::new(text));
     if button.on_hover_text(format!("{meaning}; click to show them")).clicked() {
@@ -144,7 +143,7 @@ fn classification_ui(
     shown: &Shown<'_>,
     metrics: &ClassificationMetrics,
     intervals: Option<ClassificationIntervals>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ui.horizontal_wrapped(|ui| {
         let top1 = CardInterval::new(intervals.and_then(|all| all.top1), intervals.is_some());
@@ -186,7 +185,60 @@ fn notes_ui(ui: &mut Ui, shown: &Shown<'_>) {
         lines.extend(problems.map(|(kind, count)| format!("Ground truth: {}.", kind.text(count))));
         lines.extend(run.notes.iter().cloned());
         for line in lines {
-            ui.add(Label::new(RichText::new(line).weak()).wrap());
+            note_ui(ui, line);
         }
     });
+}
+
+const SIZE: egui::Vec2 = vec2(96.0, 58.0);
+
+/// The text below the metric of a card.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CardInterval {
+    Measured(Interval),
+    /// Why this metric has no interval.
+    Missing(&'static str),
+    /// No intervals were measured with these filters.
+    NotMeasured,
+}
+
+impl CardInterval {
+    /// `is_measured`: intervals were measured, so that a missing one has a reason.
+    pub(crate) fn new(interval: Option<Interval>, is_measured: bool) -> Self {
+        match interval {
+            Some(interval) => Self::Measured(interval),
+            None if is_measured => Self::Missing("some resamples have too few boxes or objects to measure this"),
+            None => Self::NotMeasured,
+        }
+    }
+}
+
+pub(crate) fn card_ui(ui: &mut Ui, name: &str, number: Option<f64>, interval: CardInterval, meaning: &str) {
+    let (rect, response) = ui.allocate_exact_size(SIZE, Sense::hover());
+    let text = decimals(number);
+    let (below, spoken, more) = match interval {
+        CardInterval::Measured(Interval { low, high }) => {
+            let range = format!("{low:.3}–{high:.3}");
+            let spoken = format!(", 95% interval {range}");
+            let more = "\nBelow: 95% interval, the range expected for other images of this kind";
+            (range, spoken, more.to_owned())
+        }
+        CardInterval::Missing(reason) => {
+            ("no interval".to_owned(), ", no interval".to_owned(), format!("\nNo interval: {reason}"))
+        }
+        CardInterval::NotMeasured => Default::default(),
+    };
+    response.widget_info(|| egui::WidgetInfo::labeled(egui::Role::Label, true, format!("{name} {text}{spoken}")));
+    let visuals = ui.visuals();
+    let painter = ui.painter();
+    painter.rect_filled(rect, CornerRadius::same(8), theme::raised_fill(visuals));
+    let small = TextStyle::Small.resolve(ui.style());
+    let (weak, strong) = (visuals.weak_text_color(), visuals.strong_text_color());
+    let line = |top: f32, text: &str, font: FontId, color| {
+        painter.text(pos2(rect.left() + 9.0, rect.top() + top), egui::Align2::LEFT_TOP, text, font, color);
+    };
+    line(6.0, name, small.clone(), weak);
+    line(19.0, &text, FontId::new(18.0, theme::strong_family()), strong);
+    line(41.0, &below, small, weak);
+    response.on_hover_text(format!("{meaning}{more}"));
 }

@@ -2,11 +2,11 @@
 
 use eframe::egui::{self, Rect, ScrollArea, Sense, Stroke, Ui};
 
-use super::curves::curves_ui;
-use super::{Shown, decimals, queries, show_boxes};
 use crate::evaluation::{EvaluatedClass, Metrics};
 use crate::review::ClassOutcomes;
-use crate::window::state::{Command, Queue};
+use crate::window::evaluation::ui::curves::curves_ui;
+use crate::window::evaluation::ui::{Shown, decimals, queries, show_boxes};
+use crate::window::state::Commands;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, grouped, strong, table_number_ui,
@@ -70,7 +70,7 @@ const COLUMNS: [Column; 10] = [
     count("All", |row| Some(row.predicted as f64), None, "Predictions of the class, all scores"),
 ];
 
-pub(crate) fn classes_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut TableMemory, commands: &mut Queue<Command>) {
+pub(crate) fn classes_ui(ui: &mut Ui, shown: &Shown<'_>, memory: &mut TableMemory, commands: &mut Commands) {
     // The first two are for boxes.
     let columns = if shown.is_detection() { &COLUMNS } else { &COLUMNS[2..] };
     let sort_label = |title: &str| format!("Sort the evaluation by {title}");
@@ -137,7 +137,7 @@ fn row_ui(
     table: &ClassTable<'_, Numbers>,
     (name, row): (&str, &Numbers),
     selected: &mut Option<u32>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let is_selected = *selected == Some(row.place);
     let numbers = table.columns.iter().map(|column| format!("{} {}", column.title, column.text_of(row)));

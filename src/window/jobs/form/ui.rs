@@ -1,13 +1,25 @@
 //! The form that starts a Batch Transform job.
 
 mod checks;
-mod fields;
 
-use eframe::egui;
+use eframe::egui::{self, Grid, Ui};
+use strum::VariantArray;
 
-use crate::window::jobs::prices::ui::PriceMemory;
-use crate::window::state::{Action, Command, JobDraft, JobsCommand, Overlay, Queue, RehearsalOptions, State};
-use crate::window::ui::form::{AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory};
+use crate::domain::S3Link;
+use crate::sagemaker::spec::transform::{
+    AssembleWith, BatchStrategy, Compression, DataProcessing, SplitType, TfsBatching, TransformSpec, dated_name,
+    output_folder,
+};
+use crate::tasks::now_ms;
+use crate::window::jobs::prices::ui::{PriceMemory, keep_price_ui, price_table_ui};
+use crate::window::state::{
+    Action, Command, Commands, ExportScope, JobDraft, JobsCommand, Loadable, Overlay, RehearsalOptions, State,
+};
+use crate::window::ui::form::{
+    AmountMemory, FootWords, FormDialog, FormMemory, PairsMemory, address_problem_ui, choice_ui, folded_ui, folder_ui,
+    instances_ui, made_model_ui, model_ui, optional_number_ui, optional_text_ui, pairs_ui, price_ui, text_ui,
+};
+use crate::window::ui::widgets::{checkbox_ui, grouped, radio_ui, strong};
 
 const WORDS: FootWords = FootWords {
     what: "the job",
@@ -29,12 +41,7 @@ pub(crate) struct JobTexts {
     tags: PairsMemory,
 }
 
-pub(crate) fn job_form_ui(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut JobFormMemory,
-    commands: &mut Queue<Command>,
-) {
+pub(crate) fn job_form_ui(ctx: &egui::Context, state: &State, memory: &mut JobFormMemory, commands: &mut Commands) {
     if state.overlay != Overlay::StartJob {
         return;
     }
@@ -50,10 +57,265 @@ pub(crate) fn job_form_ui(
         state,
         memory,
         commands,
-        |ui, memory, is_new, commands| fields::fields_ui(ui, state, memory, is_new, commands),
+        |ui, memory, is_new, commands| fields_ui(ui, state, memory, is_new, commands),
         |ui, texts, check, commands| {
             checks::commands_ui(ui, check, commands);
             checks::rehearsal_ui(ui, state, &mut texts.rehearsal, commands);
         },
     );
+}
+
+/// The number of earlier jobs whose rate is offered.
+const OFFERED_JOBS: usize = 3;
+
+fn fields_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, is_new: bool, commands: &mut Commands) {
+    if is_new {
+        let stem = memory.draft.model.library.as_deref().unwrap_or("job");
+        memory.draft.spec.job_name = dated_name(stem, now_ms());
+        memory.texts.rehearsal.clone_from(&state.settings.rehearsal);
+    }
+    let before = memory.draft.clone();
+    let names = ("Kind of model to send", "Model to send");
+    model_ui(ui, state, &mut memory.draft.model, names);
+    ui.add_space(6.0);
+    images_ui(ui, state, &mut memory.draft);
+    ui.add_space(6.0);
+    outputs_ui(ui, &mut memory.draft, is_new);
+    ui.add_space(6.0);
+    job_ui(ui, state, &mut memory.draft);
+    ui.add_space(6.0);
+    folded_ui(ui, "Cost", |ui| cost_ui(ui, state, memory, commands));
+    folded_ui(ui, "Requests and records", |ui| {
+        requests_ui(ui, &mut memory.draft);
+    });
+    folded_ui(ui, "Environment and tags", |ui| environment_ui(ui, memory));
+    folded_ui(ui, "Encryption", |ui| {
+        encryption_ui(ui, &mut memory.draft.spec);
+    });
+    folded_ui(ui, "Filters and joining", |ui| {
+        filters_ui(ui, &mut memory.draft.spec.data_processing);
+    });
+    folded_ui(ui, "Advanced", |ui| advanced_ui(ui, memory));
+    memory.draft.forget_what_was_measured(&before);
+}
+
+fn images_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
+    ui.label(strong("Images"));
+    let manifest = draft.manifest.trim();
+    if !manifest.is_empty() {
+        ui.weak(format!("Listed in the manifest under Advanced: {manifest}"));
+        return;
+    }
+    for &choice in ExportScope::VARIANTS {
+        let text = format!("{} ({})", choice.into_str(), grouped(choice.len(state)));
+        radio_ui(ui, &mut draft.scope, choice, text);
+    }
+    let place = state.place();
+    if let Some(place) = place {
+        ui.weak(format!("In S3: {}", place.address));
+        return;
+    }
+    ui.weak("On this computer; uploaded first. Files already in S3 are not uploaded again");
+    text_ui(ui, &mut draft.upload_to, "Upload images to", "default: a folder below the output folder");
+    address_problem_ui(ui, &draft.upload_to);
+}
+
+fn outputs_ui(ui: &mut Ui, draft: &mut JobDraft, is_new: bool) {
+    ui.label(strong("Outputs"));
+    let name = "S3 folder for job outputs";
+    folder_ui(ui, &mut draft.base, name, is_new);
+    if let Ok(link) = S3Link::parse(&draft.base) {
+        let folder = output_folder(&link.address, draft.spec.job_name.trim());
+        ui.weak(format!("This job writes to {folder}"));
+    }
+}
+
+fn job_ui(ui: &mut Ui, state: &State, draft: &mut JobDraft) {
+    ui.label(strong("Job"));
+    text_ui(ui, &mut draft.spec.job_name, "Job name", "letters, digits and hyphens");
+    let checked = state.remote.job_form.check.ready();
+    let image = checked.and_then(|check| check.plan.model.image());
+    let spec = &mut draft.spec;
+    made_model_ui(ui, state, &mut draft.model, &spec.instance_type, image);
+    instances_ui(ui, &mut spec.instance_count, &mut spec.instance_type);
+}
+
+fn cost_ui(ui: &mut Ui, state: &State, memory: &mut JobFormMemory, commands: &mut Commands) {
+    let draft = &mut memory.draft;
+    let price = &mut memory.texts.price;
+    price_ui(ui, &mut price.amount, &mut draft.usd_per_hour);
+    let region = state.s3.access.region.as_deref();
+    if draft.usd_per_hour.is_some() {
+        let (of, amount) = (draft.spec.instance_type.as_str(), draft.usd_per_hour);
+        keep_price_ui(ui, price, of, region, amount, commands);
+    }
+    price_table_ui(ui, state, price, commands);
+    memory.texts.rate.field_ui(
+        ui,
+        &mut draft.images_per_s,
+        "Images per second per instance",
+        "unknown before the first job",
+    );
+    for (rate, from) in measured(state, draft) {
+        let text = format!("Use {rate:.1} per second, {from}");
+        if ui.button(text).clicked() {
+            draft.images_per_s = Some(rate);
+        }
+    }
+}
+
+/// The rates measured on this computer and on such an instance, newest job first.
+fn measured(state: &State, draft: &JobDraft) -> Vec<(f64, String)> {
+    let rehearsed = match &state.remote.rehearsal {
+        Loadable::Ready(report) => {
+            report.images_per_s.map(|rate| (rate, "measured in the rehearsal on this computer".to_owned()))
+        }
+        _ => None,
+    };
+    let of_jobs = state.remote.known.iter().rev().filter_map(|job| {
+        let progress = job.progress.as_ref()?;
+        let spec = &progress.job.spec;
+        let is_such = spec.instance_type == draft.spec.instance_type.trim();
+        let rate = progress.outputs_per_s.filter(|_| is_such && spec.input.split == SplitType::None)?;
+        Some((rate / f64::from(spec.instance_count), format!("measured in job {}", job.id.name)))
+    });
+    let all = rehearsed.into_iter().chain(of_jobs.take(OFFERED_JOBS));
+    // Rounded as displayed.
+    let all = all.map(|(rate, from)| ((rate * 10.0).round() / 10.0, from));
+    all.filter(|(rate, _)| rate.is_finite() && *rate > 0.0).collect()
+}
+
+fn requests_ui(ui: &mut Ui, draft: &mut JobDraft) {
+    optional_number_ui(
+        ui,
+        &mut draft.spec.max_payload_mb,
+        "Maximum request size (MB)",
+        6,
+        0..=100,
+        "default: as the check suggests",
+    );
+    optional_number_ui(
+        ui,
+        &mut draft.spec.max_concurrent,
+        "Concurrent requests per instance",
+        1,
+        0..=100,
+        "default: as the check suggests",
+    );
+    optional_number_ui(ui, &mut draft.spec.model_client.timeout_s, "Request timeout (s)", 600, 1..=3600, "default 600");
+    optional_number_ui(ui, &mut draft.spec.model_client.max_retries, "Retries per request", 3, 0..=3, "default 3");
+    Grid::new("records").num_columns(2).show(ui, |ui| {
+        choice_ui(
+            ui,
+            "Batch strategy",
+            &mut draft.spec.batch_strategy,
+            &[
+                (BatchStrategy::SingleRecord, "One record per request"),
+                (BatchStrategy::MultiRecord, "Many records per request"),
+            ],
+        );
+        choice_ui(
+            ui,
+            "Split type",
+            &mut draft.split,
+            &[
+                (None, "Automatic"),
+                (Some(SplitType::None), "None"),
+                (Some(SplitType::Line), "Line"),
+                (Some(SplitType::TFRecord), "TFRecord"),
+                (Some(SplitType::RecordIO), "RecordIO"),
+            ],
+        );
+        choice_ui(
+            ui,
+            "Assemble with",
+            &mut draft.assemble,
+            &[(None, "Automatic"), (Some(AssembleWith::None), "None"), (Some(AssembleWith::Line), "Line")],
+        );
+    });
+    optional_text_ui(ui, &mut draft.content_type, "Content type", "default: by the images");
+    optional_text_ui(ui, &mut draft.spec.output.accept, "Accept", "default: chosen by the model");
+}
+
+fn environment_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
+    ui.label("TensorFlow Serving batching");
+    ui.horizontal_wrapped(|ui| {
+        for (preset, name) in [(TfsBatching::Small, "Small batches"), (TfsBatching::Large, "Large batches")] {
+            if ui.button(name).on_hover_text("Sets the container's environment variables below").clicked() {
+                memory.draft.spec.environment.extend(preset.environment());
+            }
+        }
+    });
+    let (texts, spec) = (&mut memory.texts, &mut memory.draft.spec);
+    let environment = &mut texts.environment;
+    pairs_ui(ui, environment, &mut spec.environment, "Environment", 3);
+    pairs_ui(ui, &mut texts.tags, &mut spec.tags, "Tags", 2);
+}
+
+fn encryption_ui(ui: &mut Ui, spec: &mut TransformSpec) {
+    let hint = "ID, ARN or alias; default: AWS's own key";
+    for (key, name) in [
+        (&mut spec.output.kms_key, "KMS key for the outputs"),
+        (&mut spec.volume_kms_key, "KMS key for the instance volumes"),
+    ] {
+        optional_text_ui(ui, key, name, hint);
+    }
+}
+
+/// Rarely used parameters, under AWS's own names.
+fn advanced_ui(ui: &mut Ui, memory: &mut JobFormMemory) {
+    let draft = &mut memory.draft;
+    let spec = &mut draft.spec;
+    if draft.model.is_made() {
+        ui.label("Model");
+        let name = "ModelName: name of the new model";
+        text_ui(ui, &mut spec.model_name, name, "default: the job name");
+        pairs_ui(
+            ui,
+            &mut memory.texts.model_environment,
+            &mut draft.model.environment,
+            "Model environment, for all its jobs",
+            2,
+        );
+    }
+    ui.label("Input");
+    let name = "ManifestFile: existing list of objects to use instead of the images above";
+    text_ui(ui, &mut draft.manifest, name, "s3://bucket/list.json");
+    address_problem_ui(ui, &draft.manifest);
+    let compressions =
+        [(Compression::None, "not compressed"), (Compression::Gzip, "Gzip: decompressed before sending")];
+    choice_ui(ui, "CompressionType of the objects", &mut spec.input.compression, &compressions);
+    ui.label("Instances");
+    let name = "TransformAmiVersion: AMI of the instances";
+    optional_text_ui(ui, &mut spec.ami_version, name, "AWS default");
+    ui.label("DataCaptureConfig: capture requests and predictions");
+    let name = "DestinationS3Uri: S3 folder for captured data";
+    text_ui(ui, &mut draft.capture_to, name, "default: nothing is captured");
+    address_problem_ui(ui, &draft.capture_to);
+    if !draft.capture_to.trim().is_empty() {
+        let capture = spec.data_capture.get_or_insert_default();
+        let name = "KmsKeyId: key for captured data";
+        optional_text_ui(ui, &mut capture.kms_key, name, "AWS's own key");
+        let text = "GenerateInferenceId: append an inference ID";
+        checkbox_ui(ui, &mut capture.with_inference_id, text);
+    }
+    ui.label("ExperimentConfig: associates the job with an experiment");
+    let mut experiment = spec.experiment.take().unwrap_or_default();
+    for (text, name) in [
+        (&mut experiment.experiment, "ExperimentName: existing experiment"),
+        (&mut experiment.trial, "TrialName: existing trial"),
+        (&mut experiment.trial_component, "TrialComponentDisplayName: display name of the trial component"),
+        (&mut experiment.run, "RunName: experiment run"),
+    ] {
+        optional_text_ui(ui, text, name, "none");
+    }
+    spec.experiment = experiment.given();
+}
+
+fn filters_ui(ui: &mut Ui, processing: &mut DataProcessing) {
+    let hint = "JSONPath; default: everything";
+    optional_text_ui(ui, &mut processing.input_filter, "Input filter", hint);
+    optional_text_ui(ui, &mut processing.output_filter, "Output filter", hint);
+    checkbox_ui(ui, &mut processing.join_input, "Join each input with its prediction")
+        .on_hover_text("Only for JSON or CSV inputs; images cannot be joined");
 }

@@ -1,13 +1,13 @@
 //! The user's price table, and fields that add a price and its source.
 
-use eframe::egui::{Button, Grid, Label, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{Button, Grid, ScrollArea, TextEdit, Ui, vec2};
 
 use crate::domain::{SampleUri, Utc};
 use crate::sagemaker::spec::transform::{Price, PriceChange, human_usd};
 use crate::tasks::now_ms;
-use crate::window::state::{BrowseCommand, Command, JobsCommand, Queue, State};
+use crate::window::state::{BrowseCommand, Commands, JobsCommand, State};
 use crate::window::ui::form::{AmountMemory, text_ui};
-use crate::window::ui::widgets::number_field;
+use crate::window::ui::widgets::{number_field, problem_ui};
 
 const HEIGHT: f32 = 120.0;
 /// The width of the source field: a grid would make it as narrow as the shortest source.
@@ -52,7 +52,7 @@ pub(crate) fn keep_price_ui(
     instance_type: &str,
     region: Option<&str>,
     usd_per_hour: Option<f64>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let name = "Price source";
     text_ui(ui, &mut memory.source, name, "a URL, an invoice or a person");
@@ -74,13 +74,12 @@ pub(crate) fn keep_price_ui(
 /// Why the table could not be read or written.
 pub(crate) fn price_problem_ui(ui: &mut Ui, state: &State) {
     if let Some(problem) = &state.remote.prices.problem {
-        let text = RichText::new(format!("⚠ {problem}")).color(ui.visuals().error_fg_color);
-        ui.add(Label::new(text).wrap());
+        problem_ui(ui, problem);
     }
 }
 
 /// Amount, source and date, and the button that turns them into fields.
-fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &mut Queue<Command>) {
+fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &mut Commands) {
     let Some(changed) = row.as_mut().filter(|row| row.from == *price) else {
         ui.label(human_usd(price.usd_per_hour));
         ui.label(&price.source);
@@ -122,7 +121,7 @@ fn row_ui(ui: &mut Ui, price: &Price, row: &mut Option<ChangedRow>, commands: &m
 }
 
 /// The table, newest price first. Its rows can be edited.
-pub(crate) fn price_table_ui(ui: &mut Ui, state: &State, memory: &mut PriceMemory, commands: &mut Queue<Command>) {
+pub(crate) fn price_table_ui(ui: &mut Ui, state: &State, memory: &mut PriceMemory, commands: &mut Commands) {
     price_problem_ui(ui, state);
     let prices = &state.remote.prices;
     if prices.table.prices.is_empty() {

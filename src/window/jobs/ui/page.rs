@@ -2,10 +2,9 @@
 
 use std::time::Duration;
 
-use eframe::egui::{self, Button, CollapsingHeader, Label, ProgressBar, RichText, ScrollArea, Ui};
+use eframe::egui::{self, Button, CollapsingHeader, Label, ProgressBar, ScrollArea, Ui};
 use strum::VariantArray;
 
-use super::status_sign;
 use crate::domain::{S3Place, Utc};
 use crate::sagemaker::spec::output_mapping::ReadingRequest;
 use crate::sagemaker::spec::transform::{
@@ -14,15 +13,17 @@ use crate::sagemaker::spec::transform::{
 };
 use crate::tasks::now_ms;
 use crate::window::jobs::prices::ui::{PriceMemory, keep_price_ui, price_problem_ui};
+use crate::window::jobs::ui::status_sign;
+use crate::window::remote::ui::log_lines_ui;
 use crate::window::state::{
-    Action, BrowseCommand, Command, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt,
-    OutputsCommand, OutputsRequest, Queue, RetryPlan, State,
+    Action, BrowseCommand, Commands, Failure, JobId, JobsCommand, KnownJob, Leftovers, Loadable, OutputsAt,
+    OutputsCommand, OutputsRequest, RetryPlan, State,
 };
 use crate::window::ui::form::{preflight_ui, price_ui};
-use crate::window::ui::log::log_lines_ui;
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    Tone, banner_ui, copy_sign_in_ui, ends_ui, grouped, human_duration, key_value_ui, primary_button, strong,
+    Tone, banner_ui, copy_sign_in_ui, ends_ui, grouped, human_duration, key_value_ui, message_ui, note_ui,
+    primary_button, strong, waiting_ui,
 };
 
 const FAILED_HEIGHT: f32 = 140.0;
@@ -46,7 +47,7 @@ pub(crate) fn page_ui(
     job: &KnownJob,
     memory: &mut PageMemory,
     height: f32,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ScrollArea::vertical()
         .id_salt(("job", &job.id.name))
@@ -58,10 +59,7 @@ pub(crate) fn page_ui(
             failure_ui(ui, job, commands);
             let Some(progress) = &job.progress else {
                 if job.watching.is_some() {
-                    ui.horizontal(|ui| {
-                        ui.spinner();
-                        ui.weak("Asking AWS about the job…");
-                    });
+                    waiting_ui(ui, "Asking AWS about the job…");
                 }
                 return;
             };
@@ -77,7 +75,7 @@ pub(crate) fn page_ui(
         });
 }
 
-fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
+fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) {
     let name_ui = |ui: &mut Ui, _: &mut _| {
         let name = strong(job.id.name.as_str()).size(15.0);
         ui.add(Label::new(name).truncate());
@@ -107,9 +105,9 @@ fn name_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Comm
     });
 }
 
-fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Queue<Command>) {
+fn failure_ui(ui: &mut Ui, job: &KnownJob, commands: &mut Commands) {
     if let Some(trouble) = &job.trouble {
-        banner_ui(ui, Tone::Warning, trouble, |_| {});
+        message_ui(ui, Tone::Warning, trouble);
     }
     if let Some(Failure::Failed { message, .. }) = &job.failure {
         banner_ui(ui, Tone::Error, message, |ui| {
@@ -130,7 +128,7 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
     };
     if progress.is_short() && missing > 0 {
         let text = format!("{missing_text}, although SageMaker reports this job as completed. See the reasons below");
-        banner_ui(ui, Tone::Error, &text, |_| {});
+        message_ui(ui, Tone::Error, &text);
         return;
     }
     match (progress.job.status, &progress.job.failure) {
@@ -138,10 +136,10 @@ fn loud_ui(ui: &mut Ui, progress: &JobProgress, outcome: Option<&JobOutcome>) {
             let why = failure.as_deref().unwrap_or("SageMaker reports no reason");
             let rest =
                 if missing > 0 { format!(". {missing_text}; the existing outputs are valid") } else { String::new() };
-            banner_ui(ui, Tone::Error, &format!("The job failed: {why}{rest}"), |_| {});
+            message_ui(ui, Tone::Error, &format!("The job failed: {why}{rest}"));
         }
         (TransformStatus::Stopped, _) if missing > 0 => {
-            banner_ui(ui, Tone::Warning, &format!("The job was stopped; {missing_text}"), |_| {});
+            message_ui(ui, Tone::Warning, &format!("The job was stopped; {missing_text}"));
         }
         _ => {}
     }
@@ -180,10 +178,10 @@ fn progress_ui(ui: &mut Ui, progress: &JobProgress) {
     ui.label(parts.join(", "));
     ui.label(cost_text(progress));
     if let Some(uncounted) = &progress.uncounted {
-        banner_ui(ui, Tone::Warning, uncounted, |_| {});
+        message_ui(ui, Tone::Warning, uncounted);
     }
     for note in &progress.notes {
-        ui.add(Label::new(RichText::new(note).weak()).wrap());
+        note_ui(ui, note);
     }
 }
 
@@ -194,7 +192,7 @@ fn missing_price_ui(
     job: &KnownJob,
     progress: &JobProgress,
     memory: &mut PageMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if progress.billed_s.is_none() || progress.cost_usd.is_some() {
         return;
@@ -235,7 +233,7 @@ fn actions_ui(
     job: &KnownJob,
     progress: &JobProgress,
     memory: &mut PageMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ui.horizontal_wrapped(|ui| {
         if progress.outputs.is_some_and(|outputs| outputs > 0) {
@@ -270,7 +268,7 @@ fn actions_ui(
 }
 
 /// The button that opens the outputs as a run over the open images.
-fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<Command>) {
+fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Commands) {
     let check = Action::OpenOutputs.check(state);
     let is_free = state.remote.outputs.task.is_none();
     let open = ui.add_enabled(check.is_ok() && is_free, Button::new("Open outputs"));
@@ -291,7 +289,7 @@ fn outputs_ui(ui: &mut Ui, state: &State, job: &KnownJob, commands: &mut Queue<C
 }
 
 /// The button that opens the folder of its images.
-fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress, commands: &mut Queue<Command>) {
+fn images_ui(ui: &mut Ui, state: &State, job: &KnownJob, progress: &JobProgress, commands: &mut Commands) {
     let Some(address) = &progress.images_in else {
         return;
     };
@@ -338,7 +336,7 @@ fn log_ui(ui: &mut Ui, progress: &JobProgress) {
     });
 }
 
-fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mut Queue<Command>) {
+fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mut Commands) {
     if !progress.job.status.is_over() {
         return;
     }
@@ -351,10 +349,7 @@ fn outcome_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, commands: &mu
             }
         }
         Loadable::Loading(_) => {
-            ui.horizontal(|ui| {
-                ui.spinner();
-                ui.weak("Looking for failed images…");
-            });
+            waiting_ui(ui, "Looking for failed images…");
         }
         Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |ui| {
             if ui.button("Retry").clicked() {
@@ -370,7 +365,7 @@ fn known_outcome_ui(
     job: &KnownJob,
     progress: &JobProgress,
     outcome: &JobOutcome,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if outcome.failed.is_empty() {
         let retried = outcome.retries_text();
@@ -401,7 +396,7 @@ fn known_outcome_ui(
         },
     );
     for note in &outcome.notes {
-        ui.add(Label::new(RichText::new(note).weak()).wrap());
+        note_ui(ui, note);
     }
     let Some(running) = outcome.retry_under_way() else {
         return retry_ui(ui, job, outcome, commands);
@@ -415,7 +410,7 @@ fn known_outcome_ui(
 }
 
 /// A job of the same kind for only these images: planned, checked, shown, and only then started.
-fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
+fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Commands) {
     match &job.retry {
         Loadable::NotLoaded => offer_retry_ui(ui, job, outcome, commands),
         Loadable::Loading(_) => {
@@ -438,7 +433,7 @@ fn retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Qu
 }
 
 /// Offers only a retry that can help; others need another click.
-fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Queue<Command>) {
+fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &mut Commands) {
     const PLANS: &str = "Plans a similar job for only these images, listed in a manifest. Nothing is started yet";
     let refused = outcome.refused();
     if refused > 0 {
@@ -476,7 +471,7 @@ fn offer_retry_ui(ui: &mut Ui, job: &KnownJob, outcome: &JobOutcome, commands: &
     });
 }
 
-fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mut Queue<Command>) {
+fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mut Commands) {
     let spec = &planned.plan.spec;
     ui.add_space(4.0);
     ui.label(strong("The retry"));
@@ -494,7 +489,7 @@ fn retry_plan_ui(ui: &mut Ui, job: &KnownJob, planned: &RetryPlan, commands: &mu
     }
     if !planned.is_startable() {
         let message = "The check below found a problem that would make the retry fail";
-        banner_ui(ui, Tone::Error, message, |_| {});
+        message_ui(ui, Tone::Error, message);
     }
     CollapsingHeader::new("Retry check")
         .default_open(!planned.is_startable())
@@ -537,13 +532,7 @@ fn tags_text(spec: &TransformSpec) -> String {
 }
 
 /// What the job no longer needs once it has ended, offered for deletion.
-fn left_ui(
-    ui: &mut Ui,
-    job: &KnownJob,
-    progress: &JobProgress,
-    memory: &mut PageMemory,
-    commands: &mut Queue<Command>,
-) {
+fn left_ui(ui: &mut Ui, job: &KnownJob, progress: &JobProgress, memory: &mut PageMemory, commands: &mut Commands) {
     if !progress.job.status.is_over() {
         return;
     }
@@ -571,7 +560,7 @@ fn left_ui(
                  for it. Check its model {} in the AWS console",
                 progress.job.spec.model_name
             );
-            ui.add(Label::new(RichText::new(text).weak()).wrap());
+            note_ui(ui, text);
         }
         Loadable::Ready(Leftovers::Recorded(left)) if left.is_empty() => {
             drop(ui.weak("No leftovers; images and outputs are kept"));
@@ -580,13 +569,7 @@ fn left_ui(
     }
 }
 
-fn known_left_ui(
-    ui: &mut Ui,
-    job: &KnownJob,
-    left: &[Leftover],
-    memory: &mut PageMemory,
-    commands: &mut Queue<Command>,
-) {
+fn known_left_ui(ui: &mut Ui, job: &KnownJob, left: &[Leftover], memory: &mut PageMemory, commands: &mut Commands) {
     ui.weak("No longer needed by the job:");
     for thing in left {
         ui.add(Label::new(format!("The {thing}")).wrap());

@@ -1,7 +1,6 @@
 //! The judging bar: verdicts on the prediction, the number of judged images, and whether they are saved.
 
-pub(crate) mod mass_verdict;
-pub(crate) mod wrong_class;
+pub(crate) mod dialogs;
 
 use std::sync::Arc;
 
@@ -12,11 +11,12 @@ use eframe::egui::{
 
 use crate::domain::{SampleId, SampleSet, Verdict};
 use crate::review::{FilterCounts, VerdictKind};
-use crate::window::state::{Action, Command, JudgeField, ProjectCommand, Queue, ReviewCommand, State};
+use crate::window::state::{Action, Commands, JudgeField, ProjectCommand, ReviewCommand, State};
 use crate::window::ui::widgets::{
-    action_icon_ui, ends_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text, verdict_word,
+    self, action_icon_ui, ends_ui, grouped, paint_verdict, truncated, verdict_color, verdict_sign, verdict_text,
+    verdict_word,
 };
-use crate::window::ui::{keys, theme, widgets};
+use crate::window::ui::{keys, theme};
 
 const MAX_SUGGESTIONS: usize = 6;
 /// From this width, in points, the whole bar fits on one line.
@@ -43,7 +43,7 @@ pub(crate) struct JudgeMemory {
 }
 
 /// As wide as the window, so that the buttons are in the same place in every view.
-pub(crate) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
+pub(crate) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Commands) {
     ui.add_space(3.0);
     let spacing = ui.spacing_mut();
     spacing.item_spacing = vec2(6.0, 4.0);
@@ -53,7 +53,7 @@ pub(crate) fn judge_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, com
 }
 
 /// On as many lines as necessary, keeping related items on one line.
-fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
+fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Commands) {
     let width = ui.available_width();
     if width >= ONE_LINE_WIDTH {
         ui.horizontal(|ui| {
@@ -89,7 +89,7 @@ fn lines_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut
     }
 }
 
-fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let now = subject_verdict(state).map(VerdictKind::from);
     for (action, kind) in [
         (Action::Accept, VerdictKind::Accept),
@@ -104,7 +104,7 @@ fn verdicts_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 /// Next and previous.
-fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     plain_button_ui(ui, state, Action::NextUnjudged, commands);
     plain_button_ui(ui, state, Action::NextUncertain, commands);
     ui.add_space(6.0);
@@ -112,7 +112,7 @@ fn walk_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     action_icon_ui(ui, state, Action::Redo, "↻", commands);
 }
 
-fn words_and_progress_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
+fn words_and_progress_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Commands) {
     ends_ui(
         ui,
         "words and progress",
@@ -132,7 +132,7 @@ fn verdict_button_ui(
     action: Action,
     kind: VerdictKind,
     is_given: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let text = format!("{} {}", verdict_sign(kind), action.label());
     let mut button = Button::new(text).selected(is_given);
@@ -142,12 +142,12 @@ fn verdict_button_ui(
     action_ui(ui, state, action, button, commands);
 }
 
-fn plain_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Queue<Command>) {
+fn plain_button_ui(ui: &mut Ui, state: &State, action: Action, commands: &mut Commands) {
     action_ui(ui, state, action, Button::new(action.label()), commands);
 }
 
 /// A button that shows the action's key.
-fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>, commands: &mut Queue<Command>) {
+fn action_ui(ui: &mut Ui, state: &State, action: Action, mut button: Button<'_>, commands: &mut Commands) {
     if let Some(keys) = keys::shortcut_text(ui.ctx(), action) {
         button = button.shortcut_text(RichText::new(keys).weak());
     }
@@ -275,7 +275,7 @@ fn subject_verdict(state: &State) -> Option<&Verdict> {
     }
 }
 
-fn words_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Queue<Command>) {
+fn words_ui(ui: &mut Ui, state: &State, memory: &mut JudgeMemory, commands: &mut Commands) {
     let wanted = state.judge_focus.filter(|(_, number)| *number > memory.focused);
     if let Some((_, number)) = wanted {
         memory.focused = number;
@@ -296,7 +296,7 @@ fn note_ui(
     memory: &mut JudgeMemory,
     (sample, width): (SampleId, f32),
     wants_focus: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let note = state.judgments.note(sample);
     if memory.note_of.is_none() && memory.note != note {
@@ -363,7 +363,7 @@ fn chip_text(tag: &str) -> String {
     format!("{tag} ×")
 }
 
-fn chip_ui(ui: &mut Ui, state: &State, tag: &str, commands: &mut Queue<Command>) {
+fn chip_ui(ui: &mut Ui, state: &State, tag: &str, commands: &mut Commands) {
     let chip = Button::new(chip_text(tag)).corner_radius(12);
     let chip = ui.add_enabled(state.project.is_writable(), chip).on_hover_text(format!("Remove the tag “{tag}”"));
     if chip.clicked() {
@@ -378,7 +378,7 @@ fn tags_ui(
     memory: &mut JudgeMemory,
     (sample, shown): (SampleId, usize),
     wants_focus: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let is_writable = state.project.is_writable();
     let tags = state.judgments.tags(sample);
@@ -476,7 +476,7 @@ fn progress_ui(ui: &mut Ui, state: &State) {
 }
 
 /// Leads to the run with the verdicts, if the one on screen has none.
-fn other_judged_run_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn other_judged_run_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let (Some(run), Some(text)) = (state.other_judged_run(), state.other_judged_run_text()) {
         let link = ui.link("Judged in another run").on_hover_text(format!("{text}. Click to show that run"));
         if link.clicked() {

@@ -10,27 +10,28 @@ mod rows;
 
 use std::path::PathBuf;
 
-use eframe::egui::{self, Label, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, TextEdit, Ui, vec2};
+use help::LABEL_FILE;
+use preview::preview_ui;
+use rows::{CONTROL_WIDTH, Field, Rows, combo, heading_ui, note_tab, plain_row, text_field};
 
 use crate::domain::{ModelCard, ModelTask, OutputConvention};
 use crate::window::outputs::reading::ui::LABEL_SETS;
 use crate::window::state::{
-    Command, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, Loadable, ModelsCommand, Queue,
-    State,
+    Commands, Import, ImportForm, ImportStart, ImportStatus, ImportSubject, LabelChoice, Loadable, ModelsCommand, State,
 };
-use crate::window::ui::dialog::dialog;
+use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{Tone, banner_ui, grouped, primary_button, strong};
-use help::LABEL_FILE;
-use preview::preview_ui;
-use rows::{CONTROL_WIDTH, Field, Rows, combo, heading_ui, note_tab, plain_row, text_field};
+use crate::window::ui::widgets::{
+    Tone, banner_ui, grouped, message_ui, note_line_ui, primary_button, small_note_ui, strong, waiting_ui,
+};
 
 const WIDTH: f32 = 1120.0;
 /// The title and the buttons.
 const FRAME_HEIGHT: f32 = 120.0;
 
-pub(crate) fn import_ui(ctx: &egui::Context, state: &State, textures: &mut Textures, commands: &mut Queue<Command>) {
+pub(crate) fn import_ui(ctx: &egui::Context, state: &State, textures: &mut Textures, commands: &mut Commands) {
     let Some(import) = &state.import else {
         return;
     };
@@ -39,26 +40,19 @@ pub(crate) fn import_ui(ctx: &egui::Context, state: &State, textures: &mut Textu
         ImportSubject::File(path) => format!("add the model {}", path.display()),
         ImportSubject::Added(id) => format!("edit the model {id}"),
     };
-    let modal = dialog(ctx, &id).show(ctx, |ui| {
+    dialog_ui(ctx, &id, WIDTH, ModelsCommand::CancelImport, commands, |ui, commands| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0 + FRAME_HEIGHT);
-        ui.set_width(WIDTH.min(room.x));
         title_ui(ui, state, import);
         match &import.status {
             ImportStatus::Recognizing => {
-                ui.horizontal(|ui| {
-                    ui.spinner();
-                    ui.weak("Reading the file and running the model on test images…");
-                });
+                waiting_ui(ui, "Reading the file and running the model on test images…");
             }
-            ImportStatus::Refused(reason) => banner_ui(ui, Tone::Error, reason, |_| {}),
+            ImportStatus::Refused(reason) => message_ui(ui, Tone::Error, reason),
             ImportStatus::Form(form) => form_ui(ui, state, import, form, textures, room.y, commands),
         }
         ui.add_space(8.0);
         foot_ui(ui, import, commands);
     });
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(ModelsCommand::CancelImport);
-    }
 }
 
 fn title_ui(ui: &mut Ui, state: &State, import: &Import) {
@@ -74,7 +68,7 @@ fn title_ui(ui: &mut Ui, state: &State, import: &Import) {
         }
     };
     ui.label(strong(title).size(18.0));
-    ui.add(Label::new(RichText::new(below).weak()).truncate()).on_hover_text(whole);
+    note_line_ui(ui, below).on_hover_text(whole);
     ui.add_space(6.0);
 }
 
@@ -85,7 +79,7 @@ fn form_ui(
     form: &ImportForm,
     textures: &mut Textures,
     height: f32,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if !matches!(form.presets, Loadable::NotLoaded) {
         presets::presets_ui(ui, state, form, textures, height, commands);
@@ -125,7 +119,7 @@ fn form_ui(
 /// Why there is only a first guess, and a description of the graph.
 fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
     for remark in &form.start.remarks {
-        banner_ui(ui, Tone::Warning, remark, |_| {});
+        message_ui(ui, Tone::Warning, remark);
         ui.add_space(6.0);
     }
     let Some(reason) = &form.start.refusal else {
@@ -135,7 +129,7 @@ fn refusal_ui(ui: &mut Ui, form: &ImportForm) {
     banner_ui(ui, Tone::Warning, &message, |ui| {
         for port in &form.start.outputs {
             let text = format!("Output {port}");
-            ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+            small_note_ui(ui, text);
         }
     });
     ui.add_space(6.0);
@@ -148,7 +142,7 @@ fn model_ui(
     labels: &mut LabelChoice,
     is_new: bool,
     start: &ImportStart,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     heading_ui(ui, "Model", |_| {});
     rows.row(ui, "name", "Name", |ui, field| text_field(ui, field, &mut card.name));
@@ -217,10 +211,10 @@ fn labels_ui(ui: &mut Ui, field: &Field, labels: &mut LabelChoice, found: usize)
     });
 }
 
-fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Queue<Command>) {
+fn foot_ui(ui: &mut Ui, import: &Import, commands: &mut Commands) {
     let form = import.form();
     if let Some(reason) = form.and_then(|form| form.failure.as_ref()) {
-        banner_ui(ui, Tone::Error, reason, |_| {});
+        message_ui(ui, Tone::Error, reason);
         ui.add_space(6.0);
     }
     let is_new = matches!(import.subject, ImportSubject::File(_));

@@ -6,13 +6,12 @@ mod preview;
 
 use std::path::PathBuf;
 
-use eframe::egui::{
-    Button, ComboBox, Key, Label, Response, RichText, TextEdit, Ui, containers::menu::MenuButton, vec2,
-};
+use eframe::egui::containers::menu::MenuButton;
+use eframe::egui::{Button, ComboBox, Label, Response, RichText, TextEdit, Ui, vec2};
 
 use crate::sagemaker::spec::output_mapping::{MappingDraft, MappingFault, MappingField, ReadingRequest};
-use crate::window::state::{Command, OutputsCommand, Queue, SavedMapping, State};
-use crate::window::ui::widgets::{Tone, banner_ui, strong};
+use crate::window::state::{Commands, OutputsCommand, SavedMapping, State};
+use crate::window::ui::widgets::{Tone, banner_ui, enter_pressed, message_ui, small_note_line_ui, strong, warning_ui};
 
 pub(crate) use preview::examples_ui;
 
@@ -85,7 +84,7 @@ impl ReadingMemory {
 }
 
 /// The choice, the fields of a mapping, and the class names. Reads the examples again whenever something changes.
-pub(crate) fn reading_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Queue<Command>) {
+pub(crate) fn reading_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Commands) {
     let reading = &state.remote.reading;
     if let Some((number, loaded)) = &reading.loaded
         && memory.taken_over != *number
@@ -111,7 +110,7 @@ pub(crate) fn reading_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory,
 }
 
 /// One request at a time: what is typed meanwhile is requested next.
-fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Queue<Command>) {
+fn try_when_changed(state: &State, memory: &ReadingMemory, commands: &mut Commands) {
     let reading = &state.remote.reading;
     if reading.examples().is_none() || reading.is_asking() {
         return;
@@ -146,9 +145,7 @@ fn choice_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory) {
         });
     combo.response.accessible_name("How predictions are read");
     for problem in &reading.problems {
-        let text = format!("⚠ A saved mapping was skipped: {problem}");
-        let text = RichText::new(text).color(ui.visuals().warn_fg_color);
-        ui.add(Label::new(text).wrap());
+        warning_ui(ui, format!("A saved mapping was skipped: {problem}"));
     }
 }
 
@@ -176,10 +173,10 @@ pub(crate) fn labels_ui(ui: &mut Ui, labels: &mut String) {
 }
 
 /// Saves the mapping, and loads another one.
-fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Queue<Command>) {
+fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &mut Commands) {
     let reading = &state.remote.reading;
     if let Some(reason) = &reading.failure {
-        banner_ui(ui, Tone::Error, reason, |_| {});
+        message_ui(ui, Tone::Error, reason);
     }
     let id = memory.draft.id();
     let same = reading.saved.iter().find(|saved| saved.mapping.id == id);
@@ -221,14 +218,14 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
     if let Some(saved) = same {
         doomed_ui(ui, saved, &mut memory.doomed, commands);
         let path = saved.path.display().to_string();
-        ui.add(Label::new(RichText::new(path).small().weak()).truncate());
+        small_note_line_ui(ui, path);
     }
     ui.horizontal(|ui| {
         let field = TextEdit::singleline(&mut memory.file)
             .hint_text("or load one: path to a .toml file")
             .desired_width(width_beside_button(ui) - LOAD_WIDTH - ui.spacing().item_spacing.x);
         let field = ui.add(field);
-        let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        let is_entered = enter_pressed(&field);
         field.accessible_name("Mapping file");
         let path = memory.file.trim();
         let load = Button::new("Load").min_size(vec2(LOAD_WIDTH, 0.0));
@@ -245,7 +242,7 @@ fn files_ui(ui: &mut Ui, state: &State, memory: &mut ReadingMemory, commands: &m
 }
 
 /// Asks for confirmation before a mapping is deleted.
-fn doomed_ui(ui: &mut Ui, saved: &SavedMapping, doomed: &mut Option<PathBuf>, commands: &mut Queue<Command>) {
+fn doomed_ui(ui: &mut Ui, saved: &SavedMapping, doomed: &mut Option<PathBuf>, commands: &mut Commands) {
     if doomed.as_ref() != Some(&saved.path) {
         return;
     }

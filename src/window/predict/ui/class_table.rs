@@ -3,13 +3,12 @@
 
 use std::sync::Arc;
 
-use eframe::egui::{
-    self, Rect, ScrollArea, Sense, Stroke, StrokeKind, Ui, Vec2, containers::scroll_area::ScrollSource, vec2,
-};
+use eframe::egui::containers::scroll_area::ScrollSource;
+use eframe::egui::{self, Rect, ScrollArea, Sense, Stroke, StrokeKind, Ui, Vec2, vec2};
 
 use crate::domain::{LabelSet, ModelTask};
 use crate::review::{ClassRow, Statistics, class_term, has_term, with_term, without_term};
-use crate::window::state::{Command, Queue, ReviewCommand, Run, State};
+use crate::window::state::{Commands, ReviewCommand, Run, State};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
     ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, box_count, grouped, image_count, table_number_ui,
@@ -114,7 +113,7 @@ pub(crate) fn class_table_ui(
     state: &State,
     memory: &mut ClassesMemory,
     room: f32,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let classes = state.viewed_labels().map_or(0, LabelSet::len);
     let height = rows_height(room, classes);
@@ -168,7 +167,7 @@ fn row_ui(
     state: &State,
     table: &ClassTable<'_, ClassRow>,
     (name, row): (&str, &ClassRow),
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let text = state.arranging.text();
     let term = class_term(name);

@@ -7,16 +7,16 @@ use strum::VariantArray;
 
 use crate::domain::{Device, DeviceChoice, DeviceReport};
 use crate::window::state::{
-    BrowseCommand, Command, InferenceCommand, Loadable, MEGAPIXELS, Queue, RuntimeKind, State, TaskKind,
+    BrowseCommand, Command, Commands, InferenceCommand, Loadable, MEGAPIXELS, RuntimeKind, State, TaskKind,
 };
-use crate::window::ui::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, number_field, strong};
+use crate::window::ui::widgets::{Tone, banner_ui, checkbox_ui, key_value_ui, note_ui, number_field, strong};
 
 #[derive(Default)]
 pub(crate) struct DeviceMemory {
     library: Option<String>,
 }
 
-pub(crate) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Queue<Command>) {
+pub(crate) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Commands) {
     choices_ui(ui, state, commands);
     match &state.inference.local.status {
         _ if state.inference.remote.is_some() => {
@@ -45,7 +45,7 @@ pub(crate) fn device_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, c
 }
 
 /// Other packages of ONNX Runtime, and the user's own libraries.
-fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Queue<Command>) {
+fn runtime_ui(ui: &mut Ui, state: &State, memory: &mut DeviceMemory, commands: &mut Commands) {
     ui.add_space(6.0);
     ui.label(RichText::new("Run on a GPU").weak());
     let is_free = !state.tasks.installs_runtime();
@@ -97,7 +97,7 @@ const INSTALLABLE: [(&str, RuntimeKind, &str); 2] = [
     ),
 ];
 
-fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn choices_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let settings = &state.settings;
     ui.horizontal(|ui| {
         ui.label("Run on");
@@ -178,7 +178,7 @@ fn report_ui(ui: &mut Ui, report: &DeviceReport) {
     for refused in &report.refused {
         ui.add_space(2.0);
         let text = format!("Not on {}: {}", refused.device.name(), refused.reason);
-        ui.add(egui::Label::new(RichText::new(text).weak()).wrap());
+        note_ui(ui, text);
     }
     ui.add_space(4.0);
     let batch = match report.batch {

@@ -8,12 +8,12 @@ use crate::sagemaker::spec::remote_model::RemoteModel;
 use crate::window::explain::ui::explanation_ui;
 use crate::window::remote_inference::ui::panel::latency_ui;
 use crate::window::state::{
-    Action, Command, Queue, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal,
+    Action, Command, Commands, ReviewCommand, ShownObject, State, TaskEntry, TaskKind, TaskSignal,
 };
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{
-    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, grouped, primary_action_button_ui,
-    score_row_ui, verdict_text,
+    SCORE_ROW_HEIGHT, Tone, action_button_ui, banner_ui, box_count, class_text, grouped, note_ui,
+    primary_action_button_ui, score_row_ui, verdict_text,
 };
 
 /// Further rows are shown on request.
@@ -28,7 +28,7 @@ pub(crate) struct ResultsMemory {
     shows_all: bool,
 }
 
-pub(crate) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory, commands: &mut Queue<Command>) {
+pub(crate) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory, commands: &mut Commands) {
     ui.set_min_height(HEIGHT);
     let Some(sample) = state.shown_sample() else {
         ui.weak("Choose an image to see its prediction");
@@ -57,7 +57,7 @@ pub(crate) fn results_ui(ui: &mut Ui, state: &State, memory: &mut ResultsMemory,
 }
 
 /// Reports that the prediction is outdated, and what to do.
-fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
+fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Commands) {
     let Some(run) = state.run().filter(|run| run.is_outdated(sample)) else {
         return;
     };
@@ -76,7 +76,7 @@ fn outdated_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queu
 }
 
 /// A remote model can take long, so the request can be canceled.
-fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue<Command>) {
+fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Commands) {
     let is_asked = |task: &&TaskEntry| match task.kind {
         TaskKind::RemotePrediction { sample: about, .. } => about == sample,
         _ => false,
@@ -94,7 +94,7 @@ fn waiting_ui(ui: &mut Ui, state: &State, sample: SampleId, commands: &mut Queue
 }
 
 /// The first time takes a while: ONNX Runtime is downloaded, or the endpoint starts.
-fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.label(match state.inference.remote_model() {
         Some(model) => format!("Waiting for {}…", model.name()),
         None => "Loading the model…".to_owned(),
@@ -104,7 +104,7 @@ fn preparing_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
         return;
     };
     let progress = task.control.progress();
-    ui.add(Label::new(RichText::new(&progress.step).weak()).wrap());
+    note_ui(ui, &progress.step);
     if let Some(fraction) = progress.fraction() {
         ui.add(ProgressBar::new(fraction).desired_height(8.0));
     }
@@ -118,7 +118,7 @@ fn prediction_ui(
     state: &State,
     memory: &mut ResultsMemory,
     prediction: &Prediction,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     made_ui(ui, state);
     truth_ui(ui, state);
@@ -177,7 +177,7 @@ fn missed_ui(ui: &mut Ui, object: &ShownObject) {
     row.inner.on_hover_text(format!("Not detected\n{place}"));
 }
 
-fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Queue<Command>) {
+fn classes_ui(ui: &mut Ui, state: &State, prediction: &Prediction, commands: &mut Commands) {
     ui.spacing_mut().item_spacing.y = 4.0;
     for class in state.view().visible_classes(prediction) {
         let color = theme::accent(ui.visuals());
@@ -198,7 +198,7 @@ fn detections_ui(
     state: &State,
     memory: &mut ResultsMemory,
     prediction: &Prediction,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let visible = state.shown_boxes();
     let missed = missed_objects(state);

@@ -3,7 +3,7 @@
 use eframe::egui::{self, Align, Button, Key, Layout, RichText, TextEdit, Ui};
 
 use crate::domain::RunId;
-use crate::window::state::{Command, ProjectCommand, Queue, ReviewCommand, Run, State};
+use crate::window::state::{Commands, ProjectCommand, ReviewCommand, Run, State};
 use crate::window::ui::widgets::{Tone, banner_ui, ends_ui, grouped};
 
 /// The name that is being typed, and the run whose deletion waits for confirmation.
@@ -13,7 +13,7 @@ pub(crate) struct RunsMemory {
     deleting: Option<RunId>,
 }
 
-pub(crate) fn runs_ui(ui: &mut Ui, state: &State, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
+pub(crate) fn runs_ui(ui: &mut Ui, state: &State, memory: &mut RunsMemory, commands: &mut Commands) {
     if state.runs.iter().next().is_none() {
         ui.weak("No predictions yet");
         return;
@@ -23,14 +23,14 @@ pub(crate) fn runs_ui(ui: &mut Ui, state: &State, memory: &mut RunsMemory, comma
     }
 }
 
-fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
+fn run_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory, commands: &mut Commands) {
     if matches!(&memory.renaming, Some((id, _)) if *id == run.id()) {
         rename_ui(ui, memory, commands);
         return;
     }
     let name = run.info.name.as_str();
     let is_current = state.run().map(Run::id) == Some(run.id());
-    let choice_ui = |ui: &mut Ui, (_, commands): &mut (_, &mut Queue<Command>)| {
+    let choice_ui = |ui: &mut Ui, (_, commands): &mut (_, &mut Commands)| {
         ui.with_layout(Layout::top_down_justified(Align::Min), |ui| {
             choice_ui(ui, state, run, is_current, commands);
         });
@@ -62,7 +62,7 @@ fn letter(state: &State, run: &Run) -> &'static str {
 }
 
 /// A click shows its predictions.
-fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: &mut Queue<Command>) {
+fn choice_ui(ui: &mut Ui, state: &State, run: &Run, is_current: bool, commands: &mut Commands) {
     let name = run.info.name.as_str();
     // The empty right side keeps the name on the left.
     let button = Button::selectable(is_current, name).right_text(RichText::new(letter(state, run)).weak()).truncate();
@@ -102,7 +102,7 @@ fn more_ui(ui: &mut Ui, state: &State, run: &Run, memory: &mut RunsMemory) {
     more.response.on_hover_text("Rename or delete");
 }
 
-fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
+fn rename_ui(ui: &mut Ui, memory: &mut RunsMemory, commands: &mut Commands) {
     let Some((id, name)) = &mut memory.renaming else {
         return;
     };
@@ -129,7 +129,7 @@ fn predictions_text(run: &Run) -> Option<String> {
     }
 }
 
-fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Queue<Command>) {
+fn delete_ui(ui: &mut Ui, run: &Run, memory: &mut RunsMemory, commands: &mut Commands) {
     let predictions = predictions_text(run).unwrap_or_else(|| "predictions".to_owned());
     let message =
         format!("Delete “{}” with its {predictions} and the verdicts on them? This cannot be undone", run.info.name);

@@ -3,17 +3,20 @@
 
 pub(crate) mod panel;
 
-use eframe::egui::{self, Button, Key, Label, RichText, TextEdit, Ui, vec2};
+use eframe::egui::{self, Button, TextEdit, Ui, vec2};
 
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel, RequestForm};
 use crate::sagemaker::spec::transform::SageMakerAccess;
 use crate::window::outputs::reading::ui::{ReadingMemory, examples_ui, reading_ui};
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Command, Failure, InferenceCommand, Loadable, Overlay, Queue, State, TaskSignal};
-use crate::window::ui::dialog::dialog;
+use crate::window::state::{Command, Commands, Failure, InferenceCommand, Loadable, Overlay, State, TaskSignal};
+use crate::window::ui::dialog::{dialog, is_closed};
 use crate::window::ui::form::two_columns_ui;
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{Tone, banner_ui, copy_sign_in_ui, primary_button, radio_ui, strong};
+use crate::window::ui::widgets::{
+    Tone, banner_ui, copy_sign_in_ui, enter_pressed, message_ui, note_ui, primary_button, radio_ui, small_note_ui,
+    strong, waiting_ui,
+};
 
 const WIDTH: f32 = 1000.0;
 const FOOTER_HEIGHT: f32 = 92.0;
@@ -98,7 +101,7 @@ pub(crate) fn remote_model_ui(
     state: &State,
     memory: &mut RemoteModelMemory,
     textures: &mut Textures,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let form = &state.remote.remote_model;
     let (true, Some(draft)) = (state.overlay == Overlay::RemoteInference, &form.draft) else {
@@ -115,8 +118,8 @@ pub(crate) fn remote_model_ui(
         footer_ui(ui, state, memory, is_entered, commands);
     });
     look_after_a_pause(ctx, state, memory, commands);
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(Command::SetOverlay(Overlay::None));
+    if is_closed(ctx, &modal) {
+        commands.push(Command::CLOSE_OVERLAY);
     }
 }
 
@@ -127,7 +130,7 @@ fn contents_ui(
     memory: &mut RemoteModelMemory,
     textures: &mut Textures,
     (is_new, height): (bool, f32),
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> bool {
     let (title, about, field, hint) = match memory.kind {
         Kind::Endpoint => (
@@ -170,7 +173,7 @@ fn address_ui(
     memory: &mut RemoteModelMemory,
     (field, hint): (&str, &str),
     is_new: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> bool {
     ui.label(strong(field));
     let address =
@@ -179,7 +182,7 @@ fn address_ui(
     if is_new {
         address.request_focus();
     }
-    let is_entered = address.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    let is_entered = enter_pressed(&address);
     address.accessible_name(field);
     if memory.kind == Kind::Endpoint {
         ui.push_id("access", |ui| {
@@ -198,7 +201,7 @@ fn prediction_ui(
     state: &State,
     memory: &mut RemoteModelMemory,
     textures: &mut Textures,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     let form = &state.remote.remote_model;
     let model = memory.model(state);
@@ -232,12 +235,12 @@ fn prediction_ui(
     if state.remote.reading.examples_of == at {
         examples_ui(ui, state, &mut memory.reading, textures, NOTHING_SEEN);
     } else {
-        ui.add(Label::new(RichText::new(NOTHING_SEEN).weak()).wrap());
+        note_ui(ui, NOTHING_SEEN);
     }
 }
 
 /// What is known about the current address.
-fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Queue<Command>) {
+fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &mut Commands) {
     let form = &state.remote.remote_model;
     let model = memory.model(state);
     if model.is_none() {
@@ -251,19 +254,16 @@ fn check_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, commands: &m
     match &form.check {
         Loadable::NotLoaded => {}
         Loadable::Loading(_) => {
-            ui.horizontal(|ui| {
-                ui.spinner();
-                ui.weak("Checking…");
-            });
+            waiting_ui(ui, "Checking…");
         }
         Loadable::Ready(check) if check.is_available => {
             for (number, line) in check.found.iter().enumerate() {
                 let mark = if number == 0 { "✓ " } else { "" };
-                ui.add(Label::new(RichText::new(format!("{mark}{line}")).weak()).wrap());
+                note_ui(ui, format!("{mark}{line}"));
             }
         }
         Loadable::Ready(check) => {
-            banner_ui(ui, Tone::Warning, &check.found.join(". "), |_| {});
+            message_ui(ui, Tone::Warning, &check.found.join(". "));
         }
         Loadable::Failed(failure) => {
             banner_ui(ui, Tone::Warning, failure.message(), |ui| {
@@ -316,10 +316,10 @@ fn form_ui(ui: &mut Ui, state: &State, memory: &mut RemoteModelMemory) {
     });
 }
 
-fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered: bool, commands: &mut Queue<Command>) {
+fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered: bool, commands: &mut Commands) {
     ui.add_space(8.0);
     let note = "Only the image in view and images that you predict are sent; neighbors and thumbnails are not";
-    ui.add(Label::new(RichText::new(note).small().weak()).wrap());
+    small_note_ui(ui, note);
     ui.horizontal(|ui| {
         let fault = memory.reading.request().err();
         let model = memory.model(state).filter(|_| fault.is_none());
@@ -333,18 +333,13 @@ fn footer_ui(ui: &mut Ui, state: &State, memory: &RemoteModelMemory, is_entered:
             commands.push(InferenceCommand::PredictAt(Some(Box::new(model))));
         }
         if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
+            commands.push(Command::CLOSE_OVERLAY);
         }
     });
 }
 
 /// Checks the model after a pause in typing, so that not every letter starts a check.
-fn look_after_a_pause(
-    ctx: &egui::Context,
-    state: &State,
-    memory: &mut RemoteModelMemory,
-    commands: &mut Queue<Command>,
-) {
+fn look_after_a_pause(ctx: &egui::Context, state: &State, memory: &mut RemoteModelMemory, commands: &mut Commands) {
     let now = memory.model(state);
     let time = ctx.input(|input| input.time);
     if !is_same_look(memory.seen.as_ref(), now.as_ref()) {

@@ -2,17 +2,19 @@
 
 use std::time::Duration;
 
-use eframe::egui::{Button, ComboBox, Label, RichText, Ui};
+use eframe::egui::{Button, ComboBox, Label, Ui};
 
 use crate::sagemaker::spec::remote_model::{RemoteAddress, RemoteModel};
 use crate::window::models::ui::assumed_ui;
-use crate::window::state::{Action, Command, InferenceCommand, Loadable, Queue, RemoteEngine, RemoteReport, State};
-use crate::window::ui::widgets::{RecentLine, action_button_ui, human_duration, key_value_ui, recent_line_ui, strong};
+use crate::window::state::{Action, Commands, InferenceCommand, Loadable, RemoteEngine, RemoteReport, State};
+use crate::window::ui::widgets::{
+    RecentLine, action_button_ui, human_duration, key_value_ui, note_ui, recent_line_ui, small_note_ui, strong,
+};
 
 const HERE: &str = "This computer";
 
 /// Selects where images are predicted.
-pub(crate) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let chosen = state.inference.remote_model();
     ui.horizontal(|ui| {
         ui.label("Predict on");
@@ -25,7 +27,7 @@ pub(crate) fn where_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>
     });
 }
 
-fn choices_ui(ui: &mut Ui, state: &State, chosen: Option<&RemoteModel>, commands: &mut Queue<Command>) {
+fn choices_ui(ui: &mut Ui, state: &State, chosen: Option<&RemoteModel>, commands: &mut Commands) {
     if ui.selectable_label(chosen.is_none(), HERE).clicked() {
         commands.push(InferenceCommand::PredictAt(None));
     }
@@ -76,7 +78,7 @@ fn whereabouts(model: &RemoteModel) -> String {
 }
 
 /// The remote model, in place of the local one.
-pub(crate) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine, commands: &mut Queue<Command>) {
+pub(crate) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine, commands: &mut Commands) {
     match &remote.status {
         Loadable::Ready(report) => report_ui(ui, state, report, commands),
         Loadable::Loading(_) => {
@@ -89,7 +91,7 @@ pub(crate) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine
         }
     }
     let note = "Only the image in view and images that you predict are sent";
-    let note = ui.add(Label::new(RichText::new(note).small().weak()).wrap());
+    let note = small_note_ui(ui, note);
     note.on_hover_text(if state.settings.predict_on_open {
         "An image is sent when it stays in view and has no prediction yet. To send images only on request, turn off \
          “Predict images when opened”. Neighbors and thumbnails are never sent"
@@ -104,10 +106,10 @@ pub(crate) fn remote_engine_ui(ui: &mut Ui, state: &State, remote: &RemoteEngine
     });
 }
 
-fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport, commands: &mut Queue<Command>) {
+fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport, commands: &mut Commands) {
     ui.add(Label::new(strong(&report.name)).wrap());
     let reading = format!("Predictions are read as {}", report.reading);
-    ui.add(Label::new(RichText::new(reading).weak()).wrap());
+    note_ui(ui, reading);
     if let Some(latency) = report.latency {
         let text = match latency.calls {
             1 => format!("{} (1 prediction)", milliseconds(latency.p50)),
@@ -129,7 +131,7 @@ fn report_ui(ui: &mut Ui, state: &State, report: &RemoteReport, commands: &mut Q
 pub(crate) fn latency_ui(ui: &mut Ui, state: &State) {
     if let Some((took_ms, made)) = state.shown_latency_ms() {
         let text = format!("Predicted in {} by {made}", milliseconds(took_ms));
-        let label = ui.add(Label::new(RichText::new(text).weak()).wrap());
+        let label = note_ui(ui, text);
         label.on_hover_text(
             "From sending the request to the complete response: network, queuing, decoding, inference and retries. \
             Reading the file on this computer is not included",

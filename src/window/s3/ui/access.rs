@@ -1,10 +1,12 @@
 //! The access to S3: the profile, the server and its region.
 
-use eframe::egui::{Button, CollapsingHeader, ComboBox, Grid, Key, Label, RichText, TextEdit, Ui};
+use eframe::egui::{Button, CollapsingHeader, ComboBox, Grid, Key, RichText, TextEdit, Ui};
 
 use crate::domain::{AwsProfile, AwsSetup, Credentials, EndpointError, S3Access, parse_endpoint};
-use crate::window::state::{Command, Queue, S3Command, State};
-use crate::window::ui::widgets::{Tone, banner_ui, checkbox_ui, sign_in_banner_ui, strong, who_text};
+use crate::window::state::{Commands, S3Command, State};
+use crate::window::ui::widgets::{
+    Tone, checkbox_ui, message_ui, note_ui, problem_ui, sign_in_banner_ui, strong, who_text,
+};
 
 const FIELD_WIDTH: f32 = 230.0;
 
@@ -49,7 +51,7 @@ impl AccessMemory {
     }
 }
 
-pub(crate) fn access_ui(ui: &mut Ui, state: &State, memory: &mut AccessMemory, commands: &mut Queue<Command>) {
+pub(crate) fn access_ui(ui: &mut Ui, state: &State, memory: &mut AccessMemory, commands: &mut Commands) {
     let access = &state.s3.access;
     memory.take_over(access);
     let mut wanted = access.clone();
@@ -66,10 +68,10 @@ pub(crate) fn access_ui(ui: &mut Ui, state: &State, memory: &mut AccessMemory, c
         }
     });
     if let Some(who) = state.sign_ins.get(access).and_then(who_text) {
-        ui.add(Label::new(RichText::new(who).weak()).wrap());
+        note_ui(ui, who);
     }
     if let Some(Err(reason)) = &state.s3.setup {
-        banner_ui(ui, Tone::Warning, reason, |_| {});
+        message_ui(ui, Tone::Warning, reason);
     }
     sign_in_banner_ui(ui, access, state, commands);
     let is_special = *access != S3Access { credentials: access.credentials.clone(), ..S3Access::default() };
@@ -140,7 +142,7 @@ fn credentials_text(credentials: &Credentials, setup: Option<&AwsSetup>) -> Stri
     }
 }
 
-fn server_ui(ui: &mut Ui, access: &S3Access, memory: &mut AccessMemory, commands: &mut Queue<Command>) {
+fn server_ui(ui: &mut Ui, access: &S3Access, memory: &mut AccessMemory, commands: &mut Commands) {
     let mut wanted = access.clone();
     let mut is_done = false;
     Grid::new("server and region").num_columns(2).show(ui, |ui| {
@@ -161,7 +163,7 @@ fn server_ui(ui: &mut Ui, access: &S3Access, memory: &mut AccessMemory, commands
         ui.end_row();
     });
     if let Err(error) = memory.parsed_endpoint() {
-        ui.label(RichText::new(format!("⚠ {error}")).color(ui.visuals().error_fg_color));
+        problem_ui(ui, error);
         is_done = false;
     }
     if is_done {

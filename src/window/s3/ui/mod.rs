@@ -8,12 +8,12 @@ use access::AccessMemory;
 use eframe::egui::{self, Button, Key, Modifiers, RichText, ScrollArea, TextEdit, Ui};
 use tree::TreeMemory;
 
-use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3LinkError, S3Place};
-use crate::window::state::{BrowseCommand, Command, Overlay, Queue, S3Command, State};
-use crate::window::ui::dialog::dialog;
-use crate::window::ui::theme;
+use crate::domain::{S3Access, S3Address, S3Layout, S3Link, S3Place};
+use crate::window::state::{BrowseCommand, Command, Commands, Overlay, S3Command, State};
+use crate::window::ui::dialog::dialog_ui;
 use crate::window::ui::widgets::{
-    RecentLine, ends_ui, focus_whole_text, radio_ui, recent_line_ui, renew_in_time, strong,
+    RecentLine, ends_ui, enter_pressed, focus_whole_text, primary_button, problem_ui, radio_ui, recent_line_ui,
+    renew_in_time, strong,
 };
 
 const WIDTH: f32 = 720.0;
@@ -32,7 +32,7 @@ pub(crate) struct OpenS3Memory {
     tree: TreeMemory,
 }
 
-pub(crate) fn open_s3_ui(ctx: &egui::Context, state: &State, memory: &mut OpenS3Memory, commands: &mut Queue<Command>) {
+pub(crate) fn open_s3_ui(ctx: &egui::Context, state: &State, memory: &mut OpenS3Memory, commands: &mut Commands) {
     if state.overlay != Overlay::OpenS3 {
         return;
     }
@@ -44,8 +44,7 @@ pub(crate) fn open_s3_ui(ctx: &egui::Context, state: &State, memory: &mut OpenS3
         memory.layout = start.layout;
     }
     renew_in_time(ctx, &state.s3.access, state, commands);
-    let modal = dialog(ctx, "open s3").show(ctx, |ui| {
-        ui.set_width(WIDTH.min(ctx.content_rect().width() - 60.0));
+    dialog_ui(ctx, "open s3", WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let window_height = ctx.content_rect().height();
         let room = window_height - FOOTER_HEIGHT - 60.0;
         // In a low window, everything except the buttons scrolls.
@@ -61,10 +60,6 @@ pub(crate) fn open_s3_ui(ctx: &egui::Context, state: &State, memory: &mut OpenS3
             .inner;
         footer_ui(ui, memory, &request, commands);
     });
-    // A list that is open above the dialog gets the key first.
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
 }
 
 /// The access to open with, and whether to open now.
@@ -78,7 +73,7 @@ fn contents_ui(
     state: &State,
     memory: &mut OpenS3Memory,
     is_new: bool,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> OpenRequest {
     ui.label(strong("Open S3").size(18.0));
     ui.add_space(4.0);
@@ -98,7 +93,7 @@ fn contents_ui(
     request
 }
 
-fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, request: &OpenRequest, commands: &mut Queue<Command>) {
+fn footer_ui(ui: &mut Ui, memory: &mut OpenS3Memory, request: &OpenRequest, commands: &mut Commands) {
     ui.add_space(8.0);
     ui.horizontal_wrapped(|ui| {
         let layouts = [(S3Layout::Flat, "With subfolders"), (S3Layout::Folder, "This folder only")];
@@ -117,7 +112,7 @@ fn address_ui(
     memory: &mut OpenS3Memory,
     is_new: bool,
     access: &mut S3Access,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> bool {
     let mut response = None;
     ends_ui(
@@ -150,7 +145,7 @@ fn address_ui(
     if is_new {
         focus_whole_text(&field, &memory.address);
     }
-    let enter = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    let enter = enter_pressed(&field);
     // As in the palette, the arrow key moves from the field to what is below it.
     if field.has_focus() && ui.input_mut(|input| input.consume_key(Modifiers::NONE, Key::ArrowDown)) {
         memory.tree.take_focus();
@@ -184,12 +179,8 @@ fn understood_ui(ui: &mut Ui, address: &str) {
     }
     match S3Link::parse(address) {
         Ok(link) => drop(ui.weak(understood(&link))),
-        Err(error) => drop(ui.label(problem_text(ui, &error))),
+        Err(error) => problem_ui(ui, error),
     }
-}
-
-pub(crate) fn problem_text(ui: &Ui, error: &S3LinkError) -> RichText {
-    RichText::new(format!("⚠ {error}")).color(ui.visuals().error_fg_color)
 }
 
 /// “Bucket photos, folder 2024/may/, in eu-west-1”.
@@ -210,7 +201,7 @@ fn understood(link: &S3Link) -> String {
     parts.join(", ")
 }
 
-fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &mut Queue<Command>) {
+fn recent_ui(ui: &mut Ui, state: &State, memory: &mut OpenS3Memory, commands: &mut Commands) {
     ui.set_min_width(320.0);
     for place in &state.settings.recent_places {
         let name = place.address.to_string();
@@ -237,7 +228,7 @@ fn how(access: &S3Access) -> String {
     }
 }
 
-fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &OpenRequest, commands: &mut Queue<Command>) {
+fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &OpenRequest, commands: &mut Commands) {
     let link = S3Link::parse(&memory.address);
     let is_ready = link.is_ok() && memory.access.is_valid();
     ui.horizontal(|ui| {
@@ -252,14 +243,9 @@ fn buttons_ui(ui: &mut Ui, memory: &OpenS3Memory, request: &OpenRequest, command
             })));
         }
         if ui.button("Cancel").clicked() {
-            commands.push(Command::SetOverlay(Overlay::None));
+            commands.push(Command::CLOSE_OVERLAY);
         }
     });
-}
-
-fn primary_button(ui: &Ui, label: &str) -> Button<'static> {
-    let visuals = ui.visuals();
-    Button::new(strong(label).color(theme::on_accent(visuals))).fill(theme::accent(visuals))
 }
 
 #[cfg(test)]

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use eframe::egui::{self, Button, RichText, Ui, containers::menu::MenuButton};
+use eframe::egui::containers::menu::MenuButton;
+use eframe::egui::{self, Button, RichText, Ui};
 
 use crate::domain::{Credentials, Identity, S3Access};
 use crate::tasks::now_ms;
-use crate::window::state::{Action, Command, Failure, Queue, S3Command, SignIn, State};
+use crate::window::state::{Action, Command, Commands, Failure, S3Command, SignIn, State};
 use crate::window::ui::widgets::{Tone, banner_ui, key_value_ui, strong};
 
 /// How often the remaining minutes are redrawn.
@@ -14,7 +15,7 @@ const PERIOD: Duration = Duration::from_secs(20);
 const POPUP_WIDTH: f32 = 420.0;
 
 /// Renews active sign-ins that are about to end, and keeps the remaining time on screen up to date.
-pub(crate) fn renew_in_time(ctx: &egui::Context, access: &S3Access, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn renew_in_time(ctx: &egui::Context, access: &S3Access, state: &State, commands: &mut Commands) {
     let Some(sign_in) = state.sign_ins.get(access) else {
         return;
     };
@@ -79,7 +80,7 @@ pub(crate) fn who_text(sign_in: &SignIn) -> Option<String> {
 }
 
 /// At the bottom: who is signed in to the open location. A click opens details.
-pub(crate) fn sign_in_menu_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn sign_in_menu_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Commands) {
     let sign_in = state.sign_ins.get(access);
     let text = short_text(access, sign_in);
     let button = Button::new(RichText::new(text).weak()).truncate();
@@ -92,7 +93,7 @@ pub(crate) fn sign_in_menu_ui(ui: &mut Ui, access: &S3Access, state: &State, com
     response.on_hover_text(sign_in_text(access, sign_in));
 }
 
-fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Queue<Command>) {
+fn sign_in_details_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Commands) {
     let sign_in = state.sign_ins.get(access);
     ui.set_min_width(POPUP_WIDTH);
     ui.label(strong("Signed in to S3"));
@@ -131,7 +132,7 @@ fn identity_ui(ui: &mut Ui, identity: &Identity) {
 }
 
 /// What is or soon will be wrong with a sign-in, and what to do. Returns false if all is well.
-pub(crate) fn sign_in_banner_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Queue<Command>) -> bool {
+pub(crate) fn sign_in_banner_ui(ui: &mut Ui, access: &S3Access, state: &State, commands: &mut Commands) -> bool {
     let Some(sign_in) = state.sign_ins.get(access) else {
         return false;
     };
@@ -165,7 +166,7 @@ fn ending_message(access: &S3Access, sign_in: &SignIn, left_ms: i64) -> String {
 }
 
 /// A button that copies the sign-in command, if one is needed.
-pub(crate) fn copy_renewal_ui(ui: &mut Ui, sign_in: &SignIn, commands: &mut Queue<Command>) {
+pub(crate) fn copy_renewal_ui(ui: &mut Ui, sign_in: &SignIn, commands: &mut Commands) {
     let renewal = match &sign_in.failure {
         Some(Failure::Failed { renewal, .. }) => renewal.as_deref(),
         _ => sign_in.renewal.as_deref(),
@@ -176,21 +177,21 @@ pub(crate) fn copy_renewal_ui(ui: &mut Ui, sign_in: &SignIn, commands: &mut Queu
 }
 
 /// The same for a failure of something other than signing in.
-pub(crate) fn copy_sign_in_ui(ui: &mut Ui, failure: Option<&Failure>, commands: &mut Queue<Command>) {
+pub(crate) fn copy_sign_in_ui(ui: &mut Ui, failure: Option<&Failure>, commands: &mut Commands) {
     if let Some(Failure::Failed { renewal: Some(command), .. }) = failure {
         copy_command_ui(ui, command, commands);
     }
 }
 
 /// A button that copies a command to the clipboard.
-pub(crate) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Queue<Command>) {
+pub(crate) fn copy_command_ui(ui: &mut Ui, command: &str, commands: &mut Commands) {
     let copy = ui.button("Copy command").on_hover_text(format!("Copies `{command}`"));
     if copy.clicked() {
         commands.push(Command::CopyCommand(command.to_owned()));
     }
 }
 
-fn try_again_ui(ui: &mut Ui, access: &S3Access, sign_in: Option<&SignIn>, label: &str, commands: &mut Queue<Command>) {
+fn try_again_ui(ui: &mut Ui, access: &S3Access, sign_in: Option<&SignIn>, label: &str, commands: &mut Commands) {
     let is_asking = sign_in.is_some_and(SignIn::is_asking);
     let button = ui.add_enabled(!is_asking, Button::new(label));
     if button.clicked() {

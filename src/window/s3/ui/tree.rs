@@ -5,11 +5,11 @@ use eframe::egui::{
     ScrollArea, Sense, Shape, Stroke, StrokeKind, TextStyle, Ui, pos2, vec2,
 };
 
-use super::access;
 use crate::domain::S3Address;
-use crate::window::state::{Command, Failure, Queue, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
+use crate::window::s3::ui::access;
+use crate::window::state::{Command, Commands, Failure, S3Command, S3Row, S3RowKind, State, TaskId, TaskSignal};
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{Tone, banner_ui, grouped, truncated};
+use crate::window::ui::widgets::{Tone, banner_ui, grouped, note_ui, truncated};
 
 const ROW_HEIGHT: f32 = 24.0;
 const INDENT: f32 = 18.0;
@@ -54,7 +54,7 @@ pub(crate) fn tree_ui(
     state: &State,
     memory: &mut TreeMemory,
     current: Option<&S3Address>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Option<Picked> {
     heading_ui(ui, state, commands);
     let tree = &state.s3.tree;
@@ -78,7 +78,7 @@ pub(crate) fn tree_ui(
     picked
 }
 
-fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let tree = &state.s3.tree;
     ui.horizontal(|ui| {
         ui.label(access::heading(&state.s3.access.credentials));
@@ -96,7 +96,7 @@ fn heading_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn cancel_ui(ui: &mut Ui, task: TaskId, name: &str, commands: &mut Queue<Command>) {
+fn cancel_ui(ui: &mut Ui, task: TaskId, name: &str, commands: &mut Commands) {
     let cancel = ui.small_button("Cancel");
     if cancel.clicked() {
         commands.push(Command::SignalTask(task, TaskSignal::Cancel));
@@ -117,7 +117,7 @@ fn empty_ui(ui: &mut Ui, state: &State) {
     };
     ui.vertical_centered(|ui| {
         ui.add_space(ui.available_height() * 0.4);
-        ui.add(Label::new(RichText::new(text).weak()).wrap());
+        note_ui(ui, text);
     });
 }
 
@@ -133,7 +133,7 @@ fn rows_ui(
     memory: &mut TreeMemory,
     current: Option<&S3Address>,
     height: f32,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Option<Picked> {
     let rows = state.s3.tree.rows();
     let tree_id = Id::unique("bucket tree");
@@ -179,7 +179,7 @@ fn take_keys(
     rows: &[S3Row],
     current: Option<&S3Address>,
     memory: &mut TreeMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Option<Picked> {
     let take = |key| ui.input_mut(|input| input.consume_key(Modifiers::NONE, key));
     let place = current.and_then(|current| place_of(rows, current));
@@ -238,7 +238,7 @@ fn next_folder(rows: &[S3Row], place: Option<usize>) -> Option<usize> {
 }
 
 /// One line. Returns the folder that was clicked.
-fn row_ui(ui: &mut Ui, row: &S3Row, current: Option<&S3Address>, commands: &mut Queue<Command>) -> Option<S3Address> {
+fn row_ui(ui: &mut Ui, row: &S3Row, current: Option<&S3Address>, commands: &mut Commands) -> Option<S3Address> {
     let (rect, _) = ui.allocate_exact_size(vec2(ui.available_width(), ROW_HEIGHT), Sense::hover());
     let indent = row.depth as f32 * INDENT;
     let content = Rect::from_min_max(pos2(rect.left() + indent, rect.top()), rect.max);
@@ -294,7 +294,7 @@ fn folder_ui(
     address: &S3Address,
     is_open: bool,
     current: Option<&S3Address>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Option<S3Address> {
     let is_current = current == Some(address);
     let name = address.last_part();

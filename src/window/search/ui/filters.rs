@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use eframe::egui::{RichText, Sense, TextWrapMode, Ui, vec2};
 
-use super::histogram::{HistogramMemory, histogram_ui};
 use crate::domain::{KeepRule, ModelCard, ModelTask, OutputConvention};
 use crate::window::predict::ui::class_table::{ClassesMemory, class_table_ui};
-use crate::window::state::{Action, Command, Queue, ReviewCommand, State, ViewChange};
+use crate::window::search::ui::histogram::{HistogramMemory, histogram_ui};
+use crate::window::state::{Action, Commands, ReviewCommand, State, ViewChange};
 use crate::window::ui::theme;
 use crate::window::ui::widgets::{action_button_ui, checkbox_ui, ends_ui, number_field, rows_in_sight_ui, slider};
 
@@ -26,7 +26,7 @@ pub(crate) struct FiltersMemory {
     classes: ClassesMemory,
 }
 
-pub(crate) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {
+pub(crate) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Commands) {
     match state.viewed_card().map(|card| card.task) {
         Some(ModelTask::Detection) => {
             threshold_ui(ui, state, memory, commands);
@@ -40,24 +40,18 @@ pub(crate) fn filters_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory,
 }
 
 /// The classes of the run: as a table of at most this height if possible, and with their own settings.
-pub(crate) fn classes_ui(
-    ui: &mut Ui,
-    state: &State,
-    memory: &mut FiltersMemory,
-    height: f32,
-    commands: &mut Queue<Command>,
-) {
+pub(crate) fn classes_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, height: f32, commands: &mut Commands) {
     class_table_ui(ui, state, &mut memory.classes, height, commands);
     if state.viewed_card().map(|card| card.task) == Some(ModelTask::Detection) {
         by_class_ui(ui, state, commands);
     }
 }
 
-fn change(commands: &mut Queue<Command>, change: ViewChange) {
+fn change(commands: &mut Commands, change: ViewChange) {
     commands.push(ReviewCommand::ChangeView(change));
 }
 
-fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {
+fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Commands) {
     let lowest = lowest_score(state);
     let mut min_score = state.view().min_score;
     ui.horizontal(|ui| {
@@ -78,7 +72,7 @@ fn threshold_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands
 }
 
 /// A classifier scores every class; these settings decide which ones are listed.
-fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Queue<Command>) {
+fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, commands: &mut Commands) {
     let mut min_score = state.view().min_class_score;
     ui.horizontal(|ui| {
         let label = ui
@@ -105,7 +99,7 @@ fn classifier_ui(ui: &mut Ui, state: &State, memory: &mut FiltersMemory, command
     });
 }
 
-fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn overlap_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let iou = state.view().nms_iou;
     let of_model = state.viewed_card().and_then(ModelCard::nms_iou);
     let mut is_on = iou.is_some();
@@ -157,7 +151,7 @@ fn lowest_score(state: &State) -> f32 {
 
 /// The classes of the run and of the shown image, and those with a setting of their own, alphabetically: they stay in
 /// place from image to image.
-fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn by_class_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let view = state.view();
     ui.collapsing("By class", |ui| {
         if let Some(solo) = view.solo_class {
@@ -196,9 +190,9 @@ fn class_name(state: &State, class_id: u32) -> String {
     labels.map_or_else(String::new, |labels| labels.name(class_id))
 }
 
-fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Queue<Command>) {
+fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Commands) {
     let view = state.view();
-    let shown_ui = |ui: &mut Ui, commands: &mut Queue<Command>| {
+    let shown_ui = |ui: &mut Ui, commands: &mut Commands| {
         let (rect, _) = ui.allocate_exact_size(vec2(10.0, 10.0), Sense::hover());
         ui.painter().rect_filled(rect, 2.0, theme::class_color(name));
         ui.style_mut().wrap_mode = Some(TextWrapMode::Truncate);
@@ -222,7 +216,7 @@ fn class_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mu
 }
 
 /// The class's own threshold: dragging or typing sets it, a right click removes it. An inherited one is dimmed.
-fn own_threshold_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Queue<Command>) {
+fn own_threshold_ui(ui: &mut Ui, state: &State, class_id: u32, name: &str, commands: &mut Commands) {
     let view = state.view();
     let has_own = view.min_score_by_class.contains_key(&class_id);
     let mut min_score = view.min_score_of(class_id);

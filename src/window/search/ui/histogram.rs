@@ -1,14 +1,14 @@
 //! The score histogram, with the threshold in it.
 
 use eframe::egui::{
-    self, Align, CornerRadius, CursorIcon, Label, Layout, Rect, Response, RichText, Sense, Stroke, Ui, pos2, vec2,
+    self, Align, CornerRadius, CursorIcon, Layout, Rect, Response, RichText, Sense, Stroke, Ui, pos2, vec2,
 };
 
 use crate::domain::ModelTask;
 use crate::review::{ScoreHistogram, Statistics};
 use crate::window::state::State;
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{box_count, grouped, image_count};
+use crate::window::ui::widgets::{box_count, grouped, image_count, small_note_line_ui};
 
 const HEIGHT: f32 = 58.0;
 
@@ -45,7 +45,7 @@ pub(crate) fn histogram_ui(ui: &mut Ui, state: &State, memory: &mut HistogramMem
             memory.is_linear = !is_logarithmic;
         }
         ui.with_layout(Layout::left_to_right(Align::Center), |ui| {
-            ui.add(Label::new(RichText::new(summary).small().weak()).truncate());
+            small_note_line_ui(ui, summary);
         });
     });
     set

@@ -3,9 +3,12 @@
 pub(crate) mod filters;
 pub(crate) mod histogram;
 
+use eframe::egui::text::CCursor;
+use eframe::egui::text_edit::TextEditState;
+use eframe::egui::text_selection::CCursorRange;
 use eframe::egui::{
     self, Align, Button, Color32, Grid, Key, Layout, Modifiers, Popup, PopupCloseBehavior, Response, RichText,
-    TextEdit, TextStyle, Ui, text::CCursor, text_edit::TextEditState, text_selection::CCursorRange, vec2,
+    TextEdit, TextStyle, Ui, vec2,
 };
 use strum::VariantArray;
 
@@ -13,11 +16,11 @@ use crate::domain::{ModelTask, capitalized};
 use crate::review::{
     Completion, Direction, FilterCounts, Query, Sort, SortBy, VerdictKind, has_term, with_term, without_term,
 };
-use crate::window::state;
-use crate::window::state::{Action, Command, Queue, ReviewCommand, State};
+use crate::window::state::{self, Action, Commands, ReviewCommand, State};
 use crate::window::ui::theme;
+use crate::window::ui::typing::{stepped_line, taken_line_steps};
 use crate::window::ui::widgets::{
-    FIELD_PADDING, action_button_ui, action_icon_ui, ends_ui, fitting, grouped, stepped_line, strong, taken_line_steps,
+    FIELD_PADDING, action_button_ui, action_icon_ui, ends_ui, enter_pressed, fitting, grouped, strong,
 };
 
 /// The search field's state between frames.
@@ -37,14 +40,14 @@ pub(crate) struct SearchMemory {
     is_completing: bool,
 }
 
-pub(crate) fn search_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Queue<Command>) {
+pub(crate) fn search_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Commands) {
     if memory.seen != state.arranging.text() {
         state.arranging.text().clone_into(&mut memory.seen);
         memory.draft.clone_from(&memory.seen);
     }
     ui.scope(|ui| {
         ui.spacing_mut().item_spacing.x = 4.0;
-        let field_ui = |ui: &mut Ui, commands: &mut Queue<Command>| field_ui(ui, state, memory, commands);
+        let field_ui = |ui: &mut Ui, commands: &mut Commands| field_ui(ui, state, memory, commands);
         ends_ui(ui, "search and its buttons", commands, field_ui, |ui, commands| {
             action_icon_ui(ui, state, Action::ClearSearch, "×", commands);
             help_button_ui(ui);
@@ -61,7 +64,7 @@ fn help_button_ui(ui: &mut Ui) {
     Popup::menu(&help).close_behavior(PopupCloseBehavior::CloseOnClickOutside).show(help_ui);
 }
 
-fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Queue<Command>) {
+fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mut Commands) {
     let id = ui.make_persistent_id("search field");
     let has_focus = ui.memory(|held| held.has_focus(id));
     let cursor = TextEditState::load(ui.ctx(), id)
@@ -94,7 +97,7 @@ fn field_ui(ui: &mut Ui, state: &State, memory: &mut SearchMemory, commands: &mu
     if let Some(completion) = chosen.take().or(below.clicked).and_then(|at| completions.get(at)) {
         accept(ui, memory, completion, id);
     }
-    let is_entered = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+    let is_entered = enter_pressed(&field);
     field.accessible_name("Search");
     if memory.draft != memory.seen {
         memory.seen.clone_from(&memory.draft);
@@ -266,7 +269,7 @@ fn chips(counts: &FilterCounts, task: Option<ModelTask>) -> Vec<Chip> {
 }
 
 /// One line, with a menu at its end for chips that do not fit: appearing chips do not move the thumbnails.
-fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let size = vec2(ui.available_width(), ui.spacing().interact_size.y);
     ui.allocate_ui_with_layout(size, Layout::left_to_right(Align::Center), |ui| {
         ui.set_min_size(size);
@@ -274,7 +277,7 @@ fn chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn line_of_chips_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let Some(counts) = state.arranging.counts() else {
         return;
     };
@@ -393,7 +396,7 @@ fn chip_ui(ui: &mut Ui, is_on: bool, label: &str, count: usize) -> Response {
 const BESIDE_SORT: f32 = 78.0;
 
 /// The sort criterion and direction.
-pub(crate) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn sort_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let sort = state.arranging.sort();
     let mut wanted = sort;
     ui.spacing_mut().item_spacing.x = 2.0;
@@ -447,7 +450,7 @@ fn by_ui(ui: &mut Ui, state: &State, by: SortBy, wanted: &mut Sort) {
 }
 
 /// Actions for the images found.
-pub(crate) fn found_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn found_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if state.arranging.is_filtered() && !state.order().is_empty() {
         action_button_ui(ui, state, Action::PredictFiltered, commands);
     }

@@ -2,22 +2,22 @@
 
 pub(crate) mod status_bar;
 
-use eframe::egui::{self, Align, Label, Layout, Panel, ProgressBar, RichText, ScrollArea, Sense, Ui};
+use eframe::egui::{self, Align, Label, Layout, Panel, ProgressBar, ScrollArea, Sense, Ui};
 
 use crate::domain::problem_of;
 use crate::window::state::{
-    Action, BrowseCommand, Command, FinishedTask, ProblemEntry, Queue, State, TaskEntry, TaskOutcome, TaskSignal,
+    Action, BrowseCommand, Command, Commands, FinishedTask, ProblemEntry, State, TaskEntry, TaskOutcome, TaskSignal,
 };
-use crate::window::ui::bottom_bar;
-use crate::window::ui::widgets::{action_button_ui, human_duration, progress_text, strong};
+use crate::window::ui::panels;
+use crate::window::ui::widgets::{action_button_ui, human_duration, progress_text, small_note_line_ui, strong};
 
 /// The space of the panel, as high as the user made it.
 pub(crate) fn tasks_room(ui: &mut Ui) -> Ui {
     let panel = Panel::bottom("tasks").resizable(true).default_size(130.0).size_range(90.0..=500.0);
-    bottom_bar::reserve(ui, "tasks", panel, Ui::available_height)
+    panels::reserve(ui, "tasks", panel, Ui::available_height)
 }
 
-pub(crate) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn tasks_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     ui.add_space(4.0);
     ui.spacing_mut().item_spacing.x = 24.0;
     ui.columns(2, |columns| {
@@ -36,7 +36,7 @@ fn heading_ui(ui: &mut Ui, title: &str, buttons: impl FnOnce(&mut Ui)) {
     });
 }
 
-fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     heading_ui(ui, "Tasks", |ui| {
         if state.tasks.finished().next().is_some() && ui.button("Clear finished").clicked() {
             commands.push(Command::ClearFinishedTasks);
@@ -55,7 +55,7 @@ fn task_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
     });
 }
 
-fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Queue<Command>) {
+fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Commands) {
     let progress = task.control.progress();
     ui.horizontal(|ui| {
         ui.add(Label::new(&task.title).truncate());
@@ -74,7 +74,7 @@ fn task_ui(ui: &mut Ui, task: &TaskEntry, commands: &mut Queue<Command>) {
             commands.push(Command::SignalTask(task.id, TaskSignal::Cancel));
         }
         let text = progress_text(&progress, task.control.is_paused());
-        ui.add(Label::new(RichText::new(text).small().weak()).truncate());
+        small_note_line_ui(ui, text);
     });
     ui.add_space(4.0);
 }
@@ -88,11 +88,11 @@ fn finished_ui(ui: &mut Ui, task: &FinishedTask) {
     let elapsed = human_duration(task.elapsed);
     ui.add(Label::new(&task.title).truncate());
     let text = format!("{outcome} ({elapsed})");
-    ui.add(Label::new(RichText::new(text).small().weak()).truncate());
+    small_note_line_ui(ui, text);
     ui.add_space(4.0);
 }
 
-fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let problems = state.problems.entries();
     let title = match state.problems.len() {
         0 => "Problems".to_owned(),
@@ -124,7 +124,7 @@ fn problem_list_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 /// A problem in one line; a click shows its image.
-fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut Queue<Command>) {
+fn problem_ui(ui: &mut Ui, entry: &ProblemEntry, row_height: f32, commands: &mut Commands) {
     let text = match &entry.problem.uri {
         Some(uri) => format!("⚠ {}", problem_of(uri.file_name(), &entry.problem.message)),
         None => format!("⚠ {}", entry.problem.message),

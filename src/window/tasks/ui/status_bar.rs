@@ -3,11 +3,11 @@
 use eframe::egui::{Button, ProgressBar, RichText, Ui};
 
 use crate::window::project::ui::saved_ui;
-use crate::window::state::{Action, Command, Loadable, Queue, State, TaskEntry};
+use crate::window::state::{Action, Commands, Loadable, State, TaskEntry};
 use crate::window::ui::widgets::{ends_ui, human_duration, sign_in_menu_ui};
 
-pub(crate) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
-    let task_ui = |ui: &mut Ui, commands: &mut Queue<Command>| match state.tasks.running().last() {
+pub(crate) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
+    let task_ui = |ui: &mut Ui, commands: &mut Commands| match state.tasks.running().last() {
         Some(task) => running_ui(ui, state, task, commands),
         None => idle_ui(ui, state),
     };
@@ -22,7 +22,7 @@ pub(crate) fn status_bar_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Com
 }
 
 /// The account that is signed in to S3, and whether everything is saved.
-fn source_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn source_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     if let Some(place) = state.place() {
         sign_in_menu_ui(ui, &place.access, state, commands);
         ui.separator();
@@ -34,7 +34,7 @@ fn source_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
 }
 
 /// Leads to the panel with all tasks, which does not open by itself, because it would take space from the image.
-fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Queue<Command>) {
+fn running_ui(ui: &mut Ui, state: &State, task: &TaskEntry, commands: &mut Commands) {
     let progress = task.control.progress();
     let fraction = progress.fraction();
     let bar = ProgressBar::new(fraction.unwrap_or(0.0)).desired_width(110.0).desired_height(8.0);
@@ -87,7 +87,7 @@ fn engine_text(state: &State) -> String {
     }
 }
 
-fn panel_button_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+fn panel_button_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let text = match state.problems.len() {
         0 => "Tasks and problems".to_owned(),
         1 => "⚠ 1 problem".to_owned(),

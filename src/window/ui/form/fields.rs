@@ -7,9 +7,8 @@ use eframe::egui::{Button, CollapsingHeader, ComboBox, Response, RichText, Scrol
 
 use crate::domain::{Credentials, ModelTask, S3Link};
 use crate::sagemaker::spec::transform::{EcrImage, known_images, known_instance_types};
-use crate::window::s3::ui::problem_text;
 use crate::window::state::{ModelDraft, ModelFrom, State};
-use crate::window::ui::widgets::{checkbox_ui, number_field, strong};
+use crate::window::ui::widgets::{checkbox_ui, number_field, problem_ui, strong};
 
 const CHOICE_WIDTH: f32 = 200.0;
 const IMAGES_WIDTH: f32 = 640.0;
@@ -36,8 +35,7 @@ impl AmountMemory {
         *amount = typed.parse().ok().filter(|amount: &f64| amount.is_finite() && *amount > 0.0);
         self.amount = *amount;
         if amount.is_none() && !typed.is_empty() {
-            let text = format!("⚠ Enter a positive number, not {typed}");
-            ui.colored_label(ui.visuals().error_fg_color, text);
+            problem_ui(ui, format!("Enter a positive number, not {typed}"));
         }
     }
 }
@@ -217,7 +215,7 @@ pub(crate) fn price_ui(ui: &mut Ui, memory: &mut AmountMemory, usd_per_hour: &mu
 /// Shows why the typed text is not an S3 address.
 pub(crate) fn address_problem_ui(ui: &mut Ui, text: &str) {
     if let (Err(error), false) = (S3Link::parse(text), text.trim().is_empty()) {
-        ui.label(problem_text(ui, &error));
+        problem_ui(ui, &error);
     }
 }
 
@@ -319,7 +317,6 @@ pub(crate) fn pairs_ui(
     }
     field.accessible_name(name);
     if let Some(line) = &memory.mistake {
-        let text = format!("⚠ Not a NAME=value line: {line}");
-        ui.colored_label(ui.visuals().error_fg_color, text);
+        problem_ui(ui, format!("Not a NAME=value line: {line}"));
     }
 }

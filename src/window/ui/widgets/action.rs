@@ -2,16 +2,11 @@
 
 use eframe::egui::{self, Button, Response, RichText};
 
-use super::super::{keys, theme};
-use crate::window::state::{Action, Command, Queue, State};
+use crate::window::state::{Action, Commands, State};
+use crate::window::ui::{keys, theme};
 
 /// A button with the action's own label, tooltip and key; disabled with the reason if it is not possible now.
-pub(crate) fn action_button_ui(
-    ui: &mut egui::Ui,
-    state: &State,
-    action: Action,
-    commands: &mut Queue<Command>,
-) -> Response {
+pub(crate) fn action_button_ui(ui: &mut egui::Ui, state: &State, action: Action, commands: &mut Commands) -> Response {
     button_of_action_ui(ui, state, action, Button::new(action.label()), commands)
 }
 
@@ -20,7 +15,7 @@ pub(crate) fn primary_action_button_ui(
     ui: &mut egui::Ui,
     state: &State,
     action: Action,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Response {
     let button = primary_button(ui, action.label());
     button_of_action_ui(ui, state, action, button, commands)
@@ -39,7 +34,7 @@ pub(crate) fn action_icon_ui(
     state: &State,
     action: Action,
     icon: &str,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Response {
     let button = Button::new(icon).min_size(egui::vec2(28.0, 0.0));
     let response = button_of_action_ui(ui, state, action, button, commands);
@@ -53,7 +48,7 @@ pub(crate) fn button_of_action_ui(
     state: &State,
     action: Action,
     button: Button<'_>,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) -> Response {
     let check = action.check(state);
     let response = ui.add_enabled(check.is_ok(), button).on_hover_text(tooltip(ui.ctx(), state, action));
@@ -82,12 +77,7 @@ const NO_TICK: &str = "\u{2003}\u{2009}";
 
 /// The items of a menu, with their keys on the right, and a separator for `None`. If an action can be on, all items
 /// leave room for a check mark.
-pub(crate) fn action_menu_ui(
-    ui: &mut egui::Ui,
-    state: &State,
-    entries: &[Option<Action>],
-    commands: &mut Queue<Command>,
-) {
+pub(crate) fn action_menu_ui(ui: &mut egui::Ui, state: &State, entries: &[Option<Action>], commands: &mut Commands) {
     let has_ticks = entries.iter().flatten().any(|action| action.is_on(state).is_some());
     let room = if has_ticks { NO_TICK } else { "" };
     for entry in entries {
@@ -98,7 +88,7 @@ pub(crate) fn action_menu_ui(
     }
 }
 
-fn menu_item_ui(ui: &mut egui::Ui, state: &State, action: Action, room: &str, commands: &mut Queue<Command>) {
+fn menu_item_ui(ui: &mut egui::Ui, state: &State, action: Action, room: &str, commands: &mut Commands) {
     let is_on = action.is_on(state);
     let label = action.label_now(state);
     let sign = if is_on == Some(true) { "✓ " } else { room };

@@ -1,19 +1,12 @@
 //! Small widgets for several panels.
 
 mod action;
-mod choice;
+mod bars;
 mod class_table;
-mod ends;
-mod lines;
-mod number;
-mod outcome;
-mod progress;
-mod recent;
-mod rows;
-mod score_bar;
-mod sketch;
+mod controls;
+mod layout;
+mod marks;
 mod text;
-mod verdict;
 
 pub(crate) use crate::domain::grouped;
 pub(crate) use crate::window::endpoints::ui::words::{
@@ -25,19 +18,16 @@ pub(crate) use crate::window::s3::ui::sign_in::{
 pub(crate) use action::{
     action_button_ui, action_icon_ui, action_menu_ui, button_of_action_ui, primary_action_button_ui, primary_button,
 };
-pub(crate) use choice::{checkbox_ui, radio_ui};
+pub(crate) use bars::{SCORE_ROW_HEIGHT, progress_text, progress_ui, score_row_ui};
 pub(crate) use class_table::{ClassTable, ClassTableMemory, TABLE_ROW_HEIGHT, TableColumn, table_number_ui};
-pub(crate) use ends::{ends_or_lines_ui, ends_ui};
-pub(crate) use lines::{stepped_line, taken_line_steps};
-pub(crate) use number::{number_field, slider};
-pub(crate) use outcome::{MARK_SIZE, paint_missed, paint_wrong, paint_wrong_small};
-pub(crate) use progress::{progress_text, progress_ui};
-pub(crate) use recent::{RecentLine, recent_line_ui};
-pub(crate) use rows::rows_in_sight_ui;
-pub(crate) use score_bar::{SCORE_ROW_HEIGHT, score_row_ui};
-pub(crate) use sketch::paint_detections;
+pub(crate) use controls::{RecentLine, checkbox_ui, enter_pressed, number_field, radio_ui, recent_line_ui, slider};
+pub(crate) use layout::{ends_or_lines_ui, ends_ui, rows_in_sight_ui};
+pub(crate) use marks::{
+    MARK_SIZE, class_text, paint_detections, paint_missed, paint_verdict, paint_wrong, paint_wrong_small,
+    verdict_color, verdict_sign, verdict_text, verdict_word,
+};
 pub(crate) use text::{
     FIELD_PADDING, Tone, ago_text, banner_ui, box_count, elided_in_middle, fitting, focus_whole_text, human_duration,
-    image_count, key_value_ui, line_banner_ui, section_ui, strong, titled_section_ui, truncated,
+    image_count, key_value_ui, line_banner_ui, message_ui, note_line_ui, note_ui, problem_ui, section_ui,
+    small_note_line_ui, small_note_ui, strong, titled_section_ui, truncated, waiting_ui, warning_ui,
 };
-pub(crate) use verdict::{class_text, paint_verdict, verdict_color, verdict_sign, verdict_text, verdict_word};

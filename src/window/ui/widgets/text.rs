@@ -113,6 +113,43 @@ pub(crate) fn key_value_ui(ui: &mut egui::Ui, key: &str, value: &str) {
     });
 }
 
+/// A dimmed text that wraps.
+pub(crate) fn note_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
+    ui.add(egui::Label::new(RichText::new(text).weak()).wrap())
+}
+
+pub(crate) fn small_note_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
+    ui.add(egui::Label::new(RichText::new(text).small().weak()).wrap())
+}
+
+/// A dimmed line, with the whole text in its tooltip if it is too long.
+pub(crate) fn note_line_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
+    ui.add(egui::Label::new(RichText::new(text).weak()).truncate())
+}
+
+pub(crate) fn small_note_line_ui(ui: &mut egui::Ui, text: impl Into<String>) -> egui::Response {
+    ui.add(egui::Label::new(RichText::new(text).small().weak()).truncate())
+}
+
+/// What is wrong with a field or an entry, below it.
+pub(crate) fn problem_ui(ui: &mut egui::Ui, problem: impl std::fmt::Display) {
+    let text = RichText::new(format!("⚠ {problem}")).color(ui.visuals().error_fg_color);
+    ui.add(egui::Label::new(text).wrap());
+}
+
+pub(crate) fn warning_ui(ui: &mut egui::Ui, warning: impl std::fmt::Display) {
+    let text = RichText::new(format!("⚠ {warning}")).color(ui.visuals().warn_fg_color);
+    ui.add(egui::Label::new(text).wrap());
+}
+
+/// The line for a request that is under way.
+pub(crate) fn waiting_ui(ui: &mut egui::Ui, text: &str) {
+    ui.horizontal(|ui| {
+        ui.spinner();
+        ui.weak(text);
+    });
+}
+
 /// The kind of message in a banner. Its text also states it: color is never the only sign.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
@@ -124,6 +161,11 @@ pub(crate) enum Tone {
 /// A card with a message and available actions.
 pub(crate) fn banner_ui(ui: &mut egui::Ui, tone: Tone, message: &str, contents: impl FnOnce(&mut egui::Ui)) {
     card_ui(ui, tone, message, egui::Label::wrap, contents);
+}
+
+/// A card with a message.
+pub(crate) fn message_ui(ui: &mut egui::Ui, tone: Tone, message: &str) {
+    banner_ui(ui, tone, message, |_| {});
 }
 
 /// As [`banner_ui`], with one line of the message and the rest in its tooltip, so that what is below stays visible.

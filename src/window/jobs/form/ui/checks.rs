@@ -5,10 +5,10 @@ use eframe::egui::{Button, CollapsingHeader, Label, RichText, ScrollArea, TextEd
 use crate::domain::shortened;
 use crate::sagemaker::spec::transform::TransformPlan;
 use crate::window::state::{
-    Command, FormCheck, JobsCommand, Loadable, ModelFrom, Queue, RehearsalOptions, State, TaskSignal,
+    Command, Commands, FormCheck, JobsCommand, Loadable, ModelFrom, RehearsalOptions, State, TaskSignal,
 };
 use crate::window::ui::form::text_ui;
-use crate::window::ui::widgets::{Tone, banner_ui, number_field, strong};
+use crate::window::ui::widgets::{Tone, banner_ui, message_ui, note_ui, number_field, strong};
 
 /// A rehearsal uses only some images: to predict all of them, use the local model.
 const MOST_REHEARSED: usize = 1000;
@@ -17,7 +17,7 @@ const MOST_REHEARSED: usize = 1000;
 const LONGEST_LINE: usize = 2000;
 
 /// The rehearsal: runs the same archive with some of the images on this computer before it costs money.
-pub(crate) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, commands: &mut Queue<Command>) {
+pub(crate) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOptions, commands: &mut Commands) {
     let rehearsal = &state.remote.rehearsal;
     let model_from = state.remote.job_form.draft.model.from;
     ui.add_space(8.0);
@@ -73,11 +73,11 @@ pub(crate) fn rehearsal_ui(ui: &mut Ui, state: &State, request: &mut RehearsalOp
             let (sign, tone) = if report.is_well { ("✓ ", Tone::Hint) } else { ("", Tone::Warning) };
             banner_ui(ui, tone, &format!("{sign}{}", report.summary), |ui| {
                 for note in &report.notes {
-                    ui.add(Label::new(RichText::new(note).weak()).wrap());
+                    note_ui(ui, note);
                 }
             });
         }
-        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |_| {}),
+        Loadable::Failed(why) => message_ui(ui, Tone::Error, why.message()),
         Loadable::NotLoaded | Loadable::Loading(_) => {}
     }
 }
@@ -92,7 +92,7 @@ fn missing_for(model_from: ModelFrom, request: &RehearsalOptions) -> Option<&'st
         .then_some("Start TensorFlow Serving with this model and enter its address above")
 }
 
-pub(crate) fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, commands: &mut Queue<Command>) {
+pub(crate) fn commands_ui(ui: &mut Ui, check: &FormCheck<TransformPlan>, commands: &mut Commands) {
     ui.add_space(6.0);
     CollapsingHeader::new("AWS CLI commands").default_open(false).show(ui, |ui| {
         if ui.button("Copy commands").clicked() {

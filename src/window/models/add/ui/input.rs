@@ -10,8 +10,8 @@ use super::rows::{
     CONTROL_WIDTH, Rows, SIDES, combo, decimal, heading_ui, menu, number, optional_number, port, tick, word_of,
 };
 use crate::domain::{
-    AuxiliaryInput, AuxiliaryValue, BoxesBack, CenterCrop, ChannelOrder, ElementType, ImageInput, Interpolation,
-    Layout, Position, ResizeRule, Rounding, Square,
+    AuxiliaryInput, AuxiliaryValue, CenterCrop, ChannelOrder, ElementType, ImageInput,
+    Layout, ResizeRule, Rounding,
 };
 use crate::window::state::{ImportPort, ImportStart};
 
@@ -33,13 +33,9 @@ pub(crate) fn input_ui(
         rows.row(ui, "input.name", "Image", |ui, field| port(ui, field, &mut input.name, &start.inputs, None));
     }
     resize_ui(ui, rows, &mut input.resize);
-    rows.row(ui, "input.square", "Make square", |ui, field| menu(ui, field, &mut input.square, Square::VARIANTS));
-    rows.row(ui, "input.interpolation", "Interpolation", |ui, field| {
-        menu(ui, field, &mut input.interpolation, Interpolation::VARIANTS);
-    });
-    rows.row(ui, "input.channels", "Channels", |ui, field| {
-        menu(ui, field, &mut input.channels, ChannelOrder::VARIANTS);
-    });
+    rows.menu_row(ui, "input.square", "Make square", &mut input.square);
+    rows.menu_row(ui, "input.interpolation", "Interpolation", &mut input.interpolation);
+    rows.menu_row(ui, "input.channels", "Channels", &mut input.channels);
     if input.element_type != ElementType::Uint8 {
         pixels_ui(ui, rows, input);
     }
@@ -162,7 +158,7 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             if let Some(CenterCrop { width, height, offset }) = crop {
                 let table = "input.resize.stretch.crop";
                 size_ui(ui, rows, table, ["width", "height"], "Crop size", [width, height]);
-                rounding_ui(ui, rows, &format!("{table}.offset"), "Crop rounding", offset);
+                rows.menu_row(ui, &format!("{table}.offset"), "Crop rounding", offset);
             }
         }
         ResizeRule::ShortSideCrop { short_side, long_side, crop_width, crop_height, crop_offset } => {
@@ -170,8 +166,8 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
             let path = |field| format!("{table}.{field}");
             rows.row(ui, &path("short_side"), "Short side", |ui, field| number(ui, field, short_side, SIDES, " px"));
             size_ui(ui, rows, table, ["crop_width", "crop_height"], "Crop", [crop_width, crop_height]);
-            rounding_ui(ui, rows, &path("long_side"), "Side rounding", long_side);
-            rounding_ui(ui, rows, &path("crop_offset"), "Crop rounding", crop_offset);
+            rows.menu_row(ui, &path("long_side"), "Side rounding", long_side);
+            rows.menu_row(ui, &path("crop_offset"), "Crop rounding", crop_offset);
         }
         ResizeRule::Letterbox { width, height, fill, position, rounding, stride, boxes_back } => {
             let table = "input.resize.letterbox";
@@ -182,14 +178,12 @@ fn resize_ui(ui: &mut Ui, rows: &mut Rows<'_>, rule: &mut ResizeRule) {
                     number(ui, &field.part(color), level, 0..=255, "");
                 }
             });
-            rows.row(ui, &path("position"), "Position", |ui, field| menu(ui, field, position, Position::VARIANTS));
-            rounding_ui(ui, rows, &path("rounding"), "Side rounding", rounding);
+            rows.menu_row(ui, &path("position"), "Position", position);
+            rows.menu_row(ui, &path("rounding"), "Side rounding", rounding);
             rows.row(ui, &path("stride"), "Pad to stride", |ui, field| {
                 optional_number(ui, field, stride, 32, SIDES, "off: full size");
             });
-            rows.row(ui, &path("boxes_back"), "Map boxes back", |ui, field| {
-                menu(ui, field, boxes_back, BoxesBack::VARIANTS);
-            });
+            rows.menu_row(ui, &path("boxes_back"), "Map boxes back", boxes_back);
         }
         ResizeRule::ShortSidePad { short_side, max_long_side, pad_to_multiple, cut_to_multiple } => {
             let path = |field| format!("input.resize.short-side-pad.{field}");
@@ -212,10 +206,6 @@ fn size_ui(ui: &mut Ui, rows: &mut Rows<'_>, table: &str, keys: [&str; 2], name:
         ui.label("×");
         number(ui, &field.part("height"), height, SIDES, " px");
     });
-}
-
-fn rounding_ui(ui: &mut Ui, rows: &mut Rows<'_>, path: &str, name: &str, rounding: &mut Rounding) {
-    rows.row(ui, path, name, |ui, field| menu(ui, field, rounding, Rounding::VARIANTS));
 }
 
 fn rule_text(rule: &ResizeRule) -> &'static str {

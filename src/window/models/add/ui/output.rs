@@ -1,25 +1,24 @@
 //! The rows for the outputs of a model.
 
 use eframe::egui::{CollapsingHeader, Ui};
-use strum::VariantArray;
 
-use super::help::READING;
-use super::rows::{
-    CONTROL_WIDTH, Field, Rows, columns, combo, decimal, heading_ui, list, menu, number, optional_columns,
+use crate::domain::{
+    BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, DetectionOutput, Grid,
+    GridCoding, ModelCard, OutputConvention,
+};
+use crate::window::models::add::ui::help::READING;
+use crate::window::models::add::ui::rows::{
+    CONTROL_WIDTH, Field, Rows, columns, combo, decimal, heading_ui, list, number, optional_columns,
     optional_number, plain_row, port, tick,
 };
-use crate::domain::{
-    Activation, Background, BoxFormat, BoxSpace, CellPoint, ClassValues, ClassificationOutput, DetectionOutput, Grid,
-    GridCoding, LabelChoice, ModelCard, OutputConvention,
-};
-use crate::window::state::{Command, ImportPort, ImportStart, ModelsCommand, Queue};
+use crate::window::state::{Commands, ImportPort, ImportStart, ModelsCommand};
 
 pub(crate) fn output_ui(
     ui: &mut Ui,
     rows: &mut Rows<'_>,
     card: &mut ModelCard,
     start: &ImportStart,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     heading_ui(ui, "Output", |_| {});
     if start.readings.len() > 1 {
@@ -49,7 +48,7 @@ pub(crate) fn output_ui(
 }
 
 /// Another reading restarts the form.
-fn reading_ui(ui: &mut Ui, field: &Field, start: &ImportStart, commands: &mut Queue<Command>) {
+fn reading_ui(ui: &mut Ui, field: &Field, start: &ImportStart, commands: &mut Commands) {
     let mut chosen = start.reading;
     let text = start.readings.get(chosen).map_or("", String::as_str);
     combo(ui, field, text, CONTROL_WIDTH, |ui| {
@@ -65,14 +64,10 @@ fn reading_ui(ui: &mut Ui, field: &Field, start: &ImportStart, commands: &mut Qu
 fn classes_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut ClassificationOutput, ports: &[ImportPort]) {
     let path = |field| format!("output.classification.{field}");
     rows.row(ui, &path("name"), "Output", |ui, field| port(ui, field, &mut output.name, ports, None));
-    rows.row(ui, &path("values"), "Values", |ui, field| menu(ui, field, &mut output.values, ClassValues::VARIANTS));
+    rows.menu_row(ui, &path("values"), "Values", &mut output.values);
     if output.values != ClassValues::ArgMax {
-        background_ui(ui, rows, &path("background"), &mut output.background);
+        rows.menu_row(ui, &path("background"), "Background", &mut output.background);
     }
-}
-
-fn background_ui(ui: &mut Ui, rows: &mut Rows<'_>, path: &str, background: &mut Background) {
-    rows.row(ui, path, "Background", |ui, field| menu(ui, field, background, Background::VARIANTS));
 }
 
 fn path(field: &str) -> String {
@@ -88,12 +83,8 @@ fn boxes_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, port
         // The coding determines them.
         return;
     }
-    rows.row(ui, &path("box_format"), "Box format", |ui, field| {
-        menu(ui, field, &mut output.box_format, BoxFormat::VARIANTS);
-    });
-    rows.row(ui, &path("box_space"), "Box space", |ui, field| {
-        menu(ui, field, &mut output.box_space, BoxSpace::VARIANTS);
-    });
+    rows.menu_row(ui, &path("box_format"), "Box format", &mut output.box_format);
+    rows.menu_row(ui, &path("box_space"), "Box space", &mut output.box_space);
 }
 
 fn scores_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, ports: &[ImportPort]) {
@@ -101,17 +92,13 @@ fn scores_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput, por
     rows.row(ui, &path("labels"), "Class", |ui, field| {
         optional_columns(ui, field, &mut output.labels, ports, Some("One score per class"));
     });
-    rows.row(ui, &path("activation"), "Activation", |ui, field| {
-        menu(ui, field, &mut output.activation, Activation::VARIANTS);
-    });
+    rows.menu_row(ui, &path("activation"), "Activation", &mut output.activation);
     if output.labels.is_none() {
         rows.row(ui, &path("classes"), "Class columns", |ui, field| {
             optional_number(ui, field, &mut output.classes, 80, 1..=100_000, "up to the last column");
         });
-        rows.row(ui, &path("label_choice"), "Boxes per candidate", |ui, field| {
-            menu(ui, field, &mut output.label_choice, LabelChoice::VARIANTS);
-        });
-        background_ui(ui, rows, &path("background"), &mut output.background);
+        rows.menu_row(ui, &path("label_choice"), "Boxes per candidate", &mut output.label_choice);
+        rows.menu_row(ui, &path("background"), "Background", &mut output.background);
     }
     rows.row(ui, &path("objectness"), "Objectness", |ui, field| {
         optional_columns(ui, field, &mut output.objectness, ports, Some("None"));
@@ -192,17 +179,13 @@ fn grid_ui(ui: &mut Ui, rows: &mut Rows<'_>, output: &mut DetectionOutput) {
             rows.row(ui, &path("grid.coding.distance-bins.bins"), "Bins", |ui, field| {
                 number(ui, field, bins, 1..=1024, "");
             });
-            rows.row(ui, &path("grid.coding.distance-bins.point"), "Point of a cell", |ui, field| {
-                menu(ui, field, point, CellPoint::VARIANTS);
-            });
+            rows.menu_row(ui, &path("grid.coding.distance-bins.point"), "Point of a cell", point);
         }
         GridCoding::Distances { anchors, point } => {
             rows.row(ui, &path("grid.coding.distances.anchors"), "Boxes per cell", |ui, field| {
                 number(ui, field, anchors, 1..=64, "");
             });
-            rows.row(ui, &path("grid.coding.distances.point"), "Point of a cell", |ui, field| {
-                menu(ui, field, point, CellPoint::VARIANTS);
-            });
+            rows.menu_row(ui, &path("grid.coding.distances.point"), "Point of a cell", point);
         }
         GridCoding::Anchors { sizes } => {
             rows.row(ui, &path("grid.coding.anchors.sizes"), "Anchors", |ui, field| {

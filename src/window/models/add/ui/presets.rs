@@ -4,17 +4,17 @@ use eframe::egui::{Button, Color32, Grid, Label, ProgressBar, RichText, ScrollAr
 
 use crate::domain::SampleId;
 use crate::window::state::{
-    Command, ImportForm, Loadable, ModelsCommand, PresetRow, PresetTable, Queue, State, TaskId, TaskSignal,
+    Command, Commands, ImportForm, Loadable, ModelsCommand, PresetRow, PresetTable, State, TaskId, TaskSignal,
 };
 use crate::window::ui::textures::Textures;
-use crate::window::ui::widgets::{Tone, banner_ui, image_count, strong};
+use crate::window::ui::widgets::{Tone, image_count, message_ui, note_ui, small_note_line_ui, small_note_ui, strong};
 
 const THUMBNAIL_HEIGHT: f32 = 44.0;
 const IMAGE_WIDTH: f32 = 132.0;
 const NAME_WIDTH: f32 = 170.0;
 
 /// Opens the comparison.
-pub(crate) fn button_ui(ui: &mut Ui, state: &State, commands: &mut Queue<Command>) {
+pub(crate) fn button_ui(ui: &mut Ui, state: &State, commands: &mut Commands) {
     let button = ui.add_enabled(!state.samples.is_empty(), Button::new("Find preprocessing…"));
     let button = button.on_hover_text("Runs the model on the images on screen with each common preprocessing");
     if button.on_disabled_hover_text("Open images first").clicked() {
@@ -28,7 +28,7 @@ pub(crate) fn presets_ui(
     form: &ImportForm,
     textures: &mut Textures,
     height: f32,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     ui.horizontal(|ui| {
         if ui.button("Back to the form").clicked() {
@@ -39,16 +39,16 @@ pub(crate) fn presets_ui(
     match &form.presets {
         Loadable::NotLoaded => {}
         Loadable::Loading(task) => progress_ui(ui, state, *task, commands),
-        Loadable::Failed(why) => banner_ui(ui, Tone::Error, why.message(), |_| {}),
+        Loadable::Failed(why) => message_ui(ui, Tone::Error, why.message()),
         Loadable::Ready(table) => {
             let hint = format!(
                 "{} with each common preprocessing. The correct one usually has the highest score and the lowest \
                  entropy, but only accuracy proves it, which requires folders named after the classes",
                 image_count(table.images.len())
             );
-            ui.add(Label::new(RichText::new(hint).weak()).wrap());
+            note_ui(ui, hint);
             if let Some(undecided) = &table.undecided {
-                banner_ui(ui, Tone::Hint, undecided, |_| {});
+                message_ui(ui, Tone::Hint, undecided);
             }
             ui.add_space(4.0);
             ScrollArea::both().id_salt("presets").max_height(height - 70.0).auto_shrink([false, true]).show(ui, |ui| {
@@ -58,7 +58,7 @@ pub(crate) fn presets_ui(
     }
 }
 
-fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Command>) {
+fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Commands) {
     let progress = state.tasks.get(task).map(|task| task.control.progress());
     let (done, total) = progress.map_or((0, None), |progress| (progress.done, progress.total));
     let share = total.map_or(0.0, |total| done as f32 / total.max(1) as f32);
@@ -69,13 +69,7 @@ fn progress_ui(ui: &mut Ui, state: &State, task: TaskId, commands: &mut Queue<Co
     }
 }
 
-fn table_ui(
-    ui: &mut Ui,
-    form: &ImportForm,
-    table: &PresetTable,
-    textures: &mut Textures,
-    commands: &mut Queue<Command>,
-) {
+fn table_ui(ui: &mut Ui, form: &ImportForm, table: &PresetTable, textures: &mut Textures, commands: &mut Commands) {
     let has_entropy = table.rows.iter().any(|row| row.mean_entropy.is_some());
     let has_accuracy = table.rows.iter().any(|row| row.accuracy.is_some());
     let grid = Grid::new("presets").striped(true).spacing(vec2(12.0, 6.0));
@@ -108,7 +102,7 @@ fn image_ui(ui: &mut Ui, sample: SampleId, name: &str, textures: &mut Textures) 
             let (rect, _) = ui.allocate_exact_size(size, Sense::hover());
             ui.painter().image(thumbnail.texture, rect, thumbnail.uv, Color32::WHITE);
         }
-        ui.add(Label::new(RichText::new(name).small().weak()).truncate());
+        small_note_line_ui(ui, name);
     });
 }
 
@@ -117,7 +111,7 @@ fn row_ui(
     form: &ImportForm,
     row: &PresetRow,
     [has_entropy, has_accuracy]: [bool; 2],
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if row.input == form.card.input {
         ui.label("✓ in use");
@@ -133,7 +127,7 @@ fn row_ui(
     ui.vertical(|ui| {
         ui.set_width(NAME_WIDTH);
         ui.add(Label::new(&row.name).truncate());
-        ui.add(Label::new(RichText::new(&row.about).small().weak()).wrap());
+        small_note_ui(ui, &row.about);
     });
     let percent = |share: f64| format!("{:.1}%", share * 100.0);
     ui.label(percent(row.mean_top_score));

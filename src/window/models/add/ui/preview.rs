@@ -1,14 +1,14 @@
 //! The model's prediction for the image in view with the card in the form, and its exact input.
 
-use eframe::egui::{Label, RichText, Sense, Spinner, Ui, vec2};
+use eframe::egui::{Sense, Spinner, Ui, vec2};
 
-use super::rows::heading_ui;
 use crate::domain::{Prediction, PredictionContent};
 use crate::window::canvas::ui::paint_image;
+use crate::window::models::add::ui::rows::heading_ui;
 use crate::window::state::{ImportForm, ImportTrial, State};
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{Tone, banner_ui, grouped, paint_detections, score_row_ui};
+use crate::window::ui::widgets::{Tone, grouped, message_ui, note_ui, paint_detections, score_row_ui, small_note_ui};
 
 const IMAGE_HEIGHT: f32 = 230.0;
 const INPUT_SIDE: f32 = 150.0;
@@ -27,13 +27,13 @@ pub(crate) fn preview_ui(ui: &mut Ui, state: &State, form: &ImportForm, textures
     };
     for problem in &trial.problems {
         let tone = if problem.is_fatal { Tone::Error } else { Tone::Warning };
-        banner_ui(ui, tone, &problem.text, |_| {});
+        message_ui(ui, tone, &problem.text);
         ui.add_space(4.0);
     }
     match (&trial.prediction, &trial.image) {
         (Some(prediction), _) => prediction_ui(ui, state, trial, prediction, textures),
         (None, None) if trial.problems.is_empty() => {
-            ui.add(Label::new(RichText::new("Open an image to see what the model predicts").weak()).wrap());
+            note_ui(ui, "Open an image to see what the model predicts");
         }
         (None, _) => {}
     }
@@ -62,7 +62,7 @@ fn prediction_ui(ui: &mut Ui, state: &State, trial: &ImportTrial, prediction: &P
             rest_ui(ui, classes.len());
         }
         PredictionContent::Detections(boxes) => {
-            ui.add(Label::new(RichText::new(count_text(trial, boxes.len())).weak()).wrap());
+            note_ui(ui, count_text(trial, boxes.len()));
             for found in boxes.iter().take(LISTED) {
                 let color = theme::class_color(&found.label);
                 score_row_ui(ui, &found.label, found.score, color, false, Sense::hover()).on_hover_text(&found.label);
@@ -103,7 +103,7 @@ fn input_ui(ui: &mut Ui, trial: &ImportTrial, textures: &Textures) {
         }
         ui.vertical(|ui| {
             for line in &trial.tensor {
-                ui.add(Label::new(RichText::new(line).small().weak()).wrap());
+                small_note_ui(ui, line);
             }
         });
     });

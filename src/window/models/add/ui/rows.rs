@@ -6,6 +6,7 @@ use eframe::egui::{
     Align, ComboBox, Context, Event, Id, Key, Label, Layout, Popup, PopupCloseBehavior, Response, RichText, TextEdit,
     Tooltip, Ui, emath::Numeric, vec2,
 };
+use strum::VariantArray;
 
 use super::help::help_of;
 use crate::domain::{Columns, ModelCard};
@@ -41,6 +42,14 @@ impl<'f> Rows<'f> {
     /// A row for the card field at `path`.
     pub(crate) fn row(&mut self, ui: &mut Ui, path: &str, name: &str, control: impl FnOnce(&mut Ui, &Field)) {
         self.row_of(ui, &[path], name, control);
+    }
+
+    /// A row with a menu of all values.
+    pub(crate) fn menu_row<T>(&mut self, ui: &mut Ui, path: &str, name: &str, value: &mut T)
+    where
+        T: Copy + PartialEq + Into<&'static str> + VariantArray,
+    {
+        self.row(ui, path, name, |ui, field| menu(ui, field, value, T::VARIANTS));
     }
 
     /// A row for several card fields, which are explained like the first.

@@ -4,13 +4,15 @@ use eframe::egui::{
     Color32, CornerRadius, Frame, Label, Margin, RichText, ScrollArea, Sense, Stroke, StrokeKind, Ui, vec2,
 };
 
-use super::ReadingMemory;
 use crate::domain::{Detection, Prediction, PredictionContent};
 use crate::sagemaker::spec::output_mapping::ExampleResponse;
+use crate::window::outputs::reading::ui::ReadingMemory;
 use crate::window::state::State;
 use crate::window::ui::textures::Textures;
 use crate::window::ui::theme;
-use crate::window::ui::widgets::{Tone, banner_ui, box_count, paint_detections, score_row_ui, strong};
+use crate::window::ui::widgets::{
+    Tone, banner_ui, box_count, message_ui, note_ui, paint_detections, problem_ui, score_row_ui, small_note_ui, strong,
+};
 
 const SKETCH_WIDTH: f32 = 132.0;
 const SKETCH_HEIGHT: f32 = 110.0;
@@ -31,11 +33,11 @@ pub(crate) fn examples_ui(
     let reading = &state.remote.reading;
     ui.label(strong("First predictions"));
     let Some(examples) = reading.examples() else {
-        ui.add(Label::new(RichText::new(nothing).weak()).wrap());
+        note_ui(ui, nothing);
         return;
     };
     match (&reading.trial, memory.request()) {
-        (_, Err(fault)) => banner_ui(ui, Tone::Warning, &fault.reason, |_| {}),
+        (_, Err(fault)) => message_ui(ui, Tone::Warning, &fault.reason),
         (None, Ok(_)) => {
             ui.spinner();
         }
@@ -43,7 +45,7 @@ pub(crate) fn examples_ui(
             match &trial.description {
                 Ok(description) => {
                     let text = format!("Read as {description}");
-                    ui.add(Label::new(RichText::new(text).weak()).wrap());
+                    note_ui(ui, text);
                 }
                 Err(reason) => banner_ui(ui, Tone::Warning, reason, |ui| {
                     if !memory.has_mapping && ui.button("Make a mapping").clicked() {
@@ -53,7 +55,7 @@ pub(crate) fn examples_ui(
             }
             for assumed in &trial.assumed {
                 let text = format!("Assumed: {assumed}");
-                ui.add(Label::new(RichText::new(text).small().weak()).wrap());
+                small_note_ui(ui, text);
             }
             for (example, read) in examples.responses.iter().zip(&trial.readings) {
                 example_ui(ui, state, textures, example, read);
@@ -77,8 +79,7 @@ fn example_ui(
     let prediction = match read {
         Ok(prediction) => prediction,
         Err(reason) => {
-            let text = RichText::new(format!("⚠ {reason}")).color(ui.visuals().error_fg_color);
-            ui.add(Label::new(text).wrap());
+            problem_ui(ui, reason);
             return;
         }
     };

@@ -1,12 +1,12 @@
-//! The dialog for the right class, with completion from the model's classes.
+//! The correct class of a wrong box, and the question before judging many images.
 
-use eframe::egui::{self, Button, Label, RichText, ScrollArea, Sense, vec2};
+use eframe::egui::{self, Button, Label, ScrollArea, Sense, vec2};
 
 use crate::domain::{ModelTask, Verdict};
-use crate::window::state::{Command, Overlay, Queue, ReviewCommand, State};
-use crate::window::ui::dialog::dialog;
-use crate::window::ui::typing::{TypedKeys, Typing};
-use crate::window::ui::widgets::{stepped_line, strong};
+use crate::window::state::{Command, Commands, Overlay, ReviewCommand, State};
+use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::typing::{TypedKeys, Typing, stepped_line};
+use crate::window::ui::widgets::{image_count, note_ui, primary_button, strong};
 
 const MAX_LINES: usize = 50;
 const LIST_HEIGHT: f32 = 240.0;
@@ -22,21 +22,17 @@ pub(crate) fn wrong_class_ui(
     ctx: &egui::Context,
     state: &State,
     memory: &mut WrongClassMemory,
-    commands: &mut Queue<Command>,
+    commands: &mut Commands,
 ) {
     if !memory.typing.follow(state.overlay == Overlay::WrongClass) {
         return;
     }
-    let modal = dialog(ctx, "wrong class").show(ctx, |ui| {
-        ui.set_width(360.0);
+    dialog_ui(ctx, "wrong class", 360.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         contents_ui(ui, state, memory, commands);
     });
-    if modal.should_close() {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
 }
 
-fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Queue<Command>) {
+fn contents_ui(ui: &mut egui::Ui, state: &State, memory: &mut WrongClassMemory, commands: &mut Commands) {
     ui.label(strong("What is the correct class?").size(15.0));
     let TypedKeys { is_changed, steps, enter } = memory.typing.field_ui(ui, "Type a class", "Correct class");
     let typed = memory.typing.text().trim();
@@ -89,7 +85,7 @@ fn hint_ui(ui: &mut egui::Ui, taken: &str, typed: &str, classes: &[&str], is_lin
     } else {
         format!("“{taken}” is not a class of this model; Enter uses it anyway")
     };
-    ui.add(Label::new(RichText::new(text).weak()).wrap());
+    note_ui(ui, text);
 }
 
 /// The ground-truth class of the selected box, or of the image.
@@ -121,4 +117,47 @@ fn classes_like<'s>(state: &'s State, typed: &str) -> Vec<&'s str> {
     classes.dedup();
     classes.truncate(MAX_LINES);
     classes
+}
+
+#[derive(Default)]
+pub(crate) struct MassVerdictMemory {
+    is_open: bool,
+}
+
+pub(crate) fn mass_verdict_ui(
+    ctx: &egui::Context,
+    state: &State,
+    memory: &mut MassVerdictMemory,
+    commands: &mut Commands,
+) {
+    let is_open = state.overlay == Overlay::MassVerdict;
+    let is_new = !std::mem::replace(&mut memory.is_open, is_open);
+    if !is_open {
+        return;
+    }
+    let images = image_count(state.selection.selected().len());
+    let deed = match &state.mass_verdict {
+        Some(Verdict::Accept) => format!("Accept {images}"),
+        Some(Verdict::Reject) => format!("Reject {images}"),
+        Some(Verdict::Unsure) => format!("Mark {images} as unsure"),
+        Some(Verdict::WrongClass(class)) => format!("Mark {images} as “{class}”"),
+        None => format!("Clear the verdicts of {images}"),
+    };
+    dialog_ui(ctx, "mass verdict", 360.0, Command::CLOSE_OVERLAY, commands, |ui, commands| {
+        ui.add(Label::new(strong(format!("{deed}?")).size(15.0)).wrap());
+        ui.add(Label::new("Changes all selected images. Undo reverts all of them in one step").wrap());
+        ui.add_space(6.0);
+        ui.horizontal_wrapped(|ui| {
+            let confirm = ui.add(primary_button(ui, &deed));
+            if is_new {
+                confirm.request_focus();
+            }
+            if confirm.clicked() {
+                commands.push(ReviewCommand::ConfirmMassVerdict);
+            }
+            if ui.button("Cancel").clicked() {
+                commands.push(Command::CLOSE_OVERLAY);
+            }
+        });
+    });
 }

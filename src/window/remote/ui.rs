@@ -1,12 +1,13 @@
 //! A dialog with a list on the left and the page of the selected entry next to it.
 
-use eframe::egui::{self, Align, Button, ComboBox, Key, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
+use eframe::egui::{self, Align, Button, ComboBox, Label, Layout, Response, RichText, ScrollArea, TextEdit, Ui, vec2};
 
-use crate::domain::{ListQuery, S3Access};
+use crate::domain::{ListQuery, S3Access, Utc};
+use crate::sagemaker::spec::transform::LogLine;
 use crate::window::s3::ui::access::{AccessMemory, access_ui};
-use crate::window::state::{Command, Overlay, Queue, RemoteList, State};
-use crate::window::ui::dialog::dialog;
-use crate::window::ui::widgets::{Tone, banner_ui, copy_sign_in_ui, strong};
+use crate::window::state::{Command, Commands, RemoteList, State};
+use crate::window::ui::dialog::dialog_ui;
+use crate::window::ui::widgets::{Tone, banner_ui, copy_sign_in_ui, enter_pressed, strong};
 
 const WIDTH: f32 = 1080.0;
 const LIST_WIDTH: f32 = 340.0;
@@ -14,30 +15,26 @@ const LIST_WIDTH: f32 = 340.0;
 const TWO_COLUMNS: f32 = 720.0;
 
 /// `contents` receives the remaining height, in points.
-pub(crate) fn dialog_ui(
+pub(crate) fn list_dialog_ui(
     ctx: &egui::Context,
     id: &str,
     title: &str,
-    commands: &mut Queue<Command>,
-    contents: impl FnOnce(&mut Ui, f32, &mut Queue<Command>),
+    commands: &mut Commands,
+    contents: impl FnOnce(&mut Ui, f32, &mut Commands),
 ) {
-    let modal = dialog(ctx, id).show(ctx, |ui| {
+    dialog_ui(ctx, id, WIDTH, Command::CLOSE_OVERLAY, commands, |ui, commands| {
         let room = ctx.content_rect().size() - vec2(60.0, 60.0);
-        ui.set_width(WIDTH.min(room.x));
         heading_ui(ui, title, commands);
         contents(ui, room.y - 40.0, commands);
     });
-    if modal.should_close() && !egui::Popup::is_any_open(ctx) {
-        commands.push(Command::SetOverlay(Overlay::None));
-    }
 }
 
-fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Queue<Command>) {
+fn heading_ui(ui: &mut Ui, title: &str, commands: &mut Commands) {
     ui.horizontal(|ui| {
         ui.label(strong(title).size(18.0));
         ui.with_layout(Layout::right_to_left(Align::Center), |ui| {
             if ui.button("Close").clicked() {
-                commands.push(Command::SetOverlay(Overlay::None));
+                commands.push(Command::CLOSE_OVERLAY);
             }
         });
     });
@@ -85,10 +82,10 @@ impl<S: Copy + PartialEq> ListWords<S> {
         memory: &mut ListMemory<S>,
         list: &RemoteList<S, T>,
         height: f32,
-        commands: &mut Queue<Command>,
-        beside: impl FnOnce(&mut Ui, &str, &mut Queue<Command>),
-        above: impl FnOnce(&mut Ui, &mut Queue<Command>),
-        mut row: impl FnMut(&mut Ui, &S3Access, &T, &mut Queue<Command>),
+        commands: &mut Commands,
+        beside: impl FnOnce(&mut Ui, &str, &mut Commands),
+        above: impl FnOnce(&mut Ui, &mut Commands),
+        mut row: impl FnMut(&mut Ui, &S3Access, &T, &mut Commands),
     ) -> Option<ListRequest<S>> {
         let top = ui.cursor().top();
         access_ui(ui, state, &mut memory.access, commands);
@@ -128,7 +125,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
     ) -> Option<ListRequest<S>> {
         let field = TextEdit::singleline(&mut memory.name).hint_text(self.name_hint).desired_width(f32::INFINITY);
         let field = ui.add(field);
-        let mut is_asked = field.lost_focus() && ui.input(|input| input.key_pressed(Key::Enter));
+        let mut is_asked = enter_pressed(&field);
         field.accessible_name(self.name_label);
         let name = memory.name.trim();
         ui.horizontal_wrapped(|ui| {
@@ -167,7 +164,7 @@ impl<S: Copy + PartialEq> ListWords<S> {
         ui: &mut Ui,
         state: &State,
         list: &'l RemoteList<S, T>,
-        commands: &mut Queue<Command>,
+        commands: &mut Commands,
     ) -> Option<&'l S3Access> {
         if let Some(failure) = list.status.failure() {
             banner_ui(ui, Tone::Error, failure.message(), |ui| {
@@ -246,4 +243,23 @@ fn nothing_open_ui(ui: &mut Ui, nothing: &EmptyPage) {
         ui.label(strong(nothing.title));
         ui.weak(nothing.advice);
     });
+}
+
+const HEIGHT: f32 = 150.0;
+
+pub(crate) fn log_lines_ui(ui: &mut Ui, lines: &[LogLine]) {
+    if lines.is_empty() {
+        ui.weak("The log is empty");
+        return;
+    }
+    ScrollArea::both().id_salt("log").max_height(HEIGHT).stick_to_bottom(true).auto_shrink([false, true]).show(
+        ui,
+        |ui| {
+            for line in lines {
+                let clock = Utc::from_ms(line.at_ms).time();
+                let text = format!("{clock} {}", line.message.trim_end());
+                ui.add(Label::new(RichText::new(text).monospace().small()).extend());
+            }
+        },
+    );
 }

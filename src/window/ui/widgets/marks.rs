@@ -1,9 +1,11 @@
-//! The look of verdicts: shape, sign and color each identify one.
+//! The look of verdicts, of wrong and missed boxes, and of boxes on small images: words and shapes identify them, never
+//! color alone.
 
-use eframe::egui::{Color32, Painter, Pos2, Shape, Stroke, pos2, vec2};
+use eframe::egui::{Color32, FontId, Painter, Pos2, Rect, Shape, Stroke, StrokeKind, Vec2, pos2, vec2};
 
-use crate::domain::{Detection, Verdict};
+use crate::domain::{Detection, Prediction, Verdict};
 use crate::review::{NamedOutcome, VerdictKind};
+use crate::window::ui::theme;
 
 /// The word for screen readers and lists: “accepted”.
 pub(crate) fn verdict_word(kind: VerdictKind) -> &'static str {
@@ -100,5 +102,55 @@ pub(crate) fn paint_verdict(painter: &Painter, center: Pos2, radius: f32, kind: 
             line(at(-0.5, 0.6), at(0.5, 0.6));
             line(at(-0.25, 0.85), at(0.25, -0.1));
         }
+    }
+}
+
+pub(crate) const MARK_SIZE: Vec2 = vec2(23.0, 15.0);
+const WRONG: Color32 = Color32::from_rgb(0xb3, 0x26, 0x1e);
+
+/// A filled corner with “FP”: white on red, contrast 6.5.
+pub(crate) fn paint_wrong(painter: &Painter, left_top: Pos2, strength: f32) {
+    paint(painter, left_top, "FP", [WRONG, Color32::WHITE], strength);
+}
+
+/// A filled corner with “FN”, in the white of ground truth.
+pub(crate) fn paint_missed(painter: &Painter, left_top: Pos2) {
+    paint(painter, left_top, "FN", [Color32::WHITE, Color32::BLACK], 1.0);
+}
+
+fn paint(painter: &Painter, left_top: Pos2, text: &str, [fill, ink]: [Color32; 2], strength: f32) {
+    let place = Rect::from_min_size(left_top, MARK_SIZE);
+    let edge = Stroke::new(1.0, Color32::from_black_alpha((200.0 * strength) as u8));
+    painter.rect(place, 2.0, fill.gamma_multiply(strength), edge, StrokeKind::Outside);
+    let font = FontId::new(11.0, theme::strong_family());
+    let ink = ink.gamma_multiply(strength);
+    painter.text(place.center(), eframe::egui::Align2::CENTER_CENTER, text, font, ink);
+}
+
+/// The same for a box that is too small for letters: a white cross on red.
+pub(crate) fn paint_wrong_small(painter: &Painter, place: Rect, strength: f32) {
+    painter.rect_filled(place, 0.0, WRONG.gamma_multiply(strength));
+    let cross = place.shrink(place.width() / 5.0);
+    let stroke = Stroke::new(1.5, Color32::WHITE.gamma_multiply(strength));
+    painter.line_segment([cross.left_top(), cross.right_bottom()], stroke);
+    painter.line_segment([cross.right_top(), cross.left_bottom()], stroke);
+}
+
+/// Draws boxes on the whole image in `rect`, the first one on top.
+pub(crate) fn paint_detections<'d>(
+    painter: &Painter,
+    rect: Rect,
+    prediction: &Prediction,
+    boxes: impl DoubleEndedIterator<Item = &'d Detection>,
+) {
+    let scale = rect.width() / prediction.width.max(1) as f32;
+    for found in boxes.rev() {
+        let bounds = found.bounds.clipped(prediction.width, prediction.height);
+        let corner = |x: f32, y: f32| pos2(rect.left() + x * scale, rect.top() + y * scale);
+        let place = Rect::from_min_max(corner(bounds.x1, bounds.y1), corner(bounds.x2, bounds.y2));
+        let dark = Stroke::new(2.5, Color32::from_black_alpha(140));
+        painter.rect_stroke(place, 0.0, dark, StrokeKind::Inside);
+        let line = Stroke::new(1.5, theme::class_color(&found.label));
+        painter.rect_stroke(place, 0.0, line, StrokeKind::Inside);
     }
 }

@@ -1,3 +1,0 @@
-//! Ui.
-
-pub(crate) mod list_and_page;
